@@ -1,0 +1,120 @@
+"""Arrays at the boundary: dense or sparse, integers or floats, told apart here and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg.blas import dgemm, sgemm
+
+from chimap import _loops, _threads
+
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a scipy sparse matrix or array."""
+    return bool(sp.issparse(X))
+
+
+def float_dtype(dtype: Any) -> np.dtype:
+    """float32 and float64 stay; every other type that is a number becomes float64 (float16 float32)."""
+    dtype = np.dtype(dtype)
+    if dtype in FLOATS:
+        return dtype
+    return np.dtype(np.float32) if dtype == np.float16 else np.dtype(np.float64)
+
+
+def as_rows(X: Any, dtype: Any = None) -> Any:
+    """X as C-contiguous float rows, or as CSR with sorted indices and without duplicates.
+
+    Explicit zeros stay in CSR: they are zeros for every kernel and map. No copy where X already fits.
+    """
+    if is_sparse(X):
+        rows = X.tocsr()
+        target = np.dtype(dtype) if dtype is not None else float_dtype(rows.dtype)
+        rows = rows.astype(target, copy=False)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
+        return rows
+    rows = np.asarray(X)
+    target = np.dtype(dtype) if dtype is not None else float_dtype(rows.dtype)
+    return np.ascontiguousarray(rows, dtype=target)
+
+
+def flat_view(values: np.ndarray) -> np.ndarray:
+    """The same memory as one axis (a copy only if it is not contiguous)."""
+    return values.reshape(-1)
+
+
+def nonzero_values(X: Any) -> np.ndarray:
+    """All non-zero entries of X, as one axis."""
+    values = X.data if is_sparse(X) else X.reshape(-1)
+    return values[values != 0]
+
+
+def take_rows(X: Any, rows: Any) -> Any:
+    """Rows of X by slice or index, of the same kind as X."""
+    return X[rows]
+
+
+def stack_rows(parts: list[Any]) -> Any:
+    """Row blocks of the same kind, one under the other."""
+    return sp.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
+
+
+def stack_columns(parts: list[Any]) -> Any:
+    """Column blocks of the same kind, side by side."""
+    return sp.hstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts, axis=1)
+
+
+def row_norms_l1(X: Any) -> np.ndarray:
+    """Sum of absolute values of each row, float64, shape (rows,)."""
+    if is_sparse(X):
+        return np.asarray(abs(X).sum(axis=1, dtype=np.float64)).reshape(-1)
+    return np.abs(X).sum(axis=1, dtype=np.float64)
+
+
+def scale_rows(X: Any, factors: np.ndarray) -> Any:
+    """A copy of X whose row i is multiplied by factors[i]; dtype and kind of X stay."""
+    factors = factors.astype(X.dtype)
+    if is_sparse(X):
+        return sp.csr_matrix(
+            (X.data * np.repeat(factors, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape
+        )
+    return X * factors[:, None]
+
+
+def to_dense(X: Any) -> np.ndarray:
+    """X as a dense array."""
+    return X.toarray() if is_sparse(X) else X
+
+
+def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
+    """CSR matrix of its parts, which are known to be sorted and without duplicates."""
+    matrix = sp.csr_matrix((data, indices, indptr), shape=shape, copy=False)
+    matrix.has_canonical_format = True
+    return matrix
+
+
+def product_into(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
+    """out = A @ B for C-contiguous floats of one dtype.
+
+    By scipy's BLAS, like the symmetric products: numpy brings a BLAS of its own, whose threads go on spinning for a while
+    after each product and would take the cores from the other's.
+    """
+    gemm = sgemm if out.dtype == np.float32 else dgemm
+    gemm(1.0, B.T, A.T, beta=0.0, c=out.T, overwrite_c=1)
+
+
+def sparse_product(A: Any, B: np.ndarray, out: np.ndarray) -> None:
+    """out = A @ B for CSR A and C-contiguous B, on all threads, without densifying."""
+    _threads.over_rows(
+        A.shape[0],
+        max(1, A.nnz // max(1, A.shape[0])) * B.shape[1],
+        lambda rows: _loops.sparse_times_dense(
+            A.data, A.indices, A.indptr[rows.start : rows.stop + 1], B, out[rows]
+        ),
+    )

@@ -1,0 +1,75 @@
+"""Threads: compiled loops over slices of rows on a pool that sleeps when it has nothing to do."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+_GRAIN = 2**15  # numbers a slice should hold to be worth a thread's waking
+_SLICES = 4  # a thread, so that a slow one does not keep the others waiting
+
+_limit: ContextVar[int | None] = ContextVar("chimap_threads", default=None)
+_inside = (
+    threading.local()
+)  # a call from within a slice stays on its thread: waiting for the pool could be for ever
+_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
+
+
+def available() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def count() -> int:
+    """Threads in use here: the limit of the innermost ``threads`` block, or all cores."""
+    return _limit.get() or available()
+
+
+@contextmanager
+def threads(n_jobs: int | None) -> Iterator[None]:
+    """Run the block with so many threads in compiled loops and in BLAS; None and -1 are all cores, -2 all but one."""
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0: use a positive number of threads, or -1 for all cores.")
+    if n_jobs is None:
+        yield
+        return
+    wanted = max(1, n_jobs if n_jobs > 0 else available() + 1 + n_jobs)
+    token = _limit.set(wanted)
+    try:
+        with threadpool_limits(wanted):
+            yield
+    finally:
+        _limit.reset(token)
+
+
+def over_rows(n_rows: int, row_size: int, call: Callable[[slice], Any]) -> list[Any]:
+    """call(slice of rows) for slices that cover n_rows, on all threads; results in the order of the slices.
+
+    row_size: numbers a row, so that small work stays on this thread. The call must release the interpreter lock
+    to gain from it, as the loops of ``_loops`` do.
+    """
+    workers = 1 if getattr(_inside, "pool", False) else count()
+    slices = min(workers * _SLICES, n_rows, n_rows * max(1, row_size) // _GRAIN)
+    if workers == 1 or slices < 2:
+        return [call(slice(0, n_rows))]
+    edges = [n_rows * i // slices for i in range(slices + 1)]
+    return list(_pool(workers).map(call, (slice(a, b) for a, b in zip(edges, edges[1:], strict=False))))
+
+
+def _pool(workers: int) -> ThreadPoolExecutor:
+    # a forked child inherits the object but not its threads: pools belong to a process
+    key = (os.getpid(), workers)
+    if key not in _pools:
+        _pools[key] = ThreadPoolExecutor(workers, thread_name_prefix="chimap", initializer=_enter)
+    return _pools[key]
+
+
+def _enter() -> None:
+    _inside.pool = True

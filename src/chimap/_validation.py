@@ -1,0 +1,112 @@
+"""Checks at the boundary, and the messages they raise.
+
+Every message says where (argument, or file and row), what was expected, what came, and what to do.
+Nothing behind the boundary checks again.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays, _loops, _threads
+
+
+class DataError(ValueError):
+    """The data, not the program, is at fault: wrong values, shape, labels or file contents."""
+
+
+class MemoryBudgetError(ValueError):
+    """The memory budget cannot hold the work; the message names the smallest that can."""
+
+
+def check_histograms(X: Any, *, name: str = "X", signed: bool = False, first_row: int = 0) -> None:
+    """Refuse entries that are NaN or infinite, and negative ones unless ``signed``.
+
+    X is a float matrix (dense, or CSR) of rows of bins; ``first_row`` is added to the row in the message,
+    so that a chunk of a file names the row of the file. Raises DataError.
+    """
+    values = X.data if _arrays.is_sparse(X) else X
+    flat = _arrays.flat_view(values)
+    if all(_threads.over_rows(flat.size, 1, lambda part: _loops.all_in_domain(flat[part], signed))):
+        return
+    bad = ~np.isfinite(values) if signed else ~(np.isfinite(values) & (values >= 0))
+    if _arrays.is_sparse(X):
+        place = int(np.flatnonzero(bad)[0])
+        row = int(np.searchsorted(X.indptr, place, side="right")) - 1
+        column, value = int(X.indices[place]), X.data[place]
+    else:
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        value = X[row, column]
+    where = f"{name}, row {first_row + row}, column {column}"
+    if np.isnan(value) or np.isinf(value):
+        kind = "NaN" if np.isnan(value) else "infinity"
+        raise DataError(
+            f"{where}: {kind}. Every bin must be a finite number; remove the row or impute the bin first."
+        )
+    raise DataError(
+        f"Negative values in data passed as {where}: {value:g}. Histogram kernels need bins >= 0; "
+        "shift or clip the data, or use the signed variant of the kernel, kernel.signed()."
+    )
+
+
+def check_width(X: Any, expected: int, owner: str) -> None:
+    """Refuse rows whose number of bins differs from what ``owner`` was fitted on (scikit-learn's words)."""
+    if X.shape[1] != expected:
+        raise DataError(
+            f"X has {X.shape[1]} features, but {owner} is expecting {expected} features as input. "
+            "Pass rows with the bins, in the order, that it was fitted on."
+        )
+
+
+def check_positive(value: Any, name: str, *, integer: bool = False) -> None:
+    """Refuse anything but a finite positive number (a whole one if ``integer``)."""
+    kind = numbers.Integral if integer else numbers.Real
+    if not isinstance(value, kind) or isinstance(value, bool) or not np.isfinite(value) or value <= 0:
+        wanted = "a positive whole number" if integer else "a positive number"
+        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
+
+
+def check_choice(value: Any, name: str, choices: Sequence[Any]) -> None:
+    """Refuse a value that is not among ``choices``."""
+    if value not in choices:
+        listed = ", ".join(repr(c) for c in choices)
+        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+
+
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,
+          "K": 2**10, "M": 2**20, "G": 2**30, "TB": 10**12, "TIB": 2**40, "T": 2**40}  # fmt: skip
+
+
+def parse_memory(memory: str | int | float) -> int:
+    """Bytes of a memory budget: a number of bytes, or a text such as "512MiB", "1.5 GB", "2g".
+
+    >>> parse_memory("1GiB")
+    1073741824
+    """
+    if isinstance(memory, numbers.Real) and not isinstance(memory, bool) and memory > 0:
+        return int(memory)
+    text = str(memory).strip()
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+    unit = text[len(digits) :].strip().upper()
+    try:
+        size = float(digits) * _UNITS[unit]
+    except (ValueError, KeyError):
+        size = float("nan")
+    if not (np.isfinite(size) and size > 0):
+        raise ValueError(
+            f"memory must be a number of bytes or a size such as '512MiB' or '2GiB'; got {memory!r}."
+        )
+    return int(size)
+
+
+def format_bytes(n: float) -> str:
+    """A size for people: 1536 -> '1.5 KiB'."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(n) < 1024:
+            return f"{n:.0f} {unit}" if unit == "B" or n >= 100 else f"{n:.1f} {unit}"
+        n /= 1024
+    return f"{n:.1f} TiB"

@@ -1,0 +1,84 @@
+"""Sources: rows of histograms on disk or in memory, read in chunks under a memory budget.
+
+``open_source`` finds the right one by type and file ending. A new kind of file is one new module with a
+``Source`` and one line in ``ENDINGS``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from chimap._validation import DataError
+from chimap.data.arrays import ArraySource
+from chimap.data.base import Chunk, Source
+from chimap.data.files import existing_file, split_member
+from chimap.data.labels import check_labels, read_labels
+from chimap.data.npy import NpySource
+from chimap.data.npz import NpzSource
+from chimap.data.split import split_source
+from chimap.data.svmlight import SvmlightSource
+from chimap.data.synthetic import write_histograms
+
+__all__ = [
+    "open_source",
+    "Source",
+    "Chunk",
+    "ArraySource",
+    "NpySource",
+    "NpzSource",
+    "SvmlightSource",
+    "split_source",
+    "write_histograms",
+    "check_labels",
+    "read_labels",
+    "ENDINGS",
+]
+
+ENDINGS: dict[str, Callable[..., Source]] = {
+    ".npy": NpySource,
+    ".npz": NpzSource,
+    ".svm": SvmlightSource,
+    ".svmlight": SvmlightSource,
+    ".libsvm": SvmlightSource,
+    ".txt": SvmlightSource,
+    ".dat": SvmlightSource,
+    ".svm.gz": SvmlightSource,
+    ".svmlight.gz": SvmlightSource,
+    ".libsvm.gz": SvmlightSource,
+    ".txt.gz": SvmlightSource,
+    ".dat.gz": SvmlightSource,
+}
+
+
+def open_source(path_or_array: Any, labels: Any = None) -> Source:
+    """A source for an array or a file; a source comes back as it is.
+
+    path_or_array: numpy array, scipy sparse matrix, data frame, or the path of a file whose ending is in
+    ``ENDINGS``; ``file.npz::member`` names an array in an archive.
+    labels: array, or file of labels (``.npy``, ``.npz::member``, ``.csv``, text with one label a line); None
+    takes the labels in the file, if there are any.
+    Raises FileNotFoundError for a missing file, DataError for one that cannot be read or has an unknown
+    ending, ValueError for labels on top of a source.
+
+    >>> import numpy as np
+    >>> open_source(np.eye(3), labels=["a", "b", "a"]).n_rows
+    3
+    """
+    if isinstance(path_or_array, Source):
+        if labels is not None:
+            raise ValueError("labels must be None for a Source, which has its own.")
+        return path_or_array
+    if not isinstance(path_or_array, str | os.PathLike):
+        return ArraySource(path_or_array, labels)
+    path, member = split_member(path_or_array)
+    existing_file(path)
+    ending = next((e for e in ENDINGS if path.name.lower().endswith(e)), None)
+    if ending is None:
+        raise DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(ENDINGS)}.")
+    if member is None:
+        return ENDINGS[ending](path, labels)
+    if ending != ".npz":
+        raise DataError(f"{path}: only .npz files have members, so leave '::{member}' out.")
+    return NpzSource(path, labels, member)

@@ -1,0 +1,90 @@
+"""A source: rows that can be read again and again, in chunks, under a memory budget."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._validation import check_positive
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Consecutive rows of a source.
+
+    X: float32 or float64 rows of bins, (rows, n_features), dense or CSR.
+    y: their labels or targets, (rows,), or None where the source has none.
+    start: index of the first row in the source.
+
+    The arrays may be views of the source's own memory: read them, do not write to them.
+    """
+
+    X: Any
+    y: np.ndarray | None
+    start: int
+
+
+class Source(ABC):
+    """Rows on disk or in memory.
+
+    A source knows its size before it is read, gives the same rows in the same order each time, and holds no
+    more than a chunk of them in memory (sources that wrap arrays in memory aside).
+
+    name: for messages and reports, a file name or "array".
+    n_rows, n_features: shape of the whole.
+    dtype: float32 or float64, of the chunks.
+    is_sparse: whether chunks are CSR.
+    has_labels: whether chunks carry y.
+    row_bytes: mean bytes of one row as it comes in a chunk; memory planning uses it.
+    """
+
+    name: str
+    n_rows: int
+    n_features: int
+    dtype: np.dtype
+    is_sparse: bool
+    has_labels: bool
+    row_bytes: float
+
+    @abstractmethod
+    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
+        """All rows, in order, ``chunk_rows`` at a time (the last chunk may be shorter)."""
+
+    @abstractmethod
+    def labels(self) -> np.ndarray | None:
+        """Labels or targets of all rows, (n_rows,), or None."""
+
+    @abstractmethod
+    def fingerprint(self) -> dict[str, Any]:
+        """Plain values that change when the data change: name, shape, size, a digest of some content."""
+
+    def take(self, rows: np.ndarray) -> Any:
+        """The rows with these increasing indices, (len(rows), n_features), of the same kind as the chunks.
+
+        One pass over all chunks; sources that can seek read these rows only.
+        """
+        parts, rows_a_chunk = [], max(1, int(2**24 / max(1.0, self.row_bytes)))
+        for chunk in self.chunks(rows_a_chunk):
+            first, last = np.searchsorted(rows, (chunk.start, chunk.start + chunk.X.shape[0]))
+            if last > first:
+                parts.append(_arrays.take_rows(chunk.X, rows[first:last] - chunk.start))
+        return _arrays.stack_rows(parts)
+
+    def sample(self, n: int, random_state: int | np.random.RandomState | None = None) -> Any:
+        """``n`` rows chosen uniformly without replacement (all, if there are fewer), in their order."""
+        return self.take(choose_rows(self.n_rows, n, random_state))
+
+
+def choose_rows(n_rows: int, n: int, random_state: int | np.random.RandomState | None) -> np.ndarray:
+    """Sorted indices of ``min(n, n_rows)`` rows drawn uniformly without replacement, (n,) int64."""
+    check_positive(n, "n", integer=True)
+    if n >= n_rows:
+        return np.arange(n_rows)
+    seed = random_state if isinstance(random_state, int | None) else random_state.randint(2**31)
+    # Generator.choice without replacement takes memory of the order of n, not of n_rows.
+    return np.sort(np.random.default_rng(seed).choice(n_rows, size=n, replace=False, shuffle=False))

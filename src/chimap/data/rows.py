@@ -1,0 +1,110 @@
+"""From stored numbers to rows of floats: types, shapes and borders, the same for every source."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from chimap import _arrays
+from chimap._validation import DataError, check_positive
+
+
+def chunk_dtype(dtype: Any, where: str) -> np.dtype:
+    """The float type of the chunks for a stored type.
+
+    float32 and float64 stay; bool, float16 and integers of up to 16 bits become float32, which holds them
+    exactly; all other real numbers become float64. Raises DataError for what is not a real number.
+
+    >>> chunk_dtype("uint8", "X"), chunk_dtype("int64", "X")
+    (dtype('float32'), dtype('float64'))
+    """
+    dtype = np.dtype(dtype).newbyteorder("=")
+    if dtype.kind not in "fiub":
+        raise DataError(f"{where}: expected numbers, got dtype {dtype}. Encode the columns as numbers.")
+    if dtype.kind in "iub" and dtype.itemsize <= 2:
+        return np.dtype(np.float32)
+    return _arrays.float_dtype(dtype)
+
+
+def matrix_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:
+    """(n_rows, n_features) of an array whose rows are its first axis and whose other axes are read as one.
+
+    Raises DataError for fewer than two axes and for no rows or no columns.
+
+    >>> matrix_shape((60000, 28, 28), "X")
+    (60000, 784)
+    """
+    if len(shape) < 2:
+        raise DataError(
+            f"{where}: expected rows of bins, an array with 2 axes or more, got shape {shape}. "
+            "Use X.reshape(1, -1) for a single row, X.reshape(-1, 1) for a single bin a row."
+        )
+    n_rows, n_features = int(shape[0]), math.prod(int(s) for s in shape[1:])
+    if n_rows == 0 or n_features == 0:
+        raise DataError(f"{where}: empty, shape {shape}. At least one row and one column are needed.")
+    return n_rows, n_features
+
+
+def row_ranges(n_rows: int, chunk_rows: int) -> Iterator[tuple[int, int]]:
+    """(start, stop) of consecutive chunks. Raises ValueError if chunk_rows is not a positive whole number.
+
+    >>> list(row_ranges(5, 2))
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    check_positive(chunk_rows, "chunk_rows", integer=True)
+    for start in range(0, n_rows, chunk_rows):
+        yield start, min(start + chunk_rows, n_rows)
+
+
+def csr_rows(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int, dtype: np.dtype
+) -> sp.csr_matrix:
+    """Canonical CSR rows of ``dtype`` from a stretch of CSR parts, with int32 indices where they fit.
+
+    data, indices: (nnz,); indptr: (rows + 1,), of any offset. No copy of data where it already fits.
+    """
+    fits = max(n_features, data.size) <= np.iinfo(np.int32).max
+    index = np.dtype(np.int32 if fits else np.int64)
+    parts = (data, indices.astype(index, copy=False), (indptr - indptr[0]).astype(index))
+    return _arrays.as_rows(sp.csr_matrix(parts, shape=(indptr.size - 1, n_features)), dtype)
+
+
+def csr_row_bytes(nnz: int, n_rows: int, dtype: np.dtype) -> float:
+    """Mean bytes of a CSR row: values, int32 columns and one int32 row border."""
+    return nnz / n_rows * (dtype.itemsize + 4) + 4
+
+
+def regroup(blocks: Iterable[Any], chunk_rows: int) -> Iterator[Any]:
+    """The rows of ``blocks``, in order, ``chunk_rows`` at a time (the last may be shorter)."""
+    check_positive(chunk_rows, "chunk_rows", integer=True)
+    held: list[Any] = []
+    missing = chunk_rows
+    for block in blocks:
+        first = 0
+        while block.shape[0] - first >= missing:
+            held.append(block[first : first + missing])
+            first += missing
+            yield _joined(held)
+            held, missing = [], chunk_rows
+        if first < block.shape[0]:
+            held.append(block[first:])
+            missing -= block.shape[0] - first
+    if held:
+        yield _joined(held)
+
+
+def _joined(held: list[Any]) -> Any:
+    return held[0] if len(held) == 1 else _arrays.stack_rows(held)
+
+
+def digest(*arrays: np.ndarray) -> str:
+    """Hexadecimal digest of the bytes of some arrays."""
+    total = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()

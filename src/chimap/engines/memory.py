@@ -1,0 +1,80 @@
+"""From a memory budget to the size of chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chimap._validation import MemoryBudgetError, format_bytes
+from chimap.moments import Symmetric
+
+CHUNK_UNIT = 1024  # rows; chunks are multiples of it
+_PIECE_ROWS = 2048  # of one fold: enough for the products to run at full rate
+_CHUNK_COPIES = 3.0  # a chunk as read, its normalised copy, and the rows of one fold with room to spare
+
+
+@dataclass(frozen=True)
+class Job:
+    """The sizes that the memory of a fit depends on.
+
+    n_features D, n_targets t, n_folds K, n_mapped (features before the random projection, 0 without one), n_frequencies,
+    row_bytes of the source, itemsize of the precision.
+    """
+
+    n_features: int
+    n_targets: int
+    n_folds: int
+    n_mapped: int
+    n_frequencies: int
+    row_bytes: float
+    itemsize: int
+
+    @property
+    def model_bytes(self) -> int:
+        """Frequencies, and what drawing orthogonal ones takes for a moment."""
+        block = min(self.n_frequencies, self.n_mapped, 2048)
+        return self.itemsize * self.n_mapped * (self.n_frequencies + 3 * block)
+
+    @property
+    def moments_bytes(self) -> int:
+        """Half a matrix a fold, with sums and cross moments."""
+        return self.n_folds * (Symmetric.nbytes(self.n_features) + 8 * self.n_features * (self.n_targets + 2))
+
+    @property
+    def solve_bytes(self) -> int:
+        """Folds, their sum, one full matrix for its factor, the vectors of conjugate gradients."""
+        whole = Symmetric.nbytes(self.n_features) if self.n_folds > 1 else 0
+        vectors = 12 * 8 * self.n_features * self.n_targets * self.n_folds
+        frequencies = self.itemsize * self.n_mapped * self.n_frequencies
+        return self.moments_bytes + whole + 8 * self.n_features**2 + vectors + frequencies
+
+    def pass_bytes(self, chunk_rows: int) -> int:
+        """Reading, mapping and accumulating with chunks of so many rows."""
+        piece = -(-chunk_rows // self.n_folds)
+        square = self.itemsize * self.n_features**2
+        features = self.itemsize * (piece * self.n_features + min(512, piece) * self.n_mapped)
+        targets = 24 * chunk_rows * self.n_targets
+        rows = _CHUNK_COPIES * self.row_bytes * chunk_rows
+        frequencies = self.itemsize * self.n_mapped * self.n_frequencies
+        return int(self.moments_bytes + square + features + targets + rows + frequencies)
+
+    def peak_bytes(self, chunk_rows: int) -> int:
+        """The largest of the stages."""
+        return max(self.model_bytes, self.solve_bytes, self.pass_bytes(chunk_rows))
+
+
+def chunk_rows_within(job: Job, budget: int) -> int:
+    """Rows a chunk, a multiple of 1024, such that the whole fit stays within ``budget`` bytes.
+
+    Raises MemoryBudgetError, with the smallest budget that would do, if not even the smallest chunk fits.
+    """
+    smallest = job.peak_bytes(CHUNK_UNIT)
+    if smallest > budget:
+        raise MemoryBudgetError(
+            f"memory={format_bytes(budget)} is too small: {job.n_features} features with {job.n_folds} fold(s) need "
+            f"{format_bytes(1.02 * smallest)}. Give memory='{-(-int(1.02 * smallest) // 2**20)}MiB', or fewer "
+            "n_components (or n_terms), or a fixed strength instead of cross-validation."
+        )
+    units = max(1, job.n_folds * _PIECE_ROWS // CHUNK_UNIT)
+    while units > 1 and job.peak_bytes(units * CHUNK_UNIT) > budget:
+        units -= 1
+    return units * CHUNK_UNIT

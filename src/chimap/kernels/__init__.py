@@ -1,0 +1,43 @@
+"""Exact kernels: the oracle for every map and feature of the package.
+
+``CATALOGUE`` names the additive kernels; "exp-" before a name gives the exponential form. A new additive kernel is
+its formula in ``_loops.additive_term``, an object in a file of this folder and a line here.
+"""
+
+from __future__ import annotations
+
+from chimap.kernels.additive import AdditiveKernel, chi2, hellinger, intersection, jensen_shannon
+from chimap.kernels.base import Kernel
+from chimap.kernels.exponential import Exponential
+
+CATALOGUE = {k.name: k for k in (chi2, intersection, jensen_shannon, hellinger)}
+
+NAMES = (*CATALOGUE, *(f"exp-{name}" for name in CATALOGUE))
+
+__all__ = [
+    "AdditiveKernel",
+    "CATALOGUE",
+    "Exponential",
+    "Kernel",
+    "NAMES",
+    "as_kernel",
+    "chi2",
+    "hellinger",
+    "intersection",
+    "jensen_shannon",
+]
+
+
+def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
+    """The kernel of a name such as "chi2" or "exp-chi2", or the object itself.
+
+    ``gamma`` is that of the exponential form and is not used otherwise. "-" and "_" are the same in names.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    text = str(kernel).lower().replace("_", "-")
+    base, is_exponential = (text[4:], True) if text.startswith("exp-") else (text, False)
+    additive = CATALOGUE.get(base.replace("-", "_"))
+    if additive is None:
+        raise ValueError(f"kernel must be one of {', '.join(NAMES)}, or a kernel object; got {kernel!r}.")
+    return Exponential(additive, gamma) if is_exponential else additive

@@ -1,0 +1,59 @@
+"""Kernels as objects: call one for the Gram matrix, ask it for distances and diagonals."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._validation import DataError, check_histograms
+
+
+class Kernel(ABC):
+    """An exact kernel, the oracle of the maps that approximate it.
+
+    Calling it with rows X (n, bins) and Y (m, bins), dense or sparse, gives the Gram matrix (n, m) in the
+    floating type of the data; Y defaults to X.
+    """
+
+    name: str
+
+    @abstractmethod
+    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+        """Gram matrix (n, m): entry i, j is K(X[i], Y[j])."""
+
+    @abstractmethod
+    def diagonal(self, X: Any) -> np.ndarray:
+        """K(x, x) of every row, (n,)."""
+
+    @abstractmethod
+    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+        """Squared distances K(x,x) + K(y,y) - 2 K(x,y), (n, m)."""
+
+
+def paired_rows(X: Any, Y: Any, *, signed: bool) -> tuple[Any, Any]:
+    """X and Y checked and brought to one kind and one dtype; Y is X where it is None.
+
+    Raises DataError for negative (unless ``signed``), NaN or infinite entries and for widths that differ.
+    """
+    left = _rows(X, "X", signed)
+    right = left if Y is None else _rows(Y, "Y", signed)
+    if left.shape[1] != right.shape[1]:
+        raise DataError(
+            f"X has {left.shape[1]} bins and Y has {right.shape[1]}: a kernel compares rows of the same bins."
+        )
+    if _arrays.is_sparse(left) != _arrays.is_sparse(right):
+        # One dense side means that dense fits; two code paths are enough.
+        left, right = _arrays.to_dense(left), _arrays.to_dense(right)
+    dtype = np.result_type(left.dtype, right.dtype)
+    return _arrays.as_rows(left, dtype), _arrays.as_rows(right, dtype)
+
+
+def _rows(X: Any, name: str, signed: bool) -> Any:
+    rows = _arrays.as_rows(X)
+    if rows.ndim != 2:
+        raise DataError(f"{name} must be a matrix of rows of bins; got {rows.ndim} axes.")
+    check_histograms(rows, name=name, signed=signed)
+    return rows

@@ -1,0 +1,6 @@
+"""Estimators in scikit-learn's manner."""
+
+from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
+from chimap.learning.model_file import load
+
+__all__ = ["HistogramClassifier", "HistogramRegressor", "load"]

@@ -1,0 +1,150 @@
+"""The estimators that the README shows."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from chimap._validation import DataError
+from chimap.learning.base import HistogramModel
+
+
+class HistogramClassifier(ClassifierMixin, HistogramModel):
+    """Kernel classifier for histograms at linear cost: one-versus-all ridge on explicit features, fitted in one pass.
+
+    Rows are l1-normalised, mapped by the optimal map of the additive kernel, turned into random Fourier features (for the
+    exponential kernels), and read once: their moments give the weights of every strength, and the moments of folds
+    give its exact cross-validation. Time is linear in the rows; memory does not grow with them.
+
+    Parameters
+    ----------
+    kernel : "chi2", "intersection", "jensen_shannon", "hellinger", "exp-" and one of these, or a kernel object.
+    gamma : of the exponential form: number, or "mean" for 1 / mean D^2 over pairs of rows (scikit-learn's gamma of
+        ``chi2_kernel``).
+    n_components : random features in all (exponential kernels). More is more accurate: the pass grows linearly with the
+        bins and quadratically with this.
+    n_terms : features a bin of the additive map.
+    map : another additive map (unfitted) in place of ``OptimalMap(n_terms=n_terms)``.
+    sampling, form : see ``FourierFeatures``.
+    normalize : "l1" divides each row by its sum, None leaves rows as they are.
+    strengths : "auto" (decades about the scatter of the features, then refined), numbers to choose from, or one number
+        to use: scikit-learn's ``alpha`` of ridge.
+    n_folds : of the cross-validation that chooses the strength.
+    memory : budget of the fit, such as "512MiB", or bytes; interpreter and libraries are not counted.
+    precision : "float32" or "float64", of features and their products; sums are always float64.
+    n_jobs : threads; None is all cores.
+    random_state : int, RandomState or None.
+    verbose : show progress on the terminal.
+
+    Learned: ``classes_``, ``coef_`` (t, D), ``intercept_`` (t,), ``strength_``, ``strength_scores_``, ``features_`` (the
+    fitted features), ``kernel_``, ``stage_seconds_``, ``n_features_in_``, ``n_rows_``.
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = HistogramClassifier(n_components=512, random_state=0).fit(X[:1200], y[:1200])
+    >>> bool(model.score(X[1200:], y[1200:]) > 0.93)
+    True
+    """
+
+    _y_checks: dict[str, Any] = {}
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Add a batch of rows; ``classes`` (all of them) is needed at the first call. Returns self.
+
+        The first batch fixes the map, gamma and random features, so let it be a fair sample; batches of thousands of rows
+        run at full speed. The weights are solved for at the next use. A call after ``fit`` starts anew.
+        """
+        if getattr(self, "_moments", None) is None:
+            if classes is None:
+                raise ValueError(
+                    "classes must be given at the first call of partial_fit: all labels that will come."
+                )
+            self._learn_targets(classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
+        return self._partial_fit(X, y)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores (n, classes), or (n,) for two classes: positive means the second."""
+        return self._scores_of(self._outputs(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels of rows X, (n,)."""
+        return self.labels_of(self._outputs(X))
+
+    def labels_of(self, outputs: np.ndarray) -> np.ndarray:
+        """Labels (n,) of linear outputs (n, t), as ``predict_source`` gives them."""
+        if outputs.shape[1] == 1:
+            return self.classes_[(outputs[:, 0] > 0).astype(np.intp)]
+        return self.classes_[np.argmax(outputs, axis=1)]
+
+    def _scores_of(self, outputs: np.ndarray) -> np.ndarray:
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def _learn_targets(self, y: Any) -> None:
+        y = column_or_1d(y)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if self.classes_.size < 2:
+            raise DataError(
+                f"one class only: all labels are {self.classes_[0]!r}. A classifier needs at least two classes; "
+                "check the labels, or the rows chosen for training."
+            )
+        self._n_targets = 1 if self.classes_.size == 2 else self.classes_.size
+
+    def _encode(self, y: np.ndarray) -> np.ndarray:
+        place = np.searchsorted(self.classes_, y).clip(0, self.classes_.size - 1)
+        unknown = self.classes_[place] != y
+        if unknown.any():
+            raise DataError(
+                f"unknown label {y[unknown][0]!r}: the classes are {', '.join(map(str, self.classes_[:20]))}. "
+                "Pass every class in classes= at the first partial_fit."
+            )
+        if self._n_targets == 1:
+            return np.where(place == 1, 1.0, -1.0)[:, None]
+        return np.where(place[:, None] == np.arange(self.classes_.size), 1.0, -1.0)
+
+    def _target_shift(self) -> np.ndarray:
+        return np.zeros(self._n_targets)
+
+
+class HistogramRegressor(RegressorMixin, HistogramModel):
+    """Kernel ridge regression for histograms at linear cost; parameters as in ``HistogramClassifier``.
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=300)
+    >>> y = np.sqrt(X[:, 0]) - X[:, 1]
+    >>> bool(HistogramRegressor(n_components=256, random_state=0).fit(X, y).score(X, y) > 0.98)
+    True
+    """
+
+    _y_checks: dict[str, Any] = {"y_numeric": True}
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Add a batch of rows; see ``HistogramClassifier.partial_fit``."""
+        if getattr(self, "_moments", None) is None:
+            self._learn_targets(y)
+        return self._partial_fit(X, y)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted targets of rows X, (n,) float64."""
+        return self._outputs(X)[:, 0]
+
+    def _learn_targets(self, y: Any) -> None:
+        y = column_or_1d(y)
+        if not np.issubdtype(y.dtype, np.number):
+            raise DataError(
+                f"a regressor needs numbers for targets; got labels such as {y[0]!r}. Use a classifier."
+            )
+        self._n_targets = 1
+        self._provisional_mean = float(np.mean(y, dtype=np.float64))
+
+    def _encode(self, y: np.ndarray) -> np.ndarray:
+        return np.asarray(y, dtype=np.float64)[:, None]
+
+    def _target_shift(self) -> np.ndarray:
+        return np.array([self._provisional_mean])

@@ -1,0 +1,19 @@
+"""Explicit maps of additive kernels: ``n_terms`` features a bin whose dot product is the kernel.
+
+``CATALOGUE`` lists the maps; the laws of the tests run over it. A new map is one file and one line here.
+"""
+
+from __future__ import annotations
+
+from chimap.maps.base import AdditiveMap
+from chimap.maps.direct import DirectMap
+from chimap.maps.homogeneous import HomogeneousMap
+from chimap.maps.optimal import OptimalMap
+
+CATALOGUE: dict[str, type[AdditiveMap]] = {
+    "optimal": OptimalMap,
+    "direct": DirectMap,
+    "homogeneous": HomogeneousMap,
+}
+
+__all__ = ["AdditiveMap", "CATALOGUE", "DirectMap", "HomogeneousMap", "OptimalMap"]

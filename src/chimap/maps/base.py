@@ -1,0 +1,175 @@
+"""What every map of an additive kernel shares: fit on values, transform dense and sparse rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from chimap import _arrays, _loops, _threads
+from chimap._validation import check_histograms, check_positive
+from chimap.kernels import AdditiveKernel, Kernel, as_kernel
+from chimap.kernels.additive import signature_powers
+
+_SAMPLE_VALUES = 2**20  # non-zero entries that a data-dependent map looks at
+
+
+class AdditiveMap(TransformerMixin, BaseEstimator):
+    """A map Psi with K(x, y) ~ Psi(x) . Psi(y) for an additive kernel, ``n_terms`` features a bin.
+
+    Columns are blocks by term: column q * n_bins + i is term q of bin i. Psi(0) = 0, so sparse rows give sparse
+    features. float32 stays float32; integers become float64.
+
+    A subclass says which kernels it approximates (``_check_kernel``), fits on a sample of non-zero magnitudes
+    (``_fit_values``) and evaluates a matrix of magnitudes (``_evaluate``); signs, the gamma variant (where the
+    subclass maps the plain kernel), sparse rows and checks are handled here.
+
+    Learned: ``kernel_`` (the exact kernel that this map approximates), ``n_features_in_``.
+    """
+
+    kernel: Any
+    n_terms: int
+    kernel_: AdditiveKernel
+
+    # Subclasses whose _evaluate is that of gamma = 1 say so, and the power is applied here.
+    _maps_plain_kernel = False
+
+    def fit(self, X: Any, y: Any = None) -> AdditiveMap:
+        """Fit on rows X (n, bins), of which up to a million non-zero entries are looked at; y is not used.
+
+        Raises DataError for NaN, infinite or (unless the kernel is signed) negative entries.
+        """
+        kernel = as_additive(self.kernel, type(self).__name__)
+        check_positive(self.n_terms, "n_terms", integer=True)
+        self._check_kernel(kernel)
+        self.kernel_ = kernel
+        rows = self._rows(X, reset=True)
+        values = np.abs(_arrays.nonzero_values(rows)).astype(np.float64)
+        if values.size > _SAMPLE_VALUES:
+            values = values[:: -(-values.size // _SAMPLE_VALUES)]
+        self._fit_values(values)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Features (n, n_terms_out * bins) of rows X (n, bins): dense to dense, sparse to CSR.
+
+        Raises DataError for rows of another width, and for entries that ``fit`` refuses.
+        """
+        check_is_fitted(self)
+        rows = self._rows(X, reset=False)
+        if _arrays.is_sparse(rows):
+            return self.transform_sparse(rows)
+        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
+        self.transform_into(rows, out)
+        return out
+
+    def transform_into(self, rows: np.ndarray, out: np.ndarray) -> None:
+        """The same for checked, C-contiguous dense rows into ``out`` of their dtype: no allocation, no checks."""
+        n, n_bins = rows.shape
+        self._evaluate_signed(rows, out.reshape(n, self._n_features_out // max(1, n_bins), n_bins))
+
+    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Dense features minus ``shift`` of checked rows, dense or CSR, into ``out`` of their dtype."""
+        if _arrays.is_sparse(rows):
+            self.transform_sparse(rows).toarray(out=out)
+        else:
+            self.transform_into(rows, out)
+        if shift is not None:
+            out -= shift.astype(out.dtype, copy=False)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names "<bin>_term<q>" in the order of the columns."""
+        check_is_fitted(self)
+        if input_features is None:
+            input_features = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
+        n_terms = self._n_features_out // self.n_features_in_
+        return np.array([f"{name}_term{q}" for q in range(n_terms) for name in input_features], dtype=object)
+
+    def bin_of(self, column: int | np.ndarray) -> tuple[Any, Any]:
+        """(bin, term) of output columns, the inverse of column = term * n_bins + bin."""
+        check_is_fitted(self)
+        return np.asarray(column) % self.n_features_in_, np.asarray(column) // self.n_features_in_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._n_terms_out * self.n_features_in_
+
+    @property
+    def _n_terms_out(self) -> int:
+        return self.n_terms
+
+    @abstractmethod
+    def _check_kernel(self, kernel: AdditiveKernel) -> None:
+        """Refuse a kernel that this map cannot approximate."""
+
+    @abstractmethod
+    def _fit_values(self, values: np.ndarray) -> None:
+        """Learn from a sample of positive magnitudes (float64, possibly empty)."""
+
+    def _prepare(self, dtype: np.dtype) -> None:
+        """Make what evaluation in this dtype needs, before threads share it; nothing by default."""
+
+    @abstractmethod
+    def _evaluate(self, magnitudes: np.ndarray, out: np.ndarray) -> None:
+        """Fill out (rows, terms, bins) from non-negative magnitudes (rows, bins)."""
+
+    def _evaluate_signed(self, rows: np.ndarray, out: np.ndarray) -> None:
+        self._prepare(rows.dtype)
+        # One row of many numbers (the entries of sparse rows) is split like many rows.
+        if rows.shape[0] == 1:
+            _threads.over_rows(
+                rows.shape[1], 1, lambda part: self._evaluate_rows(rows[:, part], out[:, :, part])
+            )
+        else:
+            _threads.over_rows(
+                rows.shape[0], rows.shape[1], lambda part: self._evaluate_rows(rows[part], out[part])
+            )
+
+    def _evaluate_rows(self, rows: np.ndarray, out: np.ndarray) -> None:
+        magnitudes = np.abs(rows) if self.kernel_.is_signed else rows
+        self._evaluate(magnitudes, out)
+        if self._maps_plain_kernel and self.kernel_.gamma != 1:
+            out *= signature_powers(magnitudes, self.kernel_.gamma)[:, None, :]
+        if self.kernel_.is_signed:
+            out *= np.sign(rows)[:, None, :]
+
+    def transform_sparse(self, rows: Any) -> Any:
+        """CSR features of checked CSR rows."""
+        # The entries are one row of a matrix; the layout of CSR is put together afterwards.
+        features = np.empty((1, self._n_terms_out, rows.nnz), dtype=rows.dtype)
+        self._evaluate_signed(rows.data.reshape(1, -1), features)
+        nnz = self._n_terms_out * rows.nnz
+        index = np.int32 if max(nnz, self._n_features_out) < 2**31 else np.int64
+        data, indices = np.empty(nnz, dtype=rows.dtype), np.empty(nnz, dtype=index)
+        _loops.interleave_sparse(features[0], rows.indices, rows.indptr, rows.shape[1], data, indices)
+        indptr = rows.indptr.astype(index) * self._n_terms_out
+        return _arrays.csr(data, indices, indptr, (rows.shape[0], self._n_features_out))
+
+    def _rows(self, X: Any, *, reset: bool) -> Any:
+        rows = validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
+        )
+        rows = _arrays.as_rows(rows)
+        check_histograms(rows, signed=self.kernel_.is_signed)
+        return rows
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = not getattr(self.kernel, "is_signed", False)
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def as_additive(kernel: str | Kernel, owner: str) -> AdditiveKernel:
+    """The additive kernel of a name or object, or an error that says what to use for the exponential form."""
+    resolved = as_kernel(kernel)
+    if not isinstance(resolved, AdditiveKernel):
+        raise ValueError(
+            f"{owner} maps additive kernels; got {resolved.name!r}. For the exponential form use "
+            "FourierFeatures, which draws random features over such a map."
+        )
+    return resolved

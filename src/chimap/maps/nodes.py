@@ -1,0 +1,94 @@
+"""Nodes of the direct series: greedy on a histogram of the data, or minimax on an interval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import ellipk, ellipkm1
+
+from chimap._validation import DataError
+
+
+def log_histogram(values: np.ndarray, n_bins: int = 256) -> tuple[np.ndarray, np.ndarray]:
+    """Centres and counts (both float64, at most n_bins) of positive values in logarithmically spaced bins.
+
+    Values that repeat (counts, quantised pixels) are kept as they are where no more than n_bins differ. A centre is
+    the mean of the values in its bin; empty bins are left out.
+    """
+    return _histogram(values, n_bins, lambda atoms, counts: _unit(np.log(atoms)))
+
+
+def density(values: np.ndarray, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same with bins that share out range, rows and mass: points (<= n_points,) and counts.
+
+    Logarithmic bins alone are too coarse where the values crowd together (the white pixels of a scan), bins of equal
+    count where they are few but large, and those carry most of the kernel. The place of a bin is the mean of
+    its places on the three scales.
+    """
+
+    def place(atoms: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        mass = counts * atoms
+        scales = (np.log(atoms), np.cumsum(counts) - counts / 2, np.cumsum(mass) - mass / 2)
+        return sum(_unit(s) for s in scales) / 3
+
+    return _histogram(values, n_points, place)
+
+
+def _unit(scale: np.ndarray) -> np.ndarray:
+    return (scale - scale[0]) / (scale[-1] - scale[0])
+
+
+def _histogram(values: np.ndarray, n_bins: int, place: Any) -> tuple[np.ndarray, np.ndarray]:
+    if values.size == 0:
+        return np.ones(1), np.ones(1)
+    atoms, counts = np.unique(values, return_counts=True)
+    if atoms.size <= n_bins:
+        return atoms, counts.astype(np.float64)
+    into = (place(atoms, counts) * n_bins).astype(np.int64).clip(0, n_bins - 1)
+    mass = np.bincount(into, weights=counts, minlength=n_bins)
+    sums = np.bincount(into, weights=counts * atoms, minlength=n_bins)
+    filled = mass > 0
+    return sums[filled] / mass[filled], mass[filled]
+
+
+def greedy_nodes(centres: np.ndarray, counts: np.ndarray, n_terms: int) -> np.ndarray:
+    """Nodes k_1..k_n picked one by one where the weighted remainder peaks.
+
+    With b = t/(t+1) h(t) on centres t: k = t[argmax |b|], then b *= (t-k)/(t+k). Source: Li, Lebanon and
+    Sminchisescu, A linear approximation to the chi2 kernel, Algorithm 1. Once every centre is a node the error on
+    them is zero; further nodes then repeat the largest centre.
+
+    >>> greedy_nodes(np.array([0.1, 1.0]), np.array([1.0, 1.0]), 2)
+    array([1. , 0.1])
+    """
+    b = centres / (centres + 1) * counts
+    nodes = np.empty(n_terms)
+    for i in range(n_terms):
+        nodes[i] = centres[np.argmax(np.abs(b))] if np.any(b) else centres[-1]
+        b = b * (centres - nodes[i]) / (centres + nodes[i])
+    return nodes
+
+
+def minimax_nodes(lowest: float, highest: float, n_terms: int) -> np.ndarray:
+    """Nodes that minimise max |prod (x-k)/(x+k)| over lowest <= x <= highest, largest first.
+
+    k_i = b dn((2i-1) K(m) / (2n), m) with m = 1 - (a/b)^2: Zolotarev's problem, the one of the shift parameters of
+    alternating-direction iterations (Wachspress). Free of data, and k(cx) scales with c.
+
+    >>> minimax_nodes(1e-4, 1.0, 1)
+    array([0.01])
+    """
+    if not 0 < lowest <= highest:
+        raise DataError(f"minimax nodes need 0 < lowest <= highest; got [{lowest:g}, {highest:g}].")
+    if lowest == highest:
+        return np.full(n_terms, float(highest))
+    ratio = lowest / highest
+    period, complement = ellipkm1(ratio**2), ellipk(ratio**2)
+    u = (2 * np.arange(1, n_terms + 1) - 1) * period / (2 * n_terms)
+    # dn is a sum of hyperbolic secants one period apart: all terms are positive, and the small complement (a/b)^2
+    # enters as it is, where a routine that takes m = 1 - (a/b)^2 has lost it.
+    shifts = 2 * period * np.arange(-40, 41)
+    scale = np.pi / (2 * complement)
+    dn = scale * (1 / np.cosh(np.minimum(scale * np.abs(u[:, None] - shifts), 700))).sum(axis=1)
+    return highest * dn

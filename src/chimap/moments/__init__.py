@@ -1,0 +1,7 @@
+"""Moments: sums over rows that merge, subtract and are all that a quadratic loss needs."""
+
+from chimap.moments.covariance import Moments
+from chimap.moments.folds import FoldMoments, fold_of_rows
+from chimap.moments.symmetric import Symmetric
+
+__all__ = ["FoldMoments", "Moments", "Symmetric", "fold_of_rows"]

@@ -1,0 +1,238 @@
+"""Moments: everything a quadratic loss needs to know of the data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._files import read_tensors, write_tensors
+from chimap._validation import DataError
+from chimap.moments.symmetric import Symmetric
+
+
+class Moments:
+    """Sums over rows z of features and y of targets, in one pass: count n, sum z, sum y, H = sum zz', V = sum zy', sum yy'.
+
+    Sums are kept in float64; the products of a batch are done in the dtype of its features. Features and
+    targets are first shifted by a provisional mean (given, or that of the first batch), so that subtracting the mean
+    afterwards costs no digits however far the data lie from zero.
+
+    Moments are a commutative monoid: ``a + b`` merges, the empty one is neutral, ``a - b`` undoes it. Moments of parts
+    of the data merge to those of the whole, whoever computed them.
+
+    n_features: D; n_targets: t. shift: (D,) and target_shift: (t,), or None to take the first batch's mean.
+
+    >>> import numpy as np
+    >>> Z, y = np.random.default_rng(0).random((100, 3)), np.arange(100.0)
+    >>> whole = Moments(3, 1).update(Z, y)
+    >>> parts = Moments(3, 1).update(Z[:40], y[:40]) + Moments(3, 1).update(Z[40:], y[40:])
+    >>> bool(np.allclose(whole.covariance(), parts.covariance()))
+    True
+
+    Source: Li, Lebanon and Sminchisescu, sec. 6, Algorithm 3; merging: Chan, Golub and LeVeque.
+    """
+
+    def __init__(
+        self,
+        n_features: int,
+        n_targets: int,
+        shift: np.ndarray | None = None,
+        target_shift: np.ndarray | None = None,
+    ):
+        self.n_features = n_features
+        self.n_targets = n_targets
+        self.shift = None if shift is None else np.array(shift, dtype=np.float64)
+        self.target_shift = None if target_shift is None else np.array(target_shift, dtype=np.float64)
+        self.count = 0
+        self.feature_sum = np.zeros(n_features)
+        self.target_sum = np.zeros(n_targets)
+        self.features = Symmetric(n_features)
+        self.cross = np.zeros((n_features, n_targets))
+        self.targets = np.zeros((n_targets, n_targets))
+
+    # --- adding rows
+
+    def update(self, Z: Any, Y: Any) -> Moments:
+        """Add rows Z (n, D), dense or sparse, with targets Y (n, t) or (n,); returns self.
+
+        Raises DataError for NaN or infinite values, or shapes that do not fit; then nothing has been added.
+        """
+        Z, Y = self._checked(Z, Y)
+        if Z.shape[0] == 0:
+            return self
+        if self.shift is None or self.target_shift is None:
+            self.shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
+            self.target_shift = Y.mean(axis=0, dtype=np.float64)
+        self.add_shifted(
+            np.ascontiguousarray(Z - self.shift.astype(Z.dtype)),
+            Y - self.target_shift,
+            np.empty((self.n_features, self.n_features), dtype=Z.dtype),
+        )
+        return self
+
+    def add_shifted(self, Z: np.ndarray, Y: np.ndarray, workspace: np.ndarray) -> None:
+        """Add C-contiguous rows already less the shifts; workspace is (D, D) of the dtype of Z. No checks."""
+        columns = np.column_stack([np.ones(Z.shape[0]), Y]).astype(Z.dtype)
+        sums = np.empty((columns.shape[1], self.n_features), dtype=Z.dtype)
+        _arrays.product_into(np.ascontiguousarray(columns.T), Z, sums)
+        self.count += Z.shape[0]
+        self.feature_sum += sums[0]
+        self.cross += sums[1:].T
+        self.target_sum += Y.sum(axis=0, dtype=np.float64)
+        self.targets += Y.T.astype(np.float64) @ Y
+        self.features.add_product(Z, workspace)
+
+    def _checked(self, Z: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
+        Z = _arrays.to_dense(_arrays.as_rows(Z))
+        Y = np.asarray(Y, dtype=np.float64)
+        Y = Y[:, None] if Y.ndim == 1 else Y
+        if Z.shape != (Y.shape[0], self.n_features) or Y.shape[1] != self.n_targets:
+            raise DataError(
+                f"these moments take rows of {self.n_features} features and {self.n_targets} targets, as many of "
+                f"one as of the other; got Z {Z.shape} and Y {Y.shape}."
+            )
+        for name, values in (("Z", Z), ("Y", Y)):
+            if not np.isfinite(values).all():
+                row, column = np.argwhere(~np.isfinite(values))[0]
+                raise DataError(
+                    f"{name}, row {row}, column {column}: {values[row, column]}; moments need finite numbers."
+                )
+        return Z, Y
+
+    # --- the monoid
+
+    def copy(self) -> Moments:
+        """An independent copy."""
+        twin = Moments(self.n_features, self.n_targets, self.shift, self.target_shift)
+        for name in ("feature_sum", "target_sum", "cross", "targets"):
+            setattr(twin, name, getattr(self, name).copy())
+        twin.count, twin.features = self.count, self.features.copy()
+        return twin
+
+    def __add__(self, other: Moments) -> Moments:
+        return self.copy().merge(other)
+
+    def __sub__(self, other: Moments) -> Moments:
+        return self.copy().subtract(other)
+
+    def merge(self, other: Moments) -> Moments:
+        """Add the rows of other moments, in place; returns self."""
+        return self._combine(other, 1)
+
+    def subtract(self, other: Moments) -> Moments:
+        """Take out rows that had been merged, in place; returns self. Raises DataError if there are too few."""
+        if other.count > self.count:
+            raise DataError(f"cannot take {other.count} rows out of {self.count}: they were never merged.")
+        return self._combine(other, -1)
+
+    def _combine(self, other: Moments, sign: int) -> Moments:
+        if (other.n_features, other.n_targets) != (self.n_features, self.n_targets):
+            raise DataError(
+                f"moments of {other.n_features} features and {other.n_targets} targets do not merge with "
+                f"{self.n_features} and {self.n_targets}: they come from different maps or labels."
+            )
+        if other.count == 0:
+            return self
+        if self.shift is None:
+            self.shift, self.target_shift = other.shift, other.target_shift
+        other = other._reshifted(self.shift, self.target_shift)
+        self.count += sign * other.count
+        self.feature_sum += sign * other.feature_sum
+        self.target_sum += sign * other.target_sum
+        self.features.flat += sign * other.features.flat
+        self.cross += sign * other.cross
+        self.targets += sign * other.targets
+        return self
+
+    def _reshifted(self, shift: Any, target_shift: Any) -> Moments:
+        """The same rows about other shifts: z - b = (z - a) + (a - b)."""
+        if np.array_equal(shift, self.shift) and np.array_equal(target_shift, self.target_shift):
+            return self
+        moved = self.copy()
+        d, e, n = self.shift - shift, self.target_shift - target_shift, self.count
+        # sum (z+d)(z+d)' = H + m d' + d m' + n d d' = H + sym(2 (m + n d / 2), d)
+        moved.features.add_outer(self.feature_sum + 0.5 * n * d, d, 2.0)
+        moved.cross += np.outer(self.feature_sum, e) + np.outer(d, self.target_sum) + n * np.outer(d, e)
+        moved.targets += np.outer(self.target_sum, e) + np.outer(e, self.target_sum) + n * np.outer(e, e)
+        moved.feature_sum += n * d
+        moved.target_sum += n * e
+        moved.shift, moved.target_shift = shift, target_shift
+        return moved
+
+    # --- what they say
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean features, (D,)."""
+        return self._shifts()[0] + self.feature_sum / max(1, self.count)
+
+    @property
+    def target_mean(self) -> np.ndarray:
+        """Mean targets, (t,)."""
+        return self._shifts()[1] + self.target_sum / max(1, self.count)
+
+    def _shifts(self) -> tuple[np.ndarray, np.ndarray]:
+        shift = np.zeros(self.n_features) if self.shift is None else self.shift
+        target = np.zeros(self.n_targets) if self.target_shift is None else self.target_shift
+        return shift, target
+
+    def scatter_into(self, square: np.ndarray) -> None:
+        """Hc = sum (z - mean)(z - mean)' into the upper triangle of a float64 (D, D) array."""
+        self.features.upper_into(square)
+        scaled = self.feature_sum / max(1, self.count)
+        for first in range(0, self.n_features, 256):
+            rows = slice(first, first + 256)
+            square[rows, first:] -= np.outer(self.feature_sum[rows], scaled[first:])
+
+    def scatter_product(self, B: np.ndarray) -> np.ndarray:
+        """Hc B for B (D, columns)."""
+        return self.features @ B - np.outer(self.feature_sum, (self.feature_sum @ B) / max(1, self.count))
+
+    def scatter_diagonal(self) -> np.ndarray:
+        """The diagonal of Hc, (D,): the scatter of each feature."""
+        return self.features.diagonal() - self.feature_sum**2 / max(1, self.count)
+
+    def cross_scatter(self) -> np.ndarray:
+        """Vc = sum (z - mean)(y - mean)', (D, t)."""
+        return self.cross - np.outer(self.feature_sum, self.target_sum) / max(1, self.count)
+
+    def target_scatter(self) -> np.ndarray:
+        """sum (y - mean)(y - mean)', (t, t)."""
+        return self.targets - np.outer(self.target_sum, self.target_sum) / max(1, self.count)
+
+    def covariance(self) -> np.ndarray:
+        """Hc / n, (D, D) float64."""
+        square = np.zeros((self.n_features, self.n_features))
+        self.scatter_into(square)
+        upper = np.triu(square)
+        return (upper + np.triu(upper, 1).T) / max(1, self.count)
+
+    # --- files
+
+    def save(self, path: str | Path) -> None:
+        """Write to a file (safetensors: arrays and plain metadata; opening it runs no code)."""
+        shift, target_shift = self._shifts()
+        arrays = {
+            "shift": shift, "target_shift": target_shift, "feature_sum": self.feature_sum,
+            "target_sum": self.target_sum, "features": self.features.flat, "cross": self.cross,
+            "targets": self.targets,
+        }  # fmt: skip
+        meta = {"count": self.count, "n_features": self.n_features, "n_targets": self.n_targets,
+                "is_shifted": self.shift is not None}  # fmt: skip
+        write_tensors(path, "moments", meta, arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Moments:
+        """Moments written by ``save``. Raises DataError for any other file."""
+        meta, arrays = read_tensors(path, "moments")
+        moments = cls(meta["n_features"], meta["n_targets"])
+        if meta["is_shifted"]:
+            moments.shift, moments.target_shift = arrays["shift"], arrays["target_shift"]
+        moments.count = meta["count"]
+        for name in ("feature_sum", "target_sum", "cross", "targets"):
+            setattr(moments, name, arrays[name])
+        moments.features = Symmetric(moments.n_features, arrays["features"])
+        return moments

@@ -1,0 +1,71 @@
+"""Moments of K folds from the same single pass."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chimap.moments.covariance import Moments
+
+_BLOCK = 1024  # rows whose folds are drawn together
+
+
+def fold_of_rows(first: int, n_rows: int, n_folds: int, seed: int) -> np.ndarray:
+    """Folds (n_rows,) of the rows from ``first`` on: random, of equal size, the same however the rows are chunked.
+
+    Row i is in block i // 1024; each block deals its rows evenly to the folds in an order drawn from (seed, block).
+
+    >>> np.bincount(fold_of_rows(0, 1000, 5, seed=0)).max() <= 210
+    np.True_
+    """
+    blocks = range(first // _BLOCK, (first + n_rows - 1) // _BLOCK + 1)
+    deal = np.arange(_BLOCK) % n_folds
+    folds = np.concatenate([np.random.default_rng([seed, b]).permutation(deal) for b in blocks] or [deal])
+    start = first % _BLOCK
+    return folds[start : start + n_rows]
+
+
+class FoldMoments:
+    """K moments about the same shifts; their sum is the moments of all rows, the sum less one a training set.
+
+    One workspace serves all folds. n_folds = 1 is plain moments.
+    """
+
+    def __init__(
+        self,
+        n_folds: int,
+        n_features: int,
+        n_targets: int,
+        shift: np.ndarray,
+        target_shift: np.ndarray,
+        dtype: np.dtype,
+    ):
+        self.folds = [Moments(n_features, n_targets, shift, target_shift) for _ in range(n_folds)]
+        self.dtype = np.dtype(dtype)
+        self._workspace: np.ndarray | None = None
+        self._rows: np.ndarray | None = None
+
+    def buffer(self, n_rows: int) -> np.ndarray:
+        """C-contiguous (n_rows, D) for the features of a batch, in memory that is used again for the next one."""
+        if self._rows is None or self._rows.shape[0] < n_rows:
+            self._rows = np.empty((n_rows, self.folds[0].n_features), dtype=self.dtype)
+        return self._rows[:n_rows]
+
+    def add_shifted(self, fold: int, Z: np.ndarray, Y: np.ndarray) -> None:
+        """Add C-contiguous rows, already less the shifts, to a fold."""
+        if self._workspace is None:
+            n = self.folds[0].n_features
+            self._workspace = np.empty((n, n), dtype=self.dtype)
+        self.folds[fold].add_shifted(Z, Y, self._workspace)
+
+    def release_buffers(self) -> None:
+        """Give the memory for batches back; the next batch takes it anew."""
+        self._workspace = self._rows = None
+
+    def whole(self) -> Moments:
+        """Moments of all rows: the one fold itself where there is one, else a new sum."""
+        if len(self.folds) == 1:
+            return self.folds[0]
+        total = self.folds[0].copy()
+        for fold in self.folds[1:]:
+            total.merge(fold)
+        return total

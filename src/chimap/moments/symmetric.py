@@ -1,0 +1,96 @@
+"""A symmetric matrix of which one half is kept, in row panels that BLAS takes as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.linalg.blas import dsyrk, ssyrk
+
+from chimap import _loops, _threads
+
+PANEL = 256  # rows of a panel: what is kept twice (the panels' own corners) is PANEL / n of the whole
+
+
+class Symmetric:
+    """An n x n symmetric float64 matrix in half the memory.
+
+    Panel p holds rows p*PANEL .. and the columns from p*PANEL on, C-contiguous in ``flat``; below the diagonal of its
+    corner the entries are zero and not used. Sums and differences act on ``flat``; products and factorisations
+    take whole panels, so nothing is ever unpacked entry by entry.
+    """
+
+    def __init__(self, n: int, flat: np.ndarray | None = None):
+        self.n = n
+        rows = np.arange(0, n, PANEL, dtype=np.int64)
+        sizes = np.minimum(PANEL, n - rows) * (n - rows)
+        self.starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64) if n else rows
+        size = int(sizes.sum())
+        self.flat = np.zeros(size) if flat is None else flat
+        if self.flat.shape != (size,):
+            raise ValueError(f"a symmetric matrix of order {n} keeps {size} numbers; got {self.flat.shape}.")
+
+    @staticmethod
+    def nbytes(n: int) -> int:
+        """Bytes that a matrix of order n takes."""
+        return 4 * n * (n + min(PANEL, n))
+
+    def panels(self) -> Iterator[tuple[int, np.ndarray]]:
+        """(first row, view of the panel: rows from there, columns from there on)."""
+        for p, first in enumerate(range(0, self.n, PANEL)):
+            height, width = min(PANEL, self.n - first), self.n - first
+            start = self.starts[p]
+            yield first, self.flat[start : start + height * width].reshape(height, width)
+
+    def copy(self) -> Symmetric:
+        """An independent copy."""
+        return Symmetric(self.n, self.flat.copy())
+
+    def add_product(self, Z: np.ndarray, workspace: np.ndarray) -> None:
+        """Add Z'Z of C-contiguous float rows Z (rows, n), multiplied in their dtype, summed in float64.
+
+        workspace: (n, n) of the dtype of Z; its contents are overwritten. SYRK does half the work of a GEMM.
+        """
+        syrk = ssyrk if Z.dtype == np.float32 else dsyrk
+        # In Fortran's eyes Z' is (n, rows) and the lower triangle it fills is our upper one.
+        syrk(1.0, Z.T, beta=0.0, c=workspace.T, lower=1, overwrite_c=1)
+        _threads.over_rows(
+            self.n,
+            self.n // 2,
+            lambda rows: _loops.add_triangle(self.flat, self.starts, PANEL, workspace, rows.start, rows.stop),
+        )
+
+    def add_outer(self, a: np.ndarray, b: np.ndarray, factor: float = 1.0) -> None:
+        """Add factor (a b' + b a') / 2 for vectors (n,)."""
+        for first, panel in self.panels():
+            rows = slice(first, first + panel.shape[0])
+            panel += (0.5 * factor) * (np.outer(a[rows], b[first:]) + np.outer(b[rows], a[first:]))
+
+    def upper_into(self, square: np.ndarray) -> None:
+        """Copy the upper triangle into a float64 (n, n) array; what lies below it there is not defined."""
+        for first, panel in self.panels():
+            square[first : first + panel.shape[0], first:] = panel
+
+    def to_square(self) -> np.ndarray:
+        """The full matrix, (n, n) float64."""
+        square = np.zeros((self.n, self.n))
+        self.upper_into(square)
+        upper = np.triu(square)
+        return upper + np.triu(upper, 1).T
+
+    def diagonal(self) -> np.ndarray:
+        """The diagonal, (n,)."""
+        parts = [np.diagonal(panel[:, : panel.shape[0]]) for _, panel in self.panels()]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def __matmul__(self, B: np.ndarray) -> np.ndarray:
+        """The product with B (n, columns), Fortran-ordered."""
+        out = np.zeros(B.shape, order="F")
+        for first, panel in self.panels():
+            height = panel.shape[0]
+            corner = np.triu(panel[:, :height])
+            corner = corner + np.triu(corner, 1).T
+            rows, rest = slice(first, first + height), slice(first + height, None)
+            out[rows] += corner @ B[rows] + panel[:, height:] @ B[rest]
+            out[rest] += panel[:, height:].T @ B[rows]
+        return out

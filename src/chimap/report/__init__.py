@@ -1,0 +1,45 @@
+"""What an evaluation found, as numbers, as JSON and as one page of HTML.
+
+The way through the folder: ``metrics`` measures predictions, ``evaluation`` holds all that a report shows,
+``curves`` draws it, ``html`` sets it on a page. matplotlib and jinja2 are imported when a page is drawn.
+
+>>> metrics = classification_metrics(["cat", "dog", "dog"], ["cat", "dog", "cat"])
+>>> page = Evaluation("Pets", "HistogramClassifier", data={"file": "pets.npz"}, metrics=metrics)
+>>> write_report(page, "pets.html")  # doctest: +SKIP
+PosixPath('pets.html')
+"""
+
+from __future__ import annotations
+
+from chimap.report.evaluation import Evaluation, StrengthCurve, package_versions
+from chimap.report.html import render_report, write_report
+from chimap.report.metrics import (
+    Baseline,
+    ClassificationMetrics,
+    RegressionMetrics,
+    accuracy,
+    classification_metrics,
+    majority_baseline,
+    mean_baseline,
+    most_confused,
+    regression_metrics,
+    wilson_interval,
+)
+
+__all__ = [
+    "accuracy",
+    "wilson_interval",
+    "classification_metrics",
+    "ClassificationMetrics",
+    "most_confused",
+    "regression_metrics",
+    "RegressionMetrics",
+    "Baseline",
+    "majority_baseline",
+    "mean_baseline",
+    "Evaluation",
+    "StrengthCurve",
+    "package_versions",
+    "render_report",
+    "write_report",
+]

@@ -1,0 +1,155 @@
+"""From a matplotlib figure to SVG that sits in a page: one unit a pixel, text as text, the page's colours.
+
+Every colour of the palette comes out as ``var(--name, #hex)``: a page may redefine it (for its dark mode,
+say), and a program that shows the SVG alone sees the light colours.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from xml.etree import ElementTree
+
+# Blue against orange holds for every common kind of colour blindness (Okabe and Ito, Color Universal Design).
+PALETTE = {
+    "ink": "#1b2430",
+    "muted": "#5a6675",
+    "rule": "#d6dce4",
+    "good": "#1f77b8",
+    "bad": "#c8590a",
+    "on-shade": "#0b1118",
+}
+INK, MUTED, RULE, GOOD, BAD, ON_SHADE = PALETTE.values()
+# Shades are laid over the page by their opacity, so that one image serves light and dark pages.
+GOOD_SHADE, BAD_SHADE = (0.17, 0.56, 0.85), (0.91, 0.46, 0.13)
+
+_STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "chimap",
+    "text.parse_math": False,  # a class may be called "$x"
+    "font.family": "DejaVu Sans",
+    "font.size": 12,
+    "axes.labelsize": 12,
+    "xtick.labelsize": 12,
+    "ytick.labelsize": 12,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": MUTED,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.facecolor": "none",
+    "axes.unicode_minus": True,
+    "figure.facecolor": "none",
+    "grid.color": RULE,
+    "grid.linewidth": 0.8,
+    "text.color": INK,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "xtick.major.pad": 6,
+    "ytick.major.pad": 6,
+    "xtick.minor.size": 0,
+    "legend.frameon": False,
+}
+_UNITS_PER_INCH = 72  # of every SVG that matplotlib writes
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw in the report's style, whatever the user's own matplotlib settings are."""
+    import matplotlib.style
+
+    with matplotlib.style.context(["default", _STYLE]):
+        yield
+
+
+def new_figure(width: float, height: float) -> Any:
+    """A figure whose axes take width x height pixels; labels go around them and widen the SVG."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width / _UNITS_PER_INCH, height / _UNITS_PER_INCH), dpi=_UNITS_PER_INCH)
+
+
+def to_svg(figure: Any, name: str, alt: str) -> str:
+    """The figure as an ``<svg>`` element for a page.
+
+    name: lower-case word that starts every id in it, so that several figures share a page.
+    alt: what a reader who does not see the figure is told.
+    """
+    buffer = io.BytesIO()
+    with warnings.catch_warnings():
+        # The browser has the glyphs of names in other scripts; only their width is guessed here.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(buffer, format="svg", bbox_inches="tight", pad_inches=0.04, metadata=no_metadata)
+    root = ElementTree.fromstring(buffer.getvalue())
+    _drop(root, {"metadata", "style"})
+    _plain_names(root)
+    _prefix_ids(root, name)
+    _page_colours(root)
+    _finish_root(root, alt)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _drop(root: ElementTree.Element, tags: set[str]) -> None:
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag.rpartition("}")[2] in tags:
+                parent.remove(child)
+
+
+def _plain_names(root: ElementTree.Element) -> None:
+    """Names without namespaces, as HTML wants them."""
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        for key in list(element.attrib):
+            element.attrib[key.rpartition("}")[2]] = element.attrib.pop(key)
+
+
+_REFERENCE = re.compile(r"url\(#([^)]+)\)|^#(.+)$")
+
+
+def _prefix_ids(root: ElementTree.Element, name: str) -> None:
+    """Keep the ids that something refers to, under the figure's own name."""
+    values = [value for element in root.iter() for key, value in element.attrib.items() if key != "id"]
+    used = {a or b for value in values for a, b in _REFERENCE.findall(value)}
+    for element in root.iter():
+        if element.attrib.get("id") in used:
+            element.attrib["id"] = f"{name}-{element.attrib['id']}"
+        else:
+            element.attrib.pop("id", None)
+        for key, value in element.attrib.items():
+            if key != "id" and "#" in value:
+                value = re.sub(r"url\(#", f"url(#{name}-", value)
+                element.attrib[key] = re.sub(r"^#", f"#{name}-", value) if key == "href" else value
+
+
+def _page_colours(root: ElementTree.Element) -> None:
+    variables = {value: f"var(--{key}, {value})" for key, value in PALETTE.items()}
+    anything = re.compile("|".join(variables))
+    for element in root.iter():
+        if "style" in element.attrib:
+            element.attrib["style"] = anything.sub(lambda m: variables[m[0]], element.attrib["style"])
+
+
+def _finish_root(root: ElementTree.Element, alt: str) -> None:
+    width, height = (float(v) for v in root.attrib["viewBox"].split()[2:])
+    root.attrib.pop("version", None)
+    root.attrib.update(
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "width": f"{width:.0f}",
+            "height": f"{height:.0f}",
+            "role": "img",
+            "aria-label": alt,
+            "style": f"--natural: {width:.0f}px; stroke-linejoin: round; stroke-linecap: butt",
+        }
+    )

@@ -1,0 +1,109 @@
+"""Values as JSON has them, and as people read them."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+NARROW_SPACE = "\u202f"  # does not break; between a number and its unit
+
+
+def plain(value: Any) -> Any:
+    """The value in JSON's own types: NumPy becomes Python, NaN and infinity become None, the rest its str().
+
+    >>> plain({"rows": np.int64(3), "share": float("nan"), "bins": (1, 2)})
+    {'rows': 3, 'share': None, 'bins': [1, 2]}
+    """
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return str(value)
+
+
+def one_line(name: Any, longest: int | None = None) -> str:
+    """The name without line breaks and control characters, its middle left out where it is too long.
+
+    >>> one_line("a very long name of a class", longest=12)
+    'a very…class'
+    """
+    printable = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in str(name))
+    text = " ".join(printable.split())
+    if longest is None or len(text) <= longest:
+        return text
+    head = longest // 2
+    return text[:head].rstrip() + "…" + text[len(text) - (longest - head - 1) :].lstrip()
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """0.9312 -> '93.1 %'; a dash where the share is not defined."""
+    return f"{100 * share:.{digits}f}{NARROW_SPACE}%" if _is_number(share) else "–"
+
+
+def number(value: Any, digits: int = 4, zeros: bool = False) -> str:
+    """A number with ``digits`` significant digits, trailing ``zeros`` kept or not; a dash for NaN.
+
+    >>> number(48.0), number(48.0, zeros=True), number(1.5e-7)
+    ('48', '48.00', '1.5 × 10⁻⁷')
+    """
+    if not _is_number(value):
+        return "–"
+    text = f"{value:#.{digits}g}".rstrip(".") if zeros else f"{value:.{digits}g}"
+    text = "−" + text[1:] if text.startswith("-") else text
+    if "e" not in text:
+        return text
+    mantissa, exponent = text.split("e")
+    mantissa = mantissa.rstrip(".")
+    power = f"10{_superscript(int(exponent))}"
+    return power if mantissa == "1" else f"{mantissa} × {power}"
+
+
+def power_of_ten(exponent: int) -> str:
+    """-3 -> '10⁻³'."""
+    return f"10{_superscript(exponent)}"
+
+
+def seconds(value: float) -> str:
+    """A time for people: 0.0042 -> '4.2 ms', 3.14159 -> '3.14 s', 125 -> '2 min 05 s'."""
+    if value < 0.9995:
+        return f"{1000 * value:.3g}{NARROW_SPACE}ms" if value >= 1e-6 else f"0{NARROW_SPACE}s"
+    if value < 59.95:
+        return f"{value:.3g}{NARROW_SPACE}s"
+    minutes, rest = divmod(round(value), 60)
+    if minutes < 60:
+        return f"{minutes}{NARROW_SPACE}min {rest:02d}{NARROW_SPACE}s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}{NARROW_SPACE}h {minutes:02d}{NARROW_SPACE}min"
+
+
+def words(value: Any) -> str:
+    """Any plain value as a cell of a table shows it."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}: {words(item)}" for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(words(item) for item in value)
+    return one_line(value)
+
+
+def _superscript(exponent: int) -> str:
+    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def _is_number(value: Any) -> bool:
+    return value is not None and math.isfinite(value)

@@ -1,0 +1,159 @@
+"""The confusion matrix as a heat map, from two classes to a thousand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chimap.report._figure import (
+    BAD_SHADE,
+    GOOD_SHADE,
+    INK,
+    MUTED,
+    ON_SHADE,
+    RULE,
+    house_style,
+    new_figure,
+    to_svg,
+)
+from chimap.report._plain import one_line, percent
+from chimap.report.metrics import ClassificationMetrics
+
+COUNTED = 20  # classes up to which the counts are written into the cells
+NAMED = 60  # classes up to which the axes name every class
+CELLS = 260  # cells a side beyond which classes share a cell
+
+
+def confusion_heat_map(metrics: ClassificationMetrics) -> str:
+    """Share of each true class (row) that was answered as each class (column), as SVG.
+
+    Right answers are blue, wrong ones orange. The opacity is the square root of the share, so that one error
+    in a hundred is seen. Counts are written for up to 20 classes; the axes name up to 60 classes and number
+    those beyond. Beyond 260, neighbours share a cell (``classes_a_cell``), which shows the largest share.
+    """
+    k = len(metrics.classes)
+    cell = _cell_size(k)
+    with house_style():
+        figure = new_figure(cell * k, cell * k)
+        axes = figure.add_axes((0, 0, 1, 1))
+        shares = _row_shares(metrics)
+        image = _shades(_largest_in_blocks(shares, classes_a_cell(k)))
+        axes.imshow(
+            image, interpolation="none", aspect="auto", zorder=0, extent=(-0.5, k - 0.5, k - 0.5, -0.5)
+        )
+        _frame(axes, k)
+        if k <= COUNTED:
+            _write_counts(axes, metrics.confusion, shares, cell)
+        if k <= NAMED:
+            _name_classes(axes, metrics.classes, cell)
+        else:
+            _number_classes(axes, k)
+        axes.set_xlabel("predicted class", labelpad=8)
+        axes.set_ylabel("true class", labelpad=8)
+        _key(figure, cell * k)
+        alt = (
+            f"Confusion matrix of {k} classes: {metrics.n_correct} of {metrics.n_rows} rows "
+            "lie on the diagonal, where predicted and true class agree."
+        )
+        return to_svg(figure, "confusion", alt)
+
+
+def _cell_size(k: int) -> float:
+    """Pixels a class, so that counts fit into 20, names beside 60, and a thousand on a page."""
+    if k <= COUNTED:
+        return float(np.clip(460 / k, 33, 92))
+    return float(np.clip(640 / k, 13, 30)) if k <= NAMED else 780 / k
+
+
+def _row_shares(metrics: ClassificationMetrics) -> np.ndarray:
+    return metrics.confusion / np.maximum(metrics.support, 1)[:, None]
+
+
+def classes_a_cell(k: int) -> int:
+    """Neighbouring classes that one cell of the map of ``k`` classes stands for."""
+    return -(-k // CELLS)
+
+
+def _largest_in_blocks(shares: np.ndarray, block: int) -> np.ndarray:
+    starts = np.arange(0, len(shares), block)
+    return np.maximum.reduceat(np.maximum.reduceat(shares, starts, axis=0), starts, axis=1)
+
+
+def _shades(shares: np.ndarray) -> np.ndarray:
+    """RGBA image of the shares, (k, k, 4)."""
+    image = np.empty((*shares.shape, 4))
+    image[..., :3] = BAD_SHADE
+    image[..., 3] = np.sqrt(shares)
+    diagonal = np.arange(len(shares))
+    image[diagonal, diagonal, :3] = GOOD_SHADE
+    return image
+
+
+def _frame(axes: Any, k: int) -> None:
+    for spine in axes.spines.values():
+        spine.set(visible=True, edgecolor=RULE, linewidth=1)
+    if k <= NAMED:
+        between = np.arange(0.5, k - 1)
+        width = 1.0 if k <= COUNTED else 0.5
+        axes.hlines(between, -0.5, k - 0.5, color=RULE, linewidth=width)
+        axes.vlines(between, -0.5, k - 0.5, color=RULE, linewidth=width)
+    axes.set(xlim=(-0.5, k - 0.5), ylim=(k - 0.5, -0.5))
+
+
+def _write_counts(axes: Any, counts: np.ndarray, shares: np.ndarray, cell: float) -> None:
+    size = 15 if cell >= 80 else 13 if cell >= 42 else 11
+    for i, j in np.argwhere(counts > 0):
+        # On the fullest shades dark text reads best in light and dark pages alike.
+        color = ON_SHADE if np.sqrt(shares[i, j]) > 0.85 else INK
+        text = _short_count(int(counts[i, j]), int(cell // (0.68 * size)))
+        axes.text(j, i, text, ha="center", va="center_baseline", fontsize=size, color=color)
+
+
+def _short_count(count: int, longest: int) -> str:
+    """The count where it fits into ``longest`` signs, else in thousands or millions: 12345 -> '12k'."""
+    text = str(count)
+    for unit, name in ((1000, "k"), (1_000_000, "M")):
+        if len(text) <= longest:
+            break
+        text = (
+            f"{count / unit:.1f}{name}" if count < 10 * unit and longest > 3 else f"{count / unit:.0f}{name}"
+        )
+    return text
+
+
+def _name_classes(axes: Any, classes: tuple[Any, ...], cell: float) -> None:
+    names = [one_line(c, 24) for c in classes]
+    size = 12 if cell >= 16 else 11
+    places = np.arange(len(names))
+    axes.set_yticks(places, names, fontsize=size)
+    if max(map(len, names)) * 0.68 * size <= cell:
+        axes.set_xticks(places, names, fontsize=size)
+    else:
+        slope = 45 if len(names) <= COUNTED else 90
+        axes.set_xticks(places, names, fontsize=size, rotation=slope, ha="right", rotation_mode="anchor")
+        if slope == 90:
+            for label in axes.get_xticklabels():
+                label.set_va("center")
+
+
+def _number_classes(axes: Any, k: int) -> None:
+    step = next(s for s in (10, 20, 25, 50, 100, 200, 500, 1000, k) if k / s <= 11)
+    numbers = np.concatenate([[1], np.arange(step, k + 1, step)])
+    axes.set_xticks(numbers - 1, [str(n) for n in numbers])
+    axes.set_yticks(numbers - 1, [str(n) for n in numbers])
+
+
+def _key(figure: Any, side: float) -> None:
+    """Two ramps above the matrix: what the opacity of blue and of orange stands for."""
+    ramp = np.sqrt(np.linspace(0, 1, 60))[None, :, None]
+    for left, name, shade in ((0, "right", GOOD_SHADE), (140, "wrong", BAD_SHADE)):
+        axes = figure.add_axes((left / side, 1 + 26 / side, 100 / side, 9 / side))
+        color = np.broadcast_to(np.asarray(shade), (1, 60, 3))
+        axes.imshow(np.concatenate([color, ramp], axis=2), aspect="auto", extent=(0, 1, 0, 1))
+        axes.set_xticks([0, 1], ["0", percent(1, 0)], fontsize=11, color=MUTED)
+        axes.tick_params(pad=3)
+        axes.set_yticks([])
+        axes.set_title(name, loc="center", fontsize=12, pad=4, color=INK)
+        for spine in axes.spines.values():
+            spine.set(visible=True, edgecolor=RULE, linewidth=0.8)

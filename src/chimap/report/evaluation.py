@@ -1,0 +1,125 @@
+"""All that a report shows, as one frozen value."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from chimap.report._plain import plain
+from chimap.report.metrics import Baseline, ClassificationMetrics, RegressionMetrics
+
+
+@dataclass(frozen=True, eq=False)
+class StrengthCurve:
+    """Cross-validation over the strength of the penalty.
+
+    strengths: positive, increasing, (n,).
+    errors: mean held-out squared error at each strength, (n,).
+    standard_errors: of ``errors`` over the folds, (n,).
+    chosen: the strength that the model uses.
+
+    Raises ValueError for unequal lengths, no strengths, or strengths that are not positive.
+    """
+
+    strengths: np.ndarray
+    errors: np.ndarray
+    standard_errors: np.ndarray
+    chosen: float
+
+    def __post_init__(self) -> None:
+        arrays = [np.asarray(a, np.float64) for a in (self.strengths, self.errors, self.standard_errors)]
+        if arrays[0].ndim != 1 or len({a.shape for a in arrays}) != 1 or arrays[0].size == 0:
+            shapes = ", ".join(str(a.shape) for a in arrays)
+            raise ValueError(
+                f"strengths, errors and standard_errors must have one shape (n,), n >= 1; got {shapes}."
+            )
+        if not (np.all(arrays[0] > 0) and self.chosen > 0):
+            raise ValueError(
+                "strengths and chosen must be positive: the curve is drawn over their logarithm."
+            )
+        order = np.argsort(arrays[0], kind="stable")
+        for name, values in zip(("strengths", "errors", "standard_errors"), arrays, strict=True):
+            object.__setattr__(self, name, values[order])
+
+    @property
+    def error_at_chosen(self) -> float:
+        """Error at the chosen strength, interpolated over log(strength) where it is not among those tried."""
+        return float(np.interp(np.log(self.chosen), np.log(self.strengths), self.errors))
+
+    @property
+    def at_border(self) -> bool:
+        """Whether the chosen strength is the first or the last that was tried, of three or more."""
+        ends = self.strengths[[0, -1]]
+        return self.strengths.size > 2 and bool(np.any(np.isclose(self.chosen, ends, rtol=1e-6, atol=0)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        names = ("strengths", "errors", "standard_errors", "chosen")
+        return {name: plain(getattr(self, name)) for name in names}
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of chimap, Python and the libraries that compute."""
+    found = {}
+    for name in ("chimap", "numpy", "scipy", "scikit-learn", "numba"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found | {
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A model, the rows it was tried on, and what came out. The page is a function of this value alone.
+
+    title: heads the page.
+    model_name: the estimator, "HistogramClassifier".
+    data: plain values by name: file, rows, bins, which rows ("held-out 20 %").
+    metrics: of the predictions.
+    baseline: what needs no model, or None.
+    curve: how the strength was chosen, or None.
+    stages: seconds by name of stage, in their order.
+    settings: plain values by name of parameter.
+    versions: by name of package; by default of those installed.
+    created: when, with its time zone; by default now.
+    """
+
+    title: str
+    model_name: str
+    data: Mapping[str, Any]
+    metrics: ClassificationMetrics | RegressionMetrics
+    baseline: Baseline | None = None
+    curve: StrengthCurve | None = None
+    stages: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=package_versions)
+    created: datetime = field(default_factory=_now)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON types, nested as the fields are."""
+        return {
+            "title": self.title,
+            "model": self.model_name,
+            "created": self.created.isoformat(),
+            "data": plain(self.data),
+            "metrics": self.metrics.as_dict(),
+            "baseline": self.baseline and self.baseline.as_dict(),
+            "curve": self.curve and self.curve.as_dict(),
+            "stages": plain(self.stages),
+            "settings": plain(self.settings),
+            "versions": plain(self.versions),
+        }

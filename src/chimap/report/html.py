@@ -1,0 +1,143 @@
+"""An evaluation as one page of HTML that needs nothing else: no script, no font, no request."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chimap.report import _plain
+from chimap.report.evaluation import Evaluation
+from chimap.report.metrics import ClassificationMetrics, most_confused
+
+LISTED = 30  # classes up to which the page lists all; beyond, the weakest come first and the rest is folded
+WEAKEST = 15  # classes listed before the fold
+
+
+def write_report(evaluation: Evaluation, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
+    """Write the page of ``evaluation`` to ``path`` and return the path.
+
+    The page is drawn first, then written beside ``path`` and renamed: no half of a page is ever there.
+    FileExistsError if ``path`` exists and ``overwrite`` is False; FileNotFoundError if its folder does not.
+    """
+    target = Path(path)
+    _check_target(target, overwrite)
+    page = render_report(evaluation)
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        beside.write_text(page, encoding="utf-8")
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
+    return target
+
+
+def render_report(evaluation: Evaluation) -> str:
+    """The page as text. The same evaluation gives the same text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("chimap.report", "templates"),
+        autoescape=True,  # names of classes and files are data: "<script>" must stay text
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for name in ("number", "one_line", "percent", "seconds", "words"):
+        environment.filters[name] = getattr(_plain, name)
+    environment.filters["thousands"] = lambda n: f"{n:,}" if isinstance(n, int) else _plain.words(n)
+    is_classification = isinstance(evaluation.metrics, ClassificationMetrics)
+    parts = _classification_parts(evaluation) if is_classification else _regression_parts(evaluation)
+    template = environment.get_template("evaluation.html")
+    page = template.render(evaluation=evaluation, **parts, **_common_parts(evaluation))
+    return page.strip() + "\n"
+
+
+def _check_target(target: Path, overwrite: bool) -> None:
+    if target.is_dir():
+        inside = target / "report.html"
+        raise IsADirectoryError(f"{target} is a folder; give the name of the page, such as {inside}.")
+    if target.exists() and not overwrite:
+        raise FileExistsError(f"{target} exists; choose another name, or pass overwrite=True to replace it.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"The folder {target.parent} for {target.name} does not exist; create it first."
+        )
+
+
+def _common_parts(evaluation: Evaluation) -> dict[str, Any]:
+    from chimap.report.curves import stage_times, strength_curve
+
+    stages = {name: float(time) for name, time in evaluation.stages.items()}
+    return {
+        "data": _plain.plain(evaluation.data),
+        "settings": _plain.plain(evaluation.settings),
+        "versions": _plain.plain(evaluation.versions),
+        "created": f"{evaluation.created.day} {evaluation.created:%B %Y, %H:%M %Z}".strip(),
+        "stages": stages,
+        "stages_total": sum(stages.values()),
+        "stages_svg": _svg(stage_times(stages)) if stages else None,
+        "curve_svg": _svg(strength_curve(evaluation.curve)) if evaluation.curve else None,
+    }
+
+
+def _classification_parts(evaluation: Evaluation) -> dict[str, Any]:
+    from chimap.report.confusion import NAMED, classes_a_cell, confusion_heat_map
+
+    metrics = evaluation.metrics
+    assert isinstance(metrics, ClassificationMetrics)
+    rows = _class_rows(metrics)
+    folded = len(rows) > LISTED
+    return {
+        "task": "classification",
+        "metrics": metrics,
+        "digits": 2 if metrics.n_rows >= 10_000 else 1,
+        "beats_baseline": evaluation.baseline is None or metrics.interval[0] > evaluation.baseline.value,
+        "first_rows": rows[:WEAKEST] if folded else rows,
+        "folded_rows": rows[WEAKEST:] if folded else [],
+        "classes_a_cell": classes_a_cell(len(rows)),
+        "least": 0.7 if len(rows) <= 12 else 0.85 if len(rows) <= NAMED else 0.6,
+        "numbered": len(rows) > NAMED,
+        "pairs": most_confused(metrics, 20 if len(rows) > NAMED else 10),
+        "confusion_svg": _svg(confusion_heat_map(metrics)),
+    }
+
+
+def _class_rows(metrics: ClassificationMetrics) -> list[dict[str, Any]]:
+    """A row of the table per class, weakest recall first, classes without rows last."""
+    recall = np.where(np.isnan(metrics.recall), np.inf, metrics.recall)
+    return [
+        {
+            "number": int(i) + 1,
+            "name": metrics.classes[i],
+            "recall": float(metrics.recall[i]),
+            "precision": float(metrics.precision[i]),
+            "f1": float(metrics.f1[i]),
+            "support": int(metrics.support[i]),
+        }
+        for i in np.argsort(recall, kind="stable")
+    ]
+
+
+def _regression_parts(evaluation: Evaluation) -> dict[str, Any]:
+    from chimap.report.curves import DOTTED, predicted_against_true, residual_histogram
+
+    metrics = evaluation.metrics
+    assert not isinstance(metrics, ClassificationMetrics)
+    return {
+        "task": "regression",
+        "metrics": metrics,
+        "beats_baseline": evaluation.baseline is None or metrics.rmse_interval[1] < evaluation.baseline.value,
+        "dotted": metrics.n_rows <= DOTTED,
+        "predicted_svg": _svg(predicted_against_true(metrics)),
+        "residuals_svg": _svg(residual_histogram(metrics)),
+    }
+
+
+def _svg(text: str) -> Any:
+    """Our own SVG, whose text ElementTree has escaped: it enters the page as it is."""
+    from markupsafe import Markup
+
+    return Markup(text)

@@ -1,0 +1,79 @@
+"""Ridge regression from moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from chimap._validation import DataError
+from chimap.moments import Moments
+
+
+@dataclass(frozen=True)
+class LinearSolution:
+    """f(z) = z'coef + intercept; coef (D, t), intercept (t,), strength that of the penalty."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    strength: float
+
+
+def ridge(moments: Moments, strength: float) -> LinearSolution:
+    """Minimise sum |z'w + b - y|^2 + strength |w|^2: (Hc + strength I) w = Vc, by Cholesky.
+
+    The strength is scikit-learn's ``alpha``; the intercept is not penalised. Raises DataError if the matrix is singular
+    at this strength.
+    """
+    factor = Factor(moments.n_features)
+    factor.of(moments, strength)
+    return solution(moments, factor.solve(moments.cross_scatter()), strength)
+
+
+def ridge_path(moments: Moments, strengths: np.ndarray) -> list[LinearSolution]:
+    """Solutions at all strengths from one eigendecomposition: w = U (e + strength)^-1 U' Vc.
+
+    One decomposition costs as much as some 30 Cholesky factorisations; it pays for long paths. Strength 0 gives the
+    solution of least norm.
+    """
+    square = np.empty((moments.n_features, moments.n_features))
+    moments.scatter_into(square)
+    values, vectors = eigh(square.T, lower=True, overwrite_a=True, check_finite=False)
+    rotated = vectors.T @ moments.cross_scatter()
+    noise = moments.n_features * np.finfo(float).eps * max(values[-1], np.finfo(float).tiny)
+    path = []
+    for strength in strengths:
+        kept = values + strength > noise
+        inverse = np.where(kept, 1 / np.where(kept, values + strength, 1), 0)
+        path.append(solution(moments, vectors @ (inverse[:, None] * rotated), float(strength)))
+    return path
+
+
+def solution(moments: Moments, coef: np.ndarray, strength: float) -> LinearSolution:
+    """The intercept that goes with the coefficients: mean prediction = mean target."""
+    return LinearSolution(coef, moments.target_mean - moments.mean @ coef, strength)
+
+
+class Factor:
+    """The Cholesky factor of Hc + strength I, in one (D, D) buffer that each strength overwrites."""
+
+    def __init__(self, n_features: int):
+        self._square = np.empty((n_features, n_features))
+
+    def of(self, moments: Moments, strength: float) -> None:
+        """Factorise. Raises DataError if the matrix is not positive definite at this strength."""
+        moments.scatter_into(self._square)
+        self._square[np.diag_indices_from(self._square)] += strength
+        # our upper triangle in C order is the lower one in Fortran's
+        _, info = dpotrf(self._square.T, lower=1, clean=0, overwrite_a=1)
+        if info:
+            raise DataError(
+                f"strength {strength:g} is too small: the features are linearly dependent to rounding. "
+                "Use a larger strength, or strengths='auto'."
+            )
+
+    def solve(self, B: np.ndarray) -> np.ndarray:
+        """(Hc + strength I)^-1 B for B (D, columns)."""
+        return dpotrs(self._square.T, B, lower=1)[0]

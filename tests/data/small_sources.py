@@ -1,0 +1,109 @@
+"""One small matrix in every kind of source there is; the laws in test_sources run over all of them."""
+
+import gzip
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.datasets import dump_svmlight_file
+
+from chimap.data import ArraySource, NpySource, NpzSource, SvmlightSource, split_source
+
+N_ROWS, N_FEATURES = 137, 12
+
+rng = np.random.default_rng(0)
+COUNTS = rng.poisson(0.7, (N_ROWS, N_FEATURES)).astype(np.uint8)
+COUNTS[5] = 0
+COUNTS[7, -1] = 3
+LABELS = np.where(rng.random(N_ROWS) < 0.4, 1, -1)
+
+
+def doubled_csr():
+    """The counts with every entry split into two halves, columns falling: CSR, but not canonical."""
+    columns = [np.flatnonzero(row)[::-1].repeat(2) for row in COUNTS]
+    data = [COUNTS[i, c] / 2.0 for i, c in enumerate(columns)]
+    indptr = np.cumsum([0] + [c.size for c in columns])
+    return sp.csr_matrix((np.concatenate(data), np.concatenate(columns), indptr), shape=COUNTS.shape)
+
+
+def wide_csr():
+    """CSR with 64-bit indices."""
+    rows = sp.csr_array(COUNTS.astype(np.float32))
+    rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+    return rows
+
+
+def npy(folder, X):
+    np.save(folder / "rows.npy", X)
+    return NpySource(folder / "rows.npy", LABELS)
+
+
+def npz(folder, save=np.savez, **members):
+    save(folder / "rows.npz", **members)
+    return NpzSource(folder / "rows.npz")
+
+
+def csr_parts(folder, save=np.savez):
+    X = sp.csr_matrix(COUNTS)
+    parts = {"data": X.data, "indices": X.indices.astype(np.uint16), "indptr": X.indptr, "shape": X.shape}
+    return npz(folder, save, **parts, y=LABELS.astype(np.int8))
+
+
+def scipy_npz(folder):
+    sp.save_npz(folder / "rows.npz", sp.csr_matrix(COUNTS.astype(np.float64)))
+    return NpzSource(folder / "rows.npz", LABELS)
+
+
+def svmlight(folder, zero_based):
+    dump_svmlight_file(
+        COUNTS.astype(float), LABELS, str(folder / "rows.svm"), zero_based=zero_based, comment="x"
+    )
+    return SvmlightSource(folder / "rows.svm")
+
+
+def svmlight_gz(folder):
+    dump_svmlight_file(COUNTS.astype(float), LABELS, str(folder / "rows.svm"), zero_based=False)
+    (folder / "rows.svm.gz").write_bytes(gzip.compress((folder / "rows.svm").read_bytes()))
+    return SvmlightSource(folder / "rows.svm.gz", zero_based=False)
+
+
+def parts_of(X):
+    """A split of a longer array whose test part is exactly the matrix."""
+    seed = 3
+    is_test = np.random.default_rng([seed, 0]).random(4096) < 0.3
+    places = np.flatnonzero(is_test)[:N_ROWS]
+    n_rows = places[-1] + 1
+    is_test = is_test[:n_rows]
+    take = np.zeros(n_rows, int)
+    take[is_test] = np.arange(N_ROWS)
+    return split_source(ArraySource(X[take], LABELS[take]), 0.3, seed)[1]
+
+
+SOURCES = {
+    "uint8 array": lambda folder: ArraySource(COUNTS, LABELS),
+    "int64 array": lambda folder: ArraySource(COUNTS.astype(np.int64), LABELS.tolist()),
+    "float32 array": lambda folder: ArraySource(COUNTS.astype(np.float32), LABELS.reshape(-1, 1)),
+    "big-endian array": lambda folder: ArraySource(COUNTS.astype(">f8"), LABELS),
+    "3-axes array": lambda folder: ArraySource(COUNTS.reshape(N_ROWS, 4, 3), LABELS),
+    "strided array": lambda folder: ArraySource(np.asfortranarray(COUNTS.astype(float)), LABELS),
+    "list": lambda folder: ArraySource(COUNTS.tolist(), LABELS),
+    "csr": lambda folder: ArraySource(sp.csr_matrix(COUNTS), LABELS),
+    "csc": lambda folder: ArraySource(sp.csc_array(COUNTS.astype(np.float32)), LABELS),
+    "64-bit csr": lambda folder: ArraySource(wide_csr(), LABELS),
+    "csr, not canonical": lambda folder: ArraySource(doubled_csr(), LABELS),
+    "npy, uint8": lambda folder: npy(folder, COUNTS),
+    "npy, float64": lambda folder: npy(folder, COUNTS.astype(np.float64)),
+    "npy, big-endian": lambda folder: npy(folder, COUNTS.astype(">f4")),
+    "npy, 3 axes": lambda folder: npy(folder, COUNTS.reshape(N_ROWS, 4, 3)),
+    "npy, Fortran": lambda folder: npy(folder, np.asfortranarray(COUNTS.astype(np.float32))),
+    "npy, Fortran, 3 axes": lambda folder: npy(folder, np.asfortranarray(COUNTS.reshape(N_ROWS, 4, 3))),
+    "npz": lambda folder: npz(folder, X=COUNTS.astype(np.float32), y=LABELS),
+    "npz, compressed": lambda folder: npz(folder, np.savez_compressed, X=COUNTS, y=LABELS),
+    "npz, csr parts": csr_parts,
+    "npz, csr parts, compressed": lambda folder: csr_parts(folder, np.savez_compressed),
+    "npz, scipy": scipy_npz,
+    "svmlight, from 0": lambda folder: svmlight(folder, True),
+    "svmlight, from 1": lambda folder: svmlight(folder, False),
+    "svmlight, gzip": svmlight_gz,
+    "split, dense": lambda folder: parts_of(COUNTS),
+    "split, sparse": lambda folder: parts_of(sp.csr_matrix(COUNTS)),
+}

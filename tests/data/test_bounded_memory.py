@@ -1,0 +1,85 @@
+"""Memory does not grow with the file: peak resident memory, measured in a process of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chimap.data import write_histograms
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="peak memory is read from /proc/self/status"
+)
+
+# Not resource.getrusage: on Linux its peak starts at that of the process that started this one.
+PEAK = """
+import re, sys
+def peak():
+    return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read()).group(1))
+"""
+
+READ_ALL = """
+from chimap.data import open_source, split_source
+before = peak()
+source = open_source(sys.argv[1])
+rows = sum(chunk.X.shape[0] for chunk in source.chunks(1000))
+if source.path.suffix == ".npy":
+    train, test = split_source(source, 0.2, seed=0)
+    rows += sum(chunk.X.shape[0] for part in (train, test) for chunk in part.chunks(1000))
+    train.sample(1000, 0), source.sample(1000, 0), source.fingerprint()
+print(rows, peak() - before)
+"""
+
+
+def peak_growth(code, *arguments):
+    command = [sys.executable, "-c", PEAK + code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return tuple(int(value) for value in done.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """A file of 300 MB: 150 000 rows of 500 bins."""
+    path = tmp_path_factory.mktemp("large") / "rows.npy"
+    write_histograms(path, 150_000, 500)
+    yield path
+    path.unlink()
+
+
+def test_npy(rows):
+    assert rows.stat().st_size > 300e6
+    n_read, growth = peak_growth(READ_ALL, rows)
+    assert n_read == 300_000
+    assert growth < 100e6
+
+
+def test_npy_in_fortran_order(tmp_path):
+    shape = (100_000, 500)
+    file = np.lib.format.open_memmap(tmp_path / "rows.npy", "w+", np.float32, shape, fortran_order=True)
+    del file  # zeros, as a file with holes
+    assert peak_growth(READ_ALL, tmp_path / "rows.npy")[1] < 100e6
+
+
+def test_npz(tmp_path):
+    np.savez_compressed(tmp_path / "rows.npz", X=np.zeros((150_000, 500), np.float32))
+    assert peak_growth(READ_ALL, tmp_path / "rows.npz")[1] < 100e6
+
+
+def test_svmlight(tmp_path):
+    line = "1 " + " ".join(f"{j}:0.1" for j in range(1, 200)) + "\n"
+    (tmp_path / "rows.svm").write_text(line * 15_000)
+    # The whole of it would be 60 MB, as text and as a matrix.
+    assert peak_growth(READ_ALL, tmp_path / "rows.svm")[1] < 40e6
+
+
+def test_integers_in_memory_are_converted_chunk_by_chunk():
+    code = """
+import numpy as np
+from chimap.data import ArraySource
+X = np.ones((100_000, 1000), np.uint8)
+before = peak()
+print(sum(chunk.X.shape[0] for chunk in ArraySource(X).chunks(1000)), peak() - before)
+"""
+    assert peak_growth(code)[1] < 50e6

@@ -1,0 +1,83 @@
+"""A split depends on the seed and on the index of the row, and on nothing else."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from chimap._arrays import to_dense
+from chimap._validation import DataError
+from chimap.data import ArraySource, split_source
+
+N = 10_000
+INDEX = np.arange(N, dtype=np.float64)[:, None]
+
+
+@pytest.fixture(params=["dense", "sparse"])
+def source(request):
+    return ArraySource(INDEX if request.param == "dense" else sp.csr_matrix(INDEX), np.arange(N))
+
+
+def rows_of(part, chunk_rows=777):
+    return np.concatenate([to_dense(chunk.X)[:, 0] for chunk in part.chunks(chunk_rows)])
+
+
+def test_parts_are_complementary_and_exact(source):
+    train, test = split_source(source, 0.2, seed=5)
+    np.testing.assert_array_equal(np.sort(np.concatenate([rows_of(train), rows_of(test)])), INDEX[:, 0])
+    for part in (train, test):
+        rows = rows_of(part)
+        assert part.n_rows == rows.size
+        np.testing.assert_array_equal(part.labels(), rows)
+        np.testing.assert_array_equal(np.diff(rows) > 0, True)
+    assert 0.18 * N < test.n_rows < 0.22 * N
+
+
+@pytest.mark.parametrize("chunk_rows", [1, 3, 4096, 4097, N])
+def test_chunk_borders_do_not_matter(source, chunk_rows):
+    if chunk_rows < 10:
+        source = ArraySource(source.take(np.arange(300)))
+    for part in split_source(source, 0.03, seed=5):
+        chunks = list(part.chunks(chunk_rows))
+        assert [c.start for c in chunks] == list(range(0, part.n_rows, chunk_rows))
+        np.testing.assert_array_equal(np.concatenate([to_dense(c.X)[:, 0] for c in chunks]), rows_of(part))
+
+
+def test_rows_keep_their_part_when_more_rows_come():
+    short = split_source(ArraySource(INDEX[:5000]), 0.3, seed=1)[1]
+    long = split_source(ArraySource(INDEX), 0.3, seed=1)[1]
+    np.testing.assert_array_equal(rows_of(short), rows_of(long)[: short.n_rows])
+
+
+def test_membership_is_the_documented_draw():
+    test = split_source(ArraySource(INDEX), 0.25, seed=9)[1]
+    draws = np.concatenate([np.random.default_rng([9, block]).random(4096) for block in range(3)])[:N]
+    np.testing.assert_array_equal(rows_of(test), np.flatnonzero(draws < 0.25))
+
+
+def test_take_reaches_across_blocks(source):
+    train = split_source(source, 0.4, seed=2)[0]
+    rows = np.unique(np.random.default_rng(0).integers(train.n_rows, size=200))
+    np.testing.assert_array_equal(to_dense(train.take(rows))[:, 0], rows_of(train)[rows])
+
+
+def test_fingerprints_differ(source):
+    parts = [*split_source(source, 0.2, 0), *split_source(source, 0.2, 1), *split_source(source, 0.3, 0)]
+    prints = [source.fingerprint(), *(part.fingerprint() for part in parts)]
+    assert all(a != b for i, a in enumerate(prints) for b in prints[:i])
+
+
+def test_parts_can_be_split_again(source):
+    train, _ = split_source(source, 0.2, 0)
+    fit, validate = split_source(train, 0.5, 1)
+    np.testing.assert_array_equal(np.sort(np.concatenate([rows_of(fit), rows_of(validate)])), rows_of(train))
+
+
+def test_bad_arguments(source):
+    for fraction in (0, 1, -0.1, "half", np.nan):
+        with pytest.raises(ValueError, match="test_fraction must lie between 0 and 1"):
+            split_source(source, fraction, 0)
+    for seed in (-1, 0.5, None):
+        with pytest.raises(ValueError, match="seed must be a whole number >= 0"):
+            split_source(source, 0.5, seed)
+    with pytest.raises(DataError, match="array, test part: no rows, test_fraction=1e-09 of 10000 rows"):
+        split_source(source, 1e-9, 0)

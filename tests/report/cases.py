@@ -1,0 +1,73 @@
+"""Evaluations to draw: two classes, ten, a hundred and two, and a regression."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+
+from chimap.report import (
+    Baseline,
+    Evaluation,
+    StrengthCurve,
+    classification_metrics,
+    mean_baseline,
+    regression_metrics,
+)
+
+STAGES = {"read": 0.4, "map": 1.2, "features": 2.5, "moments": 4.0, "choose strength": 0.3, "solve": 0.05}
+
+
+def predictions(n_classes: int, rows: int = 600, right: float = 0.8) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(n_classes)
+    y_true = rng.permutation(np.arange(rows) % n_classes)
+    return y_true, np.where(rng.random(rows) < right, y_true, rng.integers(0, n_classes, rows))
+
+
+def curve() -> StrengthCurve:
+    strengths = np.logspace(-4, 2, 7)
+    errors = 0.1 + 0.01 * np.abs(np.log10(strengths) + 1)
+    return StrengthCurve(strengths, errors, np.full(7, 0.004), 0.1)
+
+
+def evaluation_of(metrics, baseline, **changes) -> Evaluation:
+    fields = {
+        "title": "Flowers",
+        "model_name": "HistogramClassifier",
+        "data": {"file": "flowers.npz", "rows": np.int64(12_000), "bins": 64, "which rows": "held-out 20 %"},
+        "metrics": metrics,
+        "baseline": baseline,
+        "curve": curve(),
+        "stages": STAGES,
+        "settings": {"kernel": "exp-chi2", "gamma": np.float32(0.25), "blocks": None, "signed": False},
+        "versions": {"chimap": "0.1.0", "numpy": "2.0"},
+        "created": datetime(2025, 3, 4, 5, 6, tzinfo=UTC),
+    }
+    return Evaluation(**(fields | changes))
+
+
+def classification(n_classes: int, name: str = "class {}", **changes) -> Evaluation:
+    names = np.array([name.format(i) for i in range(n_classes)])
+    y_true, y_pred = predictions(n_classes)
+    metrics = classification_metrics(names[y_true], names[y_pred], classes=names)
+    return evaluation_of(metrics, Baseline("always answering “class 0”", 1 / n_classes), **changes)
+
+
+def regression(rows: int = 200, **changes) -> Evaluation:
+    rng = np.random.default_rng(0)
+    y_true = rng.gamma(2.0, 30.0, rows)
+    y_pred = y_true + 10 * rng.standard_normal(rows)
+    return evaluation_of(regression_metrics(y_true, y_pred), mean_baseline(y_true, y_true), **changes)
+
+
+CASES = {
+    "two classes": lambda: classification(2),
+    "ten classes": lambda: classification(10),
+    "forty classes": lambda: classification(40, "a rather long name of class {}"),
+    "many classes": lambda: classification(
+        102, "the long, long name of the class with number {} of them all"
+    ),
+    "a thousand classes": lambda: classification(1000),
+    "regression, few rows": lambda: regression(50),
+    "regression, many rows": lambda: regression(2000),
+}

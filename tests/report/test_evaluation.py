@@ -1,0 +1,42 @@
+"""The value behind the page: plain as JSON, checked at the door, cheap to import."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from chimap.report import StrengthCurve
+
+
+def test_as_dict_is_plain_json(evaluation):
+    plain = evaluation.as_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain["data"]["rows"] == 12_000
+    assert list(plain["stages"]) == list(evaluation.stages)
+
+
+def test_curve_is_sorted_by_strength():
+    curve = StrengthCurve([1.0, 0.01, 0.1], [3.0, 1.0, 2.0], [0.3, 0.1, 0.2], chosen=0.01)
+    np.testing.assert_array_equal(curve.strengths, [0.01, 0.1, 1.0])
+    np.testing.assert_array_equal(curve.errors, [1.0, 2.0, 3.0])
+    assert curve.at_border
+    assert curve.error_at_chosen == 1.0
+
+
+@pytest.mark.parametrize(
+    ("strengths", "errors", "message"),
+    [([1.0, 2.0], [1.0], "one shape"), ([], [], "n >= 1"), ([0.0, 1.0], [1.0, 1.0], "positive")],
+)
+def test_bad_curves_are_refused(strengths, errors, message):
+    with pytest.raises(ValueError, match=message):
+        StrengthCurve(strengths, errors, errors, chosen=1.0)
+
+
+def test_importing_the_report_draws_nothing():
+    program = "import sys, chimap.report; print([m for m in ('matplotlib', 'jinja2') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

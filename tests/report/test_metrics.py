@@ -1,0 +1,166 @@
+"""Metrics against scikit-learn, SciPy, and values worked out by hand."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn import metrics as sk
+
+from chimap.report import (
+    accuracy,
+    classification_metrics,
+    majority_baseline,
+    mean_baseline,
+    most_confused,
+    regression_metrics,
+    wilson_interval,
+)
+
+
+@pytest.fixture
+def labels() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y_true = rng.choice(["ant", "bee", "cat", "dog"], 200, p=[0.4, 0.3, 0.2, 0.1])
+    return y_true, np.where(rng.random(200) < 0.7, y_true, rng.choice(["ant", "bee", "cat"], 200))
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.999])
+@pytest.mark.parametrize(("successes", "n"), [(0, 1), (1, 1), (0, 30), (30, 30), (7, 10), (9_312, 10_000)])
+def test_wilson_interval_is_scipys(successes, n, confidence):
+    expected = binomtest(successes, n).proportion_ci(confidence, method="wilson")
+    np.testing.assert_allclose(wilson_interval(successes, n, confidence), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("successes", "n"), [(1, 0), (-1, 5), (6, 5)])
+def test_wilson_interval_refuses_impossible_counts(successes, n):
+    with pytest.raises(ValueError, match="0 <= successes <= n"):
+        wilson_interval(successes, n)
+
+
+def test_wilson_interval_refuses_percentages():
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        wilson_interval(5, 10, confidence=95)
+
+
+def test_classification_agrees_with_scikit_learn(labels):
+    found = classification_metrics(*labels)
+    assert found.classes == ("ant", "bee", "cat", "dog")
+    assert accuracy(*labels) == found.accuracy == sk.accuracy_score(*labels)
+    assert found.balanced_accuracy == pytest.approx(sk.balanced_accuracy_score(*labels))
+    assert found.macro_f1 == pytest.approx(sk.f1_score(*labels, average="macro"))
+    np.testing.assert_array_equal(found.confusion, sk.confusion_matrix(*labels))
+    np.testing.assert_array_equal(found.confusion.sum(axis=1), found.support)
+
+
+def test_classification_by_hand():
+    found = classification_metrics([0, 0, 0, 1], [0, 0, 1, 1])
+    assert found.confusion.tolist() == [[2, 1], [0, 1]]
+    np.testing.assert_allclose(found.precision, [1, 1 / 2])
+    np.testing.assert_allclose(found.recall, [2 / 3, 1])
+    np.testing.assert_allclose(found.f1, [4 / 5, 2 / 3])
+    assert (found.n_correct, found.n_rows, found.accuracy) == (3, 4, 0.75)
+
+
+@pytest.mark.filterwarnings("error")
+def test_undefined_ratios_are_nan_and_none_in_json():
+    found = classification_metrics(["a", "a"], ["a", "a"], classes=["a", "b"])
+    assert np.isnan(found.recall[1])
+    assert np.isnan(found.precision[1])
+    assert found.balanced_accuracy == 1.0
+    plain = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    assert plain["per_class"][1] == {
+        "class": "b",
+        "precision": None,
+        "recall": None,
+        "f1": None,
+        "support": 0,
+    }
+
+
+def test_most_confused_pairs_come_first():
+    y_true = ["a"] * 5 + ["b"] * 2 + ["c"] * 3
+    y_pred = ["a", "b", "b", "c", "a", "a", "a", "c", "c", "b"]
+    pairs = most_confused(classification_metrics(y_true, y_pred), n=3)
+    assert pairs == [("b", "a", 2, 1.0), ("a", "b", 2, 0.4), ("c", "b", 1, 1 / 3)]
+
+
+def test_regression_agrees_with_scikit_learn():
+    rng = np.random.default_rng(1)
+    y_true = rng.standard_normal(300)
+    y_pred = y_true + rng.standard_normal(300) / 2
+    found = regression_metrics(y_true, y_pred)
+    assert found.r2 == pytest.approx(sk.r2_score(y_true, y_pred))
+    assert found.rmse == pytest.approx(sk.root_mean_squared_error(y_true, y_pred))
+    assert found.mae == pytest.approx(sk.mean_absolute_error(y_true, y_pred))
+    for name in ("r2", "rmse", "mae"):
+        lower, upper = getattr(found, f"{name}_interval")
+        assert lower < getattr(found, name) < upper
+    assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["r2"] == found.r2
+
+
+def test_regression_intervals_by_hand():
+    found = regression_metrics([0.0, 0.0, 4.0, 4.0], [1.0, -1.0, 4.0, 4.0])
+    half = 1.959963984540054 * np.sqrt(1 / 3) / 2
+    np.testing.assert_allclose(found.mae_interval, (0, 0.5 + half))
+    np.testing.assert_allclose(found.rmse_interval, (0, np.sqrt(0.5 + half)))
+    # Every target is 2 from the mean, so R2 = 1 - mean(e^2) / 4 and its deviation is that of e^2 over 4.
+    np.testing.assert_allclose(found.r2_interval, (0.875 - half / 4, 1))
+
+
+def test_regression_intervals_hold_their_confidence():
+    rng = np.random.default_rng(2)
+    # e = 0.4 noise - 0.2 y, so that E[e^2] = 0.16 + 0.04.
+    truth = {"r2": 0.8, "rmse": np.sqrt(0.2), "mae": np.sqrt(0.2 * 2 / np.pi)}
+    held = dict.fromkeys(truth, 0)
+    for _ in range(400):
+        y_true = rng.standard_normal(400)
+        found = regression_metrics(y_true, 0.8 * y_true + 0.4 * rng.standard_normal(400))
+        for name, value in truth.items():
+            lower, upper = getattr(found, f"{name}_interval")
+            held[name] += lower <= value <= upper
+    assert min(held.values()) >= 0.92 * 400
+
+
+@pytest.mark.filterwarnings("error")
+def test_constant_target_and_single_row_have_no_r2():
+    constant = regression_metrics([2.0, 2.0, 2.0], [2.0, 2.5, 1.0])
+    assert np.isnan(constant.r2)
+    assert np.isfinite(constant.rmse_interval).all()
+    single = regression_metrics([2.0], [3.0])
+    assert single.rmse == 1.0
+    assert single.as_dict()["rmse_interval"] == [None, None]
+
+
+def test_baselines():
+    assert majority_baseline(["a", "b", "b"], ["b", "a", "a", "b"]).value == 0.5
+    assert "“b”" in majority_baseline(["a", "b", "b"], ["b"]).name
+    assert mean_baseline([1.0, 3.0], [1.0, 3.0]).value == 1.0
+
+
+@pytest.mark.parametrize("measure", [accuracy, classification_metrics, regression_metrics])
+def test_no_rows_and_unequal_lengths_are_refused(measure):
+    with pytest.raises(ValueError, match="y_true has 0 rows"):
+        measure([], [])
+    with pytest.raises(ValueError, match="3 rows and y_pred 2"):
+        measure([1, 2, 3], [1, 2])
+
+
+def test_bad_labels_are_refused():
+    with pytest.raises(ValueError, match="All 3 rows are of one class, cat"):
+        classification_metrics(["cat"] * 3, ["cat"] * 3)
+    with pytest.raises(ValueError, match="Label dog occurs"):
+        classification_metrics(["cat", "dog"], ["cat", "cat"], classes=["cat", "cow"])
+    with pytest.raises(ValueError, match="same kind of label"):
+        classification_metrics(["1", "2"], [1, 2])
+
+
+def test_bad_numbers_are_refused():
+    with pytest.raises(ValueError, match="y_pred, row 1: nan"):
+        regression_metrics([1.0, 2.0], [1.0, np.nan])
+    with pytest.raises(ValueError, match="must hold numbers"):
+        regression_metrics(["a", "b"], [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"shape \(2, 2\)"):
+        regression_metrics(np.ones((2, 2)), np.ones((2, 2)))
