@@ -179,6 +179,19 @@ def _jensen_shannon_distance(x, y):
     return near if u * u <= 0.1111111111111111 else far
 
 
+@nb.njit(**_EXACT)
+def _chi2(x, y):
+    # The order matters: x y alone, or 1/(x+y), leaves the range of the floats where k itself does not.
+    s = x + y
+    return (x + x) * (y / s) if s > 0 else x * 0
+
+
+@nb.njit(**_EXACT)
+def _chi2_distance(x, y):
+    s = x + y
+    return (x - y) * ((x - y) / s) if s > 0 else x * 0
+
+
 @nb.njit(inline="always", error_model="numpy")
 def additive_term(form, x, y):
     """k(x, y) of one bin for form = CHI2 ..., its squared distance for form = CHI2 + DISTANCE ...
@@ -186,8 +199,7 @@ def additive_term(form, x, y):
     ``form`` does not change inside a loop, so the compiler lifts the choice out of it.
     """
     if form == CHI2:
-        s = x + y
-        return (x + x) * (y / s) if s > 0 else x * 0
+        return _chi2(x, y)
     elif form == INTERSECTION:
         return min(x, y)
     elif form == JENSEN_SHANNON:
@@ -195,8 +207,7 @@ def additive_term(form, x, y):
     elif form == HELLINGER:
         return math.sqrt(x) * math.sqrt(y)
     elif form == CHI2 + DISTANCE:
-        s = x + y
-        return (x - y) * ((x - y) / s) if s > 0 else x * 0
+        return _chi2_distance(x, y)
     elif form == INTERSECTION + DISTANCE:
         return abs(x - y)
     elif form == JENSEN_SHANNON + DISTANCE:
@@ -253,43 +264,44 @@ def pair_sums_gamma(form, X, Y, XP, YP, squared, tile, out):
 
 
 @nb.njit(**_SUMS)
-def pair_sums_sparse(form, xd, xi, xp, yd, yi, yp, n_bins, gamma, squared, out):
-    """CSR against CSR, kernel or squared distance, any gamma: only bins that both rows hold are visited.
+def pair_sums_sparse(form, xd, xw, xi, xp, yd, yw, yi, yp, n_bins, plain, squared, out):
+    """CSR against CSR, kernel or squared distance; xw = xd^((gamma-1)/2) and so yw, not read if ``plain`` (gamma 1).
 
-    k(0, y) = 0, and D^2(x, 0) = k(x, x) = x^gamma: a bin that one row alone holds adds its x^gamma.
-    Row i of X is spread over a dense buffer (one per block of rows) and every row of Y walks its own entries.
+    Row i of X is spread over dense buffers (one pair per block of rows) and every row of Y walks its own entries:
+    k(0, y) = 0 and D^2(0, y) = k(y, y) = y^gamma. What X alone holds is left over from its own k(x, x).
     """
     n, m = xp.shape[0] - 1, yp.shape[0] - 1
-    half, plain = 0.5 * (gamma - 1.0), gamma == 1.0
-    own = np.zeros(m)
-    if squared:
-        for j in range(m):
-            for e in range(yp[j], yp[j + 1]):
-                own[j] += yd[e] if plain else (yd[e] ** gamma if yd[e] > 0 else 0.0)
     for block in range((n + _ROWS - 1) // _ROWS):
-        row = np.zeros(n_bins)
+        row, weight = np.zeros(n_bins), np.ones(n_bins)
         for i in range(block * _ROWS, min(n, (block + 1) * _ROWS)):
-            alone = 0.0
+            own, n_own = 0.0, 0
             for e in range(xp[i], xp[i + 1]):
-                v = np.float64(xd[e])
-                row[xi[e]] = v
-                alone += v if plain else (v**gamma if v > 0 else 0.0)
+                x, w = np.float64(xd[e]), 1.0 if plain else np.float64(xw[e])
+                row[xi[e]], weight[xi[e]] = x, w
+                own += w * w * x
+                n_own += 1 if x > 0 else 0
             for j in range(m):
-                total = alone + own[j] if squared else 0.0
+                total, shared, n_shared = 0.0, 0.0, 0
                 for e in range(yp[j], yp[j + 1]):
                     x, y = row[yi[e]], np.float64(yd[e])
+                    a, b = (1.0, 1.0) if plain else (weight[yi[e]], np.float64(yw[e]))
                     if x > 0 and y > 0:
-                        k = additive_term(form, x, y)
-                        if not plain:
-                            k *= (x * y) ** half
-                        if squared:
-                            # x^gamma + y^gamma - (their distance) = 2k; the distance form keeps close pairs exact
-                            if plain:
-                                total += additive_term(form + DISTANCE, x, y) - x - y
-                            else:
-                                total -= 2.0 * k
+                        if not squared:
+                            total += a * b * additive_term(form, x, y)
                         else:
-                            total += k
+                            shared += a * a * x
+                            n_shared += 1
+                            if plain:
+                                total += additive_term(form + DISTANCE, x, y)
+                            else:  # as in ``pair_sums_gamma``
+                                rx, ry = math.sqrt(x), math.sqrt(y)
+                                lead, gap = a * rx - b * ry, rx - ry
+                                rest = additive_term(form + DISTANCE, x, y) - gap * gap
+                                total += lead * lead + a * b * rest
+                    elif squared:
+                        total += b * b * y
+                if squared and n_shared < n_own:
+                    total += max(own - shared, 0.0)
                 out[i, j] = total
             for e in range(xp[i], xp[i + 1]):
                 row[xi[e]] = 0.0
@@ -467,6 +479,53 @@ def add_triangle(flat, starts, height, square, first, last):
         at = starts[p] + (i - corner) * (n - corner) - corner
         for j in range(i, n):
             flat[at + j] += square[i, j]
+
+
+_STRIP = 512  # columns of four rows that stay in the first cache while all right-hand sides pass over them
+
+
+@nb.njit(**_SUMS)
+def panel_product(panel, first, P, out):
+    """Add to out (t, n) what one row panel of a symmetric matrix gives of its product with P (t, n).
+
+    panel: rows first .. and columns from first on, zero below the diagonal. Each entry serves twice, as h_ij p_j in
+    row i and as h_ij p_i in row j; that is why this beats a general product, which would read the panel twice and
+    copy it each time for so few right-hand sides. The rows of P, one a right-hand side, are contiguous.
+    """
+    height, width = panel.shape
+    t = P.shape[0]
+    for i in range(height):
+        for c in range(t):
+            out[c, first + i] -= panel[i, i] * P[c, first + i]  # the diagonal would count twice
+    whole = height - height % 4
+    for i in range(0, whole, 4):
+        for start in range(0, width, _STRIP):
+            stop = min(width, start + _STRIP)
+            h0, h1 = panel[i, start:stop], panel[i + 1, start:stop]
+            h2, h3 = panel[i + 2, start:stop], panel[i + 3, start:stop]
+            for c in range(t):
+                p, o = P[c, first + start : first + stop], out[c, first + start : first + stop]
+                a0, a1 = P[c, first + i], P[c, first + i + 1]
+                a2, a3 = P[c, first + i + 2], P[c, first + i + 3]
+                s0 = s1 = s2 = s3 = 0.0
+                for j in range(stop - start):
+                    s0 += h0[j] * p[j]
+                    s1 += h1[j] * p[j]
+                    s2 += h2[j] * p[j]
+                    s3 += h3[j] * p[j]
+                    o[j] += (h0[j] * a0 + h1[j] * a1) + (h2[j] * a2 + h3[j] * a3)
+                out[c, first + i] += s0
+                out[c, first + i + 1] += s1
+                out[c, first + i + 2] += s2
+                out[c, first + i + 3] += s3
+    for i in range(whole, height):
+        for c in range(t):
+            p, o = P[c, first:], out[c, first:]
+            a, s = P[c, first + i], 0.0
+            for j in range(width):
+                s += panel[i, j] * p[j]
+                o[j] += panel[i, j] * a
+            out[c, first + i] += s
 
 
 # --- checks -----------------------------------------------------------------------------------------------

@@ -12,16 +12,17 @@ _BLOCK = 1024  # rows whose folds are drawn together
 def fold_of_rows(first: int, n_rows: int, n_folds: int, seed: int) -> np.ndarray:
     """Folds (n_rows,) of the rows from ``first`` on: random, of equal size, the same however the rows are chunked.
 
-    Row i is in block i // 1024; each block deals its rows evenly to the folds in an order drawn from (seed, block).
+    Row i is in block i // 1024, whose random numbers are drawn from (seed, block). Within it every n_folds rows in
+    turn are dealt one to each fold, so that folds are of equal size (to one row a block) however few the rows are.
 
     >>> np.bincount(fold_of_rows(0, 1000, 5, seed=0)).max() <= 210
     np.True_
     """
     blocks = range(first // _BLOCK, (first + n_rows - 1) // _BLOCK + 1)
-    deal = np.arange(_BLOCK) % n_folds
-    folds = np.concatenate([np.random.default_rng([seed, b]).permutation(deal) for b in blocks] or [deal])
+    deals = np.tile(np.arange(n_folds), (-(-_BLOCK // n_folds), 1))
+    folds = [np.random.default_rng([seed, b]).permuted(deals, axis=1).reshape(-1)[:_BLOCK] for b in blocks]
     start = first % _BLOCK
-    return folds[start : start + n_rows]
+    return np.concatenate(folds or [deals[0]])[start : start + n_rows]
 
 
 class FoldMoments:
@@ -43,6 +44,11 @@ class FoldMoments:
         self.dtype = np.dtype(dtype)
         self._workspace: np.ndarray | None = None
         self._rows: np.ndarray | None = None
+
+    @property
+    def count(self) -> int:
+        """Rows in all folds."""
+        return sum(fold.count for fold in self.folds)
 
     def buffer(self, n_rows: int) -> np.ndarray:
         """C-contiguous (n_rows, D) for the features of a batch, in memory that is used again for the next one."""

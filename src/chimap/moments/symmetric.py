@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.linalg.blas import dsyrk, ssyrk
+from scipy.linalg.blas import dgemm, dsyrk, ssyrk
 
 from chimap import _loops, _threads
 
 PANEL = 256  # rows of a panel: what is kept twice (the panels' own corners) is PANEL / n of the whole
+_FEW = 24  # right-hand sides up to which reading a panel once beats BLAS, which copies it for every product
 
 
 class Symmetric:
@@ -85,12 +86,29 @@ class Symmetric:
 
     def __matmul__(self, B: np.ndarray) -> np.ndarray:
         """The product with B (n, columns), Fortran-ordered."""
-        out = np.zeros(B.shape, order="F")
-        for first, panel in self.panels():
-            height = panel.shape[0]
-            corner = np.triu(panel[:, :height])
-            corner = corner + np.triu(corner, 1).T
-            rows, rest = slice(first, first + height), slice(first + height, None)
-            out[rows] += corner @ B[rows] + panel[:, height:] @ B[rest]
-            out[rest] += panel[:, height:].T @ B[rows]
-        return out
+        P = np.ascontiguousarray(B.T, dtype=np.float64)
+        add = _add_few if P.shape[0] <= _FEW else _add_many
+        panels = list(self.panels())
+
+        def part(chosen: slice) -> np.ndarray:
+            out = np.zeros_like(P)
+            for first, panel in panels[chosen]:
+                add(first, panel, P, out)
+            return out
+
+        # BLAS has threads of its own
+        slices = _threads.over_rows(len(panels), PANEL * self.n * P.shape[0], part) if add is _add_few else None
+        parts = slices or [part(slice(None))]
+        return np.sum(parts, axis=0).T if len(parts) > 1 else parts[0].T
+
+
+def _add_few(first: int, panel: np.ndarray, P: np.ndarray, out: np.ndarray) -> None:
+    _loops.panel_product(panel, first, P, out)
+
+
+def _add_many(first: int, panel: np.ndarray, P: np.ndarray, out: np.ndarray) -> None:
+    """What one panel adds to out (t, n) by two general products: h_ij p_j in row i, h_ij p_i in row j."""
+    rows = slice(first, first + panel.shape[0])
+    out[:, rows] += dgemm(1.0, panel.T, P[:, first:].T, trans_a=1).T
+    out[:, first:] += dgemm(1.0, panel.T, P[:, rows].T).T
+    out[:, rows] -= P[:, rows] * np.diagonal(panel)  # it came twice

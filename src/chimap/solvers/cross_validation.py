@@ -13,6 +13,8 @@ from chimap.solvers.ridge import Factor
 
 TOLERANCE = 1e-5  # of the residual in the norm of the inverse; the error of a score is of its square
 _MAX_ITERATIONS = 200
+# A fold's own factorisation costs D^3/3, iterating for t targets about 6 * 6 t D^2: from t = D/100 on it is the cheaper.
+_DIRECT = 100
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ def choose_strength(
 ) -> StrengthScores:
     """Score strengths by exact K-fold cross-validation and choose the best.
 
-    "auto" scores decades of the mean scatter of a feature (1e-4 to 1 of it), goes on while the best is at an end, and
-    then tries the half decades beside the best. ``on_score(strength, mean error)`` is called after each.
+    "auto" goes down by decades from the mean scatter of a feature until the error rises again, up if it falls that way,
+    and then tries the half decades beside the best. ``on_score(strength, mean error)`` is called after each.
     Raises DataError if a fold has no rows or leaves none to train on.
     """
     for k, fold in enumerate(folds.folds):
@@ -64,17 +66,15 @@ def choose_strength(
 
 
 def _search(scorer: _Scorer, scale: float) -> None:
-    for power in range(0, -5, -1):
-        scorer.score(scale * 10.0**power)
-    for _ in range(6):
-        order = sorted(scorer.scores)
-        best = scorer.best()
-        if best == order[0] and best > 1e-9 * scale:
-            scorer.score(best / 10)
-        elif best == order[-1]:
-            scorer.score(best * 10)
-        else:
+    """Down by decades from ``scale`` until the error rises again, up if it falls that way, then half decades."""
+    strength = scale
+    for _ in range(10):
+        scorer.score(strength)
+        if strength < scale / 5 and scorer.best() > strength:
             break
+        strength /= 10
+    while scorer.best() == max(scorer.scores) and scorer.best() < 1e4 * scale:
+        scorer.score(scorer.best() * 10)
     best = scorer.best()
     for factor in (10**0.5, 10**-0.5):
         scorer.score(best * factor)
@@ -99,7 +99,11 @@ class _Scorer:
             # too small for these data: it cannot win, and it is listed with its infinite error
             self.scores[strength] = (np.full(len(self.folds), np.inf), 0)
             return
-        self.scores[strength] = _fold_errors(self.folds, self.factor)
+        few = self.folds[0].cross.shape[1] * _DIRECT <= self.whole.n_features
+        if few:
+            self.scores[strength] = _errors_by_iteration(self.folds, self.factor)
+        else:
+            self.scores[strength] = _errors_directly(self.folds, self.whole, strength, self.factor), 0
         if self.on_score is not None:
             self.on_score(strength, float(self.mean(strength)))
 
@@ -137,6 +141,7 @@ class _Fold:
     def __init__(self, fold: Moments, whole: Moments):
         self.moments = fold
         self.count = fold.count
+        self.sums = fold.feature_sum
         rest = whole.count - fold.count
         # shifts are shared, so the sums are about the same point
         self.gap = (whole.feature_sum - fold.feature_sum) / rest - fold.feature_sum / fold.count
@@ -153,6 +158,15 @@ class _Fold:
         """F P."""
         return self.moments.scatter_product(P) + self.weight * np.outer(self.gap, self.gap @ P)
 
+    def take_from(self, square: np.ndarray) -> None:
+        """Subtract F from the upper triangle of a (D, D) array."""
+        for first, panel in self.moments.features.panels():
+            rows = slice(first, first + panel.shape[0])
+            # F = H - m m'/n + c d d'
+            square[rows, first:] -= panel
+            square[rows, first:] += np.outer(self.sums[rows] / self.count, self.sums[first:])
+            square[rows, first:] -= np.outer(self.weight * self.gap[rows], self.gap[first:])
+
     def error(self, W: np.ndarray, FW: np.ndarray) -> float:
         """Mean held-out |f(z) - y|^2 of weights W (D, t), given F W."""
         scattered = FW - self.weight * np.outer(self.gap, self.gap @ W)
@@ -162,7 +176,19 @@ class _Fold:
         return float((within / self.count + bias**2).sum())
 
 
-def _fold_errors(folds: list[_Fold], factor: Factor) -> tuple[np.ndarray, int]:
+def _errors_directly(
+    folds: list[_Fold], whole: Moments, strength: float, factor: Factor
+) -> np.ndarray:
+    """Held-out errors of all folds at one strength, by a factorisation a fold: for many targets."""
+    errors = []
+    for fold in folds:
+        factor.of(whole, strength, less=fold)
+        W = factor.solve(fold.train_cross)
+        errors.append(fold.error(W, fold.product(W)))
+    return np.array(errors)
+
+
+def _errors_by_iteration(folds: list[_Fold], factor: Factor) -> tuple[np.ndarray, int]:
     """Held-out errors of all folds at one strength, and the number of iterations.
 
     With A = Hc(all) + strength I the weights of a fold solve (A - F) w = v. A preconditions conjugate gradients: the
@@ -170,7 +196,7 @@ def _fold_errors(folds: list[_Fold], factor: Factor) -> tuple[np.ndarray, int]:
     one product with F and one solve with the factor, for all folds at once; F w comes out of it as well.
     """
     t = folds[0].train_cross.shape[1]
-    V = np.column_stack([fold.train_cross for fold in folds])
+    V = np.asfortranarray(np.hstack([fold.train_cross for fold in folds]))
     share = np.repeat([fold.train_share for fold in folds], t)
     first = factor.solve(V)
     reference = (V * first).sum(0)
@@ -201,4 +227,7 @@ def _fold_errors(folds: list[_Fold], factor: Factor) -> tuple[np.ndarray, int]:
 
 def _products(folds: list[_Fold], P: np.ndarray) -> np.ndarray:
     t = P.shape[1] // len(folds)
-    return np.column_stack([fold.product(P[:, i * t : (i + 1) * t]) for i, fold in enumerate(folds)])
+    out = np.empty_like(P)
+    for i, fold in enumerate(folds):
+        out[:, i * t : (i + 1) * t] = fold.product(P[:, i * t : (i + 1) * t])
+    return out

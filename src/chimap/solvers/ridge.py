@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -62,9 +63,14 @@ class Factor:
     def __init__(self, n_features: int):
         self._square = np.empty((n_features, n_features))
 
-    def of(self, moments: Moments, strength: float) -> None:
-        """Factorise. Raises DataError if the matrix is not positive definite at this strength."""
+    def of(self, moments: Moments, strength: float, less: Any = None) -> None:
+        """Factorise, less a fold where one is given (its ``take_from`` subtracts it from the upper triangle).
+
+        Raises DataError if the matrix is not positive definite at this strength.
+        """
         moments.scatter_into(self._square)
+        if less is not None:
+            less.take_from(self._square)
         self._square[np.diag_indices_from(self._square)] += strength
         # our upper triangle in C order is the lower one in Fortran's
         _, info = dpotrf(self._square.T, lower=1, clean=0, overwrite_a=1)
