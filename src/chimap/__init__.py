@@ -13,17 +13,28 @@ Start with ``HistogramClassifier`` or ``HistogramRegressor``: they are all of it
     >>> model = chimap.HistogramClassifier("exp-chi2", n_components=256, random_state=0).fit(X, y)
 
 Exact kernels, the oracle for everything else: ``chi2``, ``intersection``, ``jensen_shannon``, ``hellinger``,
-``Exponential(kernel, gamma)``. Explicit maps of additive kernels: ``OptimalMap``, ``DirectMap``, ``HomogeneousMap``.
-Random features of exponential kernels: ``FourierFeatures``. Sums that merge and subtract: ``Moments``. Files and
-arrays read in chunks: ``open_source``. ``load`` opens a saved model.
+``Exponential(kernel, gamma)``. Explicit maps of additive kernels: ``OptimalMap``, ``DirectMap``,
+``HomogeneousMap``. Random features of exponential kernels: ``FourierFeatures``. Sums that merge and subtract:
+``Moments``. Files and arrays read in chunks: ``open_source``. ``load`` opens a saved model.
 """
 
-from chimap.data import Source, open_source
-from chimap.fourier import FourierFeatures
-from chimap.kernels import AdditiveKernel, Exponential, Kernel, chi2, hellinger, intersection, jensen_shannon
-from chimap.learning import HistogramClassifier, HistogramRegressor, load
-from chimap.maps import DirectMap, HomogeneousMap, OptimalMap
-from chimap.moments import Moments
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chimap.data import Source, open_source
+    from chimap.fourier import FourierFeatures
+    from chimap.kernels import (
+        AdditiveKernel,
+        Exponential,
+        Kernel,
+        chi2,
+        hellinger,
+        intersection,
+        jensen_shannon,
+    )
+    from chimap.learning import HistogramClassifier, HistogramRegressor, load
+    from chimap.maps import DirectMap, HomogeneousMap, OptimalMap
+    from chimap.moments import Moments
 
 __version__ = "0.1.0"
 
@@ -46,3 +57,37 @@ __all__ = [
     "FourierFeatures",
     "Moments",
 ]
+
+# Where each name lives. It is imported when it is first used, so that the command line can answer --help at
+# once and set up the BLAS before NumPy loads it.
+_HOMES = {
+    "data": ("Source", "open_source"),
+    "engines": (),
+    "fourier": ("FourierFeatures",),
+    "kernels": (
+        "AdditiveKernel", "Exponential", "Kernel", "chi2", "hellinger", "intersection", "jensen_shannon",
+    ),
+    "learning": ("HistogramClassifier", "HistogramRegressor", "load"),
+    "maps": ("DirectMap", "HomogeneousMap", "OptimalMap"),
+    "moments": ("Moments",),
+    "report": (),
+    "solvers": (),
+}  # fmt: skip
+
+if not TYPE_CHECKING:  # a type checker that saw this would take any name for granted
+
+    def __getattr__(name: str) -> object:
+        """A public name or a folder of the package, imported at its first use (PEP 562)."""
+        from importlib import import_module
+
+        if name in _HOMES:
+            return import_module(f"chimap.{name}")
+        home = next((home for home, names in _HOMES.items() if name in names), None)
+        if home is None:
+            raise AttributeError(f"module 'chimap' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"chimap.{home}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_HOMES})

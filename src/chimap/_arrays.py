@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,8 @@ def as_rows(X: Any, dtype: Any = None) -> Any:
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
+        if rows.data.size > rows.nnz:  # room to spare behind the last entry: not data
+            rows = csr(rows.data[: rows.nnz], rows.indices[: rows.nnz], rows.indptr, rows.shape)
         return rows
     rows = np.asarray(X)
     target = np.dtype(dtype) if dtype is not None else float_dtype(rows.dtype)
@@ -53,6 +56,11 @@ def nonzero_values(X: Any) -> np.ndarray:
     """All non-zero entries of X, as one axis."""
     values = X.data if is_sparse(X) else X.reshape(-1)
     return values[values != 0]
+
+
+def map_values(X: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """A function with f(0) = 0 of every entry; dense stays dense, CSR keeps its pattern."""
+    return csr(function(X.data), X.indices, X.indptr, X.shape) if is_sparse(X) else function(X)
 
 
 def take_rows(X: Any, rows: Any) -> Any:
@@ -102,8 +110,8 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[
 def product_into(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
     """out = A @ B for C-contiguous floats of one dtype.
 
-    By scipy's BLAS, like the symmetric products: numpy brings a BLAS of its own, whose threads go on spinning for a while
-    after each product and would take the cores from the other's.
+    By scipy's BLAS, like the symmetric products: numpy brings a BLAS of its own, whose threads go on spinning
+    for a while after each product and would take the cores from the other's.
     """
     gemm = sgemm if out.dtype == np.float32 else dgemm
     gemm(1.0, B.T, A.T, beta=0.0, c=out.T, overwrite_c=1)

@@ -34,35 +34,8 @@ DISTANCE = 4  # CHI2 + DISTANCE is the squared distance of chi2, and so on
 
 
 @nb.njit(**_EXACT)
-def _log(x):
-    """ln x for positive normal x, float64; error below 1 ulp of the larger part.
-
-    x = 2^k m with m in [sqrt(1/2), sqrt(2)): ln x = k ln 2 + 2 atanh((m-1)/(m+1)), |(m-1)/(m+1)| < 0.172.
-    """
-    bits = np.float64(x).view(np.int64)
-    k = (bits - np.int64(0x3FE6A09E667F3BCD)) >> 52
-    m = np.int64(bits - (k << 52)).view(np.float64)
-    s = (m - 1.0) / (m + 1.0)
-    z = s * s
-    p = 1 / 21.0
-    p = p * z + 1 / 19.0
-    p = p * z + 1 / 17.0
-    p = p * z + 1 / 15.0
-    p = p * z + 1 / 13.0
-    p = p * z + 1 / 11.0
-    p = p * z + 1 / 9.0
-    p = p * z + 1 / 7.0
-    p = p * z + 1 / 5.0
-    p = p * z + 1 / 3.0
-    # ln 2 in two parts, the first with trailing zeros, so that k * high is exact
-    return k * 0.693147180369123816490 + (k * 1.90821492927058770002e-10 + 2.0 * s * z * p + 2.0 * s)
-
-
-@nb.njit(**_EXACT)
-def _log1p_unit(r):
-    """ln(1 + r) for r in [0, 1], relative error below 1e-15: 2 atanh(r/(2+r)) with r/(2+r) <= 1/3."""
-    s = r / (2.0 + r)
-    z = s * s
+def _atanh_tail(z):
+    """(atanh(s) / s - 1) / z at z = s^2 <= 1/9, error below 1e-17: 1/3 + z/5 + z^2/7 + ... + z^15/33."""
     p = 1 / 33.0
     p = p * z + 1 / 31.0
     p = p * z + 1 / 29.0
@@ -78,8 +51,32 @@ def _log1p_unit(r):
     p = p * z + 1 / 9.0
     p = p * z + 1 / 7.0
     p = p * z + 1 / 5.0
-    p = p * z + 1 / 3.0
-    return 2.0 * s + 2.0 * s * z * p
+    return p * z + 1 / 3.0
+
+
+@nb.njit(**_EXACT)
+def _log(x):
+    """ln x for positive normal x, float64; error below 1 ulp of the larger part.
+
+    x = 2^k m with m in [sqrt(1/2), sqrt(2)): ln x = k ln 2 + 2 atanh((m-1)/(m+1)), |(m-1)/(m+1)| < 0.172.
+    """
+    bits = np.float64(x).view(np.int64)
+    k = (bits - np.int64(0x3FE6A09E667F3BCD)) >> 52
+    m = np.int64(bits - (k << 52)).view(np.float64)
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    # ln 2 in two parts, the first with trailing zeros, so that k * high is exact
+    return k * 0.693147180369123816490 + (
+        k * 1.90821492927058770002e-10 + 2.0 * s * z * _atanh_tail(z) + 2.0 * s
+    )
+
+
+@nb.njit(**_EXACT)
+def _log1p_unit(r):
+    """ln(1 + r) for r in [0, 1], relative error below 1e-15: 2 atanh(r/(2+r)) with r/(2+r) <= 1/3."""
+    s = r / (2.0 + r)
+    z = s * s
+    return 2.0 * s + 2.0 * s * z * _atanh_tail(z)
 
 
 @nb.njit(**_EXACT)
@@ -217,6 +214,20 @@ def additive_term(form, x, y):
         return d * d
 
 
+@nb.njit(inline="always", error_model="numpy")
+def _distance_gamma(form, x, y, a, b):
+    """Squared distance of one bin of the gamma-homogeneous variant; a = x^((gamma-1)/2), 0 where x is 0, and so b.
+
+    Of close values, with D1^2 the distance of the plain kernel: (a sqrt x - b sqrt y)^2 + a b (D1^2 - (sqrt x -
+    sqrt y)^2). Of distant ones: a^2 x + b^2 y - 2 a b k. Nothing cancels in either.
+    """
+    rx, ry = math.sqrt(x), math.sqrt(y)
+    if abs(x - y) > 0.6 * (x + y):
+        return (a * rx) * (a * rx) + (b * ry) * (b * ry) - 2.0 * (a * b * additive_term(form, x, y))
+    lead, plain = a * rx - b * ry, rx - ry
+    return lead * lead + a * b * (additive_term(form + DISTANCE, x, y) - plain * plain)
+
+
 _ROWS = 8  # rows of X that share a tile of Y while it is in cache
 
 
@@ -240,8 +251,7 @@ def pair_sums(form, X, Y, tile, out):
 def pair_sums_gamma(form, X, Y, XP, YP, squared, tile, out):
     """The same for the gamma-homogeneous variant; XP = X^((gamma-1)/2), 0 where X is 0, and so YP.
 
-    ``form`` is a kernel k (not a distance). Kernel: XP YP k. Squared distance, written so that nothing cancels:
-    (XP sqrt X - YP sqrt Y)^2 + XP YP (D1^2 - (sqrt X - sqrt Y)^2), with D1^2 the distance of the plain kernel.
+    ``form`` is a kernel k (not a distance), whose variant is XP YP k.
     """
     n, m, d = X.shape[0], Y.shape[0], X.shape[1]
     for block in range((n + _ROWS - 1) // _ROWS):
@@ -253,10 +263,7 @@ def pair_sums_gamma(form, X, Y, XP, YP, squared, tile, out):
                     total = 0.0
                     if squared:
                         for col in range(d):
-                            ra, rb = math.sqrt(a[col]), math.sqrt(b[col])
-                            lead, plain = ap[col] * ra - bp[col] * rb, ra - rb
-                            rest = additive_term(form + DISTANCE, a[col], b[col]) - plain * plain
-                            total += lead * lead + ap[col] * bp[col] * rest
+                            total += _distance_gamma(form, a[col], b[col], ap[col], bp[col])
                     else:
                         for col in range(d):
                             total += ap[col] * bp[col] * additive_term(form, a[col], b[col])
@@ -293,11 +300,8 @@ def pair_sums_sparse(form, xd, xw, xi, xp, yd, yw, yi, yp, n_bins, plain, square
                             n_shared += 1
                             if plain:
                                 total += additive_term(form + DISTANCE, x, y)
-                            else:  # as in ``pair_sums_gamma``
-                                rx, ry = math.sqrt(x), math.sqrt(y)
-                                lead, gap = a * rx - b * ry, rx - ry
-                                rest = additive_term(form + DISTANCE, x, y) - gap * gap
-                                total += lead * lead + a * b * rest
+                            else:
+                                total += _distance_gamma(form, x, y, a, b)
                     elif squared:
                         total += b * b * y
                 if squared and n_shared < n_own:
@@ -335,8 +339,8 @@ def table_features(bits, tables, drop, first, out):
     mantissa bits) from ``first``; the dropped bits are the place t in [0, 1) within the segment.
     tables: (n_terms, degree + 1, n_segments) coefficients of t^p; the outermost segments are constants.
     """
-    n_terms, n_coefficients, n_segments = tables.shape
-    d, last = bits.shape[1], tables.shape[2] - 1
+    n_terms, n_coefficients, last = tables.shape[0], tables.shape[1], tables.shape[2] - 1
+    d = bits.shape[1]
     unit = tables[0, 0, 0] * 0 + 1
     step = unit / (np.int64(1) << np.int64(drop))
     mask = bits[0, 0] * 0 + ((bits[0, 0] * 0 + 1) << drop) - 1

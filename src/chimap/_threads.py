@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -60,7 +61,7 @@ def over_rows(n_rows: int, row_size: int, call: Callable[[slice], Any]) -> list[
     if workers == 1 or slices < 2:
         return [call(slice(0, n_rows))]
     edges = [n_rows * i // slices for i in range(slices + 1)]
-    return list(_pool(workers).map(call, (slice(a, b) for a, b in zip(edges, edges[1:], strict=False))))
+    return list(_pool(workers).map(call, itertools.starmap(slice, itertools.pairwise(edges))))
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:

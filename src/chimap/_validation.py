@@ -23,11 +23,14 @@ class MemoryBudgetError(ValueError):
     """The memory budget cannot hold the work; the message names the smallest that can."""
 
 
-def check_histograms(X: Any, *, name: str = "X", signed: bool = False, first_row: int = 0) -> None:
+def check_histograms(
+    X: Any, *, name: str = "X", signed: bool = False, first_row: int | np.ndarray = 0
+) -> None:
     """Refuse entries that are NaN or infinite, and negative ones unless ``signed``.
 
     X is a float matrix (dense, or CSR) of rows of bins; ``first_row`` is added to the row in the message,
-    so that a chunk of a file names the row of the file. Raises DataError.
+    so that a chunk of a file names the row of the file; an array gives the number of each row instead. Raises
+    DataError.
     """
     values = X.data if _arrays.is_sparse(X) else X
     flat = _arrays.flat_view(values)
@@ -41,7 +44,8 @@ def check_histograms(X: Any, *, name: str = "X", signed: bool = False, first_row
     else:
         row, column = (int(i) for i in np.argwhere(bad)[0])
         value = X[row, column]
-    where = f"{name}, row {first_row + row}, column {column}"
+    number = first_row + row if isinstance(first_row, int) else int(first_row[row])
+    where = f"{name}, row {number}, column {column}"
     if np.isnan(value) or np.isinf(value):
         kind = "NaN" if np.isnan(value) else "infinity"
         raise DataError(
@@ -65,7 +69,7 @@ def check_width(X: Any, expected: int, owner: str) -> None:
 def check_positive(value: Any, name: str, *, integer: bool = False) -> None:
     """Refuse anything but a finite positive number (a whole one if ``integer``)."""
     kind = numbers.Integral if integer else numbers.Real
-    if not isinstance(value, kind) or isinstance(value, bool) or not np.isfinite(value) or value <= 0:
+    if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < np.inf:
         wanted = "a positive whole number" if integer else "a positive number"
         raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 

@@ -69,6 +69,7 @@ class SvmlightSource(Source):
         if scan.n_rows == 0:
             raise DataError(f"{self.path}: no rows, only blank lines or comments. Write it again.")
         self._first_column = min(1, scan.smallest) if zero_based == "auto" else int(not zero_based)
+        self.zero_based = self._first_column == 0
         widest = scan.largest - self._first_column + 1
         self.n_features = max(1, widest) if n_features is None else int(n_features)
         if widest > self.n_features:

@@ -16,8 +16,8 @@ _CHUNK_COPIES = 3.0  # a chunk as read, its normalised copy, and the rows of one
 class Job:
     """The sizes that the memory of a fit depends on.
 
-    n_features D, n_targets t, n_folds K, n_mapped (features before the random projection, 0 without one), n_frequencies,
-    row_bytes of the source, itemsize of the precision.
+    n_features D, n_targets t, n_folds K, n_mapped (features before the random projection, 0 without one),
+    n_frequencies, row_bytes of the source, itemsize of the precision.
     """
 
     n_features: int
@@ -70,9 +70,10 @@ def chunk_rows_within(job: Job, budget: int) -> int:
     smallest = job.peak_bytes(CHUNK_UNIT)
     if smallest > budget:
         raise MemoryBudgetError(
-            f"memory={format_bytes(budget)} is too small: {job.n_features} features with {job.n_folds} fold(s) need "
-            f"{format_bytes(1.02 * smallest)}. Give memory='{-(-int(1.02 * smallest) // 2**20)}MiB', or fewer "
-            "n_components (or n_terms), or a fixed strength instead of cross-validation."
+            f"memory={format_bytes(budget)} is too small: {job.n_features} features with {job.n_folds} fold(s) "
+            f"need {format_bytes(1.02 * smallest)}. Give memory='{-(-int(1.02 * smallest) // 2**20)}MiB', or "
+            "fewer n_components (or n_terms), an exponential kernel in place of an additive one on many bins, or "
+            "a fixed strength instead of cross-validation."
         )
     units = max(1, job.n_folds * _PIECE_ROWS // CHUNK_UNIT)
     while units > 1 and job.peak_bytes(units * CHUNK_UNIT) > budget:

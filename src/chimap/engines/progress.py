@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from datetime import timedelta
+from typing import Any, TextIO
 
 
 class Progress:
@@ -28,22 +30,25 @@ class Progress:
 
 
 class RichProgress(Progress):
-    """A line on the terminal: stage, bar, rows done, rows per second, time left."""
+    """A line on the terminal: stage, bar, rows done, rows per second, time left.
 
-    def __init__(self, console: Any = None):
+    console: of rich, by default on stderr. transient: whether the lines vanish at the end.
+    """
+
+    def __init__(self, console: Any = None, *, transient: bool = False):
         from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bars
 
         self._bars = Bars(
-            TextColumn("{task.description:<16}"),
-            BarColumn(bar_width=28),
-            TextColumn("{task.fields[done]:>22}"),
-            TextColumn("{task.fields[rate]:>15}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(compact=True),
+            TextColumn("{task.description:<10}"),
+            BarColumn(bar_width=16),
+            TextColumn("{task.fields[done]}"),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+            TextColumn("{task.fields[left]}"),
             console=console or Console(stderr=True),
+            transient=transient,
         )
         self._task: Any = None
         self._unit = "rows"
@@ -61,24 +66,62 @@ class RichProgress(Progress):
         """Close the stage before and begin a line for this one."""
         self._close_stage()
         self._unit, self._began = unit, time.perf_counter()
-        self._task = self._bars.add_task(name, total=total, done="", rate="")
+        left = "left" if total else ""
+        self._task = self._bars.add_task(name, total=total, done="", rate="", left=left)
 
     def advance(self, amount: int = 1) -> None:
         """Move the bar, and show the count and the mean rate of the stage."""
         task = self._bars.tasks[self._task]
         done = int(task.completed) + amount
-        of = f" / {task.total:,.0f}" if task.total else ""
+        of = f" of {task.total:,.0f}" if task.total else ""
         rate = done / max(time.perf_counter() - self._began, 1e-9)
         self._bars.update(
             self._task, advance=amount, done=f"{done:,}{of} {self._unit}",
-            rate=f"{rate:,.0f} {self._unit}/s" if self._unit == "rows" else "",
+            rate=f"{rate:,.0f}/s" if self._unit == "rows" else "",
         )  # fmt: skip
 
     def _close_stage(self, complete: bool = True) -> None:
         if self._task is not None and complete:
             # a search may take fewer steps than announced
             task = self._bars.tasks[self._task]
-            self._bars.update(self._task, total=task.completed or 1, completed=task.completed or 1)
+            done = f"{task.completed:,.0f} {self._unit}" if task.completed else ""
+            self._bars.update(
+                self._task, total=task.completed or 1, completed=task.completed or 1, done=done, left=""
+            )
+
+
+class LineProgress(Progress):
+    """A plain line of text now and then, for logs; short jobs leave none.
+
+    every: seconds between two lines, and before the first.
+    """
+
+    def __init__(self, every: float = 15.0, stream: TextIO | None = None):
+        self._every, self._stream = every, stream or sys.stderr
+        self._name, self._unit = "", "rows"
+        self._total: int | None = None
+        self._done, self._began, self._told = 0, 0.0, time.perf_counter()
+
+    def stage(self, name: str, total: int | None, unit: str = "rows") -> None:
+        """Begin to count anew."""
+        self._name, self._unit, self._total = name, unit, total
+        self._done, self._began = 0, time.perf_counter()
+
+    def advance(self, amount: int = 1) -> None:
+        """Count, and write a line if the last is long ago."""
+        self._done += amount
+        now = time.perf_counter()
+        if now - self._told >= self._every:
+            self._told = now
+            print(self._line(now - self._began), file=self._stream, flush=True)
+
+    def _line(self, seconds: float) -> str:
+        rate = self._done / max(seconds, 1e-9)
+        line = f"{self._name}: {self._done:,}"
+        if self._total:
+            left = max(0, self._total - self._done) / max(rate, 1e-9)
+            line += f" of {self._total:,} {self._unit}, {rate:,.0f}/s, {timedelta(seconds=round(left))} left"
+        return line
 
 
 class Stopwatch:
@@ -89,6 +132,7 @@ class Stopwatch:
 
     @contextmanager
     def __call__(self, stage: str) -> Iterator[None]:
+        """Put the time of the block down to ``stage``."""
         began = time.perf_counter()
         try:
             yield

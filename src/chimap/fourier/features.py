@@ -22,8 +22,8 @@ _SPARSE_BELOW = 0.04  # density of the mapped rows under which the sparse produc
 class FourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """z(x) with z(x) . z(y) ~ exp(-gamma D^2(x, y)), D^2 the squared distance of an additive kernel.
 
-    Since D^2 = |Psi(x) - Psi(y)|^2 for the map Psi of the additive kernel, this is a Gaussian kernel of the mapped rows:
-    with the columns of W drawn from N(0, 2 gamma I),
+    Since D^2 = |Psi(x) - Psi(y)|^2 for the map Psi of the additive kernel, this is a Gaussian kernel of the
+    mapped rows: with the columns of W drawn from N(0, 2 gamma I),
 
         pair:    z(x) = [cos(W' Psi(x)), sin(W' Psi(x))] / sqrt(D/2),  D/2 frequencies
         offset:  z(x) = sqrt(2/D) cos(W' Psi(x) + b),  b uniform on [0, 2 pi],  D frequencies.

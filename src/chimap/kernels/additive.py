@@ -85,7 +85,7 @@ class AdditiveKernel(Kernel):
     def diagonal(self, X: Any) -> np.ndarray:
         """K(x, x) = sum_i |x_i|^gamma, (n,), since S(0) = 1."""
         rows, _ = paired_rows(X, None, signed=self.is_signed)
-        powers = abs(rows) if self.gamma == 1 else abs(rows) ** self.gamma
+        powers = _arrays.map_values(rows, lambda values: np.abs(values) ** self.gamma)
         return np.asarray(powers.sum(axis=1)).reshape(-1)
 
     def _crossed(self, split: Any, right: Any) -> np.ndarray:
@@ -118,12 +118,15 @@ class AdditiveKernel(Kernel):
         )
 
     def _fill_sparse(self, left: Any, right: Any, squared: bool, out: np.ndarray) -> None:
+        plain = self.gamma == 1
+        powers = left.data if plain else signature_powers(left.data, self.gamma)
+        right_powers = right.data if plain else signature_powers(right.data, self.gamma)
         _threads.over_rows(
             out.shape[0],
             right.nnz,
             lambda rows: _loops.pair_sums_sparse(
-                self.form, left.data, left.indices, left.indptr[rows.start : rows.stop + 1],
-                right.data, right.indices, right.indptr, left.shape[1], self.gamma, squared, out[rows],
+                self.form, left.data, powers, left.indices, left.indptr[rows.start : rows.stop + 1],
+                right.data, right_powers, right.indices, right.indptr, left.shape[1], plain, squared, out[rows],
             ),
         )  # fmt: skip
 
@@ -138,8 +141,9 @@ def _split_signs(rows: Any) -> Any:
 
     sign(xy) k(|x|,|y|) = k(x+,y+) + k(x-,y-) - k(x+,y-) - k(x-,y+).
     """
-    magnitude = abs(rows)
-    return _arrays.stack_columns([(magnitude + rows) / 2, (magnitude - rows) / 2])
+    return _arrays.stack_columns(
+        [_arrays.map_values(rows, lambda values, s=s: np.maximum(s * values, 0)) for s in (1, -1)]
+    )
 
 
 def _sech(x: np.ndarray) -> np.ndarray:

@@ -52,6 +52,11 @@ def paired_rows(X: Any, Y: Any, *, signed: bool) -> tuple[Any, Any]:
 
 
 def _rows(X: Any, name: str, signed: bool) -> Any:
+    dtype = X.dtype if _arrays.is_sparse(X) else np.asarray(X).dtype
+    if dtype.kind not in "fiubO":
+        raise DataError(
+            f"{name} holds {dtype}, and bins are real numbers. Convert it, such as by X.astype(float)."
+        )
     rows = _arrays.as_rows(X)
     if rows.ndim != 2:
         raise DataError(f"{name} must be a matrix of rows of bins; got {rows.ndim} axes.")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
+from chimap._threads import threads
 from chimap._validation import (
     DataError,
     check_choice,
@@ -21,9 +23,9 @@ from chimap._validation import (
     parse_memory,
 )
 from chimap.data import ArraySource, Source
-from chimap._threads import threads
+from chimap.data.base import choose_rows
 from chimap.engines import Job, Progress, RichProgress, Stopwatch, chunk_rows_within
-from chimap.engines.local import accumulate, add_rows
+from chimap.engines.local import Pass
 from chimap.fourier import FourierFeatures
 from chimap.kernels import AdditiveKernel, Exponential, as_kernel
 from chimap.learning import model_file
@@ -99,15 +101,12 @@ class HistogramModel(BaseEstimator):
                 progress.stage("sampling", None)
                 self._check_settings()
                 self._learn_targets(source.labels())
-                wanted = int(_SAMPLE_BYTES / max(1, source.n_features * 4))
-                size = min(_SAMPLE_ROWS, max(256, wanted))
-                sample = self._prepare(source.sample(size, self._seed), 0, f"{source.name} (sample)")
+                job = self._job(source.n_features, source.row_bytes)
+                chunk_rows = chunk_rows_within(job, parse_memory(self.memory))
+                sample = self._sample(source)
             with clock("map"):
                 moments = self._start(sample, source.n_rows)
-            chunk_rows = chunk_rows_within(self._job(source.row_bytes), parse_memory(self.memory))
-            accumulate(
-                source, chunk_rows, self._prepare, self.features_, self._encode, moments, self._seed, clock, progress
-            )  # fmt: skip
+            self._pass(moments, clock).run(source, chunk_rows, progress)
             self._solve(moments, clock, progress)
         self.n_features_in_ = source.n_features
         self.stage_seconds_ = clock.seconds
@@ -115,23 +114,29 @@ class HistogramModel(BaseEstimator):
         return self
 
     def _partial_fit(self, X: Any, y: Any) -> Self:
-        first = getattr(self, "_moments", None) is None
+        moments: FoldMoments | None = getattr(self, "_moments", None)
         X, y = validate_data(
-            self, X, y, reset=first, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
+            self, X, y, reset=moments is None, accept_sparse="csr", dtype="numeric", ensure_all_finite=False,
+            **self._y_checks,
         )  # fmt: skip
-        chunk = next(iter(ArraySource(X, y).chunks(max(1, X.shape[0]))))
+        source = ArraySource(X, y)
         with threads(self.n_jobs):
-            if first:
+            if moments is None:
                 self._check_settings()
-                self._moments = self._start(self._prepare(chunk.X[:_SAMPLE_ROWS], 0, "X"), None)
-                self._job(0.0)
-            start = self._moments.count
-            add_rows(
-                chunk.X, chunk.y, start, "X", self._prepare, self.features_, self._encode, self._moments, self._seed,
-                Stopwatch(),
-            )  # fmt: skip
+            job = self._job(source.n_features, source.row_bytes)
+            chunk_rows = chunk_rows_within(job, parse_memory(self.memory))
+            if moments is None:
+                moments = self._start(self._prepare(_arrays.take_rows(X, slice(_SAMPLE_ROWS)), 0, "X"), None)
+            seen = sum(fold.count for fold in moments.folds)
+            adding = self._pass(moments, Stopwatch())
+            for chunk in source.chunks(chunk_rows):
+                adding.add(chunk.X, chunk.y, seen + chunk.start, "X")
+        self._moments = moments
         self._stale = True
         return self
+
+    def _pass(self, moments: FoldMoments, clock: Stopwatch) -> Pass:
+        return Pass(self._prepare, self.features_, self._encode, moments, self._seed, clock)
 
     def _check_settings(self) -> None:
         check_choice(self.normalize, "normalize", ("l1", None))
@@ -183,13 +188,27 @@ class HistogramModel(BaseEstimator):
             return max(1, min(self.n_folds, n_rows // 2))
         return self.n_folds
 
-    def _job(self, row_bytes: float) -> Job:
-        is_fourier = isinstance(self.features_, FourierFeatures)
-        mapped, frequencies = self.features_.frequencies_.shape if is_fourier else (0, 0)
+    def _job(self, n_bins: int, row_bytes: float) -> Job:
+        n_terms = self.n_terms if self.map is None else self.map.n_terms
+        features, mapped, frequencies = n_terms * n_bins, 0, 0
+        if isinstance(as_kernel(self.kernel, self.gamma), Exponential):
+            features, mapped = self.n_components, features
+            frequencies = self.n_components // 2 if self.form == "pair" else self.n_components
         return Job(
-            self.features_._n_features_out, self._n_targets, self._fold_count(None), mapped, frequencies,
-            row_bytes, self._dtype.itemsize,
-        )  # fmt: skip
+            features,
+            self._n_targets,
+            self._fold_count(None),
+            mapped,
+            frequencies,
+            row_bytes,
+            self._dtype.itemsize,
+        )
+
+    def _sample(self, source: Source) -> Any:
+        """Rows for what depends on the data, checked: an error names the row of the source."""
+        size = min(_SAMPLE_ROWS, max(256, int(_SAMPLE_BYTES / max(1, source.n_features * 4))))
+        chosen = choose_rows(source.n_rows, size, self._seed)
+        return self._prepare(source.take(chosen), chosen, source.name)
 
     def _solve(self, moments: FoldMoments, clock: Stopwatch, progress: Progress) -> None:
         whole = moments.whole()
@@ -213,7 +232,7 @@ class HistogramModel(BaseEstimator):
     def _refresh(self) -> None:
         """Solve for what ``partial_fit`` has added since the last time."""
         check_is_fitted(self, "features_")
-        if self._stale:
+        if self._stale and self._moments is not None:
             with threads(self.n_jobs):
                 self._solve(self._moments, Stopwatch(), Progress())
 
@@ -228,9 +247,19 @@ class HistogramModel(BaseEstimator):
     def predict_source(self, source: Source, progress: Progress | None = None) -> np.ndarray:
         """Linear outputs f(x) (n, t) of every row of a source, chunk by chunk; float64."""
         self._refresh()
+        out = np.empty((source.n_rows, self._coef.shape[1]))
+        for start, outputs in self.predict_chunks(source, progress):
+            out[start : start + outputs.shape[0]] = outputs
+        return out
+
+    def predict_chunks(
+        self, source: Source, progress: Progress | None = None
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """(first row, linear outputs (rows, t) float64) of consecutive rows of a source; memory does not grow
+        with it."""
+        self._refresh()
         progress = progress or Progress()
         check_width(np.empty((0, source.n_features)), self.n_features_in_, type(self).__name__)
-        out = np.empty((source.n_rows, self._coef.shape[1]))
         Z = np.empty((min(_PREDICT_ROWS, source.n_rows), self._coef.shape[0]), dtype=self._dtype)
         coef = self._coef.astype(self._dtype)
         with threads(self.n_jobs), progress:
@@ -239,11 +268,10 @@ class HistogramModel(BaseEstimator):
                 rows = self._prepare(chunk.X, chunk.start, source.name)
                 z = Z[: rows.shape[0]]
                 self.features_.features_into(rows, z)
-                out[chunk.start : chunk.start + rows.shape[0]] = z @ coef + self._intercept
+                yield chunk.start, z @ coef + self._intercept
                 progress.advance(rows.shape[0])
-        return out
 
-    def _prepare(self, X: Any, first_row: int, name: str) -> Any:
+    def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
         """Rows checked, in the precision of the model, and l1-normalised if asked."""
         kernel = as_kernel(self.kernel, self.gamma)
         additive = kernel.kernel if isinstance(kernel, Exponential) else kernel
@@ -290,7 +318,9 @@ class HistogramModel(BaseEstimator):
 
     # --- what a subclass says of its targets
 
-    _y_checks: dict[str, Any]
+    _moments: FoldMoments | None
+    _stale: bool
+    _y_checks: ClassVar[dict[str, Any]]
     _n_targets: int
 
     @abstractmethod

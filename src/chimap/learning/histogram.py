@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -16,9 +16,10 @@ from chimap.learning.base import HistogramModel
 class HistogramClassifier(ClassifierMixin, HistogramModel):
     """Kernel classifier for histograms at linear cost: one-versus-all ridge on explicit features, fitted in one pass.
 
-    Rows are l1-normalised, mapped by the optimal map of the additive kernel, turned into random Fourier features (for the
-    exponential kernels), and read once: their moments give the weights of every strength, and the moments of folds
-    give its exact cross-validation. Time is linear in the rows; memory does not grow with them.
+    Rows are l1-normalised, mapped by the optimal map of the additive kernel, turned into random Fourier
+    features (for the exponential kernels), and read once: their moments give the weights of every strength, and
+    the moments of folds give its exact cross-validation. Time is linear in the rows; memory does not grow with
+    them.
 
     Parameters
     ----------
@@ -40,8 +41,8 @@ class HistogramClassifier(ClassifierMixin, HistogramModel):
     random_state : int, RandomState or None.
     verbose : show progress on the terminal.
 
-    Learned: ``classes_``, ``coef_`` (t, D), ``intercept_`` (t,), ``strength_``, ``strength_scores_``, ``features_`` (the
-    fitted features), ``kernel_``, ``stage_seconds_``, ``n_features_in_``, ``n_rows_``.
+    Learned: ``classes_``, ``coef_`` (t, D), ``intercept_`` (t,), ``strength_``, ``strength_scores_``,
+    ``features_`` (the fitted features), ``kernel_``, ``stage_seconds_``, ``n_features_in_``, ``n_rows_``.
 
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
@@ -50,15 +51,17 @@ class HistogramClassifier(ClassifierMixin, HistogramModel):
     True
     """
 
-    _y_checks: dict[str, Any] = {}
+    _y_checks: ClassVar[dict[str, Any]] = {}
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Add a batch of rows; ``classes`` (all of them) is needed at the first call. Returns self.
 
-        The first batch fixes the map, gamma and random features, so let it be a fair sample; batches of thousands of rows
-        run at full speed. The weights are solved for at the next use. A call after ``fit`` starts anew.
+        The first batch fixes the map, gamma and random features, so let it be a fair sample; batches of
+        thousands of rows run at full speed. The weights are solved for at the next use. A call after ``fit``
+        starts anew, with the classes that it found.
         """
         if getattr(self, "_moments", None) is None:
+            classes = getattr(self, "classes_", None) if classes is None else classes
             if classes is None:
                 raise ValueError(
                     "classes must be given at the first call of partial_fit: all labels that will come."
@@ -122,7 +125,7 @@ class HistogramRegressor(RegressorMixin, HistogramModel):
     True
     """
 
-    _y_checks: dict[str, Any] = {"y_numeric": True}
+    _y_checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Add a batch of rows; see ``HistogramClassifier.partial_fit``."""

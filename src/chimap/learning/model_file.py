@@ -98,6 +98,6 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     state = {k: _decode(v, arrays) for k, v in value["state"].items()}
     if is_dataclass(cls):
         return cls(**state)
-    made = cls.__new__(cls)
+    made: Any = object.__new__(cls)
     made.__setstate__(state) if hasattr(made, "__setstate__") else vars(made).update(state)
     return made

@@ -30,7 +30,7 @@ def density(values: np.ndarray, n_points: int) -> tuple[np.ndarray, np.ndarray]:
     def place(atoms: np.ndarray, counts: np.ndarray) -> np.ndarray:
         mass = counts * atoms
         scales = (np.log(atoms), np.cumsum(counts) - counts / 2, np.cumsum(mass) - mass / 2)
-        return sum(_unit(s) for s in scales) / 3
+        return np.mean([_unit(s) for s in scales], axis=0)
 
     return _histogram(values, n_points, place)
 

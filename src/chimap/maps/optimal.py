@@ -13,6 +13,7 @@ from chimap.maps.base import AdditiveMap
 from chimap.maps.nodes import density
 
 _GRID = 512  # points of the density; the error of the discretisation is of second order in their spacing
+_BLOCK = 8192  # values whose kernel with all points is in memory together
 _SEGMENTS = 64  # a doubling of x: polynomials over them reach the rounding of the dtype
 _BELOW, _ABOVE = 2.0**-8, 2.0**4  # how far the table goes beyond the range of the sample
 _DEGREE = {np.dtype(np.float32): 2, np.dtype(np.float64): 5}
@@ -82,8 +83,12 @@ class OptimalMap(AdditiveMap):
 
     def eigenfunctions(self, x: np.ndarray) -> np.ndarray:
         """Psi at magnitudes x (m,), float64, straight from the sum over the points: (m, n_terms)."""
-        kernel = _magnitude_kernel(self.kernel_)
-        return kernel(np.asarray(x, np.float64)[:, None], self.points_[:, None]) @ self._coefficients
+        kernel, x = _magnitude_kernel(self.kernel_), np.asarray(x, np.float64)
+        out = np.empty((x.size, self.n_terms))
+        for first in range(0, x.size, _BLOCK):
+            part = slice(first, first + _BLOCK)
+            out[part] = kernel(x[part, None], self.points_[:, None]) @ self._coefficients
+        return out
 
     def _prepare(self, dtype: np.dtype) -> None:
         if dtype not in self._tables:
@@ -120,11 +125,11 @@ def tabulate(function: Any, lowest: float, highest: float, dtype: np.dtype) -> t
     """
     info = np.finfo(dtype)
     drop = info.nmant - _SEGMENTS.bit_length() + 1
-    low = np.maximum(lowest * _BELOW, info.tiny).astype(dtype)
-    high = np.minimum(highest * _ABOVE, info.max / 2).astype(dtype)
+    low, high = np.clip([lowest * _BELOW, highest * _ABOVE], info.tiny, info.max / 2).astype(dtype)
     integer = np.int32 if info.bits == 32 else np.int64
     first, last = (int(v.view(integer)) >> drop for v in (low, high))
-    starts = (np.arange(first, last + 2, dtype=integer) << drop).view(dtype).astype(np.float64)
+    borders = np.left_shift(np.arange(first, last + 2, dtype=np.int64), drop)
+    starts = borders.astype(integer).view(dtype).astype(np.float64)
     degree = _DEGREE[dtype]
     t = 0.5 - 0.5 * np.cos((np.arange(degree + 1) + 0.5) * np.pi / (degree + 1))
     x = starts[:-1, None] + np.diff(starts)[:, None] * t

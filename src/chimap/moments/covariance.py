@@ -14,7 +14,8 @@ from chimap.moments.symmetric import Symmetric
 
 
 class Moments:
-    """Sums over rows z of features and y of targets, in one pass: count n, sum z, sum y, H = sum zz', V = sum zy', sum yy'.
+    """Sums over rows z of features and y of targets, in one pass: count n, sum z, sum y, H = sum zz', V = sum
+    zy', sum yy'.
 
     Sums are kept in float64; the products of a batch are done in the dtype of its features. Features and
     targets are first shifted by a provisional mean (given, or that of the first batch), so that subtracting the mean
@@ -149,10 +150,11 @@ class Moments:
 
     def _reshifted(self, shift: Any, target_shift: Any) -> Moments:
         """The same rows about other shifts: z - b = (z - a) + (a - b)."""
-        if np.array_equal(shift, self.shift) and np.array_equal(target_shift, self.target_shift):
+        own, own_target = self._shifts()
+        if np.array_equal(shift, own) and np.array_equal(target_shift, own_target):
             return self
         moved = self.copy()
-        d, e, n = self.shift - shift, self.target_shift - target_shift, self.count
+        d, e, n = own - shift, own_target - target_shift, self.count
         # sum (z+d)(z+d)' = H + m d' + d m' + n d d' = H + sym(2 (m + n d / 2), d)
         moved.features.add_outer(self.feature_sum + 0.5 * n * d, d, 2.0)
         moved.cross += np.outer(self.feature_sum, e) + np.outer(d, self.target_sum) + n * np.outer(d, e)

@@ -40,6 +40,7 @@ class FoldMoments:
         target_shift: np.ndarray,
         dtype: np.dtype,
     ):
+        self.shift, self.target_shift = shift, target_shift
         self.folds = [Moments(n_features, n_targets, shift, target_shift) for _ in range(n_folds)]
         self.dtype = np.dtype(dtype)
         self._workspace: np.ndarray | None = None

@@ -97,7 +97,9 @@ class Symmetric:
             return out
 
         # BLAS has threads of its own
-        slices = _threads.over_rows(len(panels), PANEL * self.n * P.shape[0], part) if add is _add_few else None
+        slices = (
+            _threads.over_rows(len(panels), PANEL * self.n * P.shape[0], part) if add is _add_few else None
+        )
         parts = slices or [part(slice(None))]
         return np.sum(parts, axis=0).T if len(parts) > 1 else parts[0].T
 

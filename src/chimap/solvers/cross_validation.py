@@ -13,7 +13,8 @@ from chimap.solvers.ridge import Factor
 
 TOLERANCE = 1e-5  # of the residual in the norm of the inverse; the error of a score is of its square
 _MAX_ITERATIONS = 200
-# A fold's own factorisation costs D^3/3, iterating for t targets about 6 * 6 t D^2: from t = D/100 on it is the cheaper.
+# A fold's own factorisation costs D^3/3, iterating for t targets about 6 * 6 t D^2: from t = D/100 on it is the
+# cheaper.
 _DIRECT = 100
 
 
@@ -22,8 +23,8 @@ class StrengthScores:
     """Held-out errors of each strength.
 
     strengths (s,) ascending; errors (s, K): mean over the rows of a fold of |f(z) - y|^2 summed over targets,
-    f fitted on the other folds; total: that of predicting the mean; chosen: index of the best mean error; iterations: of
-    conjugate gradients, (s,).
+    f fitted on the other folds; total: that of predicting the mean; chosen: index of the best mean error;
+    iterations: of conjugate gradients, (s,).
     """
 
     strengths: np.ndarray
@@ -176,9 +177,7 @@ class _Fold:
         return float((within / self.count + bias**2).sum())
 
 
-def _errors_directly(
-    folds: list[_Fold], whole: Moments, strength: float, factor: Factor
-) -> np.ndarray:
+def _errors_directly(folds: list[_Fold], whole: Moments, strength: float, factor: Factor) -> np.ndarray:
     """Held-out errors of all folds at one strength, by a factorisation a fold: for many targets."""
     errors = []
     for fold in folds:

@@ -1,0 +1,112 @@
+"""What a model file holds, from its header: no array is read but the names of classes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from chimap.cli import _show
+
+
+def is_model(path: str) -> bool:
+    """Whether the file looks like one of ours: a safetensors header, eight bytes of length and then JSON."""
+    file = Path(path)
+    if not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        start = stream.read(9)
+    is_long_enough = int.from_bytes(start[:8], "little") <= file.stat().st_size
+    return start[8:] == b"{" and is_long_enough
+
+
+def describe(path: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
+    """As plain values, and in words. Raises DataError for other files."""
+    found = _found(path)
+    training = found["training"]
+    s = "s" if found["terms"] != 1 else ""
+    return found, {
+        "model": found["estimator"],
+        "kernel": found["kernel"] + (f", gamma {found['gamma']:.4g}" if found["gamma"] is not None else ""),
+        "map": found["map"] and f"{found['map']}, {found['terms']} term{s} a bin",
+        "bins": f"{found['bins']:,}" + (", each row divided by its sum" if found["normalize"] else ""),
+        "features": f"{found['features']:,} in {found['precision']}",
+        "classes": _classes_line(found["classes"]),
+        "rows": f"{found['rows']:,}",
+        "strength": f"{found['strength']:.4g}",
+        "trained on": _training_line(training) if training else None,
+        "version": f"chimap {found['version']}",
+        "size": _show.size(found["bytes"]),
+    }
+
+
+def _found(path: Path) -> dict[str, Any]:
+    from safetensors import safe_open
+
+    from chimap._files import read_header
+    from chimap._validation import DataError
+
+    meta = read_header(path)
+    if meta.get("kind") != "model":
+        raise DataError(f"{path} holds a chimap {meta.get('kind')}, not a model.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            state = _plain(meta["model"]["state"], file)
+            features = state["features_"]["state"]
+            parts = features if "map_" in features else {"map_": state["features_"]}
+            kernel = state["kernel_"]
+            return {
+                "version": meta["version"],
+                "bytes": path.stat().st_size,
+                "estimator": meta["model"]["object"],
+                "kernel": _kernel_name(kernel),
+                "gamma": kernel["state"]["gamma"] if "object" in kernel else None,
+                "map": parts["map_"]["object"],
+                "terms": state["n_terms"],
+                "features": file.get_slice(state["_coef"]["array"]).get_shape()[0],
+                "bins": state["n_features_in_"],
+                "normalize": state["normalize"],
+                "precision": state["precision"],
+                "rows": state["n_rows_"],
+                "strength": state["strength_"],
+                "classes": _classes(state.get("classes_"), file),
+                "training": state.get("training_"),
+            }
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise DataError(f"{path} is damaged: {error!r}. Fit the model again.") from error
+
+
+def _plain(value: Any, file: Any) -> Any:
+    """The header's JSON without the marks of lists and dictionaries; arrays stay names."""
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"list"}:
+        return [_plain(item, file) for item in value["list"]]
+    if set(value) == {"dict"}:
+        return {key: _plain(item, file) for key, item in value["dict"].items()}
+    return {key: _plain(item, file) for key, item in value.items()}
+
+
+def _classes(value: Any, file: Any) -> list[Any] | None:
+    if value is None:
+        return None
+    return list(value["texts"]) if "texts" in value else file.get_tensor(value["array"]).tolist()
+
+
+def _kernel_name(kernel: dict[str, Any]) -> str:
+    return f"exp-{kernel['state']['kernel']['kernel']}" if "object" in kernel else str(kernel["kernel"])
+
+
+def _classes_line(classes: list[Any] | None, most: int = 12) -> str | None:
+    if classes is None:
+        return None
+    more = ", ..." if len(classes) > most else ""
+    return f"{len(classes):,}: {', '.join(map(str, classes[:most]))}{more}"
+
+
+def _training_line(training: dict[str, Any]) -> str:
+    date = training["date"].replace("T", " ").replace("+00:00", " UTC")
+    line = f"{training['file']}, {training['rows_in_file']:,} rows, on {date}"
+    split = training["split"]
+    if split:
+        line += f"; {100 * split['test_fraction']:g} % held out (seed {split['seed']})"
+    return line

@@ -1,0 +1,116 @@
+"""Arguments and flags that commands share, and the checks of their values."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="Rows of bins: .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, or svmlight text.",
+        show_default=False,
+    ),
+]
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model that 'chimap fit' wrote.", show_default=False)
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LABELS",
+        help="Labels where DATA has none: .npy, .csv, text with one a line, or ::MEMBER of DATA.",
+        show_default=False,
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Of all that is random; same seed, same result.")]
+
+
+class Task(StrEnum):
+    """What the labels are."""
+
+    auto = "auto"
+    classify = "classify"
+    regress = "regress"
+
+
+class Precision(StrEnum):
+    """Of features and their products."""
+
+    float32 = "float32"
+    float64 = "float64"
+
+
+class Engine(StrEnum):
+    """Where the rows are read."""
+
+    local = "local"
+
+
+def number_or(word: str, text: str, flag: str) -> float | str:
+    """``word`` itself, or the positive number that the text says. Raises ValueError naming the flag.
+
+    >>> number_or("mean", "0.5", "--gamma")
+    0.5
+    """
+    if text == word:
+        return word
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{flag} must be {word!r} or a positive number, such as 0.5; got {text!r}.")
+    return value
+
+
+def check_kernel(kernel: str) -> None:
+    """Refuse a name that the catalogue of kernels does not hold."""
+    from chimap.kernels import NAMES, as_kernel
+
+    try:
+        as_kernel(kernel, 1.0)
+    except ValueError:
+        raise ValueError(f"--kernel must be one of {', '.join(NAMES)}; got {kernel!r}.") from None
+
+
+def check_least(value: int | None, flag: str, least: int = 1) -> None:
+    """Refuse whole numbers below ``least``."""
+    if value is not None and value < least:
+        raise ValueError(f"{flag} must be a whole number of at least {least}; got {value}.")
+
+
+def check_output(path: Path, overwrite: bool, *inputs: str | Path | None) -> None:
+    """Refuse, before any work, a file that could not be written after it, or that is one of the inputs."""
+    if path.is_dir():
+        raise IsADirectoryError(
+            f"--output {path} is a folder; name a file in it, such as {path / 'my.model'}."
+        )
+    for given in inputs:
+        file = Path(os.fspath(given).rpartition("::")[0] or given) if given else None
+        if file and file.exists() and path.exists() and file.samefile(path):
+            raise FileExistsError(f"--output {path} is the input {given} itself; choose another name.")
+    if path.exists() and not overwrite:
+        raise FileExistsError(
+            f"--output {path} exists; choose another name, or add --overwrite to replace it."
+        )
+    check_folder(path.parent, f"--output {path}")
+
+
+def check_folder(folder: Path, where: str) -> None:
+    """Refuse a folder that is not there, is a file, or may not be written to."""
+    if not folder.exists():
+        raise FileNotFoundError(f"{where}: the folder {folder} does not exist; create it first.")
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{where}: {folder} is a file, not a folder; choose another place.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(
+            f"{where}: no permission to write in the folder {folder}; choose another place."
+        )

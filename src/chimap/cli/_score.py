@@ -1,0 +1,93 @@
+"""Predicting a source and measuring what came out, with memory that does not grow with the rows."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from chimap.cli._rows import labels_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from chimap.data import Source
+    from chimap.engines import Progress
+    from chimap.report import Baseline, ClassificationMetrics, RegressionMetrics
+
+
+class Score(NamedTuple):
+    """Metrics of predictions, what needs no model, and the seconds it took."""
+
+    metrics: ClassificationMetrics | RegressionMetrics
+    baseline: Baseline
+    seconds: float
+
+
+def is_classifier(model: Any) -> bool:
+    """Whether the model answers with classes."""
+    return hasattr(model, "classes_")
+
+
+def answers(model: Any, outputs: np.ndarray) -> np.ndarray:
+    """Labels, or predicted targets, (n,), of linear outputs (n, t)."""
+    return model.labels_of(outputs) if is_classifier(model) else outputs[:, 0]
+
+
+def predictions(model: Any, source: Source, progress: Progress) -> np.ndarray:
+    """Labels or predicted targets of all rows, (n,)."""
+    import numpy as np
+
+    parts = [answers(model, outputs) for _, outputs in model.predict_chunks(source, progress)]
+    return np.concatenate(parts)
+
+
+def score(model: Any, source: Source, progress: Progress) -> Score:
+    """Predict the rows of a source and compare with its labels."""
+    from chimap.report import classification_metrics, regression_metrics
+
+    y = labels_of(source)
+    _check_answers(model, y, source.name)
+    began = time.perf_counter()
+    predicted = predictions(model, source, progress)
+    seconds = time.perf_counter() - began
+    if is_classifier(model):
+        found = classification_metrics(y, predicted, classes=model.classes_)
+        return Score(found, _baseline(model, y), seconds)
+    return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
+
+
+def _check_answers(model: Any, y: np.ndarray, name: str) -> None:
+    import numpy as np
+
+    from chimap._validation import DataError
+
+    if not is_classifier(model):
+        if y.dtype.kind == "U":
+            raise DataError(
+                f"{name}, row 0: label {str(y[0])!r}, but the model predicts numbers. Give numbers."
+            )
+        return
+    if (y.dtype.kind == "U") != (model.classes_.dtype.kind == "U"):
+        raise DataError(
+            f"{name}: labels such as {y[0]!s} ({y.dtype}), but the classes of the model are such as "
+            f"{model.classes_[0]!s} ({model.classes_.dtype}). Give labels of the same kind."
+        )
+    unknown = np.flatnonzero(~np.isin(y, model.classes_))
+    if unknown.size:
+        some = ", ".join(map(str, model.classes_[:10])) + (", ..." if model.classes_.size > 10 else "")
+        raise DataError(
+            f"{name}, row {unknown[0]}: label {y[unknown[0]]!s} is not among the {model.classes_.size} classes of "
+            f"the model ({some}); {unknown.size:,} rows have such labels. Remove them, or fit a model with them."
+        )
+
+
+def _baseline(model: Any, y: np.ndarray) -> Baseline:
+    """What the training labels alone would answer; those evaluated where the model does not say."""
+    from chimap.report import majority_baseline, mean_baseline
+
+    training = getattr(model, "training_", None) or {}
+    if is_classifier(model):
+        counts = training.get("class_counts")
+        return majority_baseline([max(counts, key=lambda c: c[1])[0]] if counts else y, y)
+    mean = training.get("target_mean")
+    return mean_baseline(y if mean is None else [mean], y)

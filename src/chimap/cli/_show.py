@@ -1,0 +1,135 @@
+"""What is printed: facts in two columns, JSON, numbers for people, progress."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from chimap.engines import Progress
+
+_PLAIN_WIDTH = 110  # where the output is no terminal
+
+
+def facts(title: str, lines: Mapping[str, str | None]) -> None:
+    """A title and named facts below it, those that are None left out; a fact may have several lines."""
+    from rich.text import Text
+
+    console = _console()
+    shown = {name: fact for name, fact in lines.items() if fact is not None}
+    margin = max(map(len, shown)) + 4
+    console.print(Text(title, style="bold"), soft_wrap=True)
+    for name, fact in shown.items():
+        wrapped = [part for line in fact.splitlines() for part in _wrapped(line, console.width - margin)]
+        for i, part in enumerate(wrapped):
+            head = f"  {name if i == 0 else '':<{margin - 2}}"
+            console.print(Text.assemble((head, "cyan"), part), soft_wrap=True)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """The line at this width, file names whole."""
+    return textwrap.wrap(line, max(20, width), break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def next_commands(title: str, *commands: str) -> None:
+    """Commands to type, each on a line of its own however long, so that it can be copied."""
+    from rich.text import Text
+
+    console = _console()
+    console.print()
+    console.print(Text(title), soft_wrap=True)
+    for command in commands:
+        console.print(Text(f"  {command}", style="green"), soft_wrap=True)
+
+
+def as_json(value: Any) -> None:
+    """The one JSON object of ``--json``."""
+    from chimap.report._plain import plain
+
+    print(json.dumps(plain(value), indent=2, ensure_ascii=False))
+
+
+def progress(silent: bool) -> Progress:
+    """A bar where stderr is a terminal, a line now and then where it is a file, nothing with --json there."""
+    from chimap.engines.progress import LineProgress, Progress, RichProgress
+
+    if sys.stderr.isatty():
+        return RichProgress(transient=True)
+    return Progress() if silent else LineProgress()
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """A sign of life on a terminal while something runs that cannot say how far it is."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with _console(to_stderr=True).status(what):
+        yield
+
+
+@contextmanager
+def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    """Put the time of the block down to the stage."""
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[stage] = seconds.get(stage, 0.0) + time.perf_counter() - began
+
+
+def peak_memory() -> int | None:
+    """The most bytes that this process has held, or None where the system does not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def size(n_bytes: int | None) -> str | None:
+    """1536 -> '1.5 KiB'."""
+    from chimap._validation import format_bytes
+
+    return None if n_bytes is None else format_bytes(n_bytes)
+
+
+def stages(seconds: Mapping[str, float]) -> str:
+    """'12.3 s: moments 7.1 s, features 4.0 s, ...': the sum, and the stages that matter, the longest first."""
+    total = sum(seconds.values())
+    shown = sorted((s for s in seconds.items() if s[1] >= 0.01 * total), key=lambda s: -s[1])
+    return f"{duration(total)}: " + ", ".join(f"{name} {duration(time)}" for name, time in shown)
+
+
+def duration(seconds: float) -> str:
+    """0.0042 -> '4.2 ms', 3.14159 -> '3.14 s', 125 -> '2 min 05 s'."""
+    from chimap.report import _plain
+
+    return _plain.seconds(seconds).replace(_plain.NARROW_SPACE, " ")
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """0.9312 -> '93.1 %'."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def quoted(path: Any) -> str:
+    """A path as a shell takes it."""
+    import shlex
+
+    return shlex.quote(str(path))
+
+
+def _console(to_stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if to_stderr else sys.stdout
+    return Console(stderr=to_stderr, highlight=False, width=None if stream.isatty() else _PLAIN_WIDTH)

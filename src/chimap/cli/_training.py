@@ -1,0 +1,156 @@
+"""Fitting on a file: the settings, the fit, and what the model file remembers of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chimap.cli import _errors, _options, _rows, _show
+from chimap.cli._options import Engine, Precision, Task
+
+if TYPE_CHECKING:
+    from chimap.cli._score import Score
+    from chimap.data import Source
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How to fit: the flags of ``chimap fit``, and their defaults."""
+
+    kernel: str = "exp-chi2"
+    gamma: str = "mean"
+    terms: int = 2
+    components: int = 2048
+    strength: str = "auto"
+    normalize: bool = True
+    task: Task = Task.auto
+    test_fraction: float = 0.0
+    memory: str = "1GiB"
+    precision: Precision = Precision.float32
+    engine: Engine = Engine.local
+    jobs: int | None = None
+    folds: int = 5
+    seed: int = 0
+
+    def check(self) -> None:
+        """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag."""
+        from chimap._validation import parse_memory
+
+        _options.check_kernel(self.kernel)
+        _options.number_or("mean", self.gamma, "--gamma")
+        _options.number_or("auto", self.strength, "--strength")
+        for flag, value, least in (
+            ("--terms", self.terms, 1), ("--components", self.components, 2), ("--folds", self.folds, 2),
+            ("--jobs", self.jobs, 1), ("--seed", self.seed, 0),
+        ):  # fmt: skip
+            _options.check_least(value, flag, least)
+        if self.components % 2:
+            raise ValueError(
+                f"--components must be even (a cosine and a sine each); got {self.components}: "
+                f"use {self.components + 1}."
+            )
+        if not 0 <= self.test_fraction < 1:
+            raise ValueError(f"--test-fraction must be at least 0 and below 1; got {self.test_fraction:g}.")
+        parse_memory(self.memory)
+
+    def estimator(self, task: Task) -> Any:
+        """The unfitted model that these settings describe."""
+        from chimap import HistogramClassifier, HistogramRegressor
+
+        return (HistogramClassifier if task is Task.classify else HistogramRegressor)(
+            self.kernel,
+            gamma=_options.number_or("mean", self.gamma, "--gamma"),
+            n_components=self.components,
+            n_terms=self.terms,
+            normalize="l1" if self.normalize else None,
+            strengths=_options.number_or("auto", self.strength, "--strength"),
+            n_folds=self.folds,
+            memory=self.memory,
+            precision=self.precision.value,
+            n_jobs=self.jobs,
+            random_state=self.seed,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Fitted:
+    """A model, what it was fitted on, and how it did on the rows held out (None without)."""
+
+    model: Any
+    source: Source
+    task_reason: str
+    held_out: Score | None
+
+
+def train(
+    data: str,
+    labels: str | None,
+    output: Path,
+    settings: Settings,
+    *,
+    overwrite: bool = False,
+    silent: bool = False,
+) -> Fitted:
+    """Fit on a file, score on the rows held out, and write the model. The path is checked before the work."""
+    from chimap._validation import DataError
+    from chimap.cli._score import score
+    from chimap.data import split_source
+
+    _options.check_output(output, overwrite, data, labels)
+    settings.check()
+    source = _rows.open_data(data, labels)
+    task, reason = _rows.decide_task(_rows.labels_of(source), settings.task, source.name)
+    training, held_out = source, None
+    if settings.test_fraction:
+        training, held_out = split_source(source, settings.test_fraction, settings.seed)
+    model = settings.estimator(task)
+    try:
+        model.fit_source(training, _show.progress(silent))
+        model.training_ = _remembered(source, training, labels, settings, task)
+        result = None if held_out is None else score(model, held_out, _show.progress(silent))
+    except DataError:
+        _rows.check_every_row(source)  # names the row of the file rather than of a sample or of a part
+        raise
+    model.save(output, overwrite=overwrite)
+    _errors.written.append(str(output))
+    return Fitted(model, source, reason, result)
+
+
+def _remembered(
+    source: Source, training: Source, labels: str | None, settings: Settings, task: Task
+) -> dict[str, Any]:
+    """What the model file says of its training: plain values."""
+    import numpy as np
+
+    from chimap import __version__
+    from chimap.data import SvmlightSource
+
+    y = _rows.labels_of(training)
+    is_split = settings.test_fraction > 0
+    about: dict[str, Any] = {
+        "file": source.name,
+        "labels": labels,
+        "fingerprint": source.fingerprint(),
+        "rows_in_file": source.n_rows,
+        "split": {"test_fraction": settings.test_fraction, "seed": settings.seed} if is_split else None,
+        "settings": {k: getattr(v, "value", v) for k, v in dataclasses.asdict(settings).items()},
+        "task": task.value,
+        "version": __version__,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "zero_based": source.zero_based if isinstance(source, SvmlightSource) else None,
+    }
+    if task is Task.regress:
+        return about | {"target_mean": float(y.mean()), "target_range": [float(y.min()), float(y.max())]}
+    classes, counts = np.unique(y, return_counts=True)
+    pairs = zip(classes.tolist(), counts.tolist(), strict=True)
+    return about | {"class_counts": [list(pair) for pair in pairs]}
+
+
+def cross_validated_r2(model: Any) -> float | None:
+    """1 - error / total at the chosen strength, or None where the strength was given."""
+    scores = model.strength_scores_
+    if scores is None or not scores.total > 0:
+        return None
+    return float(1 - scores.errors[scores.chosen].mean() / scores.total)

@@ -1,0 +1,202 @@
+"""``chimap evaluate``: how good a model is on a file of rows and labels, on the terminal and as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from chimap.cli import _errors, _options, _rows, _show
+
+if TYPE_CHECKING:
+    from chimap.cli._rows import Chosen
+    from chimap.cli._score import Score
+    from chimap.report import ClassificationMetrics, Evaluation, RegressionMetrics
+
+
+class Evaluated(NamedTuple):
+    """A model, the rows it was tried on, and how it did."""
+
+    model: Any
+    chosen: Chosen
+    score: Score
+
+
+def evaluate(
+    model: _options.Model,
+    data: _options.Data,
+    labels: _options.Labels = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="REPORT", help="Write a report, one page of HTML.", show_default=False
+        ),
+    ] = None,
+    all_rows: Annotated[
+        bool, typer.Option("--all-rows", help="Take the rows that the model was trained on, too.")
+    ] = False,
+    overwrite: _options.Overwrite = False,
+    json: _options.Json = False,
+) -> None:
+    """Measure MODEL on the rows and labels of DATA.
+
+    On the file that it was fitted on, with --test-fraction, it takes the rows that were held out.
+
+    \b
+    Examples:
+      chimap evaluate my.model data.npz
+      chimap evaluate my.model test.npz --output report.html
+      chimap evaluate my.model rows.npy --labels labels.csv --json
+    """
+    found = measure(model, data, labels, output, all_rows=all_rows, overwrite=overwrite, silent=json)
+    if json:
+        _show.as_json({"command": "evaluate", "report": output and str(output), **page_of(found).as_dict()})
+        return
+    _show.facts(f"Evaluated {model} on {data}", summary(found, output))
+
+
+def measure(
+    model: Path,
+    data: str,
+    labels: str | None,
+    output: Path | None,
+    *,
+    all_rows: bool = False,
+    overwrite: bool = False,
+    silent: bool = False,
+) -> Evaluated:
+    """Predict and compare, and write the page if ``output`` names one; its path is checked before the work."""
+    from chimap import load
+    from chimap._validation import DataError
+    from chimap.cli._score import score
+    from chimap.report import write_report
+
+    if output is not None:
+        _options.check_output(output, overwrite, model, data, labels)
+    fitted = load(model)
+    source = _rows.open_data(data, labels, fitted)
+    _rows.labels_of(source)
+    chosen = _rows.choose_rows(fitted, source, all_rows)
+    if chosen.warning:
+        _errors.say("warning", chosen.warning)
+    try:
+        found = Evaluated(fitted, chosen, score(fitted, chosen.source, _show.progress(silent)))
+    except DataError:
+        _rows.check_every_row(source)  # names the row of the file rather than of a part
+        raise
+    if output is not None:
+        with _show.busy("drawing the report"):
+            write_report(page_of(found), output, overwrite=overwrite)
+        _errors.written.append(str(output))
+    return found
+
+
+def page_of(found: Evaluated) -> Evaluation:
+    """All that the page and ``--json`` show."""
+    from chimap.report import Evaluation
+
+    model, source = found.model, found.chosen.source
+    training = getattr(model, "training_", None) or {}
+    seconds = {f"fit: {name}": time for name, time in getattr(model, "stage_seconds_", {}).items()}
+    data = {
+        "file": source.name.partition(",")[0],
+        "rows": source.n_rows,
+        "which rows": found.chosen.which,
+        "bins": source.n_features,
+        "rows trained on": model.n_rows_,
+        "trained on": training.get("file"),
+        "trained at": training.get("date"),
+    }
+    return Evaluation(
+        title=f"{model.kernel_.name} on {data['file']}",
+        model_name=type(model).__name__,
+        data={name: value for name, value in data.items() if value is not None},
+        metrics=found.score.metrics,
+        baseline=found.score.baseline,
+        curve=_curve(model),
+        stages=seconds | {"predict": found.score.seconds},
+        settings=_settings(model),
+    )
+
+
+def summary(found: Evaluated, output: Path | None) -> dict[str, str | None]:
+    """The facts of an evaluation, in words."""
+    metrics, score = found.score.metrics, found.score
+    head: dict[str, str | None] = {"rows": found.chosen.which}
+    tail: dict[str, str | None] = {
+        "baseline": _baseline_line(score),
+        "time": f"{_show.duration(score.seconds)}, {metrics.n_rows / max(score.seconds, 1e-9):,.0f} rows/s",
+        "peak memory": _show.size(_show.peak_memory()),
+        "report": None if output is None else str(output),
+    }
+    return head | _metric_lines(metrics) | tail
+
+
+def _metric_lines(metrics: ClassificationMetrics | RegressionMetrics) -> dict[str, str | None]:
+    from chimap.report import ClassificationMetrics
+
+    if not isinstance(metrics, ClassificationMetrics):
+        lines = {"R²": (metrics.r2, metrics.r2_interval), "RMSE": (metrics.rmse, metrics.rmse_interval)}
+        lines["MAE"] = (metrics.mae, metrics.mae_interval)
+        sure = "at 95 % confidence"
+        return {n: f"{v:.4g}  ({low:.4g} to {high:.4g} {sure})" for n, (v, (low, high)) in lines.items()}
+    low, high = (f"{100 * end:.1f}" for end in metrics.interval)
+    accuracy = f"{_show.percent(metrics.accuracy)}  ({low} to {high} at 95 % confidence)"
+    return {
+        "accuracy": f"{accuracy}, {metrics.n_correct:,} of {metrics.n_rows:,} right",
+        "balanced": f"{_show.percent(metrics.balanced_accuracy)}, the mean over classes",
+        "worst classes": _worst_classes(metrics),
+    }
+
+
+def _worst_classes(metrics: ClassificationMetrics, n: int = 3) -> str | None:
+    """The classes of which most rows are missed, with what they are taken for."""
+    import numpy as np
+
+    from chimap.report import most_confused
+
+    order = [i for i in np.argsort(metrics.recall, kind="stable") if metrics.recall[i] < 1][:n]
+    pairs = most_confused(metrics, metrics.confusion.size)  # most rows first: the last to enter stays
+    taken_for = {pair.true: pair.predicted for pair in reversed(pairs)}
+    lines = [
+        f"{metrics.classes[i]}: {_show.percent(metrics.recall[i])} of {metrics.support[i]:,} rows right, "
+        f"most often taken for {taken_for[metrics.classes[i]]}"
+        for i in order
+    ]
+    return "\n".join(lines) or "none: every row is right"
+
+
+def _baseline_line(score: Score) -> str:
+    from chimap.report import ClassificationMetrics
+
+    if isinstance(score.metrics, ClassificationMetrics):
+        return f"{_show.percent(score.baseline.value)}, {score.baseline.name}"
+    return f"RMSE {score.baseline.value:.4g}, {score.baseline.name}"
+
+
+def _curve(model: Any) -> Any:
+    """How the strength was chosen, or None where it was given."""
+    import numpy as np
+
+    from chimap.report import StrengthCurve
+
+    scores = model.strength_scores_
+    if scores is None:
+        return None
+    n_folds = scores.errors.shape[1]
+    spread = scores.errors.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else 0 * scores.errors[:, 0]
+    return StrengthCurve(scores.strengths, scores.errors.mean(axis=1), spread, model.strength_)
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    """The parameters of the estimator, with what was learned for those that say how to learn it."""
+    given = model.get_params(deep=False)
+    left_out = ("verbose", "kernel", "gamma", "strengths", "map")
+    learned = {
+        "kernel": model.kernel_.name,
+        "gamma": getattr(model.kernel_, "gamma", None),
+        "strength": model.strength_,
+        "features": model.coef_.shape[1],
+    }
+    return learned | {name: value for name, value in given.items() if name not in left_out}

@@ -1,0 +1,174 @@
+"""``chimap fit``: a model from a file of rows and labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chimap.cli import _options, _rows, _show
+from chimap.cli._options import Engine, Precision, Task
+from chimap.cli._training import Fitted, Settings, cross_validated_r2, train
+
+if TYPE_CHECKING:
+    from chimap.cli._score import Score
+
+
+def fit(
+    data: _options.Data,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.", show_default=False),
+    ],
+    labels: _options.Labels = None,
+    kernel: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="chi2, intersection, jensen_shannon, hellinger; exp- before it: exponential form.",
+        ),
+    ] = Settings.kernel,
+    gamma: Annotated[
+        str, typer.Option(metavar="G", help="Of the exponential form: a number, or mean, 1 / mean distance.")
+    ] = Settings.gamma,
+    terms: Annotated[
+        int, typer.Option(metavar="N", help="Features a bin of the map of the additive kernel.")
+    ] = Settings.terms,
+    components: Annotated[
+        int,
+        typer.Option(metavar="N", help="Random features of an exponential kernel. More is more accurate."),
+    ] = Settings.components,
+    strength: Annotated[
+        str, typer.Option(metavar="S", help="Of the ridge penalty: a number, or auto, by cross-validation.")
+    ] = Settings.strength,
+    normalize: Annotated[bool, typer.Option(help="Divide each row by its sum.")] = Settings.normalize,
+    task: Annotated[Task, typer.Option(help=f"What the labels are. {_rows.TASK_RULE}.")] = Settings.task,
+    test_fraction: Annotated[
+        float, typer.Option(metavar="F", help="Share of the rows to hold out and to score the model on.")
+    ] = Settings.test_fraction,
+    memory: Annotated[
+        str, typer.Option(metavar="SIZE", help="Budget of the fit, such as 512MiB; libraries not counted.")
+    ] = Settings.memory,
+    precision: Annotated[
+        Precision, typer.Option(help="Of features; sums are always float64.")
+    ] = Settings.precision,
+    engine: Annotated[Engine, typer.Option(help="Where the rows are read.")] = Settings.engine,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", help="Threads; all cores by default.", show_default=False)
+    ] = Settings.jobs,
+    folds: Annotated[
+        int, typer.Option(metavar="K", help="Of the cross-validation that chooses the strength.")
+    ] = Settings.folds,
+    seed: _options.Seed = Settings.seed,
+    overwrite: _options.Overwrite = False,
+    json: _options.Json = False,
+) -> None:
+    """Fit a model on the rows and labels of DATA.
+
+    A classifier or a regression, whichever the labels ask for. DATA is read once, in chunks; memory does not
+    grow with it. The model is a file that opens safely anywhere.
+
+    \b
+    Examples:
+      chimap fit data.npz --output my.model
+      chimap fit data.npz --test-fraction 0.2 --output my.model
+      chimap fit rows.npy --labels labels.csv --kernel intersection --output my.model
+      chimap fit big.svm.gz --components 8192 --memory 4GiB --output my.model
+      chimap fit archive.npz::x_train --labels ::y_train --output my.model
+    """
+    settings = Settings(
+        kernel, gamma, terms, components, strength, normalize, task, test_fraction, memory, precision, engine, jobs,
+        folds, seed,
+    )  # fmt: skip
+    fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json)
+    if json:
+        _show.as_json(as_dict(fitted, output))
+        return
+    seconds = _show.duration(sum(fitted.model.stage_seconds_.values()))
+    _show.facts(f"Fitted in {seconds}", summary(fitted, output))
+    given = f" --labels {_show.quoted(labels)}" if labels else ""
+    command = f"chimap evaluate {_show.quoted(output)} {_show.quoted(data)}{given} --output report.html"
+    if fitted.held_out:
+        _show.next_commands("next, a report on the held-out rows:", command)
+    else:
+        elsewhere = f"chimap evaluate {_show.quoted(output)} OTHER.npz --output report.html"
+        _show.next_commands("next, on rows that it has not seen:", elsewhere)
+
+
+def describe_kernel(model: Any) -> str:
+    """'exp-chi2, gamma 1.93'."""
+    kernel = model.kernel_
+    gamma = getattr(kernel, "gamma", None)
+    return f"{kernel.name}, gamma {gamma:.4g}" if kernel.name.startswith("exp-") else kernel.name
+
+
+def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
+    """The facts of a fit, in words."""
+    model, source = fitted.model, fitted.source
+    r2 = cross_validated_r2(model)
+    chosen = "as given" if r2 is None else f"cross-validated over {model.n_folds} folds: R² {r2:.3f}"
+    held_out = source.n_rows - model.n_rows_
+    rows = f"{model.n_rows_:,}" + (f" (and {held_out:,} held out)" if held_out else "")
+    is_classifier = hasattr(model, "classes_")
+    task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
+    n_features = model.coef_.shape[1]
+    terms = f"{model.n_terms} term{'s' if model.n_terms > 1 else ''} a bin"
+    return {
+        "data": source.name,
+        "rows": rows,
+        "bins": f"{source.n_features:,}",
+        "task": f"{task} ({fitted.task_reason})",
+        "kernel": describe_kernel(model),
+        "features": f"{n_features:,}; the map has {terms}",
+        "strength": f"{model.strength_:.4g} ({chosen})",
+        "held out": fitted.held_out and score_line(fitted.held_out),
+        "time": _show.stages(model.stage_seconds_),
+        "peak memory": _show.size(_show.peak_memory()),
+        "model": f"{output} ({_show.size(output.stat().st_size)})",
+    }
+
+
+def score_line(score: Score) -> str:
+    """The score with its interval beside what needs no model, on one line."""
+    from chimap.report import ClassificationMetrics
+
+    metrics = score.metrics
+    if isinstance(metrics, ClassificationMetrics):
+        low, high = (f"{100 * end:.1f}" for end in metrics.interval)
+        return (
+            f"accuracy {_show.percent(metrics.accuracy)} ({low} to {high} at 95 % confidence) on "
+            f"{metrics.n_rows:,} rows; {score.baseline.name}: {_show.percent(score.baseline.value)}"
+        )
+    return (
+        f"R² {metrics.r2:.3f}, RMSE {metrics.rmse:.4g}, MAE {metrics.mae:.4g} on {metrics.n_rows:,} rows; "
+        f"{score.baseline.name}: RMSE {score.baseline.value:.4g}"
+    )
+
+
+def as_dict(fitted: Fitted, output: Path) -> dict[str, Any]:
+    """What ``--json`` prints."""
+    model, source = fitted.model, fitted.source
+    held_out = fitted.held_out
+    return {
+        "command": "fit",
+        "model": str(output),
+        "model_bytes": output.stat().st_size,
+        "data": source.name,
+        "rows": model.n_rows_,
+        "rows_held_out": source.n_rows - model.n_rows_,
+        "bins": source.n_features,
+        "task": model.training_["task"],
+        "task_reason": fitted.task_reason,
+        "classes": model.classes_ if hasattr(model, "classes_") else None,
+        "kernel": model.kernel_.name,
+        "gamma": model.kernel_.gamma if model.kernel_.name.startswith("exp-") else None,
+        "features": model.coef_.shape[1],
+        "strength": model.strength_,
+        "cross_validated_r2": cross_validated_r2(model),
+        "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},
+        "seconds": model.stage_seconds_,
+        "peak_memory_bytes": _show.peak_memory(),
+        "settings": model.training_["settings"],
+        "version": model.training_["version"],
+    }

@@ -1,0 +1,56 @@
+"""``chimap info``: what is in a model file or a data file, or of what this installation consists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chimap.cli import _options, _show
+
+
+def info(
+    path: Annotated[
+        str | None, typer.Argument(metavar="[PATH]", help="A model or a data file.", show_default=False)
+    ] = None,
+    labels: _options.Labels = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Of a data file: how a fit within this budget would read it.",
+            show_default=False,
+        ),
+    ] = None,
+    components: Annotated[
+        int, typer.Option(metavar="N", help="Random features of that fit.", show_default=True)
+    ] = 2048,
+    json: _options.Json = False,
+) -> None:
+    """Describe a model, a data file or this machine.
+
+    Without PATH: versions, the BLAS and its kernels, cores and memory.
+
+    \b
+    Examples:
+      chimap info
+      chimap info my.model
+      chimap info data.npz
+      chimap info data.npz --memory 512MiB --components 4096
+    """
+    from chimap.cli import _describe_data, _describe_machine, _describe_model
+
+    if memory is not None and (path is None or _describe_model.is_model(path)):
+        raise ValueError("--memory is about a fit on a data file; name one, or leave --memory out.")
+    if path is None:
+        title, found, lines = "This installation", *_describe_machine.describe()
+    elif _describe_model.is_model(path):
+        title, found, lines = f"Model {path}", *_describe_model.describe(Path(path))
+    else:
+        title = f"Data {path}"
+        found, lines = _describe_data.describe(path, labels, memory, components, silent=json)
+    if json:
+        _show.as_json({"command": "info", **found})
+    else:
+        _show.facts(title, lines)

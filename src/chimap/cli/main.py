@@ -1,0 +1,109 @@
+"""The command ``chimap``: its subcommands, and what it says when one fails."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from chimap import __version__
+from chimap.cli import _blas, _errors
+from chimap.cli.demo import demo
+from chimap.cli.evaluate import evaluate
+from chimap.cli.fit import fit
+from chimap.cli.info import info
+from chimap.cli.predict import predict
+
+COMMANDS = (demo, fit, predict, evaluate, info)
+
+app = typer.Typer(
+    name="chimap",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: it can be searched and copied, and comes in half the time
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+for command in COMMANDS:
+    app.command()(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"chimap {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def chimap(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Kernel machines on histograms at linear cost: counts, bags of words, colours, spectra.
+
+    \b
+    Try it:           chimap demo
+    On your own file: chimap fit data.npz --test-fraction 0.2 --output my.model
+                      chimap evaluate my.model data.npz --output report.html
+                      chimap predict my.model new.npz --output predictions.csv
+
+    Data are .npz (X and y, or a scipy CSR matrix), .npy, or svmlight text (.svm, .txt, .gz).
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, 1 (our fault), 2 (usage or data), 130 (Ctrl-C)."""
+    _blas.prepare_blas()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):  # a terminal of few letters shows "?" rather than fail
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
+    if hasattr(signal, "SIGTERM"):
+        signal.signal(signal.SIGTERM, _terminated)
+    try:
+        code = app(args=arguments, prog_name="chimap", standalone_mode=False)
+    except KeyboardInterrupt:
+        code = _errors.INTERRUPTED
+    except Exception as error:
+        return _explain(error)
+    return _errors.explain_interrupt() if code == _errors.INTERRUPTED else int(code or 0)
+
+
+def _explain(error: Exception) -> int:
+    if type(error).__name__ == "Abort":  # what older versions of typer make of Ctrl-C
+        return _errors.explain_interrupt()
+    if not hasattr(error, "format_message"):
+        return _errors.explain(error)
+    # a usage error of typer, which brings its own click in some versions and takes the installed one in others
+    context: Any = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(context.get_help(), file=sys.stderr)
+        return _errors.USAGE
+    command = context.command_path if context else "chimap"
+    message = error.format_message().rstrip(".").replace("Value error, ", "")
+    came = _what_came(error)
+    came = f"; got {came}" if came and came not in message else ""
+    _errors.say("error", f"{message}{came}. See '{command} --help'.")
+    return _errors.USAGE
+
+
+def _what_came(error: Any) -> str:
+    """The value of an argument that could not be understood, which not every message of typer names."""
+    find = getattr(error.__cause__, "errors", None)
+    details = find() if callable(find) else []
+    return repr(details[0]["input"]) if details and "input" in details[0] else ""
+
+
+def _show_warning(message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
+    _errors.say("warning", str(message))
+
+
+def _terminated(number: int, frame: Any) -> None:
+    """Leave as after an error, so that files that were being written are removed."""
+    sys.exit(128 + number)

@@ -1,0 +1,78 @@
+"""``chimap predict``: a file of predictions, one a row, from a model and a file of rows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chimap.cli import _errors, _options, _rows, _show
+from chimap.cli._options import Json, Overwrite
+
+
+def predict(
+    model: _options.Model,
+    data: _options.Data,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File to write: .csv, .npy, .npz, or - for CSV to stdout.",
+            show_default=False,
+        ),
+    ],
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Add the score of every class: the largest is the prediction.")
+    ] = False,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Write a prediction for every row of DATA.
+
+    Labels, or numbers if the model is a regression, in the order of the rows. DATA needs no labels.
+
+    \b
+    Examples:
+      chimap predict my.model new.npz --output predictions.csv
+      chimap predict my.model new.npz --scores --output predictions.npz
+      chimap predict my.model new.svm --output - | head
+    """  # fmt: skip
+    from chimap import load
+    from chimap.cli._predictions import writer
+
+    to_stdout = str(output) == "-"
+    if to_stdout and json:
+        raise ValueError("--json and --output - both write to stdout; name a file with --output.")
+    if not to_stdout:
+        _options.check_output(output, overwrite, model, data)
+    fitted = load(model)
+    write = writer(output, fitted, scores)
+    source = _rows.open_data(data, model=fitted)
+    began = time.perf_counter()
+    write(fitted, source, _show.progress(json))
+    if to_stdout:
+        return
+    _errors.written.append(str(output))
+    found = _found(model, data, output, source.n_rows, time.perf_counter() - began)
+    if json:
+        _show.as_json(found)
+        return
+    seconds = _show.duration(found["seconds"])
+    print(f"{source.n_rows:,} predictions in {output} ({_show.size(found['output_bytes'])}), {seconds}")
+
+
+def _found(model: Path, data: str, output: Path, rows: int, seconds: float) -> dict[str, Any]:
+    return {
+        "command": "predict",
+        "model": str(model),
+        "data": data,
+        "output": str(output),
+        "output_bytes": output.stat().st_size,
+        "rows": rows,
+        "seconds": seconds,
+        "peak_memory_bytes": _show.peak_memory(),
+    }
