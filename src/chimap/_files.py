@@ -71,7 +71,7 @@ def _opened(path: str | Path) -> Iterator[tuple[dict[str, Any], Any]]:
             header = (file.metadata() or {}).get("chimap")
             if header is None:
                 raise DataError(f"{path} is a safetensors file, but not one of chimap.")
-            meta = json.loads(header)
+            meta = _parsed(header, path)
             if meta.get("format") != FORMAT:
                 raise DataError(
                     f"{path} has format {meta.get('format')}; this version of chimap reads format {FORMAT}. "
@@ -80,3 +80,13 @@ def _opened(path: str | Path) -> Iterator[tuple[dict[str, Any], Any]]:
             yield meta, file
     except SafetensorError as error:
         raise DataError(f"{path} is not a chimap file, or it is cut off or damaged ({error}).") from error
+
+
+def _parsed(header: str, path: Path) -> dict[str, Any]:
+    try:
+        meta = json.loads(header)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{path} is damaged: its metadata are no JSON ({error}).") from error
+    if not isinstance(meta, dict):
+        raise DataError(f"{path} is damaged: its metadata are a {type(meta).__name__}.")
+    return meta

@@ -422,33 +422,29 @@ def interleave_sparse(features, indices, indptr, n_bins, out_data, out_indices):
 
 
 @nb.njit(**_EXACT)
-def cosine_sine(angles, scale, shift, out):
-    """out = [scale cos(angles), scale sin(angles)] - shift; angles (rows, m), out (rows, 2m), shift (2m,)."""
+def waves(angles, scale, offset, shift, out):
+    """out = [scale cos(angles + offset), scale sin(the first angles + offset)] - shift.
+
+    angles (rows, m), offset (m,), out (rows, D), shift (D,) with m <= D <= 2m: the first D - m angles have a sine too.
+    """
     m = angles.shape[1]
+    pairs = out.shape[1] - m
     single = out.itemsize == 4
     for r in range(angles.shape[0]):
         a, left, right = angles[r], out[r, :m], out[r, m:]
-        for j in range(m):
+        for j in range(pairs):
             if single:
-                c, s = _cos_sin_single(np.float32(a[j]))
+                c, s = _cos_sin_single(np.float32(a[j] + offset[j]))
             else:
-                c, s = _cos_sin(np.float64(a[j]))
+                c, s = _cos_sin(np.float64(a[j] + offset[j]))
             left[j] = scale * c - shift[j]
             right[j] = scale * s - shift[m + j]
-
-
-@nb.njit(**_EXACT)
-def cosine_offset(angles, scale, offset, shift, out):
-    """out = scale cos(angles + offset) - shift, all (rows, m) or (m,); out may be angles."""
-    single = out.itemsize == 4
-    for r in range(angles.shape[0]):
-        a, z = angles[r], out[r]
-        for j in range(a.shape[0]):
+        for j in range(pairs, m):
             if single:
-                c, _ = _cos_sin_single(np.float32(a[j] + offset[j]))
+                c, s = _cos_sin_single(np.float32(a[j] + offset[j]))
             else:
-                c, _ = _cos_sin(np.float64(a[j] + offset[j]))
-            z[j] = scale * c - shift[j]
+                c, s = _cos_sin(np.float64(a[j] + offset[j]))
+            left[j] = scale * c - shift[j]
 
 
 @nb.njit(**_SUMS)

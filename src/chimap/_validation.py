@@ -69,7 +69,7 @@ def check_width(X: Any, expected: int, owner: str) -> None:
 def check_positive(value: Any, name: str, *, integer: bool = False) -> None:
     """Refuse anything but a finite positive number (a whole one if ``integer``)."""
     kind = numbers.Integral if integer else numbers.Real
-    if not isinstance(value, kind) or isinstance(value, bool) or not 0 < value < np.inf:
+    if not isinstance(value, kind) or isinstance(value, bool) or not 0 < float(value) < np.inf:
         wanted = "a positive whole number" if integer else "a positive number"
         raise ValueError(f"{name} must be {wanted}; got {value!r}.")
 

@@ -69,7 +69,7 @@ def in_flags(message: str) -> str:
     """The message with the flags of the command line for the names of parameters.
 
     >>> in_flags("memory='64MiB' is too small; fewer n_components, or strengths='auto'")
-    "--memory 64MiB is too small; fewer --components, or --strength auto"
+    '--memory 64MiB is too small; fewer --components, or --strength auto'
     """
     for name, flag in _FLAGS.items():
         message = re.sub(rf"(?<![\w\-./]){name}='?([\w.+\-]+)'?", rf"{flag} \1", message)

@@ -101,7 +101,8 @@ def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
     different = np.unique(y).size
     is_few = different <= y.size / 2 and different <= max(20, min(1000, y.size // 10))
     task, other = (Task.classify, "regress") if is_few else (Task.regress, "classify")
-    return task, f"labels are {different:,} different whole numbers; --task {other} if not"
+    numbers = f"{different:,} different whole numbers" if different > 1 else "the same whole number"
+    return task, f"labels are {numbers}; --task {other} if not"
 
 
 def same_rows(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -139,12 +140,22 @@ def choose_rows(model: Any, source: Source, all_rows: bool) -> Chosen:
     return Chosen(source, f"all {source.n_rows:,} rows, {seen}", warning)
 
 
-def check_every_row(source: Source) -> None:
-    """Refuse bins that are negative or not finite, by their row in the file.
+def check_every_row(source: Source, precision: str) -> None:
+    """Refuse bins that are negative, not finite or too large for the precision, by their row in the file.
 
     Fitting reads a sample first, or a part of the rows, and its error names the row of that.
     """
-    from chimap._validation import check_histograms
+    import numpy as np
 
+    from chimap._validation import DataError, check_histograms
+
+    largest = np.finfo(precision).max
     for chunk in source.chunks(4096):
         check_histograms(chunk.X, name=source.name, first_row=chunk.start)
+        tops = chunk.X.max(axis=1)
+        over = np.flatnonzero((tops.toarray() if source.is_sparse else tops) > largest)
+        if over.size:
+            raise DataError(
+                f"{source.name}, row {chunk.start + over[0]}: a bin is too large for {precision}, above {largest:.3g}. "
+                "Scale the rows, or add --precision float64."
+            )

@@ -24,7 +24,7 @@ class Settings:
     terms: int = 2
     components: int = 2048
     strength: str = "auto"
-    normalize: bool = True
+    normalize: bool = False
     task: Task = Task.auto
     test_fraction: float = 0.0
     memory: str = "1GiB"
@@ -46,11 +46,6 @@ class Settings:
             ("--jobs", self.jobs, 1), ("--seed", self.seed, 0),
         ):  # fmt: skip
             _options.check_least(value, flag, least)
-        if self.components % 2:
-            raise ValueError(
-                f"--components must be even (a cosine and a sine each); got {self.components}: "
-                f"use {self.components + 1}."
-            )
         if not 0 <= self.test_fraction < 1:
             raise ValueError(f"--test-fraction must be at least 0 and below 1; got {self.test_fraction:g}.")
         parse_memory(self.memory)
@@ -105,17 +100,35 @@ def train(
     training, held_out = source, None
     if settings.test_fraction:
         training, held_out = split_source(source, settings.test_fraction, settings.seed)
+        if task is Task.classify:
+            _check_classes(training, held_out)
     model = settings.estimator(task)
     try:
         model.fit_source(training, _show.progress(silent))
         model.training_ = _remembered(source, training, labels, settings, task)
         result = None if held_out is None else score(model, held_out, _show.progress(silent))
     except DataError:
-        _rows.check_every_row(source)  # names the row of the file rather than of a sample or of a part
+        _rows.check_every_row(
+            source, settings.precision.value
+        )  # names the row of the file rather than of a sample or of a part
         raise
     model.save(output, overwrite=overwrite)
     _errors.written.append(str(output))
     return Fitted(model, source, reason, result)
+
+
+def _check_classes(training: Source, held_out: Source) -> None:
+    """Refuse a split that leaves all rows of a class to the part held out."""
+    import numpy as np
+
+    from chimap._validation import DataError
+
+    lost = np.setdiff1d(_rows.labels_of(held_out), _rows.labels_of(training))
+    if lost.size:
+        raise DataError(
+            f"{held_out.name}: all rows of {lost.size} class(es), such as {lost[0]!s}, are held out and none is left "
+            "to learn from. Take another --seed or a smaller --test-fraction, or remove classes of so few rows."
+        )
 
 
 def _remembered(

@@ -83,7 +83,7 @@ def measure(
     try:
         found = Evaluated(fitted, chosen, score(fitted, chosen.source, _show.progress(silent)))
     except DataError:
-        _rows.check_every_row(source)  # names the row of the file rather than of a part
+        _rows.check_every_row(source, fitted.precision)  # names the row of the file rather than of a part
         raise
     if output is not None:
         with _show.busy("drawing the report"):

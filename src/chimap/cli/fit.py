@@ -107,7 +107,14 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
     """The facts of a fit, in words."""
     model, source = fitted.model, fitted.source
     r2 = cross_validated_r2(model)
-    chosen = "as given" if r2 is None else f"cross-validated over {model.n_folds} folds: R² {r2:.3f}"
+    if r2 is not None:
+        chosen = f"cross-validated over {model.strength_scores_.errors.shape[1]} folds: R² {r2:.3f}"
+    else:
+        chosen = (
+            "not cross-validated: too few rows, or targets all equal"
+            if model.strengths == "auto"
+            else "as given"
+        )
     held_out = source.n_rows - model.n_rows_
     rows = f"{model.n_rows_:,}" + (f" (and {held_out:,} held out)" if held_out else "")
     is_classifier = hasattr(model, "classes_")

@@ -63,6 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # a terminal of few letters shows "?" rather than fail
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    warnings.filterwarnings(
+        "ignore", "overflow encountered in cast"
+    )  # what follows from it has a message of ours
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     if hasattr(signal, "SIGTERM"):
         signal.signal(signal.SIGTERM, _terminated)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import IO, Any, cast
 
 import numpy as np
-from sklearn.datasets import load_svmlight_file
 
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.base import Chunk, Source
@@ -194,6 +193,8 @@ def _open(path: str) -> IO[bytes]:
 def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[Any, np.ndarray]:
     """CSR rows with columns as written, and labels; DataError names the first line that is at fault."""
     try:
+        from sklearn.datasets import load_svmlight_file  # slow to import, and other files do without
+
         X, y = load_svmlight_file(io.BytesIO(block), zero_based=True)
         if np.isfinite(y).all() and (lowest == 0 or X.nnz == 0 or X.indices.min() >= lowest):
             return X, y

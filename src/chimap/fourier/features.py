@@ -13,7 +13,7 @@ from chimap import _arrays, _loops, _threads
 from chimap._validation import check_choice, check_histograms, check_positive
 from chimap.fourier.sampling import CATALOGUE as SAMPLING
 from chimap.kernels import Exponential, as_kernel
-from chimap.maps import AdditiveMap, OptimalMap
+from chimap.maps import AdditiveMap, OptimalMap, check_map
 
 _BLOCK_ROWS = 512  # rows mapped, projected and turned into cosines while they are in cache
 _SPARSE_BELOW = 0.04  # density of the mapped rows under which the sparse product beats the dense one
@@ -33,7 +33,7 @@ class FourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     Parameters
     ----------
     kernel : "exp-chi2", "exp-intersection", "exp-jensen-shannon", "exp-hellinger" or an ``Exponential``.
-    n_components : D, even for the pair.
+    n_components : D, the features in all.
     gamma : number, or "mean": 1 / mean D^2 over pairs of the training rows. An ``Exponential`` brings its own.
     map : the additive map Psi (unfitted); None is ``OptimalMap(n_terms=n_terms)``, exact to about 0.5 % at two terms.
     n_terms : terms a bin of that default map.
@@ -42,7 +42,7 @@ class FourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     random_state : int, RandomState or None.
 
     Learned: ``kernel_`` (an ``Exponential``), ``gamma_``, ``map_``, ``frequencies_`` (mapped bins, frequencies),
-    ``offset_`` (frequencies,) or None.
+    ``offset_`` (frequencies,), zero for pairs.
 
     Source: Li, Lebanon and Sminchisescu, Algorithm 2; Sreekanth, Vedaldi, Jawahar and Zisserman, Generalized RBF
     feature maps.
@@ -92,11 +92,6 @@ class FourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_positive(self.n_components, "n_components", integer=True)
         check_choice(self.sampling, "sampling", tuple(SAMPLING))
         check_choice(self.form, "form", ("pair", "offset"))
-        if self.form == "pair" and self.n_components % 2:
-            raise ValueError(
-                f"n_components must be even for form='pair' (a cosine and a sine a frequency); got "
-                f"{self.n_components}: use {self.n_components + 1}, or form='offset'."
-            )
         kernel = as_kernel(self.kernel, self.gamma)
         if not isinstance(kernel, Exponential):
             raise ValueError(
@@ -106,11 +101,17 @@ class FourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return kernel
 
     def _draw(self, rng: np.random.Generator, dtype: np.dtype) -> None:
-        m = self.n_components // 2 if self.form == "pair" else self.n_components
+        is_pair = self.form == "pair"
+        m = (self.n_components + 1) // 2 if is_pair else self.n_components
         frequencies = SAMPLING[self.sampling](self.map_._n_features_out, m, rng, dtype)
         frequencies *= dtype.type(np.sqrt(2 * self.gamma_))
         self.frequencies_ = frequencies
-        self.offset_ = rng.uniform(0, 2 * np.pi, m).astype(dtype) if self.form == "offset" else None
+        offset = rng.uniform(0, 2 * np.pi, m).astype(dtype)
+        if is_pair:
+            # Pairs need no offset; with n_components odd the last frequency has no sine, and an offset stands in
+            # for it: a pair of sqrt(2/D) cos, sin and a cosine with offset add as much to the kernel per feature.
+            offset[: self.n_components // 2] = 0
+        self.offset_ = offset
         self._n_features_out = self.n_components
 
     def transform(self, X: Any) -> np.ndarray:
@@ -126,11 +127,11 @@ class FourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         frequencies = self.frequencies_.astype(out.dtype, copy=False)
         shift = np.zeros(out.shape[1], out.dtype) if shift is None else shift.astype(out.dtype, copy=False)
         m = frequencies.shape[1]
-        scale = out.dtype.type(np.sqrt((2.0 if self.form == "offset" else 1.0) / m))
+        scale = out.dtype.type(np.sqrt(2.0 / self.n_components))
         n_block = min(_BLOCK_ROWS, rows.shape[0])
         mapped = np.empty((n_block, frequencies.shape[0]), dtype=out.dtype)
         angles = np.empty((n_block, m), dtype=out.dtype)
-        offset = None if self.offset_ is None else self.offset_.astype(out.dtype, copy=False)
+        offset = self.offset_.astype(out.dtype, copy=False)
         for first in range(0, rows.shape[0], _BLOCK_ROWS):
             z = out[first : first + _BLOCK_ROWS]
             a = angles[: z.shape[0]]
@@ -166,21 +167,15 @@ class FourierFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return tags
 
 
-def _waves(a: np.ndarray, scale: Any, offset: np.ndarray | None, shift: np.ndarray, z: np.ndarray) -> None:
-    """Angles a to features z, on all threads: the pair, or the cosine with an offset."""
-
-    def part(rows: slice) -> None:
-        if offset is None:
-            _loops.cosine_sine(a[rows], scale, shift, z[rows])
-        else:
-            _loops.cosine_offset(a[rows], scale, offset, shift, z[rows])
-
-    _threads.over_rows(z.shape[0], z.shape[1], part)
+def _waves(a: np.ndarray, scale: Any, offset: np.ndarray, shift: np.ndarray, z: np.ndarray) -> None:
+    """Angles a to features z, on all threads."""
+    _threads.over_rows(
+        z.shape[0], z.shape[1], lambda rows: _loops.waves(a[rows], scale, offset, shift, z[rows])
+    )
 
 
 def _fitted_map(template: AdditiveMap, kernel: Any, rows: Any) -> AdditiveMap:
     """A clone of the map, set to the additive kernel that the exponential is of, fitted on the rows."""
-    if not isinstance(template, AdditiveMap):
-        raise ValueError(f"map must be an additive map such as OptimalMap(n_terms=2); got {template!r}.")
+    check_map(template)
     fitted = type(template)(**template.get_params(deep=False))
     return fitted.set_params(kernel=kernel).fit(rows)

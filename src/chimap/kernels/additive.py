@@ -141,9 +141,9 @@ def _split_signs(rows: Any) -> Any:
 
     sign(xy) k(|x|,|y|) = k(x+,y+) + k(x-,y-) - k(x+,y-) - k(x-,y+).
     """
-    return _arrays.stack_columns(
-        [_arrays.map_values(rows, lambda values, s=s: np.maximum(s * values, 0)) for s in (1, -1)]
-    )
+    positive = _arrays.map_values(rows, lambda values: np.maximum(values, 0))
+    negative = _arrays.map_values(rows, lambda values: np.maximum(-values, 0))
+    return _arrays.stack_columns([positive, negative])
 
 
 def _sech(x: np.ndarray) -> np.ndarray:
@@ -169,10 +169,13 @@ def _intersection_spectrum(frequency: np.ndarray) -> np.ndarray:
 
 
 def _jensen_shannon_signature(log_ratio: np.ndarray) -> np.ndarray:
-    # exp(l/2)/2 log2(1+e^-l) + exp(-l/2)/2 log2(1+e^l), even in l; log1p keeps the digits for large |l|
+    # exp(l/2)/2 log2(1+e^-l) + exp(-l/2)/2 log2(1+e^l), even in l; log1p keeps the digits for large |l|,
+    # where exp(l/2) itself would overflow
     a = np.abs(log_ratio)
-    tail = np.log1p(np.exp(-a))
-    return (np.exp(a / 2) * tail + np.exp(-a / 2) * (a + tail)) / np.log(4)
+    e = np.exp(-a)
+    tail = np.log1p(e)
+    share = np.divide(tail, e, out=np.ones_like(e), where=e > 0)
+    return np.exp(-a / 2) * (share + a + tail) / np.log(4)
 
 
 def _jensen_shannon_spectrum(frequency: np.ndarray) -> np.ndarray:

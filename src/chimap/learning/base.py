@@ -29,7 +29,7 @@ from chimap.engines.local import Pass
 from chimap.fourier import FourierFeatures
 from chimap.kernels import AdditiveKernel, Exponential, as_kernel
 from chimap.learning import model_file
-from chimap.maps import OptimalMap
+from chimap.maps import OptimalMap, check_map
 from chimap.moments import FoldMoments
 from chimap.solvers import StrengthScores, choose_strength, ridge
 
@@ -51,7 +51,7 @@ class HistogramModel(BaseEstimator):
         map: Any = None,
         sampling: str = "orthogonal",
         form: str = "pair",
-        normalize: str | None = "l1",
+        normalize: str | None = None,
         strengths: Any = "auto",
         n_folds: int = 5,
         memory: str | int = "1GiB",
@@ -142,6 +142,10 @@ class HistogramModel(BaseEstimator):
         check_choice(self.normalize, "normalize", ("l1", None))
         check_choice(self.precision, "precision", ("float32", "float64"))
         check_positive(self.n_folds, "n_folds", integer=True)
+        check_positive(self.n_components, "n_components", integer=True)
+        check_positive(self.n_terms, "n_terms", integer=True)
+        if self.map is not None:
+            check_map(self.map)
         self._seed = int(check_random_state(self.random_state).randint(2**31))
 
     def _start(self, sample: Any, n_rows: int | None) -> FoldMoments:
@@ -178,6 +182,9 @@ class HistogramModel(BaseEstimator):
             return 1
         if isinstance(self.strengths, str):
             check_choice(self.strengths, "strengths", ("auto",))
+        else:
+            for strength in self.strengths:
+                check_positive(strength, "each of strengths")
         if self.n_folds < 2:
             raise ValueError(
                 f"n_folds must be at least 2 to choose among strengths; got {self.n_folds}. "
@@ -193,7 +200,7 @@ class HistogramModel(BaseEstimator):
         features, mapped, frequencies = n_terms * n_bins, 0, 0
         if isinstance(as_kernel(self.kernel, self.gamma), Exponential):
             features, mapped = self.n_components, features
-            frequencies = self.n_components // 2 if self.form == "pair" else self.n_components
+            frequencies = (self.n_components + 1) // 2 if self.form == "pair" else self.n_components
         return Job(
             features,
             self._n_targets,

@@ -16,7 +16,7 @@ from chimap.learning.base import HistogramModel
 class HistogramClassifier(ClassifierMixin, HistogramModel):
     """Kernel classifier for histograms at linear cost: one-versus-all ridge on explicit features, fitted in one pass.
 
-    Rows are l1-normalised, mapped by the optimal map of the additive kernel, turned into random Fourier
+    Rows are mapped by the optimal map of the additive kernel, turned into random Fourier
     features (for the exponential kernels), and read once: their moments give the weights of every strength, and
     the moments of folds give its exact cross-validation. Time is linear in the rows; memory does not grow with
     them.
@@ -31,7 +31,7 @@ class HistogramClassifier(ClassifierMixin, HistogramModel):
     n_terms : features a bin of the additive map.
     map : another additive map (unfitted) in place of ``OptimalMap(n_terms=n_terms)``.
     sampling, form : see ``FourierFeatures``.
-    normalize : "l1" divides each row by its sum, None leaves rows as they are.
+    normalize : None leaves rows as they are, "l1" divides each by its sum (for rows whose totals mean nothing).
     strengths : "auto" (decades about the scatter of the features, then refined), numbers to choose from, or one number
         to use: scikit-learn's ``alpha`` of ridge.
     n_folds : of the cross-validation that chooses the strength.
@@ -94,8 +94,8 @@ class HistogramClassifier(ClassifierMixin, HistogramModel):
         self.classes_ = np.unique(y)
         if self.classes_.size < 2:
             raise DataError(
-                f"one class only: all labels are {self.classes_[0]!r}. A classifier needs at least two classes; "
-                "check the labels, or the rows chosen for training."
+                f"one class only: all labels are {self.classes_.tolist()[0]!r}. A classifier needs at least two "
+                "classes; check the labels, or the rows chosen for training."
             )
         self._n_targets = 1 if self.classes_.size == 2 else self.classes_.size
 
@@ -104,8 +104,8 @@ class HistogramClassifier(ClassifierMixin, HistogramModel):
         unknown = self.classes_[place] != y
         if unknown.any():
             raise DataError(
-                f"unknown label {y[unknown][0]!r}: the classes are {', '.join(map(str, self.classes_[:20]))}. "
-                "Pass every class in classes= at the first partial_fit."
+                f"unknown label {y[unknown][:1].tolist()[0]!r}: the classes are "
+                f"{', '.join(map(str, self.classes_[:20]))}. Pass every class in classes= at the first partial_fit."
             )
         if self._n_targets == 1:
             return np.where(place == 1, 1.0, -1.0)[:, None]

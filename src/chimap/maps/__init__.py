@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from chimap.maps.base import AdditiveMap
+from chimap.maps.base import AdditiveMap, check_map
 from chimap.maps.direct import DirectMap
 from chimap.maps.homogeneous import HomogeneousMap
 from chimap.maps.optimal import OptimalMap
@@ -16,4 +16,4 @@ CATALOGUE: dict[str, type[AdditiveMap]] = {
     "homogeneous": HomogeneousMap,
 }
 
-__all__ = ["AdditiveMap", "CATALOGUE", "DirectMap", "HomogeneousMap", "OptimalMap"]
+__all__ = ["AdditiveMap", "CATALOGUE", "DirectMap", "HomogeneousMap", "OptimalMap", "check_map"]

@@ -173,3 +173,9 @@ def as_additive(kernel: str | Kernel, owner: str) -> AdditiveKernel:
             "FourierFeatures, which draws random features over such a map."
         )
     return resolved
+
+
+def check_map(candidate: Any) -> None:
+    """Refuse what is no additive map (a name, a class, another transformer)."""
+    if not isinstance(candidate, AdditiveMap):
+        raise ValueError(f"map must be an additive map such as OptimalMap(n_terms=2); got {candidate!r}.")

@@ -70,6 +70,11 @@ class HomogeneousMap(AdditiveMap):
         _loops.homogeneous_features(magnitudes, self.amplitudes_, step, self.kernel_.gamma, out)
 
 
+# Finding the nodes of a quadrature costs far more than using them, and the search for a period uses them often.
+_legendre = lru_cache(maxsize=64)(np.polynomial.legendre.leggauss)
+_laguerre = lru_cache(maxsize=1)(np.polynomial.laguerre.laggauss)
+
+
 def discrete_spectrum(kernel: AdditiveKernel, period: float, m: int, window: str) -> np.ndarray:
     """kap_0 .. kap_m of the periodic signature, (m + 1,), none negative.
 
@@ -80,7 +85,7 @@ def discrete_spectrum(kernel: AdditiveKernel, period: float, m: int, window: str
     if window == "uniform" and np.isfinite(kernel.spectrum(0.0)):
         return step * kernel.spectrum(j * step)
     # Signatures are smooth on [0, P/2] (the intersection's kink is at 0); nodes grow with the highest harmonic.
-    nodes, weights = np.polynomial.legendre.leggauss(64 + 8 * m)
+    nodes, weights = _legendre(64 + 8 * m)
     t = (nodes + 1) * period / 4
     coefficients = 0.5 * np.cos(np.outer(j * step, t)) @ (weights * kernel.signature(t))
     return np.maximum(coefficients, 0)
@@ -88,7 +93,7 @@ def discrete_spectrum(kernel: AdditiveKernel, period: float, m: int, window: str
 
 def mean_square_error(kernel: AdditiveKernel, period: float, m: int, window: str) -> float:
     """int_0^inf [S(l) - S_hat(l)]^2 exp(-g l) dl: the error of k relative to max(x, y)^g, over log-ratios l."""
-    nodes, weights = np.polynomial.laguerre.laggauss(96)
+    nodes, weights = _laguerre(96)
     l = nodes / kernel.gamma  # noqa: E741
     spectrum = discrete_spectrum(kernel, period, m, window) * np.r_[1.0, np.full(m, 2.0)]
     approximate = np.cos(np.outer(l, np.arange(m + 1)) * (2 * np.pi / period)) @ spectrum
@@ -98,7 +103,7 @@ def mean_square_error(kernel: AdditiveKernel, period: float, m: int, window: str
 @lru_cache(maxsize=256)
 def best_period(kernel: AdditiveKernel, m: int, window: str) -> float:
     """The period that minimises ``mean_square_error``: the best of a grid, refined by Brent's method."""
-    grid = np.geomspace(2.0, 40.0 + 8 * m, 160)
+    grid = np.geomspace(2.0 / max(1.0, kernel.gamma), 40.0 + 8 * m, 160)
     errors = [mean_square_error(kernel, p, m, window) for p in grid]
     best = int(np.argmin(errors))
     low, high = grid[max(0, best - 1)], grid[min(grid.size - 1, best + 1)]

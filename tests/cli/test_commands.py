@@ -1,0 +1,292 @@
+"""What the commands do on good input: small real data in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import chimap
+
+from .conftest import SMALL
+from .terminal import run, run_many, start
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["fit", "--help"], ["info", "--help"]])
+def test_help_needs_no_numpy(arguments):
+    script = (
+        "import sys; from chimap.cli.main import main; code = main(sys.argv[1:]); "
+        "assert not {'numpy', 'numba', 'sklearn', 'matplotlib'} & set(sys.modules); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("chimap 0." if arguments == ["--version"] else "Usage: chimap")
+
+
+def test_from_file_to_report(folder, tmp_path):
+    """The whole of the simple case, each command in a fresh interpreter."""
+    model, page, answers = (tmp_path / name for name in ("my.model", "report.html", "predictions.csv"))
+    fitted = run("fit", "digits.npz", "--output", model, "--test-fraction", "0.3", *SMALL, cwd=folder)
+    assert fitted.code == 0, fitted.err
+    assert fitted.err == ""
+    for fact in (
+        "held out)",
+        "10 classes",
+        "exp-chi2, gamma",
+        "cross-validated over 5 folds: R²",
+        "peak memory",
+    ):
+        assert fact in fitted.out
+    command = next(line for line in fitted.out.splitlines() if line.startswith("  chimap evaluate"))
+    evaluated = run(*command.split()[1:-1], page, cwd=folder)
+    assert evaluated.code == 0, evaluated.err
+    assert "held out when the model was fitted" in evaluated.out
+    assert page.read_text().lower().startswith("<!doctype html>")
+    predicted = run("predict", model, "digits.npz", "--output", answers, cwd=folder)
+    assert predicted.code == 0, predicted.err
+    assert len(answers.read_text().splitlines()) == 1798
+
+
+def test_held_out_score_is_that_of_fit(folder, tmp_path):
+    model = tmp_path / "my.model"
+    fitted, again = run_many(
+        [
+            ["fit", "digits.npz", "-o", model, "--test-fraction", "0.3", "--json", *SMALL],
+            ["evaluate", model, "digits.npz", "--json"],
+        ],
+        folder,
+    )
+    found, held_out = fitted.json, fitted.json["held_out"]
+    assert found["rows"] + found["rows_held_out"] == 1797
+    assert held_out["rows"] == found["rows_held_out"]
+    assert held_out["accuracy"] > 0.9
+    assert found["cross_validated_r2"] > 0.5
+    assert again.json["metrics"]["accuracy"] == held_out["accuracy"]
+    assert again.err == ""
+
+
+def test_rows_seen_in_training_are_warned_of(folder):
+    split, whole, other = run_many(
+        [
+            ["evaluate", "digits.model", "digits.npz", "--all-rows", "--json"],
+            ["evaluate", "names.model", "sparse.npz", "--labels", "names.csv", "--json"],
+            ["evaluate", "digits.model", "parts.npz::x_test", "--labels", "::y_test", "--json"],
+        ],
+        folder,
+    )
+    assert "chimap: warning: most of these rows" in split.err
+    assert split.json["metrics"]["rows"] == 1797
+    assert "chimap: warning: these rows are those that the model was trained on" in whole.err
+    assert other.err == ""
+    assert other.json["data"]["which rows"] == "all 597 rows; the model was trained on digits.npz"
+
+
+def test_a_renamed_file_is_known_again(folder, tmp_path):
+    (tmp_path / "other name.npz").write_bytes((folder / "digits.npz").read_bytes())
+    found = run_many([["evaluate", "digits.model", tmp_path / "other name.npz", "--json"]], folder)[0]
+    assert "held out" in found.json["data"]["which rows"]
+
+
+def test_predictions_are_those_of_the_model(folder, tmp_path):
+    outputs = [tmp_path / "a.csv", tmp_path / "a.npy", tmp_path / "a.npz", "-"]
+    results = run_many(
+        [["predict", "names.model", "rows.npy", "--output", output] for output in outputs], folder
+    )
+    assert [result.code for result in results] == [0] * 4
+    expected = chimap.load(folder / "names.model").predict(np.load(folder / "rows.npy"))
+    for found in (
+        outputs[0].read_text().splitlines()[1:],
+        np.load(outputs[1]),
+        np.load(outputs[2])["predictions"],
+        results[3].out.splitlines()[1:],
+    ):
+        np.testing.assert_array_equal(np.array(found), expected)
+
+
+def test_scores_of_classes(folder, tmp_path):
+    table, arrays, two = run_many(
+        [
+            ["predict", "names.model", "rows.npy", "--scores", "-o", "-"],
+            ["predict", "names.model", "rows.npy", "--scores", "-o", tmp_path / "answers.npz", "--json"],
+            ["predict", "parity.model", "second.svm", "--scores", "-o", "-"],
+        ],
+        folder,
+    )
+    records = list(csv.reader(io.StringIO(table.out)))
+    model = chimap.load(folder / "names.model")
+    assert records[0] == ["prediction", *model.classes_]
+    expected = model.decision_function(np.load(folder / "rows.npy"))
+    found = np.array([record[1:] for record in records[1:]], float)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    assert arrays.json["rows"] == 1797
+    saved = np.load(tmp_path / "answers.npz")
+    np.testing.assert_allclose(saved["scores"], expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(saved["classes"][saved["scores"].argmax(axis=1)], saved["predictions"])
+    for label, *scores in list(csv.reader(io.StringIO(two.out)))[1:]:
+        assert int(label) == np.argmax(np.array(scores, float))
+
+
+def test_svmlight_text_is_read_as_in_training(folder):
+    """The text for prediction lacks the last columns, which no row uses."""
+    result = run_many([["evaluate", "parity.model", "second.svm", "--json"]], folder)[0]
+    assert result.json["metrics"]["accuracy"] > 0.85
+    assert result.json["data"]["bins"] == chimap.load(folder / "parity.model").n_features_in_
+
+
+def test_regression(folder, tmp_path):
+    page = tmp_path / "page.html"
+    evaluated, shown, predicted = run_many(
+        [
+            ["evaluate", "ink.model", "ink.npz", "--json", "--output", page],
+            ["evaluate", "ink.model", "ink.npz"],
+            ["predict", "ink.model", "ink.npz", "-o", "-"],
+        ],
+        folder,
+    )
+    assert evaluated.json["metrics"]["task"] == "regression"
+    assert evaluated.json["metrics"]["r2"] > 0.8
+    assert "RMSE" in shown.out
+    assert page.stat().st_size > 10_000
+    assert len([float(line) for line in predicted.out.splitlines()[1:]]) == 1797
+
+
+def test_the_task_is_found_and_said(folder, tmp_path):
+    np.savez(tmp_path / "ages.npz", X=np.load(folder / "rows.npy"), y=np.arange(1797) % 600)
+    ages, forced, whole = run_many(
+        [
+            ["info", tmp_path / "ages.npz", "--json"],
+            ["fit", "digits.npz", "--task", "regress", "-o", tmp_path / "a.model", "--json", *SMALL],
+            ["info", "digits.npz", "--json"],
+        ],
+        folder,
+    )
+    assert ages.json["labels"]["task"] == "regress"
+    assert "--task classify" in ages.json["labels"]["reason"]
+    assert (forced.json["task"], forced.json["classes"]) == ("regress", None)
+    assert whole.json["labels"]["task"] == "classify"
+
+
+def test_info_of_models(folder):
+    exponential, additive, shown = run_many(
+        [["info", "digits.model", "--json"], ["info", "names.model", "--json"], ["info", "digits.model"]],
+        folder,
+    )
+    model = chimap.load(folder / "digits.model")
+    found = exponential.json
+    assert (found["kernel"], found["features"], found["bins"]) == ("exp-chi2", 128, 64)
+    assert found["gamma"] == model.kernel_.gamma
+    assert found["strength"] == model.strength_
+    assert found["classes"] == list(range(10))
+    assert found["training"]["file"] == "digits.npz"
+    assert (additive.json["kernel"], additive.json["gamma"], additive.json["features"]) == (
+        "intersection",
+        None,
+        192,
+    )
+    assert "30 % held out" in shown.out
+
+
+def test_info_of_data(folder):
+    sparse, dense = run_many(
+        [
+            ["info", "sparse.npz", "--json"],
+            ["info", "digits.npz", "--memory", "512MiB", "--components", "512", "--json"],
+        ],
+        folder,
+    )
+    X = np.load(folder / "rows.npy")
+    for found in (sparse.json, dense.json):
+        assert (found["rows"], found["bins"], found["least"], found["most"]) == (*X.shape, 0, 16)
+        assert found["density"] == pytest.approx((X > 0).mean())
+        assert found["negative"] == found["not_finite"] == 0
+    assert sparse.json["labels"] is None
+    assert sum(dense.json["labels"]["counts"].values()) == 1797
+    assert dense.json["plan"]["peak_bytes"] <= 512 * 2**20
+
+
+def test_info_of_bad_data_counts_what_is_wrong(folder, tmp_path):
+    X = np.load(folder / "rows.npy")[:50].astype(float)
+    X[3, 4], X[7, 1], X[8, 2] = -1, np.nan, np.inf
+    np.save(tmp_path / "bad.npy", X)
+    found = run_many([["info", tmp_path / "bad.npy"]], folder)[0]
+    assert "1 negative and 2 NaN or infinite: 'chimap fit' will refuse them" in found.out
+
+
+def test_info_of_the_installation(folder):
+    found = run("info", "--json", cwd=folder).json
+    assert found["version"] == chimap.__version__
+    assert found["packages"]["numpy"] == np.__version__
+    assert found["cores"] >= 1
+    assert found["openblas_coretype"] == found["recommended_coretype"] or found["openblas_coretype"]
+
+
+def test_same_seed_same_result(folder, tmp_path):
+    first, second, other = run_many(
+        [
+            [
+                "fit",
+                "digits.npz",
+                "-o",
+                tmp_path / f"{i}.model",
+                "--components",
+                "64",
+                "--json",
+                "--seed",
+                seed,
+            ]
+            for i, seed in enumerate((5, 5, 6))
+        ],
+        folder,
+    )
+    assert first.json["strength"] == second.json["strength"] != other.json["strength"]
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminals there")
+def test_progress_on_a_terminal(folder, tmp_path):
+    ours, theirs = os.openpty()
+    command = ["fit", "digits.npz", "-o", tmp_path / "my.model", "--json", *SMALL]
+    process = start(*command, cwd=folder, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while chunk := _read(ours):
+        shown += chunk
+    os.close(ours)
+    out, _ = process.communicate()
+    assert "rows" in json.loads(out)
+    for stage in (b"learning", b"1,797 rows", b"strength"):
+        assert stage in shown
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # Linux says so where the other end is closed
+        return b""
+
+
+@pytest.mark.slow
+def test_demo_twice(tmp_path):
+    for _ in range(2):
+        result = run("demo", "--output", tmp_path / "demo", "--json", cwd=tmp_path)
+        assert result.code == 0, result.err
+    found = result.json
+    linear, exact = found["reference_accuracy"].values()
+    assert linear + 0.02 < found["metrics"]["accuracy"]
+    assert found["metrics"]["accuracy"] > exact - 0.02
+    assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == [
+        "digits.model",
+        "digits.npz",
+        "report.html",
+    ]
+    (tmp_path / "demo" / "digits.npz").write_text("mine")
+    kept = run("demo", "--output", tmp_path / "demo", cwd=tmp_path)
+    assert kept.code == 2
+    assert "not written by 'chimap demo'" in kept.err

@@ -1,0 +1,181 @@
+"""Bad input: one line that says where, what was expected, what came, what to do; exit code 2; nothing left behind."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from .conftest import SMALL
+from .terminal import run, run_many
+
+OUT = ["-o", "out.model"]
+
+# name: (arguments, what the line says)
+CASES: dict[str, tuple[list[str], str]] = {
+    "no command": (["fitt", "digits.npz"], r"No such command 'fitt'.*'fit'.*chimap --help"),
+    "no output": (["fit", "digits.npz"], r"Missing option '--output'.*chimap fit --help"),
+    "no data": (["fit", *OUT], r"Missing argument 'DATA'"),
+    "no such file": (["fit", "nothing.npz", *OUT], r"No such file: nothing\.npz"),
+    "no such model": (["predict", "no.model", "digits.npz", "-o", "a.csv"], r"no\.model: no such file"),
+    "unknown ending": (["fit", "names.pdf", *OUT], r"names\.pdf: unknown kind of file.*\.npz"),
+    "a folder": (["fit", ".", *OUT], r"is a folder; expected a data file"),
+    "empty file": (["fit", "empty.npz", *OUT], r"empty\.npz is empty \(0 bytes\)"),
+    "empty rows": (["fit", "no-rows.npy", *OUT], r"no-rows\.npy: empty, shape \(0, 4\)"),
+    "npz cut off": (["fit", "cut.npz", *OUT], r"cut\.npz: not an \.npz archive, or cut off.*Copy it again"),
+    "npy cut off": (["fit", "cut.npy", *OUT], r"cut\.npy: cut off: its header promises shape \(1797, 64\)"),
+    "gzip cut off": (["fit", "cut.svm.gz", *OUT], r"cut\.svm\.gz, after line \d+: cannot be decompressed"),
+    "objects": (["fit", "objects.npz", *OUT], r"objects\.npz::X: .*never unpickled"),
+    "text in a number": (["fit", "text.svm", *OUT], r"text\.svm, line 2: value 'x' of column 2, expected a number"),
+    "negative": (["fit", "negative.npz", *OUT], r"negative\.npz, row 1500, column 7: -3\. .*bins >= 0"),
+    "nan": (["fit", "nan.npz", *OUT], r"nan\.npz, row 1600, column 5: NaN.*remove the row"),
+    "infinity": (["fit", "infinity.npz", *OUT], r"infinity\.npz, row 2, column 0: infinity"),
+    "too large": (["fit", "large.npz", *OUT], r"large\.npz, row 3: a bin is too large.*--precision float64"),
+    "class held out": (
+        ["fit", "rare.npz", "--test-fraction", "0.9", *OUT],
+        r"all rows of 1 class\(es\), such as 77, are held out.*--seed",
+    ),
+    "sparse negative": (["fit", "sparse-negative.npz", *OUT], r"sparse-negative\.npz, row 1, column 2: -1"),
+    # the row is that of the file, not of the part that is held out or trained on
+    "nan in a part": (["fit", "nan.npz", *OUT, "--test-fraction", "0.5"], r"nan\.npz, row 1600, column 5: NaN"),
+    "nan to predict": (["predict", "digits.model", "nan.npz", "-o", "a.csv"], r"nan\.npz, row 1600, column 5: NaN"),
+    "nan to evaluate": (["evaluate", "digits.model", "nan.npz"], r"nan\.npz, row 1600, column 5: NaN"),
+    "wrong width": (["predict", "digits.model", "narrow.npy", "-o", "a.csv"], r"narrow\.npy: 10 bins a row.*on 64"),
+    "labels missing": (["fit", "rows.npy", *OUT], r"rows\.npy has no labels\. Name them with --labels"),
+    "labels missing to evaluate": (["evaluate", "digits.model", "unlabelled.npz"], r"unlabelled\.npz has no labels"),
+    "labels not there": (["fit", "rows.npy", "--labels", "no.csv", *OUT], r"No such file: no\.csv"),
+    "labels too few": (["fit", "rows.npy", "--labels", "few.txt", *OUT], r"few\.txt: 3 labels for 1797 rows"),
+    "label not finite": (["fit", "label-nan.npz", *OUT], r"label-nan\.npz::y, row 9: nan"),
+    "one class": (["fit", "one-class.npz", *OUT], r"one class only.*at least two"),
+    "unknown label": (["evaluate", "parity.model", "digits.npz"], r"digits\.npz, row 2: label 2 is not among the 2"),
+    "text for numbers": (["evaluate", "ink.model", "rows.npy", "--labels", "names.csv"], r"row 0: label 'zero'"),
+    "regress on text": (
+        ["fit", "rows.npy", "--labels", "names.csv", "--task", "regress", *OUT],
+        r"--task regress needs numbers.*'zero'",
+    ),
+    "classify fractions": (["fit", "ink.npz", "--task", "classify", *OUT], r"--task classify needs whole numbers"),
+    "memory too small": (
+        ["fit", "digits.npz", "--memory", "1MiB", *OUT, *SMALL],
+        r"--memory 1\.0 MiB is too small.* Give --memory \d+MiB, or fewer --components",
+    ),
+    "memory not a size": (["fit", "digits.npz", "--memory", "much", *OUT], r"--memory must be .*'512MiB'.*got 'much'"),
+    "unknown kernel": (["fit", "digits.npz", "--kernel", "rbf", *OUT], r"--kernel must be one of chi2, .*got 'rbf'"),
+    "gamma": (["fit", "digits.npz", "--gamma", "-1", *OUT], r"--gamma must be 'mean' or a positive number.*got '-1'"),
+    "strength": (["fit", "digits.npz", "--strength", "0", *OUT], r"--strength must be 'auto' or a positive number"),
+    "components": (["fit", "digits.npz", "--components", "3.5", *OUT], r"--components'?: .*got '3\.5'"),
+    "folds": (["fit", "digits.npz", "--folds", "1", *OUT], r"--folds must be a whole number of at least 2; got 1"),
+    "fraction": (["fit", "digits.npz", "--test-fraction", "1", *OUT], r"--test-fraction must be .*below 1; got 1"),
+    "task": (["fit", "digits.npz", "--task", "rank", *OUT], r"--task'?: 'rank' is not one of"),
+    "engine": (["fit", "digits.npz", "--engine", "moon", *OUT], r"--engine'?: 'moon' is not"),
+    "output exists": (["fit", "digits.npz", "-o", "digits.model"], r"--output digits\.model exists.*add --overwrite"),
+    "output is the input": (
+        ["fit", "digits.npz", "-o", "digits.npz", "--overwrite"],
+        r"--output digits\.npz is the input digits\.npz itself",
+    ),
+    "output folder missing": (["fit", "digits.npz", "-o", "no/a.model"], r"the folder no does not exist; create it"),
+    "output below a file": (["fit", "digits.npz", "-o", "rows.npy/a.model"], r"rows\.npy is a file, not a folder"),
+    "output is a folder": (["fit", "digits.npz", "-o", "."], r"--output \. is a folder; name a file in it"),
+    "predictions exist": (["predict", "digits.model", "rows.npy", "-o", "few.txt"], r"--output few\.txt exists"),
+    "predictions ending": (["predict", "digits.model", "rows.npy", "-o", "a.pdf"], r"a\.pdf: .* \.csv, \.npy, \.npz"),
+    "scores in npy": (["predict", "digits.model", "rows.npy", "-o", "a.npy", "--scores"], r"\.npy holds one array"),
+    "scores of numbers": (["predict", "ink.model", "rows.npy", "-o", "a.csv", "--scores"], r"is a regression"),
+    "json and stdout": (["predict", "digits.model", "rows.npy", "-o", "-", "--json"], r"both write to stdout"),
+    "report exists": (["evaluate", "digits.model", "digits.npz", "-o", "few.txt"], r"--output few\.txt exists"),
+    "not a model": (["predict", "digits.npz", "digits.npz", "-o", "a.csv"], r"digits\.npz is not a chimap file"),
+    "model cut off": (["evaluate", "cut.model", "digits.npz"], r"cut\.model is not a chimap file, or it is cut off"),
+    "model cut off, info": (["info", "cut.model"], r"cut\.model"),
+    "plan without data": (["info", "--memory", "1GiB"], r"--memory is about a fit on a data file"),
+    "plan too small": (["info", "digits.npz", "--memory", "1MiB"], r"--memory 1\.0 MiB is too small"),
+    "demo below a file": (["demo", "-o", "rows.npy/demo"], r"rows\.npy is a file, not a folder"),
+    "demo in a taken folder": (["demo", "-o", "taken"], r"taken holds digits\.npz, not written by 'chimap demo'"),
+}  # fmt: skip
+
+
+def write_bad_files(folder: Path) -> None:
+    X, y = np.load(folder / "rows.npy"), np.load(folder / "digits.npz")["y"]
+    for name, row, column, value in (
+        ("negative", 1500, 7, -3), ("nan", 1600, 5, np.nan), ("infinity", 2, 0, np.inf), ("large", 3, 1, 1e39),
+    ):  # fmt: skip
+        bad = X.astype(float)
+        bad[row, column] = value
+        np.savez(folder / f"{name}.npz", X=bad, y=y)
+    np.savez(folder / "one-class.npz", X=X, y=np.ones(len(X), int))
+    np.savez(folder / "rare.npz", X=X, y=np.where(np.arange(len(X)) == 10, 77, y))
+    np.savez(folder / "label-nan.npz", X=X, y=np.where(np.arange(len(X)) == 9, np.nan, y))
+    np.savez(folder / "objects.npz", X=X.astype(object), y=y)
+    sparse = sp.csr_matrix(np.array([[1.0, 0, 0], [0, 2, -1]] * 4))
+    np.savez(
+        folder / "sparse-negative.npz", data=sparse.data, indices=sparse.indices, indptr=sparse.indptr,
+        shape=sparse.shape, y=[0, 1] * 4,
+    )  # fmt: skip
+    np.save(folder / "narrow.npy", X[:, :10])
+    np.save(folder / "no-rows.npy", np.ones((0, 4)))
+    (folder / "few.txt").write_text("1\n2\n3\n")
+    (folder / "empty.npz").touch()
+    (folder / "names.pdf").write_text("text")
+    (folder / "text.svm").write_text("1 1:2 2:1\n0 1:1 2:x\n")
+    text = (folder / "first.svm").read_bytes()
+    (folder / "cut.svm.gz").write_bytes(gzip.compress(text)[:-1000])
+    for name in ("digits.npz", "rows.npy", "digits.model"):
+        content = (folder / name).read_bytes()
+        (folder / f"cut.{name.partition('.')[2]}").write_bytes(content[: len(content) // 2])
+    (folder / "taken").mkdir()
+    (folder / "taken" / "digits.npz").write_text("mine")
+
+
+@pytest.fixture(scope="module")
+def results(folder):
+    """Every case, run once in the folder that must not change."""
+    write_bad_files(folder)
+    before = contents(folder)
+    found = dict(zip(CASES, run_many([arguments for arguments, _ in CASES.values()], folder), strict=True))
+    assert contents(folder) == before, "an error left a file behind, or changed one"
+    return found
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_clear_line(results, name):
+    result = results[name]
+    assert result.code == 2, result
+    assert result.out == ""
+    lines = result.err.splitlines()
+    assert len(lines) == 1, result.err
+    assert lines[0].startswith("chimap: error: ")
+    assert re.search(CASES[name][1], lines[0]), lines[0]
+
+
+def test_the_same_from_a_fresh_interpreter(folder, results):
+    for name in ("negative", "output exists"):
+        assert run(*CASES[name][0], cwd=folder) == results[name]
+
+
+def test_without_a_command_help_is_shown(folder):
+    result = run(cwd=folder)
+    assert result.code == 2
+    assert "Usage: chimap" in result.err
+    assert "demo" in result.err
+
+
+def test_errors_are_text_with_json_too(folder):
+    result = run_many([["fit", "rows.npy", "-o", "a.model", "--json"]], folder)[0]
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("chimap: error: rows.npy has no labels")
+
+
+def test_a_fault_of_the_program_is_told_apart(capsys):
+    from chimap.cli import _errors
+
+    with pytest.raises(ValueError, match="broadcast") as caught:
+        np.ones(3) + np.ones(4)
+    assert _errors.explain(caught.value) == 1
+    said = capsys.readouterr().err
+    assert "Traceback" in said
+    assert "Please report it" in said

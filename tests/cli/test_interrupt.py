@@ -1,0 +1,45 @@
+"""Ctrl-C in the middle: exit code 130, nothing left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from chimap.data import write_histograms
+
+from .terminal import SECONDS, start
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="no SIGINT to another process there")
+
+
+@pytest.fixture(scope="module")
+def long_fit(tmp_path_factory):
+    """A folder, and the arguments of a fit there that takes a minute or more."""
+    folder = tmp_path_factory.mktemp("interrupt")
+    write_histograms(folder / "rows.npy", 100_000, 96, seed=0, labels_path=folder / "labels.npy")
+    return folder, ["fit", "rows.npy", "--labels", "labels.npy", "-o", "my.model", "--components", "8192",
+                    "--strength", "1", "--memory", "4GiB"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "message"),
+    [(signal.SIGINT, 130, "chimap: interrupted; nothing was written"), (signal.SIGTERM, 143, "")],
+)
+def test_a_running_fit(long_fit, sent, code, message):
+    folder, arguments = long_fit
+    process = start(*arguments, cwd=folder)
+    try:
+        time.sleep(4)  # past the imports, into the pass
+        assert process.poll() is None, process.communicate()
+        process.send_signal(sent)
+        out, err = process.communicate(timeout=SECONDS)
+    finally:
+        process.kill()
+    assert process.returncode == code, err
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
+    assert sorted(p.name for p in folder.iterdir()) == ["labels.npy", "rows.npy"]

@@ -1,0 +1,110 @@
+"""Parts that a whole command does not reach: processors, labels and messages of all kinds."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+from chimap.cli import _blas, _errors, _options, _rows
+from chimap.cli._options import Task
+from chimap.engines.progress import LineProgress
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("fpu avx2 avx512f avx512dq avx512bw avx512vl avx512_bf16", "SkylakeX"),
+        ("fpu avx2 avx512f avx512dq", None),
+        ("fpu avx2", None),
+    ],
+)
+def test_coretype_of_a_processor(tmp_path, flags, expected):
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
+    assert _blas.recommended_coretype(str(tmp_path / "cpuinfo")) == expected
+    assert _blas.recommended_coretype(str(tmp_path / "missing")) is None
+
+
+def test_what_the_user_has_set_stays(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", "20")
+    monkeypatch.setattr(_blas, "recommended_coretype", lambda: "SkylakeX")
+    _blas.prepare_blas()
+    assert (_blas.os.environ["OPENBLAS_CORETYPE"], _blas.os.environ["OPENBLAS_THREAD_TIMEOUT"]) == (
+        "Haswell",
+        "20",
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["a", "b", "c"], Task.classify),
+        ([True, False], Task.classify),
+        (np.arange(100) % 20, Task.classify),
+        (np.arange(100) % 20 * 1.0, Task.classify),
+        (np.arange(100) % 21, Task.regress),
+        (np.arange(2100) % 210, Task.classify),
+        (np.arange(40_000) % 1001, Task.regress),
+        (np.arange(10), Task.regress),
+        (np.arange(100) % 2 / 2, Task.regress),
+    ],
+)
+def test_task_of_labels(labels, expected):
+    assert _rows.decide_task(np.asarray(labels), Task.auto, "data")[0] is expected
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("n_jobs must not be 0", "--jobs must not be 0"),
+        ("memory must be a number", "--memory must be a number"),
+        ("gamma='mean': all rows are equal", "--gamma mean: all rows are equal"),
+        ("data/n_terms.npz: cut off", "data/n_terms.npz: cut off"),
+        ("the machine has no memory left", "the machine has no memory left"),
+    ],
+)
+def test_messages_name_flags(message, expected):
+    assert _errors.in_flags(message) == expected
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "0", "nan", "inf"])
+def test_numbers_are_checked(text):
+    with pytest.raises(ValueError, match="--gamma must be 'mean' or a positive number"):
+        _options.number_or("mean", text, "--gamma")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (FileNotFoundError(2, "No such file", "x.npz"), 2),
+        (PermissionError(13, "Permission denied", "x.npz"), 2),
+        (OSError(28, "No space left on device"), 2),
+        (MemoryError(), 1),
+        (KeyError("x"), 1),
+    ],
+)
+def test_exit_codes(capsys, error, code):
+    assert _errors.explain(error) == code
+    said = capsys.readouterr().err
+    assert said.splitlines()[-1].startswith("chimap: error: ")
+    assert ("Please report it" in said) == isinstance(error, KeyError)
+
+
+def test_an_interrupt_says_what_is_there(capsys, monkeypatch):
+    monkeypatch.setattr(_errors, "written", ["my.model"])
+    assert _errors.explain_interrupt() == 130
+    assert "written before that: my.model" in capsys.readouterr().err
+
+
+def test_lines_of_progress_for_logs():
+    stream = io.StringIO()
+    progress = LineProgress(every=0.0, stream=stream)
+    progress.stage("learning", 2000)
+    progress.advance(500)
+    assert stream.getvalue().startswith("learning: 500 of 2,000 rows, ")
+    assert stream.getvalue().endswith(" left\n")
+    quiet = io.StringIO()
+    LineProgress(every=60.0, stream=quiet).advance(500)
+    assert quiet.getvalue() == ""

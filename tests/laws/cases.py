@@ -1,0 +1,23 @@
+"""Every map with every kernel that it takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from chimap.kernels import CATALOGUE as KERNELS
+from chimap.maps import CATALOGUE as MAPS
+from chimap.maps import DirectMap, HomogeneousMap
+
+PAIRS = {
+    f"{name}, {kernel.name}": (make, kernel)
+    for name, make in MAPS.items()
+    for kernel in KERNELS.values()
+    if make is not DirectMap or kernel.name == "chi2"
+}
+
+every_map = pytest.mark.parametrize(("make", "kernel"), PAIRS.values(), ids=PAIRS)
+
+
+def terms_of(make):
+    """Numbers of terms, so far apart that the error must fall from each to the next."""
+    return {HomogeneousMap: (1, 5, 9), DirectMap: (1, 3, 6)}.get(make, (1, 2, 3, 5))

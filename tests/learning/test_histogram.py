@@ -1,0 +1,161 @@
+"""The estimators: what they learn, from whatever form the rows come in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+from sklearn.linear_model import RidgeClassifier
+
+import chimap
+from chimap import HistogramClassifier, HistogramRegressor, Moments, OptimalMap
+from chimap.solvers import ridge
+
+from ..histograms import classes, histograms
+
+SMALL = {"n_components": 64, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:1200], y[:1200], X[1200:], y[1200:]
+
+
+def regression(n_rows: int = 500):
+    X = histograms(n_rows, 10, seed=4)
+    return X, 3 + np.sqrt(X[:, 0]) - X[:, 1] ** 2
+
+
+def test_better_than_linear_on_digits(digits):
+    X, y, X_test, y_test = digits
+    model = HistogramClassifier(n_components=1024, random_state=0).fit(X, y)
+    linear = RidgeClassifier().fit(X, y).score(X_test, y_test)
+    assert model.score(X_test, y_test) > linear + 0.02
+
+
+@pytest.mark.parametrize("kernel", ["exp-chi2", "exp-intersection", "exp-jensen-shannon", "exp-hellinger", "chi2",
+                                    "intersection", "jensen_shannon", "hellinger"])  # fmt: skip
+def test_every_kernel_learns(kernel):
+    X, y = classes(800)
+    model = HistogramClassifier(kernel, n_components=256, random_state=0).fit(X[:600], y[:600])
+    assert model.score(X[600:], y[600:]) > 0.7
+
+
+def test_weights_are_ridge_on_the_features():
+    X, y = regression()
+    model = HistogramRegressor("chi2", n_terms=3, strengths=0.1, precision="float64").fit(X, y)
+    Z = OptimalMap("chi2", 3).fit(X).transform(X)
+    expected = ridge(Moments(Z.shape[1], 1).update(Z, y), 0.1)
+    np.testing.assert_allclose(model.coef_[0], expected.coef[:, 0], rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(model.predict(X), Z @ expected.coef[:, 0] + expected.intercept, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "form", [sp.csr_matrix, sp.csc_array, np.asfortranarray, lambda X: X.astype(np.float32)]
+)
+def test_same_model_from_every_form_of_the_rows(form):
+    X, y = classes(300)
+    expected = HistogramClassifier(**SMALL).fit(X, y).decision_function(X)
+    found = HistogramClassifier(**SMALL).fit(form(X), y).decision_function(form(X))
+    np.testing.assert_allclose(found, expected, atol=2e-4)
+
+
+def test_same_model_from_a_source_and_from_arrays():
+    X, y = classes(300)
+    by_arrays = HistogramClassifier(**SMALL).fit(X, y)
+    by_source = HistogramClassifier(**SMALL).fit_source(chimap.open_source(X, y))
+    np.testing.assert_array_equal(by_source.coef_, by_arrays.coef_)
+
+
+def test_same_model_whatever_the_budget():
+    X, y = classes(6000, 30)
+    settings = {**SMALL, "precision": "float64", "n_components": 128}
+    large = HistogramClassifier(**settings, memory="1GiB").fit(X, y)
+    small = HistogramClassifier(**settings, memory="7MiB").fit(X, y)
+    assert small.strength_ == pytest.approx(large.strength_, rel=1e-9)
+    np.testing.assert_allclose(small.coef_, large.coef_, rtol=1e-6, atol=1e-9)
+
+
+def test_one_thread_gives_the_same_model():
+    X, y = classes(500)
+    one = HistogramClassifier(**SMALL, n_jobs=1).fit(X, y).decision_function(X)
+    all_cores = HistogramClassifier(**SMALL).fit(X, y).decision_function(X)
+    np.testing.assert_allclose(one, all_cores, atol=1e-4)
+
+
+def test_partial_fit_over_batches_is_fit_on_their_union():
+    X, y = regression(900)
+    settings = {"strengths": 0.3, "precision": "float64", "kernel": "chi2",
+                "map": chimap.DirectMap(n_terms=3, nodes=[0.3, 0.05, 0.01])}  # fmt: skip
+    batches = HistogramRegressor(**settings)
+    for first in range(0, 900, 300):
+        batches.partial_fit(X[first : first + 300], y[first : first + 300])
+    whole = HistogramRegressor(**settings).fit(X, y)
+    np.testing.assert_allclose(batches.predict(X), whole.predict(X), rtol=1e-8)
+
+
+def test_partial_fit_chooses_the_strength_too():
+    X, y = classes(900)
+    model = HistogramClassifier(**SMALL)
+    for first in range(0, 900, 300):
+        model.partial_fit(X[first : first + 300], y[first : first + 300], classes=[0, 1, 2])
+    assert model.score(X, y) > 0.7
+    assert model.n_rows_ == 900
+    assert model.strength_scores_.errors.shape[1] == 5
+
+
+def test_two_classes_have_one_score():
+    X, y = classes(300, n_classes=2)
+    model = HistogramClassifier(**SMALL).fit(X, y)
+    assert model.decision_function(X).shape == (300,)
+    np.testing.assert_array_equal(
+        model.predict(X), model.classes_[(model.decision_function(X) > 0).astype(int)]
+    )
+
+
+def test_text_labels():
+    X, y = classes(300)
+    names = np.array(["cat", "dog", "owl"])[y]
+    model = HistogramClassifier(**SMALL).fit(X, names)
+    assert set(model.predict(X)) <= {"cat", "dog", "owl"}
+    assert model.score(X, names) > 0.7
+
+
+def test_many_classes_are_scored_by_a_factor_a_fold():
+    X, y = classes(1200, 20, n_classes=12)
+    model = HistogramClassifier(n_components=128, random_state=0).fit(X, y)
+    assert not model.strength_scores_.iterations.any()
+    assert model.score(X, y) > 0.5
+
+
+def test_given_strengths():
+    X, y = classes(300)
+    one = HistogramClassifier(**SMALL, strengths=0.5).fit(X, y)
+    assert one.strength_ == 0.5
+    assert one.strength_scores_ is None
+    several = HistogramClassifier(**SMALL, strengths=[10.0, 0.1, 1.0]).fit(X, y)
+    np.testing.assert_array_equal(several.strength_scores_.strengths, [0.1, 1.0, 10.0])
+
+
+def test_normalisation_makes_totals_meaningless():
+    X, y = classes(300)
+    scaled = X * np.random.default_rng(0).uniform(0.1, 10, (300, 1))
+    model = HistogramClassifier(**SMALL, normalize="l1", precision="float64").fit(X, y)
+    np.testing.assert_allclose(
+        model.decision_function(scaled), model.decision_function(X), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_empty_rows_are_rows():
+    X, y = classes(300)
+    X[:5] = 0
+    assert np.isfinite(HistogramClassifier(**SMALL, normalize="l1").fit(X, y).decision_function(X)).all()
+
+
+def test_signed_rows():
+    X, y = classes(400)
+    X[:, ::2] *= -1
+    model = HistogramClassifier(chimap.Exponential(chimap.chi2.signed()), **SMALL).fit(X, y)
+    assert model.score(X, y) > 0.7

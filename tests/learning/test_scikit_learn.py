@@ -1,0 +1,57 @@
+"""scikit-learn's own checks of estimators, and its tools around ours."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from chimap import (
+    DirectMap,
+    FourierFeatures,
+    HistogramClassifier,
+    HistogramRegressor,
+    HomogeneousMap,
+    OptimalMap,
+    chi2,
+)
+
+from ..histograms import classes
+
+
+@parametrize_with_checks(
+    [
+        OptimalMap(),
+        DirectMap(),
+        HomogeneousMap(),
+        FourierFeatures(n_components=64),
+        HistogramClassifier(n_components=64),
+        HistogramRegressor(n_components=64),
+    ]
+)
+def test_checks(estimator, check):
+    check(estimator)
+
+
+def test_grid_search_over_a_pipeline():
+    X, y = classes(200)
+    pipeline = make_pipeline(Normalizer("l1"), HistogramClassifier(n_components=32, random_state=0))
+    search = GridSearchCV(pipeline, {"histogramclassifier__kernel": ["exp-chi2", "hellinger"]}, cv=2).fit(
+        X, y
+    )
+    assert search.best_score_ > 0.5
+
+
+@pytest.mark.parametrize("kernel", ["exp-chi2", chi2.with_gamma(0.5), chi2.signed()])
+def test_clone_and_pickle(kernel):
+    X, y = classes(200)
+    model = HistogramClassifier(kernel, n_components=32, random_state=0)
+    assert clone(model).get_params()["kernel"] == kernel
+    copy = pickle.loads(pickle.dumps(model.fit(X, y)))
+    np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))

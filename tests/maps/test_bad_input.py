@@ -1,0 +1,69 @@
+"""What maps refuse, and what they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from chimap import DirectMap, Exponential, HomogeneousMap, OptimalMap, chi2
+from chimap._validation import DataError
+from chimap.maps import CATALOGUE
+
+from ..histograms import histograms
+
+every_map = pytest.mark.parametrize("make", CATALOGUE.values(), ids=CATALOGUE)
+
+
+@pytest.mark.parametrize(
+    ("psi", "message"),
+    [
+        (HomogeneousMap(n_terms=4), "n_terms of HomogeneousMap must be odd .* got 4: use 3 or 5"),
+        (HomogeneousMap(window="hann"), "window must be one of 'rectangular', 'uniform'; got 'hann'"),
+        (HomogeneousMap(period=-1.0), "period must be a positive number; got -1.0"),
+        (DirectMap("intersection"), "DirectMap is a series of the chi2 kernel; got 'intersection'.*OptimalMap"),
+        (DirectMap(nodes="best"), "nodes must be one of 'greedy', 'minimax'; got 'best'"),
+        (DirectMap(n_terms=2, nodes=[0.1]), "2 positive numbers"),
+        (DirectMap(n_terms=2, nodes=[0.1, -1]), "2 positive numbers"),
+        (DirectMap(n_terms=1, nodes=[np.inf]), "1 positive numbers"),
+        (OptimalMap("chi"), "kernel must be one of chi2"),
+    ],
+    ids=str,
+)
+def test_settings(psi, message):
+    with pytest.raises(ValueError, match=message):
+        psi.fit(histograms())
+
+
+@every_map
+@pytest.mark.parametrize("kernel", ["exp-chi2", Exponential(chi2, 1.0)])
+def test_exponential_kernels_are_for_random_features(make, kernel):
+    with pytest.raises(ValueError, match="maps additive kernels; got 'exp-chi2'.*FourierFeatures"):
+        make(kernel).fit(histograms())
+
+
+@every_map
+@pytest.mark.parametrize("n_terms", [0, -1, 2.5, None, True, "3"])
+def test_number_of_terms(make, n_terms):
+    with pytest.raises(ValueError, match="n_terms must be a positive whole number"):
+        make(n_terms=n_terms).fit(histograms())
+
+
+@every_map
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize(("value", "message"), [(-0.5, "Negative"), (np.nan, "NaN"), (np.inf, "infinity")])
+def test_bins(make, kind, value, message):
+    X = histograms()
+    X[7, 3] = value
+    fitted = make().fit(histograms())
+    for call in (make().fit, fitted.transform):
+        with pytest.raises(DataError, match=message) as error:
+            call(kind(X))
+        assert "row 7, column 3" in str(error.value)
+
+
+@every_map
+def test_width(make):
+    psi = make().fit(histograms())
+    with pytest.raises(ValueError, match="X has 5 features, but .* is expecting 12 features"):
+        psi.transform(histograms(n_bins=5))

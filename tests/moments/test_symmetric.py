@@ -1,0 +1,70 @@
+"""Half a symmetric matrix, in row panels of 256."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chimap._threads import threads
+from chimap.moments import Symmetric
+
+SIZES = (1, 2, 255, 256, 257, 600)
+
+every_size = pytest.mark.parametrize("n", SIZES)
+
+
+def product(n, dtype=np.float64, n_rows=50):
+    Z = np.random.default_rng(n).standard_normal((n_rows, n)).astype(dtype)
+    S = Symmetric(n)
+    S.add_product(Z, np.empty((n, n), dtype))
+    return Z.astype(np.float64), S
+
+
+@every_size
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_product(n, dtype):
+    Z, S = product(n, dtype)
+    expected, atol = Z.T @ Z, 2e-4 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(S.to_square(), expected, rtol=1e-5, atol=atol)
+    np.testing.assert_array_equal(S.to_square(), S.to_square().T)
+    np.testing.assert_allclose(S.diagonal(), np.diagonal(expected), rtol=1e-5, atol=atol)
+    S.add_product(Z.astype(dtype), np.full((n, n), np.nan, dtype))
+    np.testing.assert_allclose(S.to_square(), 2 * expected, rtol=1e-5, atol=2 * atol)
+
+
+@every_size
+@pytest.mark.parametrize("columns", [1, 3, 8])
+def test_times_a_matrix(n, columns):
+    Z, S = product(n)
+    B = np.random.default_rng(0).standard_normal((n, columns))
+    for right in (B, np.asfortranarray(B)):
+        np.testing.assert_allclose(S @ right, Z.T @ (Z @ B), rtol=1e-10, atol=1e-9)
+    with threads(1):
+        np.testing.assert_allclose(S @ B, Z.T @ (Z @ B), rtol=1e-10, atol=1e-9)
+
+
+@every_size
+def test_outer(n):
+    S = Symmetric(n)
+    a, b = np.random.default_rng(0).standard_normal((2, n))
+    S.add_outer(a, b, 3.0)
+    np.testing.assert_allclose(S.to_square(), 1.5 * (np.outer(a, b) + np.outer(b, a)), atol=1e-14)
+
+
+@every_size
+def test_memory_and_views(n):
+    _, S = product(n)
+    assert S.flat.nbytes <= Symmetric.nbytes(n) <= 8 * n * n
+    square = np.full((n, n), np.nan)
+    S.upper_into(square)
+    np.testing.assert_array_equal(np.triu(S.to_square()), np.triu(np.nan_to_num(square)))
+    twin = S.copy()
+    twin.flat += 1
+    assert not np.array_equal(twin.flat, S.flat)
+    again = Symmetric(n, S.flat)
+    np.testing.assert_array_equal(again.to_square(), S.to_square())
+
+
+def test_wrong_length():
+    with pytest.raises(ValueError, match="order 3 keeps 9 numbers"):
+        Symmetric(3, np.zeros(8))

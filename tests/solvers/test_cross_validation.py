@@ -1,0 +1,96 @@
+"""Errors of folds from moments against fitting again on the other folds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from chimap._validation import DataError
+from chimap.moments import FoldMoments, fold_of_rows
+from chimap.solvers import choose_strength
+
+from ..moments.cases import rows
+
+STRENGTHS = (1e-2, 1.0, 30.0, 1e4)
+
+
+def fold_moments(Z, Y, folds, n_folds):
+    shift, target_shift = Z[:10].mean(axis=0), Y[:10].mean(axis=0)
+    moments = FoldMoments(n_folds, Z.shape[1], Y.shape[1], shift, target_shift, np.dtype(np.float64))
+    for k in range(n_folds):
+        chosen = folds == k
+        moments.add_shifted(k, np.ascontiguousarray(Z[chosen] - shift), Y[chosen] - target_shift)
+    return moments
+
+
+def by_hand(Z, Y, folds, k, strength):
+    held = folds == k
+    model = Ridge(strength, solver="svd").fit(Z[~held], Y[~held])
+    return np.mean(np.sum((model.predict(Z[held]).reshape(-1, Y.shape[1]) - Y[held]) ** 2, axis=1))
+
+
+# one target of many features goes by iterations, many targets of few features by factorisations
+@pytest.mark.parametrize("shape", [(150, 12, 3), (150, 260, 1), (700, 300, 3), (60, 300, 5)])
+@pytest.mark.parametrize("n_folds", [2, 5])
+def test_errors_are_those_of_refits(shape, n_folds):
+    Z, Y = rows(*shape)
+    folds = fold_of_rows(0, shape[0], n_folds, seed=0)
+    moments = fold_moments(Z, Y, folds, n_folds)
+    seen = []
+    scores = choose_strength(moments, moments.whole(), STRENGTHS, lambda *score: seen.append(score))
+    np.testing.assert_array_equal(scores.strengths, STRENGTHS)
+    expected = [[by_hand(Z, Y, folds, k, s) for k in range(n_folds)] for s in STRENGTHS]
+    np.testing.assert_allclose(scores.errors, expected, rtol=1e-4)
+    counts = np.bincount(folds)
+    means = np.average(expected, axis=1, weights=counts)
+    assert scores.best == STRENGTHS[np.argmin(means)] == scores.strengths[scores.chosen]
+    np.testing.assert_allclose(scores.total, np.mean(np.sum((Y - Y.mean(axis=0)) ** 2, axis=1)), rtol=1e-10)
+    np.testing.assert_allclose(sorted(seen), np.c_[STRENGTHS, means], rtol=1e-4)
+
+
+def linear(noise, n_rows=400, seed=0):
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((n_rows, 10))
+    return Z, Z @ rng.standard_normal((10, 1)) + noise * rng.standard_normal((n_rows, 1))
+
+
+@pytest.mark.parametrize("noise", [1e-4, 1.0, 30.0, 1e4])
+def test_search_ends_inside_what_it_tried(noise):
+    """From no noise to nothing but noise: the ends are gone past, and the decades beside the best are halved."""
+    Z, Y = linear(noise)
+    moments = fold_moments(Z, Y, fold_of_rows(0, 400, 5, seed=0), 5)
+    whole = moments.whole()
+    scores = choose_strength(moments, whole)
+    scale = whole.scatter_diagonal().mean()
+    assert np.all(np.diff(scores.strengths) > 0)
+    ends = scores.strengths[[0, -1]]
+    assert scores.best not in ends or not 1e-8 * scale < scores.best < 1e4 * scale
+    # whatever decade is best, the search has been there, and beside it
+    decades = choose_strength(moments, whole, scale * 10.0 ** np.arange(-9, 5))
+    mean = np.average(scores.errors, axis=1, weights=[f.count for f in moments.folds]).min()
+    best = np.average(decades.errors, axis=1, weights=[f.count for f in moments.folds]).min()
+    assert mean <= best * (1 + 1e-3)
+    gaps = np.diff(np.log10(scores.strengths))
+    assert gaps.min() == pytest.approx(0.5)
+    if noise == 1e4:
+        assert scores.best > scale
+
+
+def test_folds_that_cannot_be():
+    Z, Y = rows(40)
+    folds = np.arange(40) % 2
+    for n_folds, assigned in ((3, folds), (1, np.zeros(40, int))):
+        moments = fold_moments(Z, Y, assigned, n_folds)
+        with pytest.raises(DataError, match=f"of {n_folds} holds .* of 40 rows: too few rows to cross-validate"):
+            choose_strength(moments, moments.whole())
+
+
+def test_strengths_that_are_all_too_small():
+    Z, Y = rows(20, 40)
+    moments = fold_moments(Z, Y, np.arange(20) % 2, 2)
+    with pytest.raises(DataError, match="none of the strengths"):
+        choose_strength(moments, moments.whole(), [0.0])
+    scores = choose_strength(moments, moments.whole(), [0.0, 1.0])
+    assert scores.best == 1
+    assert np.isinf(scores.errors[0]).all()

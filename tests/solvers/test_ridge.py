@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from chimap._validation import DataError
+from chimap.solvers import ridge, ridge_path
+
+from ..moments.cases import moments_of, rows
+
+STRENGTHS = (1e-3, 1.0, 100.0, 1e6)
+
+
+@pytest.mark.parametrize("strength", STRENGTHS)
+@pytest.mark.parametrize("shape", [(200, 7, 2), (50, 300, 3), (400, 260, 1)])
+@pytest.mark.parametrize("mean", [1.0, 1e3])
+def test_is_that_of_scikit_learn(strength, shape, mean):
+    Z, Y = rows(*shape, mean=mean)
+    expected = Ridge(strength, solver="svd").fit(Z, Y)
+    found = ridge(moments_of(Z, Y), strength)
+    assert found.coef.shape == shape[1:]
+    scale = np.abs(expected.coef_).max()
+    np.testing.assert_allclose(found.coef, expected.coef_.reshape(shape[2], -1).T, rtol=1e-6, atol=1e-7 * scale)
+    np.testing.assert_allclose(Z @ found.coef + found.intercept, expected.predict(Z).reshape(Y.shape), atol=1e-6)
+    assert found.strength == strength
+
+
+def test_path_is_one_solution_a_strength():
+    Z, Y = rows(300, 270, 2)
+    moments = moments_of(Z, Y)
+    path = ridge_path(moments, np.array(STRENGTHS))
+    for strength, solution in zip(STRENGTHS, path, strict=True):
+        expected = ridge(moments, strength)
+        assert solution.strength == strength
+        np.testing.assert_allclose(solution.coef, expected.coef, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(solution.intercept, expected.intercept, rtol=1e-6, atol=1e-9)
+
+
+def test_path_at_zero_is_the_solution_of_least_norm():
+    Z, Y = rows(20, 40, 2)
+    Zc, Yc = Z - Z.mean(axis=0), Y - Y.mean(axis=0)
+    expected = np.linalg.pinv(Zc) @ Yc
+    np.testing.assert_allclose(ridge_path(moments_of(Z, Y), [0.0])[0].coef, expected, atol=1e-7)
+
+
+def test_singular():
+    Z, Y = rows(20, 40, 2)
+    with pytest.raises(DataError, match="strength 0 is too small: the features are linearly dependent"):
+        ridge(moments_of(Z, Y), 0.0)
+    Z = np.hstack([Z[:, :3], np.ones((20, 1))])
+    with pytest.raises(DataError, match="strength 0 is too small"):
+        ridge(moments_of(Z, Y), 0.0)
+    assert np.isfinite(ridge(moments_of(Z, Y), 1e-3).coef).all()

@@ -1,0 +1,75 @@
+"""Loops over slices of rows: complete, in order, without deadlock."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from chimap import _threads, chi2
+
+from .histograms import histograms
+
+
+def covered(n_rows: int) -> list[int]:
+    parts = _threads.over_rows(n_rows, 10**6, lambda rows: list(range(n_rows))[rows])
+    return [i for part in parts for i in part]
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 7, 1000])
+def test_slices_cover_all_rows_in_order(n_rows):
+    assert covered(n_rows) == list(range(n_rows))
+
+
+def test_no_rows():
+    assert covered(0) == []
+
+
+def test_a_call_from_within_a_slice_does_not_wait_for_itself():
+    def outer(rows):
+        return sum(len(part) for part in _threads.over_rows(50, 10**6, lambda inner: range(50)[inner]))
+
+    assert set(_threads.over_rows(100, 10**6, outer)) == {50}
+
+
+def test_several_threads_at_once():
+    X = histograms(300, 200, seed=1)
+    expected = chi2(X)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: chi2(X), range(8)):
+            np.testing.assert_array_equal(found, expected)
+
+
+def gram_sum(seed: int) -> float:
+    return float(chi2(histograms(300, 200, seed)).sum())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no fork on Windows")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_after_a_fork():
+    expected = gram_sum(3)  # the pool of the parent has threads now; the child has not
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply_async(gram_sum, (3,)).get(timeout=60) == pytest.approx(expected)
+
+
+def test_limit_of_threads():
+    with _threads.threads(1):
+        assert _threads.count() == 1
+        assert len(_threads.over_rows(100, 10**6, lambda rows: rows)) == 1
+    assert _threads.count() == _threads.available()
+
+
+def test_zero_threads_is_refused():
+    with pytest.raises(ValueError, match="n_jobs must not be 0"), _threads.threads(0):
+        pass
+
+
+def test_an_error_in_a_slice_comes_out():
+    def fail(rows):
+        raise RuntimeError("in a slice")
+
+    with pytest.raises(RuntimeError, match="in a slice"):
+        _threads.over_rows(100, 10**6, fail)
