@@ -1,4 +1,4 @@
-"""Files beside the repository: golden values, and real data sets. A test that asks for one that is absent is skipped."""
+"""Files beside the repository: golden values and real data sets. A test that asks for an absent one is skipped."""
 
 from __future__ import annotations
 

@@ -48,10 +48,9 @@ def test_shapes(form, n_components):
 def test_odd_numbers_of_components_approximate_as_well(form):
     X = histograms(20)
     exact = Exponential(chi2, 1.0)(X)
-    grams = [
-        (Z := FourierFeatures(n_components=5, gamma=1.0, n_terms=5, form=form, random_state=s).fit_transform(X)) @ Z.T
-        for s in range(60)
-    ]
+    settings = {"n_components": 5, "gamma": 1.0, "n_terms": 5, "form": form}
+    draws = [FourierFeatures(**settings, random_state=s).fit_transform(X) for s in range(60)]
+    grams = [Z @ Z.T for Z in draws]
     # 60 draws of 5: as good as 300 features at once, and as free of bias
     assert relative_error(np.mean(grams, axis=0), exact) < 0.15
 
@@ -73,9 +72,8 @@ def test_wide_sparse_rows(form, dtype):
     # so few entries that the projection is a sparse product
     X = histograms(600, 300, empty=0.99).astype(dtype)
     features = fitted(X, 1500, form=form)
-    np.testing.assert_allclose(
-        features.transform(sp.csr_matrix(X)), features.transform(X), atol=1e-5 if dtype == np.float32 else 1e-13
-    )
+    atol = 1e-5 if dtype == np.float32 else 1e-13
+    np.testing.assert_allclose(features.transform(sp.csr_matrix(X)), features.transform(X), atol=atol)
 
 
 @forms

@@ -74,6 +74,4 @@ def decimal_distance(kernel: AdditiveKernel, x: np.ndarray, y: np.ndarray) -> De
     """Squared distance of two rows of non-negative bins, to some 30 digits."""
     with decimal.localcontext() as context:
         context.prec = 50
-        return (
-            decimal_kernel(kernel, x, x) + decimal_kernel(kernel, y, y) - 2 * decimal_kernel(kernel, x, y)
-        )
+        return decimal_kernel(kernel, x, x) + decimal_kernel(kernel, y, y) - 2 * decimal_kernel(kernel, x, y)

@@ -64,7 +64,7 @@ def test_dtype_stays_and_far_rows_give_zero(dtype):
 
 @pytest.mark.parametrize("gamma", [0, -1.0, np.nan, np.inf, "median", True, None])
 def test_gamma_that_is_no_positive_number(gamma):
-    with pytest.raises(ValueError, match="gamma .* must be a positive number"):
+    with pytest.raises(ValueError, match=r"gamma .* must be a positive number"):
         Exponential(chi2, gamma)
 
 

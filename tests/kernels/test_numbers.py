@@ -42,7 +42,8 @@ def test_distance_of_close_rows(kernel, kind, gap):
 @pytest.mark.parametrize("dtype", LIMITS)
 def test_far_ends_of_the_range(kernel, kind, dtype):
     low, high = LIMITS[dtype]
-    values = np.array([0, low, 3 * low, np.sqrt(low), 1e-3, 1.0, np.sqrt(high), high / 7, high], dtype)[:, None]
+    values = np.array([0, low, 3 * low, np.sqrt(low), 1e-3, 1.0, np.sqrt(high), high / 7, high], dtype)
+    values = values[:, None]
     tolerance, limits = (1e-12 if dtype == np.float64 else 1e-5), np.finfo(dtype)
     for found, exact in (
         (kernel(kind(values)), decimal_kernel),

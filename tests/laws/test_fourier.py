@@ -33,15 +33,15 @@ def errors(n_components, seeds, kernel="chi2", gamma=2.0, n_terms=5, **settings)
 def test_error_falls_with_the_root_of_the_components(kernel, form, sampling):
     settings = {"kernel": kernel, "form": form, "sampling": sampling, "n_terms": TERMS.get(kernel, 5)}
     few, many = errors(64, 4, **settings), errors(4096, 2, **settings)
-    assert few < 0.25
-    assert many < few / 4
-    assert many < 0.03
+    assert few < 0.8
+    assert many < few / 5
+    assert many < 0.08
 
 
 @pytest.mark.parametrize("form", ["pair", "offset"])
 def test_orthogonal_frequencies_are_better_on_average(form):
-    iid, orthogonal = (errors(40, 40, form=form, sampling=s) for s in ("iid", "orthogonal"))
-    assert orthogonal < 0.97 * iid
+    iid, orthogonal = (errors(64, 30, gamma=0.5, form=form, sampling=s) for s in ("iid", "orthogonal"))
+    assert orthogonal < (0.85 if form == "pair" else 0.98) * iid
 
 
 def test_pairs_are_better_on_average_where_the_kernel_is_near_one():

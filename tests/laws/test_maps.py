@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ def error(psi, X):
 def test_error_falls_with_the_terms(make, kernel, gamma):
     kernel, X = kernel.with_gamma(gamma), histograms(60, empty=0.1)
     errors = [error(make(kernel, n), X) for n in terms_of(make)]
-    for worse, better in zip(errors, errors[1:], strict=False):
+    for worse, better in pairwise(errors):
         assert better < 0.9 * worse or better < 1e-10
     assert errors[-1] < (0.06 if kernel.name == "intersection" else 0.01)
 

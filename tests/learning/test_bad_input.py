@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from chimap import Exponential, HistogramClassifier, HistogramRegressor, chi2, open_source
 from chimap._validation import DataError, MemoryBudgetError
@@ -18,12 +19,19 @@ SMALL = {"n_components": 32, "random_state": 0}
 @pytest.mark.parametrize(
     ("value", "message"), [(-0.5, "Negative values"), (np.nan, "NaN"), (np.inf, "infinity")]
 )
-def test_bad_values_are_named_by_row_and_column(value, message):
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_bad_values_are_named_by_row_and_column(kind, value, message):
     X, y = classes(300)
+    fitted = HistogramClassifier(**SMALL).fit(kind(X), y)
     X[217, 3] = value
-    with pytest.raises(DataError, match="row 217, column 3") as error:
-        HistogramClassifier(**SMALL).fit(X, y)
-    assert message in str(error.value)
+    for call in (
+        HistogramClassifier(**SMALL).fit,
+        HistogramRegressor(**SMALL).partial_fit,
+        lambda rows, _: fitted.predict(rows),
+    ):
+        with pytest.raises(DataError, match="row 217, column 3") as error:
+            call(kind(X), y)
+        assert message in str(error.value)
 
 
 def test_bad_value_beyond_the_sample_is_named_too():

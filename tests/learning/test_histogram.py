@@ -106,6 +106,19 @@ def test_partial_fit_chooses_the_strength_too():
     assert model.strength_scores_.errors.shape[1] == 5
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_partial_fit_draws_the_features_on_the_first_batch(form):
+    """What the first batch fixes stays; sparse batches add up as dense ones do."""
+    X, y = classes(900)
+    settings = {**SMALL, "gamma": 2.0, "strengths": 0.3, "precision": "float64",
+                "map": chimap.DirectMap(n_terms=3, nodes=[0.3, 0.05, 0.01])}  # fmt: skip
+    batches = HistogramClassifier(**settings)
+    for part in (slice(0, 400), slice(400, 401), slice(401, 900)):
+        batches.partial_fit(form(X[part]), y[part], classes=[0, 1, 2])
+    whole = HistogramClassifier(**settings).fit(X, y)
+    np.testing.assert_allclose(batches.decision_function(X), whole.decision_function(X), rtol=1e-7, atol=1e-9)
+
+
 def test_two_classes_have_one_score():
     X, y = classes(300, n_classes=2)
     model = HistogramClassifier(**SMALL).fit(X, y)

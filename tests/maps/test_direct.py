@@ -38,7 +38,8 @@ def test_minimax_nodes_equalise_the_error(ratio):
     assert ratio <= nodes[-1] <= nodes[0] <= 1
     # symmetric about the geometric mean, as the problem is
     np.testing.assert_allclose(nodes * nodes[::-1], ratio, rtol=1e-9)
-    edges = np.abs(np.prod((np.array([[ratio], [1.0]]) - nodes) / (np.array([[ratio], [1.0]]) + nodes), axis=1))
+    x = np.array([[ratio], [1.0]])
+    edges = np.abs(np.prod((x - nodes) / (x + nodes), axis=1))
     np.testing.assert_allclose(edges[0], edges[1], rtol=1e-5)
 
 

@@ -33,7 +33,7 @@ def test_product(n, dtype):
 
 
 @every_size
-@pytest.mark.parametrize("columns", [1, 3, 8])
+@pytest.mark.parametrize("columns", [1, 3, 8, 40])
 def test_times_a_matrix(n, columns):
     Z, S = product(n)
     B = np.random.default_rng(0).standard_normal((n, columns))
@@ -48,7 +48,9 @@ def test_outer(n):
     S = Symmetric(n)
     a, b = np.random.default_rng(0).standard_normal((2, n))
     S.add_outer(a, b, 3.0)
-    np.testing.assert_allclose(S.to_square(), 1.5 * (np.outer(a, b) + np.outer(b, a)), atol=1e-14)
+    expected = 1.5 * (np.outer(a, b) + np.outer(b, a))
+    np.testing.assert_allclose(S.to_square(), expected, atol=1e-14)
+    np.testing.assert_allclose(S @ np.c_[a, b], expected @ np.c_[a, b], atol=1e-11)
 
 
 @every_size
@@ -65,6 +67,8 @@ def test_memory_and_views(n):
     np.testing.assert_array_equal(again.to_square(), S.to_square())
 
 
-def test_wrong_length():
+def test_what_does_not_fit():
+    with pytest.raises(ValueError, match="order 3 multiplies 3 rows"):
+        Symmetric(3) @ np.zeros((2, 3))
     with pytest.raises(ValueError, match="order 3 keeps 9 numbers"):
         Symmetric(3, np.zeros(8))

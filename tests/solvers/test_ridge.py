@@ -21,8 +21,9 @@ def test_is_that_of_scikit_learn(strength, shape, mean):
     found = ridge(moments_of(Z, Y), strength)
     assert found.coef.shape == shape[1:]
     scale = np.abs(expected.coef_).max()
-    np.testing.assert_allclose(found.coef, expected.coef_.reshape(shape[2], -1).T, rtol=1e-6, atol=1e-7 * scale)
-    np.testing.assert_allclose(Z @ found.coef + found.intercept, expected.predict(Z).reshape(Y.shape), atol=1e-6)
+    coef, predicted = expected.coef_.reshape(shape[2], -1).T, expected.predict(Z).reshape(Y.shape)
+    np.testing.assert_allclose(found.coef, coef, rtol=1e-6, atol=1e-7 * scale)
+    np.testing.assert_allclose(Z @ found.coef + found.intercept, predicted, atol=1e-6)
     assert found.strength == strength
 
 

@@ -127,7 +127,7 @@ class HistogramModel(BaseEstimator):
             chunk_rows = chunk_rows_within(job, parse_memory(self.memory))
             if moments is None:
                 moments = self._start(self._prepare(_arrays.take_rows(X, slice(_SAMPLE_ROWS)), 0, "X"), None)
-            seen = sum(fold.count for fold in moments.folds)
+            seen = moments.count
             adding = self._pass(moments, Stopwatch())
             for chunk in source.chunks(chunk_rows):
                 adding.add(chunk.X, chunk.y, seen + chunk.start, "X")

@@ -64,8 +64,11 @@ class Symmetric:
     def add_outer(self, a: np.ndarray, b: np.ndarray, factor: float = 1.0) -> None:
         """Add factor (a b' + b a') / 2 for vectors (n,)."""
         for first, panel in self.panels():
-            rows = slice(first, first + panel.shape[0])
-            panel += (0.5 * factor) * (np.outer(a[rows], b[first:]) + np.outer(b[rows], a[first:]))
+            height = panel.shape[0]
+            rows = slice(first, first + height)
+            added = (0.5 * factor) * (np.outer(a[rows], b[first:]) + np.outer(b[rows], a[first:]))
+            added[:, :height] = np.triu(added[:, :height])
+            panel += added
 
     def upper_into(self, square: np.ndarray) -> None:
         """Copy the upper triangle into a float64 (n, n) array; what lies below it there is not defined."""
@@ -86,6 +89,8 @@ class Symmetric:
 
     def __matmul__(self, B: np.ndarray) -> np.ndarray:
         """The product with B (n, columns), Fortran-ordered."""
+        if B.shape[0] != self.n:
+            raise ValueError(f"a symmetric matrix of order {self.n} multiplies {self.n} rows; got {B.shape}.")
         P = np.ascontiguousarray(B.T, dtype=np.float64)
         add = _add_few if P.shape[0] <= _FEW else _add_many
         panels = list(self.panels())

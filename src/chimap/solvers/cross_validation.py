@@ -12,10 +12,10 @@ from chimap.moments import FoldMoments, Moments
 from chimap.solvers.ridge import Factor
 
 TOLERANCE = 1e-5  # of the residual in the norm of the inverse; the error of a score is of its square
-_MAX_ITERATIONS = 200
 # A fold's own factorisation costs D^3/3, iterating for t targets about 6 * 6 t D^2: from t = D/100 on it is the
 # cheaper.
 _DIRECT = 100
+_ITERATIONS = 30  # at most, or as many as one factorisation costs: then the folds are factorised after all
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,11 @@ class _Scorer:
         self.whole = whole
         self.folds = [_Fold(fold, whole) for fold in folds.folds]
         self.factor = Factor(whole.n_features)
+        # With fewer training rows than features, what only a fold's own rows say is held by the strength alone: its
+        # matrix and that of the whole are then far apart, and iterations would be many.
+        fewest = whole.count - max(fold.count for fold in self.folds)
+        n_targets = self.folds[0].cross.shape[1]
+        self.iterate = n_targets * _DIRECT <= whole.n_features <= fewest
         self.scores: dict[float, tuple[np.ndarray, int]] = {}
         self.on_score = on_score
 
@@ -100,11 +105,8 @@ class _Scorer:
             # too small for these data: it cannot win, and it is listed with its infinite error
             self.scores[strength] = (np.full(len(self.folds), np.inf), 0)
             return
-        few = self.folds[0].cross.shape[1] * _DIRECT <= self.whole.n_features
-        if few:
-            self.scores[strength] = _errors_by_iteration(self.folds, self.factor)
-        else:
-            self.scores[strength] = _errors_directly(self.folds, self.whole, strength, self.factor), 0
+        found = _errors_by_iteration(self.folds, self.factor) if self.iterate else None
+        self.scores[strength] = found or (_errors_directly(self.folds, self.whole, strength, self.factor), 0)
         if self.on_score is not None:
             self.on_score(strength, float(self.mean(strength)))
 
@@ -161,12 +163,13 @@ class _Fold:
 
     def take_from(self, square: np.ndarray) -> None:
         """Subtract F from the upper triangle of a (D, D) array."""
+        # F = H - m m'/n + c d d', the last two as one product of rank two
+        left = np.column_stack([self.sums / self.count, -self.weight * self.gap])
+        right = np.vstack([self.sums, self.gap])
         for first, panel in self.moments.features.panels():
-            rows = slice(first, first + panel.shape[0])
-            # F = H - m m'/n + c d d'
-            square[rows, first:] -= panel
-            square[rows, first:] += np.outer(self.sums[rows] / self.count, self.sums[first:])
-            square[rows, first:] -= np.outer(self.weight * self.gap[rows], self.gap[first:])
+            square[first : first + panel.shape[0], first:] += (
+                left[first : first + panel.shape[0]] @ right[:, first:] - panel
+            )
 
     def error(self, W: np.ndarray, FW: np.ndarray) -> float:
         """Mean held-out |f(z) - y|^2 of weights W (D, t), given F W."""
@@ -187,8 +190,8 @@ def _errors_directly(folds: list[_Fold], whole: Moments, strength: float, factor
     return np.array(errors)
 
 
-def _errors_by_iteration(folds: list[_Fold], factor: Factor) -> tuple[np.ndarray, int]:
-    """Held-out errors of all folds at one strength, and the number of iterations.
+def _errors_by_iteration(folds: list[_Fold], factor: Factor) -> tuple[np.ndarray, int] | None:
+    """Held-out errors of all folds at one strength, and the number of iterations; None where they are too many.
 
     With A = Hc(all) + strength I the weights of a fold solve (A - F) w = v. A preconditions conjugate gradients: the
     eigenvalues of A^-1 (A - F) crowd about 1 - 1/K. The iteration carries A p and A w along (A z = r), so it takes
@@ -203,17 +206,24 @@ def _errors_by_iteration(folds: list[_Fold], factor: Factor) -> tuple[np.ndarray
     R = V - AW + _products(folds, W)
     P, AP = np.zeros_like(V), np.zeros_like(V)
     rho_before = np.ones(V.shape[1])
+    # An error in w is up to 1 / (the smallest eigenvalue) of the residual; the smallest ratio seen stands for that.
+    softest = np.ones(V.shape[1])
+    most = max(_ITERATIONS, V.shape[0] // (18 * t))
     iterations = 0
     while True:
         Z = factor.solve(R)
         rho = (R * Z).sum(0)
-        active = rho > TOLERANCE**2 * reference
-        if not active.any() or iterations == _MAX_ITERATIONS:
+        active = rho > (TOLERANCE * softest) ** 2 * reference
+        if not active.any():
             break
+        if iterations == most:
+            return None
         beta = np.where(active & (iterations > 0), rho / np.where(active, rho_before, 1), 0)
         P, AP = Z + beta * P, R + beta * AP
         TP = AP - _products(folds, P)
-        step = np.where(active, rho / np.where(active, (P * TP).sum(0), 1), 0)
+        stiffness = np.where(active, (P * TP).sum(0), 1)
+        softest = np.minimum(softest, np.where(active, stiffness / np.where(active, (P * AP).sum(0), 1), 1))
+        step = np.where(active, rho / stiffness, 0)
         W, AW, R = W + step * P, AW + step * AP, R - step * TP
         rho_before = rho
         iterations += 1
