@@ -21,6 +21,7 @@ def peak():
 """
 
 READ_ALL = """
+import sklearn.datasets  # the parser of svmlight text: its code is not the file's memory
 from chimap.data import open_source, split_source
 before = peak()
 source = open_source(sys.argv[1])
