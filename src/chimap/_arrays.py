@@ -58,6 +58,17 @@ def nonzero_values(X: Any) -> np.ndarray:
     return values[values != 0]
 
 
+def values_by_bin(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Magnitudes of the non-zero entries of X, bin after bin, and where each bin starts.
+
+    values (nnz,) float64, those of bin i at starts[i]:starts[i + 1] in the order of the rows; starts (bins + 1,).
+    """
+    columns = X.tocsc() if is_sparse(X) else sp.csc_array(X)
+    if np.any(columns.data == 0):
+        columns.eliminate_zeros()
+    return np.abs(columns.data).astype(np.float64), columns.indptr.astype(np.int64)
+
+
 def map_values(X: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
     """A function with f(0) = 0 of every entry; dense stays dense, CSR keeps its pattern."""
     return csr(function(X.data), X.indices, X.indptr, X.shape) if is_sparse(X) else function(X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,6 +19,10 @@ class Kernel(ABC):
     """
 
     name: str
+
+    def fitted(self, X: Any, random_state: int | None = 0) -> Self:
+        """This kernel with the parameters that it takes from data X set to numbers; itself where it has none."""
+        return self
 
     @abstractmethod
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays, _loops, _threads
 from chimap._validation import check_histograms, check_positive
-from chimap.kernels import AdditiveKernel, Kernel, as_kernel
+from chimap.kernels import CATALOGUE, AdditiveKernel, Kernel, as_kernel
 from chimap.kernels.additive import signature_powers
 
 _SAMPLE_VALUES = 2**20  # non-zero entries that a data-dependent map looks at
@@ -23,12 +23,16 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     Columns are blocks by term: column q * n_bins + i is term q of bin i. Psi(0) = 0, so sparse rows give sparse
     features. float32 stays float32; integers become float64.
 
-    A subclass says which kernels it approximates (``_check_kernel``), fits on a sample of non-zero magnitudes
-    (``_fit_values``) and evaluates a matrix of magnitudes (``_evaluate``); signs, the gamma variant (where the
-    subclass maps the plain kernel), sparse rows and checks are handled here.
+    A subclass names the kernels that it approximates (``kernels``), fits on a sample of non-zero magnitudes
+    (``_fit_values``; where bins differ, on the rows: ``_fit_rows``) and evaluates magnitudes (``_evaluate``); signs,
+    the gamma variant (where the subclass maps the plain kernel), sparse rows and checks are handled here.
 
     Learned: ``kernel_`` (the exact kernel that this map approximates), ``n_features_in_``.
     """
+
+    kernels: ClassVar[tuple[str, ...]] = tuple(
+        CATALOGUE
+    )  # names of those it approximates, with any gamma, signed or not
 
     kernel: Any
     n_terms: int
@@ -42,15 +46,9 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
 
         Raises DataError for NaN, infinite or (unless the kernel is signed) negative entries.
         """
-        kernel = as_additive(self.kernel, type(self).__name__)
-        check_positive(self.n_terms, "n_terms", integer=True)
-        self._check_kernel(kernel)
-        self.kernel_ = kernel
-        rows = self._rows(X, reset=True)
-        values = np.abs(_arrays.nonzero_values(rows)).astype(np.float64)
-        if values.size > _SAMPLE_VALUES:
-            values = values[:: -(-values.size // _SAMPLE_VALUES)]
-        self._fit_values(values)
+        self.kernel_ = self._checked_kernel()
+        self._check_parameters()
+        self._fit_rows(self._rows(X, reset=True))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -69,7 +67,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     def transform_into(self, rows: np.ndarray, out: np.ndarray) -> None:
         """The same for checked, C-contiguous dense rows into ``out`` of their dtype: no allocation, no checks."""
         n, n_bins = rows.shape
-        self._evaluate_signed(rows, out.reshape(n, self._n_features_out // max(1, n_bins), n_bins))
+        self._evaluate_signed(rows, np.arange(n_bins), out.reshape(n, self._n_terms_out, n_bins))
 
     def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Dense features minus ``shift`` of checked rows, dense or CSR, into ``out`` of their dtype."""
@@ -101,36 +99,60 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     def _n_terms_out(self) -> int:
         return self.n_terms
 
-    @abstractmethod
-    def _check_kernel(self, kernel: AdditiveKernel) -> None:
-        """Refuse a kernel that this map cannot approximate."""
+    def _checked_kernel(self) -> AdditiveKernel:
+        kernel = as_additive(self.kernel, type(self).__name__)
+        if kernel.name not in self.kernels:
+            from chimap.maps import CATALOGUE as MAPS
 
-    @abstractmethod
+            able = [make.__name__ for make in MAPS.values() if kernel.name in make.kernels]
+            raise ValueError(
+                f"{type(self).__name__} approximates {' and '.join(self.kernels)}; got {kernel.name!r}. "
+                f"Maps of {kernel.name!r}: {', '.join(able)}."
+            )
+        return kernel
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters out of range, before any row is looked at."""
+        check_positive(self.n_terms, "n_terms", integer=True)
+
+    def _fit_rows(self, rows: Any) -> None:
+        """Learn from checked rows, dense or CSR: by default from a sample of their non-zero magnitudes."""
+        values = np.abs(_arrays.nonzero_values(rows)).astype(np.float64)
+        if values.size > _SAMPLE_VALUES:
+            values = values[:: -(-values.size // _SAMPLE_VALUES)]
+        self._fit_values(values)
+
     def _fit_values(self, values: np.ndarray) -> None:
-        """Learn from a sample of positive magnitudes (float64, possibly empty)."""
+        """Learn from a sample of positive magnitudes (float64, possibly empty); nothing by default."""
 
     def _prepare(self, dtype: np.dtype) -> None:
         """Make what evaluation in this dtype needs, before threads share it; nothing by default."""
 
     @abstractmethod
-    def _evaluate(self, magnitudes: np.ndarray, out: np.ndarray) -> None:
-        """Fill out (rows, terms, bins) from non-negative magnitudes (rows, bins)."""
+    def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
+        """Fill out (rows, terms, columns) from non-negative magnitudes (rows, columns); column j is of bin bins[j].
 
-    def _evaluate_signed(self, rows: np.ndarray, out: np.ndarray) -> None:
+        The columns are all bins in order for dense rows, and the entries of CSR rows otherwise (as one row). out
+        need not be contiguous.
+        """
+
+    def _evaluate_signed(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         self._prepare(rows.dtype)
         # One row of many numbers (the entries of sparse rows) is split like many rows.
         if rows.shape[0] == 1:
             _threads.over_rows(
-                rows.shape[1], 1, lambda part: self._evaluate_rows(rows[:, part], out[:, :, part])
+                rows.shape[1],
+                1,
+                lambda part: self._evaluate_rows(rows[:, part], bins[part], out[:, :, part]),
             )
         else:
             _threads.over_rows(
-                rows.shape[0], rows.shape[1], lambda part: self._evaluate_rows(rows[part], out[part])
+                rows.shape[0], rows.shape[1], lambda part: self._evaluate_rows(rows[part], bins, out[part])
             )
 
-    def _evaluate_rows(self, rows: np.ndarray, out: np.ndarray) -> None:
+    def _evaluate_rows(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         magnitudes = np.abs(rows) if self.kernel_.is_signed else rows
-        self._evaluate(magnitudes, out)
+        self._evaluate(magnitudes, bins, out)
         if self._maps_plain_kernel and self.kernel_.gamma != 1:
             out *= signature_powers(magnitudes, self.kernel_.gamma)[:, None, :]
         if self.kernel_.is_signed:
@@ -140,7 +162,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         """CSR features of checked CSR rows."""
         # The entries are one row of a matrix; the layout of CSR is put together afterwards.
         features = np.empty((1, self._n_terms_out, rows.nnz), dtype=rows.dtype)
-        self._evaluate_signed(rows.data.reshape(1, -1), features)
+        self._evaluate_signed(rows.data.reshape(1, -1), rows.indices, features)
         nnz = self._n_terms_out * rows.nnz
         index = np.int32 if max(nnz, self._n_features_out) < 2**31 else np.int64
         data, indices = np.empty(nnz, dtype=rows.dtype), np.empty(nnz, dtype=index)

@@ -8,7 +8,6 @@ import numpy as np
 
 from chimap import _loops
 from chimap._validation import check_choice
-from chimap.kernels import AdditiveKernel
 from chimap.maps.base import AdditiveMap
 from chimap.maps.nodes import greedy_nodes, log_histogram, minimax_nodes
 
@@ -38,6 +37,7 @@ class DirectMap(AdditiveMap):
     ((2, 6), True)
     """
 
+    kernels = ("chi2",)
     _maps_plain_kernel = True
 
     def __init__(self, kernel: Any = "chi2", n_terms: int = 3, nodes: Any = "greedy"):
@@ -45,19 +45,17 @@ class DirectMap(AdditiveMap):
         self.n_terms = n_terms
         self.nodes = nodes
 
-    def _check_kernel(self, kernel: AdditiveKernel) -> None:
-        if kernel.form != _loops.CHI2:
-            raise ValueError(
-                f"DirectMap is a series of the chi2 kernel; got {kernel.name!r}. "
-                "OptimalMap and HomogeneousMap take every additive kernel."
-            )
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.nodes, str):
+            check_choice(self.nodes, "nodes", ("greedy", "minimax"))
+        else:
+            self._given_nodes()
 
     def _fit_values(self, values: np.ndarray) -> None:
         if not isinstance(self.nodes, str):
             self.nodes_ = self._given_nodes()
-            return
-        check_choice(self.nodes, "nodes", ("greedy", "minimax"))
-        if self.nodes == "greedy":
+        elif self.nodes == "greedy":
             self.nodes_ = greedy_nodes(*log_histogram(values), self.n_terms)
         else:
             lowest, highest = (values.min(), values.max()) if values.size else (1.0, 1.0)
@@ -72,5 +70,5 @@ class DirectMap(AdditiveMap):
             )
         return nodes
 
-    def _evaluate(self, magnitudes: np.ndarray, out: np.ndarray) -> None:
+    def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         _loops.direct_features(magnitudes, self.nodes_.astype(magnitudes.dtype), out)

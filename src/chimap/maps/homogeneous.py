@@ -46,7 +46,8 @@ class HomogeneousMap(AdditiveMap):
         self.window = window
         self.period = period
 
-    def _check_kernel(self, kernel: AdditiveKernel) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.n_terms % 2 == 0:
             raise ValueError(
                 f"n_terms of HomogeneousMap must be odd (one constant, then cosines and sines in pairs); "
@@ -65,7 +66,7 @@ class HomogeneousMap(AdditiveMap):
         spectrum = discrete_spectrum(self.kernel_, self.period_, m, self.window)
         self.amplitudes_ = np.sqrt(spectrum * np.r_[1.0, np.full(m, 2.0)])
 
-    def _evaluate(self, magnitudes: np.ndarray, out: np.ndarray) -> None:
+    def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         step = 2 * np.pi / self.period_
         _loops.homogeneous_features(magnitudes, self.amplitudes_, step, self.kernel_.gamma, out)
 

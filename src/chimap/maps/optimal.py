@@ -53,9 +53,6 @@ class OptimalMap(AdditiveMap):
         self.kernel = kernel
         self.n_terms = n_terms
 
-    def _check_kernel(self, kernel: AdditiveKernel) -> None:
-        """Every additive kernel will do."""
-
     def _fit_values(self, values: np.ndarray) -> None:
         self.points_, counts = density(values, _GRID)
         self.weights_ = counts / counts.sum()
@@ -94,7 +91,7 @@ class OptimalMap(AdditiveMap):
         if dtype not in self._tables:
             self._tables[dtype] = tabulate(self.eigenfunctions, *self.range_, dtype)
 
-    def _evaluate(self, magnitudes: np.ndarray, out: np.ndarray) -> None:
+    def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         tables, drop, first = self._tables[magnitudes.dtype]
         bits = magnitudes.view(np.int32 if magnitudes.itemsize == 4 else np.int64)
         _loops.table_features(bits, tables, bits.dtype.type(drop), bits.dtype.type(first), out)

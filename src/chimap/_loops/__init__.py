@@ -1,0 +1,45 @@
+"""The compiled inner loops, all of them, and nothing else; a file a folder that they serve.
+
+Plain arithmetic on C-contiguous arrays: no checks, no allocation the size of the output.
+``error_model="numpy"`` and contiguous row slices let the compiler vectorise; without them every division
+carries a check and the loops run ten times slower. Results of compilation are cached on disk.
+
+Loops are compiled without threads of their own and release the interpreter lock; ``_threads.over_rows`` runs them on
+slices of rows. (numba's parallel loops were tried: their worker threads spin after each loop and take the
+cores from BLAS, which made the pass a third slower, and one of their layers aborts when two Python threads meet.)
+"""
+
+from chimap._loops.checks import all_in_domain
+from chimap._loops.fourier import sparse_times_dense, waves
+from chimap._loops.kernels import (
+    CHI2,
+    DISTANCE,
+    HELLINGER,
+    INTERSECTION,
+    JENSEN_SHANNON,
+    pair_sums,
+    pair_sums_gamma,
+    pair_sums_sparse,
+)
+from chimap._loops.maps import direct_features, homogeneous_features, interleave_sparse, table_features
+from chimap._loops.moments import add_triangle, panel_product
+
+__all__ = [
+    "CHI2",
+    "DISTANCE",
+    "HELLINGER",
+    "INTERSECTION",
+    "JENSEN_SHANNON",
+    "add_triangle",
+    "all_in_domain",
+    "direct_features",
+    "homogeneous_features",
+    "interleave_sparse",
+    "pair_sums",
+    "pair_sums_gamma",
+    "pair_sums_sparse",
+    "panel_product",
+    "sparse_times_dense",
+    "table_features",
+    "waves",
+]

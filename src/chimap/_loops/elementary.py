@@ -1,0 +1,112 @@
+"""Logarithm, cosine and sine that the compiler vectorises.
+
+The loops of other files inline them: numba's cache does not see a change here, so delete ``__pycache__`` after one.
+"""
+
+import numba as nb
+import numpy as np
+
+from chimap._loops._compile import EXACT
+
+
+@nb.njit(**EXACT)
+def _atanh_tail(z):
+    """(atanh(s) / s - 1) / z at z = s^2 <= 1/9, error below 1e-17: 1/3 + z/5 + z^2/7 + ... + z^15/33."""
+    p = 1 / 33.0
+    p = p * z + 1 / 31.0
+    p = p * z + 1 / 29.0
+    p = p * z + 1 / 27.0
+    p = p * z + 1 / 25.0
+    p = p * z + 1 / 23.0
+    p = p * z + 1 / 21.0
+    p = p * z + 1 / 19.0
+    p = p * z + 1 / 17.0
+    p = p * z + 1 / 15.0
+    p = p * z + 1 / 13.0
+    p = p * z + 1 / 11.0
+    p = p * z + 1 / 9.0
+    p = p * z + 1 / 7.0
+    p = p * z + 1 / 5.0
+    return p * z + 1 / 3.0
+
+
+@nb.njit(**EXACT)
+def log(x):
+    """ln x for positive normal x, float64; error below 1 ulp of the larger part.
+
+    x = 2^k m with m in [sqrt(1/2), sqrt(2)): ln x = k ln 2 + 2 atanh((m-1)/(m+1)), |(m-1)/(m+1)| < 0.172.
+    """
+    bits = np.float64(x).view(np.int64)
+    k = (bits - np.int64(0x3FE6A09E667F3BCD)) >> 52
+    m = np.int64(bits - (k << 52)).view(np.float64)
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    # ln 2 in two parts, the first with trailing zeros, so that k * high is exact
+    return k * 0.693147180369123816490 + (
+        k * 1.90821492927058770002e-10 + 2.0 * s * z * _atanh_tail(z) + 2.0 * s
+    )
+
+
+@nb.njit(**EXACT)
+def log1p_unit(r):
+    """ln(1 + r) for r in [0, 1], relative error below 1e-15: 2 atanh(r/(2+r)) with r/(2+r) <= 1/3."""
+    s = r / (2.0 + r)
+    z = s * s
+    return 2.0 * s + 2.0 * s * z * _atanh_tail(z)
+
+
+@nb.njit(**EXACT)
+def cos_sin(x):
+    """(cos x, sin x), float64, for |x| up to about 1e8: quarter turns taken off in three parts."""
+    q = np.rint(x * 0.63661977236758134308)
+    r = x - q * 1.57079632673412561417
+    r = r - q * 6.07710050630396597660e-11
+    r = r - q * 2.02226624879595063154e-21
+    z = r * r
+    s = -7.6471637318198164759e-13
+    s = s * z + 1.6059043836821614599e-10
+    s = s * z - 2.5052108385441718775e-8
+    s = s * z + 2.7557319223985890653e-6
+    s = s * z - 1.9841269841269841270e-4
+    s = s * z + 8.3333333333333333333e-3
+    s = s * z - 1.6666666666666666667e-1
+    s = r + r * z * s
+    c = 4.7794773323873852974e-14
+    c = c * z - 1.1470745597729724714e-11
+    c = c * z + 2.0876756987868098979e-9
+    c = c * z - 2.7557319223985890653e-7
+    c = c * z + 2.4801587301587301587e-5
+    c = c * z - 1.3888888888888888889e-3
+    c = c * z + 4.1666666666666666667e-2
+    c = 1.0 - 0.5 * z + z * z * c
+    n = np.int64(q) & 3
+    swap = (n & 1) == 1
+    cosine = s if swap else c
+    sine = c if swap else s
+    return (-cosine if (n == 1 or n == 2) else cosine), (-sine if n >= 2 else sine)
+
+
+@nb.njit(**EXACT)
+def cos_sin_single(x):
+    """(cos x, sin x), float32 arithmetic, absolute error below 1e-7 for |x| up to about 1e4."""
+    f = np.float32
+    q = np.rint(x * f(0.63661977236758134308))
+    r = x - q * f(1.5703125)
+    r = r - q * f(4.83751296997070312e-4)
+    r = r - q * f(7.54953362047672271729e-8)
+    r = r - q * f(2.56334406825708960298e-12)
+    z = r * r
+    s = f(2.7183114939898219064e-6)
+    s = s * z - f(1.9839334836096632576e-4)
+    s = s * z + f(8.3333293858894631756e-3)
+    s = s * z - f(1.6666666641626524300e-1)
+    s = r + r * z * s
+    c = f(2.4390448796277409065e-5)
+    c = c * z - f(1.3886763774609929416e-3)
+    c = c * z + f(4.1666623323739063189e-2)
+    c = f(1.0) - f(0.5) * z + z * z * c
+    n = np.int32(q) & np.int32(3)
+    swap = (n & 1) == 1
+    cosine = s if swap else c
+    sine = c if swap else s
+    return (-cosine if (n == 1 or n == 2) else cosine), (-sine if n >= 2 else sine)

@@ -1,0 +1,185 @@
+"""Sums of additive kernels and of their squared distances over pairs of rows."""
+
+import math
+
+import numba as nb
+import numpy as np
+
+from chimap._loops._compile import EXACT, SUMS
+from chimap._loops.elementary import log, log1p_unit
+
+# Numbers of the additive kernels and of their squared distances, as `additive_term` takes them.
+CHI2, INTERSECTION, JENSEN_SHANNON, HELLINGER = 0, 1, 2, 3
+DISTANCE = 4  # CHI2 + DISTANCE is the squared distance of chi2, and so on
+
+
+@nb.njit(inline="always", error_model="numpy")
+def _jensen_shannon(x, y):
+    # With r = min/max both parts below are positive, so nothing cancels:
+    # k = max / (2 ln 2) * [(1 + r) ln(1 + r) - r ln r].
+    top = max(x, y)
+    r = np.float64(min(x, y)) / np.float64(top) if top > 0 else 0.0
+    return 0.72134752044448170368 * top * ((1.0 + r) * log1p_unit(r) - r * log(max(r, 1e-300)))
+
+
+@nb.njit(inline="always", error_model="numpy")
+def _jensen_shannon_distance(x, y):
+    # With u = (x-y)/(x+y): D^2 = (x+y)/(2 ln 2) * [2 u atanh(u) + ln(1-u^2)] = (x+y)/(2 ln 2) sum u^2k/(k(2k-1)).
+    # The series serves |u| <= 1/3, where x + y - 2k would cancel; elsewhere the difference is accurate.
+    total = np.float64(x) + np.float64(y)
+    u = (np.float64(x) - np.float64(y)) / total if total > 0 else 0.0
+    z = min(u * u, 0.1111111111111112)
+    p = 1 / 496.0
+    p = p * z + 1 / 435.0
+    p = p * z + 1 / 378.0
+    p = p * z + 1 / 325.0
+    p = p * z + 1 / 276.0
+    p = p * z + 1 / 231.0
+    p = p * z + 1 / 190.0
+    p = p * z + 1 / 153.0
+    p = p * z + 1 / 120.0
+    p = p * z + 1 / 91.0
+    p = p * z + 1 / 66.0
+    p = p * z + 1 / 45.0
+    p = p * z + 1 / 28.0
+    p = p * z + 1 / 15.0
+    p = p * z + 1 / 6.0
+    p = p * z + 1.0
+    near = 0.72134752044448170368 * total * z * p
+    far = total - 2.0 * _jensen_shannon(np.float64(x), np.float64(y))
+    return near if u * u <= 0.1111111111111111 else far
+
+
+@nb.njit(**EXACT)
+def _chi2(x, y):
+    # The order matters: x y alone, or 1/(x+y), leaves the range of the floats where k itself does not.
+    s = x + y
+    return (x + x) * (y / s) if s > 0 else x * 0
+
+
+@nb.njit(**EXACT)
+def _chi2_distance(x, y):
+    s = x + y
+    return (x - y) * ((x - y) / s) if s > 0 else x * 0
+
+
+@nb.njit(inline="always", error_model="numpy")
+def additive_term(form, x, y):
+    """k(x, y) of one bin for form = CHI2 ..., its squared distance for form = CHI2 + DISTANCE ...
+
+    ``form`` does not change inside a loop, so the compiler lifts the choice out of it.
+    """
+    if form == CHI2:
+        return _chi2(x, y)
+    elif form == INTERSECTION:
+        return min(x, y)
+    elif form == JENSEN_SHANNON:
+        return _jensen_shannon(x, y)
+    elif form == HELLINGER:
+        return math.sqrt(x) * math.sqrt(y)
+    elif form == CHI2 + DISTANCE:
+        return _chi2_distance(x, y)
+    elif form == INTERSECTION + DISTANCE:
+        return abs(x - y)
+    elif form == JENSEN_SHANNON + DISTANCE:
+        return _jensen_shannon_distance(x, y)
+    else:
+        d = math.sqrt(x) - math.sqrt(y)
+        return d * d
+
+
+@nb.njit(inline="always", error_model="numpy")
+def _distance_gamma(form, x, y, a, b):
+    """Squared distance of one bin of the gamma-homogeneous variant; a = x^((gamma-1)/2), 0 where x is 0, and so b.
+
+    Of close values, with D1^2 the distance of the plain kernel: (a sqrt x - b sqrt y)^2 + a b (D1^2 - (sqrt x -
+    sqrt y)^2). Of distant ones: a^2 x + b^2 y - 2 a b k. Nothing cancels in either.
+    """
+    rx, ry = math.sqrt(x), math.sqrt(y)
+    if abs(x - y) > 0.6 * (x + y):
+        return (a * rx) * (a * rx) + (b * ry) * (b * ry) - 2.0 * (a * b * additive_term(form, x, y))
+    lead, plain = a * rx - b * ry, rx - ry
+    return lead * lead + a * b * (additive_term(form + DISTANCE, x, y) - plain * plain)
+
+
+_ROWS = 8  # rows of X that share a tile of Y while it is in cache
+
+
+@nb.njit(**SUMS)
+def pair_sums(form, X, Y, tile, out):
+    """out[i, j] = sum over bins of additive_term(form, X[i], Y[j]); Y is walked in tiles of ``tile`` rows."""
+    n, m, d = X.shape[0], Y.shape[0], X.shape[1]
+    for block in range((n + _ROWS - 1) // _ROWS):
+        for first in range(0, m, tile):
+            for i in range(block * _ROWS, min(n, (block + 1) * _ROWS)):
+                a = X[i]
+                for j in range(first, min(m, first + tile)):
+                    b = Y[j]
+                    total = a[0] * 0
+                    for col in range(d):
+                        total += additive_term(form, a[col], b[col])
+                    out[i, j] = total
+
+
+@nb.njit(**SUMS)
+def pair_sums_gamma(form, X, Y, XP, YP, squared, tile, out):
+    """The same for the gamma-homogeneous variant; XP = X^((gamma-1)/2), 0 where X is 0, and so YP.
+
+    ``form`` is a kernel k (not a distance), whose variant is XP YP k.
+    """
+    n, m, d = X.shape[0], Y.shape[0], X.shape[1]
+    for block in range((n + _ROWS - 1) // _ROWS):
+        for first in range(0, m, tile):
+            for i in range(block * _ROWS, min(n, (block + 1) * _ROWS)):
+                a, ap = X[i], XP[i]
+                for j in range(first, min(m, first + tile)):
+                    b, bp = Y[j], YP[j]
+                    total = 0.0
+                    if squared:
+                        for col in range(d):
+                            total += _distance_gamma(form, a[col], b[col], ap[col], bp[col])
+                    else:
+                        for col in range(d):
+                            total += ap[col] * bp[col] * additive_term(form, a[col], b[col])
+                    out[i, j] = total
+
+
+@nb.njit(**SUMS)
+def pair_sums_sparse(form, xd, xw, xi, xp, yd, yw, yi, yp, n_bins, plain, squared, out):
+    """CSR against CSR, kernel or squared distance; xw = xd^((gamma-1)/2) and so yw, not read if ``plain`` (gamma 1).
+
+    Row i of X is spread over dense buffers (one pair per block of rows) and every row of Y walks its own entries:
+    k(0, y) = 0 and D^2(0, y) = k(y, y) = y^gamma. What X alone holds is left over from its own k(x, x).
+    """
+    n, m = xp.shape[0] - 1, yp.shape[0] - 1
+    for block in range((n + _ROWS - 1) // _ROWS):
+        row, weight = np.zeros(n_bins), np.ones(n_bins)
+        for i in range(block * _ROWS, min(n, (block + 1) * _ROWS)):
+            own, n_own = 0.0, 0
+            for e in range(xp[i], xp[i + 1]):
+                x, w = np.float64(xd[e]), 1.0 if plain else np.float64(xw[e])
+                row[xi[e]], weight[xi[e]] = x, w
+                own += w * w * x
+                n_own += 1 if x > 0 else 0
+            for j in range(m):
+                total, shared, n_shared = 0.0, 0.0, 0
+                for e in range(yp[j], yp[j + 1]):
+                    x, y = row[yi[e]], np.float64(yd[e])
+                    a, b = (1.0, 1.0) if plain else (weight[yi[e]], np.float64(yw[e]))
+                    if x > 0 and y > 0:
+                        if not squared:
+                            total += a * b * additive_term(form, x, y)
+                        else:
+                            shared += a * a * x
+                            n_shared += 1
+                            if plain:
+                                total += additive_term(form + DISTANCE, x, y)
+                            else:
+                                total += _distance_gamma(form, x, y, a, b)
+                    elif squared:
+                        total += b * b * y
+                if squared and n_shared < n_own:
+                    total += max(own - shared, 0.0)
+                out[i, j] = total
+            for e in range(xp[i], xp[i + 1]):
+                row[xi[e]] = 0.0

@@ -1,0 +1,113 @@
+"""Features of maps: out[r, q, i] is term q of bin i of row r."""
+
+import math
+
+import numba as nb
+import numpy as np
+
+from chimap._loops._compile import EXACT
+from chimap._loops.elementary import cos_sin, log
+
+
+@nb.njit(**EXACT)
+def direct_features(X, nodes, out):
+    """Direct series: out[:, q] = prod_{p<q} (x-k_p)/(x+k_p) * 2 sqrt(k_q) x/(x+k_q); one division a term."""
+    d, n_terms = X.shape[1], nodes.shape[0]
+    for r in range(X.shape[0]):
+        x = X[r]
+        product = np.ones_like(x)
+        for q in range(n_terms):
+            k = nodes[q]
+            root = math.sqrt(k) + math.sqrt(k)
+            o = out[r, q]
+            for i in range(d):
+                share = product[i] / (x[i] + k)
+                o[i] = root * x[i] * share
+                product[i] = (x[i] - k) * share
+
+
+@nb.njit(**EXACT)
+def table_features(bits, tables, drop, first, out):
+    """Piecewise polynomials over the binary representation of x: no logarithm, no division, no branch.
+
+    bits: the rows as integers of the width of the floats. bits >> drop counts segments (exponent and leading
+    mantissa bits) from ``first``; the dropped bits are the place t in [0, 1) within the segment.
+    tables: (n_terms, degree + 1, n_segments) coefficients of t^p; the outermost segments are constants.
+    """
+    n_terms, n_coefficients, last = tables.shape[0], tables.shape[1], tables.shape[2] - 1
+    d = bits.shape[1]
+    unit = tables[0, 0, 0] * 0 + 1
+    step = unit / (np.int64(1) << np.int64(drop))
+    mask = bits[0, 0] * 0 + ((bits[0, 0] * 0 + 1) << drop) - 1
+    for r in range(bits.shape[0]):
+        b = bits[r]
+        segment = np.empty(d, np.int32)
+        t = np.empty(d, tables.dtype)
+        for i in range(d):
+            segment[i] = min(max((b[i] >> drop) - first, 0), last)
+            t[i] = (unit * (b[i] & mask)) * step
+        for q in range(n_terms):
+            o = out[r, q]
+            if n_coefficients == 3:
+                a0, a1, a2 = tables[q, 0], tables[q, 1], tables[q, 2]
+                for i in range(d):
+                    s = segment[i]
+                    o[i] = a0[s] + t[i] * (a1[s] + t[i] * a2[s])
+            else:
+                top = tables[q, n_coefficients - 1]
+                for i in range(d):
+                    o[i] = top[segment[i]]
+                for p in range(n_coefficients - 2, -1, -1):
+                    a = tables[q, p]
+                    for i in range(d):
+                        o[i] = a[segment[i]] + t[i] * o[i]
+
+
+@nb.njit(**EXACT)
+def homogeneous_features(X, amplitudes, step, gamma, out):
+    """sqrt(x^gamma) times amplitudes[0], then amplitudes[j] cos(j step ln x), amplitudes[j] sin(j step ln x).
+
+    One logarithm and one cosine/sine a value; higher harmonics by the angle-addition recurrence in float64.
+    """
+    d, m = X.shape[1], amplitudes.shape[0] - 1
+    for r in range(X.shape[0]):
+        x = X[r]
+        root, c1, s1 = np.empty(d), np.empty(d), np.empty(d)
+        cj, sj = np.ones(d), np.zeros(d)
+        for i in range(d):
+            v = np.float64(x[i])
+            positive = v >= 2.2250738585072014e-308
+            ln = log(v if positive else 1.0)
+            c1[i], s1[i] = cos_sin(step * ln)
+            if gamma == 1.0:
+                root[i] = math.sqrt(v) if positive else 0.0
+            elif gamma == 2.0:
+                root[i] = v if positive else 0.0
+            else:
+                root[i] = math.exp(0.5 * gamma * ln) if positive else 0.0
+            out[r, 0, i] = amplitudes[0] * root[i]
+        for j in range(1, m + 1):
+            a = amplitudes[j]
+            cosine, sine = out[r, 2 * j - 1], out[r, 2 * j]
+            for i in range(d):
+                c = cj[i] * c1[i] - sj[i] * s1[i]
+                s = sj[i] * c1[i] + cj[i] * s1[i]
+                cj[i], sj[i] = c, s
+                cosine[i] = a * root[i] * c
+                sine[i] = a * root[i] * s
+
+
+@nb.njit(**EXACT)
+def interleave_sparse(features, indices, indptr, n_bins, out_data, out_indices):
+    """Entries of the CSR features from those of the CSR rows: row r holds term 0 of its bins, then term 1, ...
+
+    features: (n_terms, nnz); column q * n_bins + i is term q of bin i.
+    """
+    n_terms = features.shape[0]
+    for r in range(indptr.shape[0] - 1):
+        first, width = indptr[r], indptr[r + 1] - indptr[r]
+        for q in range(n_terms):
+            start = n_terms * first + q * width
+            for e in range(width):
+                out_data[start + e] = features[q, first + e]
+                out_indices[start + e] = q * n_bins + indices[first + e]
