@@ -65,7 +65,7 @@ def report(question: str, value: object, target: str) -> None:
 
 
 def child(code: str) -> dict[str, object]:
-    """Run Python code in a new process; its last line is JSON. Adds "peak_bytes", seen from outside it."""
+    """Run Python code in a new process that prints JSON. Adds "peak_bytes", seen from outside it."""
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         peak = 0
         status = Path(f"/proc/{process.pid}/status")
@@ -80,4 +80,4 @@ def child(code: str) -> dict[str, object]:
         out = process.stdout.read() if process.stdout else ""
     if process.returncode:
         sys.exit(f"the child process failed with {process.returncode}:\n{out}")
-    return {**json.loads(out.splitlines()[-1]), "peak_bytes": peak}
+    return {**json.loads(out), "peak_bytes": peak}
