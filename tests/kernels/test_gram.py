@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,7 @@ from sklearn.metrics.pairwise import additive_chi2_kernel, chi2_kernel
 
 from chimap import Exponential, chi2
 from chimap._threads import threads
+from chimap.kernels import CATALOGUE
 
 from ..histograms import DTYPES, SPARSE_KINDS, histograms, signed_histograms
 from .definitions import VARIANTS, gram, squared_distance, variant_name
@@ -120,3 +123,21 @@ def test_input_is_left_as_it_was():
         before = rows.copy()
         chi2.signed()(rows), chi2.signed().distance(rows), chi2.signed().diagonal(rows)
         assert (abs(rows - before)).max() == 0
+
+
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("kernel", CATALOGUE.values(), ids=CATALOGUE)
+def test_a_kernel_without_a_compiled_formula_is_evaluated_by_its_signature(kernel, gamma):
+    compiled = kernel.with_gamma(gamma)
+    plain = replace(compiled, form=None)
+    X, Y = histograms(30), histograms(17, seed=1)
+    for mine, other in ((plain, compiled), (plain.signed(), compiled.signed())):
+        rows, columns = (signed_histograms(30), signed_histograms(17, seed=1)) if mine.is_signed else (X, Y)
+        for kind in (np.asarray, sp.csr_matrix):
+            np.testing.assert_allclose(
+                mine(kind(rows), kind(columns)), other(rows, columns), rtol=1e-12, atol=1e-14
+            )
+            np.testing.assert_allclose(
+                mine.distance(kind(rows), kind(columns)), other.distance(rows, columns), rtol=1e-9, atol=1e-12
+            )
+    assert plain(X.astype(np.float32)).dtype == np.float32

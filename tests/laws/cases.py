@@ -12,7 +12,7 @@ PAIRS = {
     f"{name}, {kernel.name}": (make, kernel)
     for name, make in MAPS.items()
     for kernel in KERNELS.values()
-    if kernel.name in make.kernels
+    if make.takes(kernel)
 }
 
 every_map = pytest.mark.parametrize(("make", "kernel"), PAIRS.values(), ids=PAIRS)

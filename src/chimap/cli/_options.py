@@ -73,12 +73,12 @@ def number_or(word: str, text: str, flag: str) -> float | str:
 
 def check_kernel(kernel: str) -> None:
     """Refuse a name that the catalogue of kernels does not hold."""
-    from chimap.kernels import NAMES, as_kernel
+    from chimap.kernels import as_kernel, names
 
     try:
         as_kernel(kernel, 1.0)
     except ValueError:
-        raise ValueError(f"--kernel must be one of {', '.join(NAMES)}; got {kernel!r}.") from None
+        raise ValueError(f"--kernel must be one of {', '.join(names())}; got {kernel!r}.") from None
 
 
 def check_least(value: int | None, flag: str, least: int = 1) -> None:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays, _loops, _threads
 from chimap._validation import check_histograms, check_positive
-from chimap.kernels import CATALOGUE, AdditiveKernel, Kernel, as_kernel
+from chimap.kernels import AdditiveKernel, Kernel, as_kernel
 from chimap.kernels.additive import signature_powers
 
 _SAMPLE_VALUES = 2**20  # non-zero entries that a data-dependent map looks at
@@ -30,9 +30,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     Learned: ``kernel_`` (the exact kernel that this map approximates), ``n_features_in_``.
     """
 
-    kernels: ClassVar[tuple[str, ...]] = tuple(
-        CATALOGUE
-    )  # names of those it approximates, with any gamma, signed or not
+    kernels: ClassVar[tuple[str, ...] | None] = None  # names of those it approximates, or None for every one
 
     kernel: Any
     n_terms: int
@@ -99,14 +97,19 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     def _n_terms_out(self) -> int:
         return self.n_terms
 
+    @classmethod
+    def takes(cls, kernel: AdditiveKernel) -> bool:
+        """Whether this map approximates the kernel (with any gamma, signed or not)."""
+        return cls.kernels is None or kernel.name in cls.kernels
+
     def _checked_kernel(self) -> AdditiveKernel:
         kernel = as_additive(self.kernel, type(self).__name__)
-        if kernel.name not in self.kernels:
+        if not self.takes(kernel):
             from chimap.maps import CATALOGUE as MAPS
 
-            able = [make.__name__ for make in MAPS.values() if kernel.name in make.kernels]
+            able = [make.__name__ for make in MAPS.values() if make.takes(kernel)]
             raise ValueError(
-                f"{type(self).__name__} approximates {' and '.join(self.kernels)}; got {kernel.name!r}. "
+                f"{type(self).__name__} approximates {' and '.join(self.kernels or ())}; got {kernel.name!r}. "
                 f"Maps of {kernel.name!r}: {', '.join(able)}."
             )
         return kernel

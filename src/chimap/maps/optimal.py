@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
 
 from chimap import _loops
-from chimap.kernels import AdditiveKernel
 from chimap.maps.base import AdditiveMap
 from chimap.maps.nodes import density
 
@@ -60,7 +60,7 @@ class OptimalMap(AdditiveMap):
         self._solve()
 
     def _solve(self) -> None:
-        kernel = _magnitude_kernel(self.kernel_)
+        kernel = replace(self.kernel_, is_signed=False)
         roots = np.sqrt(self.weights_)
         gram = roots[:, None] * kernel(self.points_[:, None]) * roots
         n, kept = self.points_.size, min(self.n_terms, self.points_.size)
@@ -80,7 +80,7 @@ class OptimalMap(AdditiveMap):
 
     def eigenfunctions(self, x: np.ndarray) -> np.ndarray:
         """Psi at magnitudes x (m,), float64, straight from the sum over the points: (m, n_terms)."""
-        kernel, x = _magnitude_kernel(self.kernel_), np.asarray(x, np.float64)
+        kernel, x = replace(self.kernel_, is_signed=False), np.asarray(x, np.float64)
         out = np.empty((x.size, self.n_terms))
         for first in range(0, x.size, _BLOCK):
             part = slice(first, first + _BLOCK)
@@ -103,13 +103,6 @@ class OptimalMap(AdditiveMap):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._tables = {}
-
-
-def _magnitude_kernel(kernel: AdditiveKernel) -> AdditiveKernel:
-    """The kernel of magnitudes: signs are put back by the base class."""
-    return AdditiveKernel(
-        kernel.name, kernel.form, kernel.signature_function, kernel.spectrum_function, kernel.gamma
-    )
 
 
 def tabulate(function: Any, lowest: float, highest: float, dtype: np.dtype) -> tuple[np.ndarray, int, int]:
