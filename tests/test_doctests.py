@@ -1,10 +1,11 @@
-"""Every example of every docstring runs."""
+"""Every example of every docstring and of the pages of docs/ runs."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
 import pkgutil
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,13 @@ import chimap
 MODULES = sorted(
     m.name for m in pkgutil.walk_packages(chimap.__path__, "chimap.") if not m.name.endswith("__main__")
 )
+
+PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages(page):
+    assert doctest.testfile(str(page), module_relative=False).failed == 0
 
 
 @pytest.mark.parametrize("name", ["chimap", *MODULES])
