@@ -9,8 +9,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import scipy.sparse as sp
+from chimap.cli._blas import prepare_blas
+
+prepare_blas()  # before NumPy loads its BLAS: what the command line does, here for all sides
+
+import numpy as np  # noqa: E402
+import scipy.sparse as sp  # noqa: E402
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
