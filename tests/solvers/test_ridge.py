@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from chimap._validation import DataError
-from chimap.solvers import ridge, ridge_path
+from chimap.solvers import ridge
 
 from ..moments.cases import moments_of, rows
 
@@ -25,24 +25,6 @@ def test_is_that_of_scikit_learn(strength, shape, mean):
     np.testing.assert_allclose(found.coef, coef, rtol=1e-6, atol=1e-7 * scale)
     np.testing.assert_allclose(Z @ found.coef + found.intercept, predicted, atol=1e-6)
     assert found.strength == strength
-
-
-def test_path_is_one_solution_a_strength():
-    Z, Y = rows(300, 270, 2)
-    moments = moments_of(Z, Y)
-    path = ridge_path(moments, np.array(STRENGTHS))
-    for strength, solution in zip(STRENGTHS, path, strict=True):
-        expected = ridge(moments, strength)
-        assert solution.strength == strength
-        np.testing.assert_allclose(solution.coef, expected.coef, rtol=1e-6, atol=1e-9)
-        np.testing.assert_allclose(solution.intercept, expected.intercept, rtol=1e-6, atol=1e-9)
-
-
-def test_path_at_zero_is_the_solution_of_least_norm():
-    Z, Y = rows(20, 40, 2)
-    Zc, Yc = Z - Z.mean(axis=0), Y - Y.mean(axis=0)
-    expected = np.linalg.pinv(Zc) @ Yc
-    np.testing.assert_allclose(ridge_path(moments_of(Z, Y), [0.0])[0].coef, expected, atol=1e-7)
 
 
 def test_singular():

@@ -2,6 +2,7 @@
 
 from chimap.moments.covariance import Moments
 from chimap.moments.folds import FoldMoments, fold_of_rows
+from chimap.moments.pca import PCA
 from chimap.moments.symmetric import Symmetric
 
-__all__ = ["FoldMoments", "Moments", "Symmetric", "fold_of_rows"]
+__all__ = ["FoldMoments", "Moments", "PCA", "Symmetric", "fold_of_rows"]

@@ -164,6 +164,26 @@ class Moments:
         moved.shift, moved.target_shift = shift, target_shift
         return moved
 
+    # --- moments of other features
+
+    def without_targets(self) -> Moments:
+        """The same rows as if they had no targets (sums are shared): for principal components of more rows than have
+        labels."""
+        bare = Moments(self.n_features, 0, self.shift, None if self.shift is None else np.zeros(0))
+        bare.count, bare.feature_sum, bare.features = self.count, self.feature_sum, self.features
+        return bare
+
+    def projected(self, components: np.ndarray, center: np.ndarray) -> Moments:
+        """Moments of the coordinates U'(z - center) for components U (D, p): what any solver takes in place of rows."""
+        shift, target_shift = self._shifts()
+        moved = Moments(components.shape[1], self.n_targets, components.T @ (shift - center), target_shift)
+        moved.count = self.count
+        moved.feature_sum = components.T @ self.feature_sum
+        moved.features = Symmetric.of(components.T @ (self.features @ components))
+        moved.cross = components.T @ self.cross
+        moved.target_sum, moved.targets = self.target_sum.copy(), self.targets.copy()
+        return moved
+
     # --- what they say
 
     @property

@@ -31,6 +31,14 @@ class Symmetric:
         if self.flat.shape != (size,):
             raise ValueError(f"a symmetric matrix of order {n} keeps {size} numbers; got {self.flat.shape}.")
 
+    @classmethod
+    def of(cls, square: np.ndarray) -> Symmetric:
+        """The upper triangle of a full matrix (n, n)."""
+        found = cls(square.shape[0])
+        for first, panel in found.panels():
+            panel[:] = np.triu(square[first : first + panel.shape[0], first:])
+        return found
+
     @staticmethod
     def nbytes(n: int) -> int:
         """Bytes that a matrix of order n takes."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from chimap._validation import DataError
@@ -31,25 +30,6 @@ def ridge(moments: Moments, strength: float) -> LinearSolution:
     factor = Factor(moments.n_features)
     factor.of(moments, strength)
     return solution(moments, factor.solve(moments.cross_scatter()), strength)
-
-
-def ridge_path(moments: Moments, strengths: np.ndarray) -> list[LinearSolution]:
-    """Solutions at all strengths from one eigendecomposition: w = U (e + strength)^-1 U' Vc.
-
-    One decomposition costs as much as some 30 Cholesky factorisations; it pays for long paths. Strength 0 gives the
-    solution of least norm.
-    """
-    square = np.empty((moments.n_features, moments.n_features))
-    moments.scatter_into(square)
-    values, vectors = eigh(square.T, lower=True, overwrite_a=True, check_finite=False)
-    rotated = vectors.T @ moments.cross_scatter()
-    noise = moments.n_features * np.finfo(float).eps * max(values[-1], np.finfo(float).tiny)
-    path = []
-    for strength in strengths:
-        kept = values + strength > noise
-        inverse = np.where(kept, 1 / np.where(kept, values + strength, 1), 0)
-        path.append(solution(moments, vectors @ (inverse[:, None] * rotated), float(strength)))
-    return path
 
 
 def solution(moments: Moments, coef: np.ndarray, strength: float) -> LinearSolution:
