@@ -1,0 +1,223 @@
+"""LASSO, elastic net and group LASSO from moments, through a problem of D rows that has the same objective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh, solve_triangular
+from scipy.linalg.lapack import dpotrf
+from sklearn.linear_model import enet_path
+
+from chimap._validation import DataError, check_positive
+from chimap.moments import FoldMoments, Moments
+from chimap.solvers.ridge import LinearSolution, solution
+
+_SMALLEST = 1e-3  # of the strength at which all weights are zero: the end of a path, as in scikit-learn
+_GAP = 1e-8  # of the objective at zero: the duality gap at which a solver stops
+
+
+def equivalent_rows(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
+    """(R, Q) with R'R = Hc / n and R'Q = Vc / n: at most D rows of features (r, D) and of targets (r, t).
+
+    |R w - q|^2 = sum (z'w + b - y)^2 / n + const for the best b, whatever w: any solver of a quadratic loss takes these
+    rows in place of the data's and gives the same weights. Raises DataError for moments of no rows.
+
+    Source: Li, Lebanon and Sminchisescu, sec. 6 (LASSO from the moments).
+    """
+    if moments.count == 0:
+        raise DataError("no rows: fit needs moments that have seen some.")
+    square = np.empty((moments.n_features, moments.n_features))
+    moments.scatter_into(square)
+    square /= moments.count
+    cross = moments.cross_scatter() / moments.count
+    # our upper triangle in C order is the lower one in Fortran's
+    factor, info = dpotrf(square.T, lower=1, clean=1)
+    diagonal = np.diagonal(factor)
+    if info == 0 and diagonal.min() > np.sqrt(np.finfo(float).eps) * diagonal.max():
+        return np.ascontiguousarray(factor.T), solve_triangular(factor, cross, lower=True)
+    values, vectors = eigh(square.T, lower=True, overwrite_a=True, check_finite=False)
+    kept = values > values.size * np.finfo(float).eps * max(values[-1], np.finfo(float).tiny)
+    roots = np.sqrt(values[kept])
+    return roots[:, None] * vectors[:, kept].T, (vectors[:, kept].T @ cross) / roots[:, None]
+
+
+@dataclass(frozen=True)
+class SparsePath:
+    """Solutions at strengths (descending), with how nearly they are solutions.
+
+    solutions: one a strength. residuals: (s,), the largest violation of the optimality conditions over the strength.
+    """
+
+    strengths: np.ndarray
+    solutions: list[LinearSolution]
+    residuals: np.ndarray
+
+    @property
+    def n_used(self) -> np.ndarray:
+        """Features with a weight that is not zero for some target, (s,)."""
+        return np.array([int(np.any(found.coef != 0, axis=1).sum()) for found in self.solutions])
+
+
+def strengths_below(largest: float, n_strengths: int) -> np.ndarray:
+    """Strengths (n_strengths,) from the one at which all weights are zero, geometrically, to a thousandth."""
+    return np.geomspace(largest or 1.0, _SMALLEST * (largest or 1.0), n_strengths)
+
+
+def elastic_net(moments: Moments, strengths: np.ndarray, l1_ratio: float = 1.0) -> SparsePath:
+    """Minimise sum (z'w + b - y)^2 / (2n) + strength (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2), target by target.
+
+    strengths are scikit-learn's ``alpha``; l1_ratio = 1 is the LASSO. By coordinate descent (scikit-learn) with warm
+    starts along the path.
+    """
+    strengths = np.sort(np.asarray(strengths, dtype=np.float64))[::-1]
+    R, Q = equivalent_rows(moments)
+    rows = R.shape[0]
+    # scikit-learn divides by the rows it sees: rows times the mean square is the sum that it takes for the data's
+    R, Q = np.asfortranarray(np.sqrt(rows) * R), np.sqrt(rows) * Q
+    coefs = np.stack(
+        [
+            enet_path(
+                R, Q[:, t], l1_ratio=l1_ratio, alphas=strengths, precompute=True, tol=_GAP, max_iter=100_000
+            )[1]
+            for t in range(Q.shape[1])
+        ],
+        axis=1,
+    )  # (D, t, s)
+    gradients = _gradients(moments, coefs)
+    shrunk = strengths * (1 - l1_ratio) * coefs
+    residuals = np.abs(_outside(gradients + shrunk, coefs, strengths * l1_ratio)).max(axis=(0, 1)) / strengths
+    return _path(moments, strengths, coefs, residuals)
+
+
+def largest_strength(moments: Moments, l1_ratio: float = 1.0) -> float:
+    """The least strength of ``elastic_net`` at which all weights are zero."""
+    return float(np.abs(moments.cross_scatter()).max() / (moments.count * l1_ratio))
+
+
+def group_lasso(moments: Moments, strengths: np.ndarray, groups: Sequence[np.ndarray]) -> SparsePath:
+    """Minimise sum (z'w + b - y)^2 / (2n) + strength sum_g sqrt(|g|) |w_g|_2, each target by itself.
+
+    groups: indices of columns, each column in exactly one. By working sets and block coordinate descent (skglm, of the
+    extra "sparse").
+    """
+    skglm = _skglm()
+    strengths = np.sort(np.asarray(strengths, dtype=np.float64))[::-1]
+    R, Q = equivalent_rows(moments)
+    rows = R.shape[0]
+    R, Q = np.asfortranarray(np.sqrt(rows) * R), np.sqrt(rows) * Q
+    weights = np.sqrt([len(group) for group in groups])
+    coefs = np.empty((R.shape[1], Q.shape[1], strengths.size))
+    for t in range(Q.shape[1]):
+        model = skglm.GroupLasso(
+            [list(map(int, group)) for group in groups], weights=weights, fit_intercept=False, warm_start=True,
+            tol=1e-9 * float(np.abs(R.T @ Q[:, t]).max() / rows or 1.0), max_iter=200,
+        )  # fmt: skip
+        for s, strength in enumerate(strengths):
+            coefs[:, t, s] = model.set_params(alpha=float(strength)).fit(R, Q[:, t]).coef_
+    gradients = _gradients(moments, coefs)
+    residuals = np.zeros(strengths.size)
+    for group, weight in zip(groups, weights, strict=True):
+        w, g = coefs[group], gradients[group]
+        norm = np.linalg.norm(w, axis=0)
+        pull = weight * strengths * w / np.where(norm > 0, norm, 1)
+        violation = np.where(
+            norm > 0,
+            np.linalg.norm(g + pull, axis=0),
+            np.maximum(np.linalg.norm(g, axis=0) - weight * strengths, 0),
+        )
+        residuals = np.maximum(residuals, violation.max(axis=0) / (weight * strengths))
+    return _path(moments, strengths, coefs, residuals)
+
+
+def largest_group_strength(moments: Moments, groups: Sequence[np.ndarray]) -> float:
+    """The least strength of ``group_lasso`` at which all weights are zero."""
+    pull = moments.cross_scatter() / moments.count
+    return max(float(np.linalg.norm(pull[g], axis=0).max() / np.sqrt(len(g))) for g in groups)
+
+
+def check_groups(groups: Sequence[Any], n_features: int) -> list[np.ndarray]:
+    """Groups (indices or slices) as index arrays. Raises ValueError unless each column is in exactly one."""
+    found = [
+        np.arange(n_features)[g] if isinstance(g, slice) else np.asarray(g, dtype=np.int64) for g in groups
+    ]
+    for i, group in enumerate(found):
+        if group.size == 0:
+            raise ValueError(f"group {i} is empty: every group needs at least one column.")
+    columns = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+    if columns.size and not 0 <= columns.min() <= columns.max() < n_features:
+        raise ValueError(f"groups name columns {columns.min()} to {columns.max()}; there are {n_features}.")
+    times = np.bincount(columns, minlength=n_features)
+    if np.any(times != 1):
+        column = int(np.flatnonzero(times != 1)[0])
+        said = "in no group" if times[column] == 0 else f"in {times[column]} groups"
+        raise ValueError(
+            f"column {column} is {said}; each of the {n_features} columns must be in exactly one."
+        )
+    return found
+
+
+def score_path(
+    folds: FoldMoments,
+    whole: Moments,
+    solve: Callable[[Moments], SparsePath],
+    on_fold: Callable[[int], None] | None = None,
+) -> np.ndarray:
+    """Exact held-out errors (s, K) of the strengths of a path, mean |f(z) - y|^2 over the rows of each fold."""
+    errors = []
+    for k, fold in enumerate(folds.folds):
+        if fold.count == 0 or fold.count == whole.count:
+            raise DataError(f"fold {k} holds {fold.count} of {whole.count} rows: too few to cross-validate.")
+        errors.append([held_out_error(fold, found) for found in solve(whole - fold).solutions])
+        if on_fold is not None:
+            on_fold(k)
+    return np.array(errors).T
+
+
+def held_out_error(fold: Moments, found: LinearSolution) -> float:
+    """Mean over the rows of moments of |f(z) - y|^2, summed over targets."""
+    W = found.coef
+    within = (W * (fold.scatter_product(W) - 2 * fold.cross_scatter())).sum(axis=0)
+    within += np.diagonal(fold.target_scatter())
+    bias = fold.mean @ W + found.intercept - fold.target_mean
+    return float((within / fold.count + bias**2).sum())
+
+
+def _gradients(moments: Moments, coefs: np.ndarray) -> np.ndarray:
+    """(Hc w - Vc) / n for weights (D, t, s)."""
+    flat = coefs.reshape(coefs.shape[0], -1)
+    pulled = moments.scatter_product(flat).reshape(coefs.shape) - moments.cross_scatter()[:, :, None]
+    return pulled / moments.count
+
+
+def _outside(gradient: np.ndarray, coefs: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """How far minus the gradient is from the subdifferential of bound |w|_1."""
+    at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - bound, 0)
+    return np.where(coefs == 0, at_zero, gradient + bound * np.sign(coefs))
+
+
+def _path(moments: Moments, strengths: np.ndarray, coefs: np.ndarray, residuals: np.ndarray) -> SparsePath:
+    found = [
+        solution(moments, np.ascontiguousarray(coefs[:, :, s]), float(strengths[s]))
+        for s in range(strengths.size)
+    ]
+    return SparsePath(strengths, found, residuals)
+
+
+def _skglm() -> Any:
+    try:
+        import skglm
+    except ImportError:
+        raise ImportError(
+            'the group LASSO is solved by skglm, which is not installed: pip install "chimap[sparse]".'
+        ) from None
+    return skglm
+
+
+def check_strengths(strengths: Any) -> np.ndarray:
+    """Positive strengths, (s,) float64."""
+    for strength in np.atleast_1d(strengths):
+        check_positive(float(strength), "each of strengths")
+    return np.atleast_1d(np.asarray(strengths, dtype=np.float64))
