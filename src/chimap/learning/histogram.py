@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
-from chimap._validation import DataError
 from chimap.learning.base import HistogramModel
+from chimap.learning.targets import ClassTargets, RealTargets
 
 
-class HistogramClassifier(ClassifierMixin, HistogramModel):
+class HistogramClassifier(ClassTargets, HistogramModel):
     """Kernel classifier for histograms at linear cost: one-versus-all ridge on explicit features, fitted in one pass.
 
     Rows are mapped by the optimal map of the additive kernel, turned into random Fourier
@@ -51,8 +48,6 @@ class HistogramClassifier(ClassifierMixin, HistogramModel):
     True
     """
 
-    _y_checks: ClassVar[dict[str, Any]] = {}
-
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Add a batch of rows; ``classes`` (all of them) is needed at the first call. Returns self.
 
@@ -71,51 +66,8 @@ class HistogramClassifier(ClassifierMixin, HistogramModel):
             raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
         return self._partial_fit(X, y)
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Scores (n, classes), or (n,) for two classes: positive means the second."""
-        return self._scores_of(self._outputs(X))
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Labels of rows X, (n,)."""
-        return self.labels_of(self._outputs(X))
-
-    def labels_of(self, outputs: np.ndarray) -> np.ndarray:
-        """Labels (n,) of linear outputs (n, t), as ``predict_source`` gives them."""
-        if outputs.shape[1] == 1:
-            return self.classes_[(outputs[:, 0] > 0).astype(np.intp)]
-        return self.classes_[np.argmax(outputs, axis=1)]
-
-    def _scores_of(self, outputs: np.ndarray) -> np.ndarray:
-        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
-
-    def _learn_targets(self, y: Any) -> None:
-        y = column_or_1d(y)
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if self.classes_.size < 2:
-            raise DataError(
-                f"one class only: all labels are {self.classes_.tolist()[0]!r}. A classifier needs at least two "
-                "classes; check the labels, or the rows chosen for training."
-            )
-        self._n_targets = 1 if self.classes_.size == 2 else self.classes_.size
-
-    def _encode(self, y: np.ndarray) -> np.ndarray:
-        place = np.searchsorted(self.classes_, y).clip(0, self.classes_.size - 1)
-        unknown = self.classes_[place] != y
-        if unknown.any():
-            raise DataError(
-                f"unknown label {y[unknown][:1].tolist()[0]!r}: the classes are "
-                f"{', '.join(map(str, self.classes_[:20]))}. Pass every class in classes= at the first partial_fit."
-            )
-        if self._n_targets == 1:
-            return np.where(place == 1, 1.0, -1.0)[:, None]
-        return np.where(place[:, None] == np.arange(self.classes_.size), 1.0, -1.0)
-
-    def _target_shift(self) -> np.ndarray:
-        return np.zeros(self._n_targets)
-
-
-class HistogramRegressor(RegressorMixin, HistogramModel):
+class HistogramRegressor(RealTargets, HistogramModel):
     """Kernel ridge regression for histograms at linear cost; parameters as in ``HistogramClassifier``.
 
     >>> import numpy as np
@@ -125,29 +77,8 @@ class HistogramRegressor(RegressorMixin, HistogramModel):
     True
     """
 
-    _y_checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
-
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Add a batch of rows; see ``HistogramClassifier.partial_fit``."""
         if getattr(self, "_moments", None) is None:
             self._learn_targets(y)
         return self._partial_fit(X, y)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predicted targets of rows X, (n,) float64."""
-        return self._outputs(X)[:, 0]
-
-    def _learn_targets(self, y: Any) -> None:
-        y = column_or_1d(y)
-        if not np.issubdtype(y.dtype, np.number):
-            raise DataError(
-                f"a regressor needs numbers for targets; got labels such as {y[0]!r}. Use a classifier."
-            )
-        self._n_targets = 1
-        self._provisional_mean = float(np.mean(y, dtype=np.float64))
-
-    def _encode(self, y: np.ndarray) -> np.ndarray:
-        return np.asarray(y, dtype=np.float64)[:, None]
-
-    def _target_shift(self) -> np.ndarray:
-        return np.array([self._provisional_mean])
