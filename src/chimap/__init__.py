@@ -32,9 +32,17 @@ if TYPE_CHECKING:
         intersection,
         jensen_shannon,
     )
-    from chimap.learning import HistogramClassifier, HistogramRegressor, load
+    from chimap.learning import (
+        HistogramClassifier,
+        HistogramRegressor,
+        MomentsGroupLasso,
+        MomentsLasso,
+        MomentsRidge,
+        MomentsRidgeClassifier,
+        load,
+    )
     from chimap.maps import DirectMap, HomogeneousMap, OptimalMap
-    from chimap.moments import Moments
+    from chimap.moments import PCA, Moments
 
 __version__ = "0.1.0"
 
@@ -56,6 +64,11 @@ __all__ = [
     "HomogeneousMap",
     "FourierFeatures",
     "Moments",
+    "PCA",
+    "MomentsRidge",
+    "MomentsRidgeClassifier",
+    "MomentsLasso",
+    "MomentsGroupLasso",
 ]
 
 # Where each name lives. It is imported when it is first used, so that the command line can answer --help at
@@ -67,9 +80,12 @@ _HOMES = {
     "kernels": (
         "AdditiveKernel", "Exponential", "Kernel", "chi2", "hellinger", "intersection", "jensen_shannon",
     ),
-    "learning": ("HistogramClassifier", "HistogramRegressor", "load"),
+    "learning": (
+        "HistogramClassifier", "HistogramRegressor", "MomentsGroupLasso", "MomentsLasso", "MomentsRidge",
+        "MomentsRidgeClassifier", "load",
+    ),
     "maps": ("DirectMap", "HomogeneousMap", "OptimalMap"),
-    "moments": ("Moments",),
+    "moments": ("Moments", "PCA"),
     "report": (),
     "solvers": (),
 }  # fmt: skip

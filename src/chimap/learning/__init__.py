@@ -2,5 +2,19 @@
 
 from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
 from chimap.learning.model_file import load
+from chimap.learning.moments_models import (
+    MomentsGroupLasso,
+    MomentsLasso,
+    MomentsRidge,
+    MomentsRidgeClassifier,
+)
 
-__all__ = ["HistogramClassifier", "HistogramRegressor", "load"]
+__all__ = [
+    "HistogramClassifier",
+    "HistogramRegressor",
+    "MomentsGroupLasso",
+    "MomentsLasso",
+    "MomentsRidge",
+    "MomentsRidgeClassifier",
+    "load",
+]

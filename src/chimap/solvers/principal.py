@@ -86,8 +86,8 @@ class PrincipalScores:
 def score_principal(
     folds: FoldMoments,
     whole: Moments,
-    n_components: Sequence[int],
-    strengths: Sequence[float],
+    n_components: Sequence[int] | np.ndarray,
+    strengths: Sequence[float] | np.ndarray,
     on_fold: Callable[[int], None] | None = None,
 ) -> PrincipalScores:
     """Exact K-fold errors of every pair of n_components and strengths, at one decomposition a fold.

@@ -40,6 +40,8 @@ def equivalent_rows(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
         return np.ascontiguousarray(factor.T), solve_triangular(factor, cross, lower=True)
     values, vectors = eigh(square.T, lower=True, overwrite_a=True, check_finite=False)
     kept = values > values.size * np.finfo(float).eps * max(values[-1], np.finfo(float).tiny)
+    if not kept.any():  # all rows are equal: nothing to learn but the mean
+        return np.zeros((1, cross.shape[0])), np.zeros((1, cross.shape[1]))
     roots = np.sqrt(values[kept])
     return roots[:, None] * vectors[:, kept].T, (vectors[:, kept].T @ cross) / roots[:, None]
 

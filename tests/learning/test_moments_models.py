@@ -1,0 +1,134 @@
+"""Linear models from moments against scikit-learn's on the rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.linear_model import Lasso, Ridge, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from chimap import MomentsGroupLasso, MomentsLasso, MomentsRidge, MomentsRidgeClassifier
+from chimap._validation import DataError
+
+from ..moments.cases import rows
+
+
+@parametrize_with_checks([MomentsRidge(), MomentsRidgeClassifier(), MomentsLasso(n_strengths=5)])
+def test_checks(estimator, check):
+    check(estimator)
+
+
+@parametrize_with_checks([MomentsGroupLasso(strengths=0.1)])
+def test_checks_of_group_lasso(estimator, check):
+    pytest.importorskip("skglm")
+    check(estimator)
+
+
+def data(n_rows=300, mean=10.0):
+    Z, Y = rows(n_rows, 12, 1, mean=mean)
+    return Z, Y[:, 0]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("n_components", [None, 4])
+def test_ridge(kind, n_components):
+    Z, y = data()
+    found = MomentsRidge(3.0, n_components).fit(kind(Z), y)
+    steps = [Ridge(3.0)] if n_components is None else [PCA(n_components), Ridge(3.0)]
+    expected = make_pipeline(*steps).fit(Z, y)
+    np.testing.assert_allclose(found.predict(kind(Z)), expected.predict(Z), rtol=1e-7)
+    assert found.strength_ == 3.0
+    assert found.scores_ is None
+
+
+def test_folds_choose_components_and_strength():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((120, 40)) * np.geomspace(10, 0.1, 40)
+    y = Z[:, 0] + 10 * rng.standard_normal(120)  # what lies beyond the first components is noise
+    model = MomentsRidge([1e-3, 1e-2], n_components=[2, 40], random_state=0).fit(Z, y)
+    assert model.n_components_ == 2
+    assert model.strength_ in (1e-3, 1e-2)
+    assert model.scores_.errors.shape == (2, 2, 5)
+    assert model.pca_.components.shape == (40, 2)
+
+
+def test_classifier():
+    X, y = load_digits(return_X_y=True)
+    found = MomentsRidgeClassifier(10.0).fit(X[:1000], y[:1000])
+    expected = RidgeClassifier(10.0).fit(X[:1000], y[:1000])
+    np.testing.assert_array_equal(found.predict(X[1000:]), expected.predict(X[1000:]))
+    np.testing.assert_allclose(
+        found.decision_function(X), expected.decision_function(X), rtol=1e-6, atol=1e-8
+    )
+    two = MomentsRidgeClassifier(10.0).fit(X[y < 2], y[y < 2])
+    assert two.decision_function(X[:5]).shape == (5,)
+
+
+def test_lasso():
+    Z, y = data()
+    found = MomentsLasso(0.5).fit(Z, y)
+    expected = Lasso(0.5, tol=1e-10).fit(Z, y)
+    np.testing.assert_allclose(found.coef_[0], expected.coef_, atol=2e-3 * np.abs(expected.coef_).max())
+    assert found.kkt_residual_ < 1e-3
+    chosen = MomentsLasso(n_strengths=8, random_state=0).fit(Z, y)
+    assert chosen.scores_.shape == (8, 5)
+    assert chosen.path_.n_used[0] == 0
+    assert 0.1 < chosen.score(Z, y) <= expected.score(Z, y) + 0.1
+
+
+def test_group_lasso():
+    pytest.importorskip("skglm")
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((200, 9))
+    y = Z[:, 3:6] @ [1.0, -2.0, 1.5]
+    model = MomentsGroupLasso([slice(0, 3), slice(3, 6), slice(6, 9)], strengths=0.2).fit(Z, y)
+    used = np.flatnonzero(model.coef_[0])
+    assert used.tolist() == [3, 4, 5]
+    assert model.kkt_residual_ < 1e-6
+
+
+@pytest.mark.parametrize("model", [MomentsRidge(random_state=0), MomentsLasso(n_strengths=4, random_state=0)])
+def test_batches_are_as_good_as_the_whole(model):
+    Z, y = data(mean=1e3)
+    whole = model.fit(Z, y).coef_.copy()
+    batches = type(model)(**model.get_params())
+    for part in (slice(0, 100), slice(100, 110), slice(110, 300)):
+        batches.partial_fit(Z[part], y[part])
+    predicted = batches.predict(Z)
+    assert batches.n_rows_ == 300
+    np.testing.assert_allclose(batches.coef_, whole, rtol=1e-5, atol=1e-6 * np.abs(whole).max())
+    np.testing.assert_allclose(predicted, Z @ whole[0] + batches.intercept_, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (MomentsRidge(-1.0), "each of strengths must be a positive number"),
+        (MomentsRidge("best"), "strengths must be 'auto', a number or numbers; got 'best'"),
+        (MomentsRidge(n_components=0), "n_components must be a positive whole number"),
+        (MomentsRidge(n_components=[3, 13]), "n_components=13, but there are 12 features"),
+        (MomentsRidge(n_folds=0), "n_folds must be a positive whole number"),
+        (MomentsLasso(l1_ratio=1.5), r"l1_ratio must be in \(0, 1\]; got 1.5"),
+        (MomentsLasso(n_strengths=0), "n_strengths must be a positive whole number"),
+        (MomentsGroupLasso([[0, 1]]), "column 2 is in no group"),
+    ],
+    ids=str,
+)
+def test_bad_settings(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(*data(30))
+
+
+def test_bad_labels():
+    Z, _ = data(30)
+    with pytest.raises(DataError, match="one class only"):
+        MomentsRidgeClassifier().fit(Z, np.zeros(30))
+    with pytest.raises(ValueError, match="classes must be given"):
+        MomentsRidgeClassifier().partial_fit(Z, np.arange(30) % 2)
+    model = MomentsRidgeClassifier(1.0).partial_fit(Z, np.arange(30) % 2, classes=[0, 1])
+    with pytest.raises(DataError, match="unknown label 7"):
+        model.partial_fit(Z, np.full(30, 7))
