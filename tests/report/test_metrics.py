@@ -55,6 +55,15 @@ def test_classification_agrees_with_scikit_learn(labels):
     np.testing.assert_array_equal(found.confusion.sum(axis=1), found.support)
 
 
+def test_ranking_of_two_classes():
+    y, scores = ["a", "b", "b", "a"], np.array([-1.0, 0.5, -0.2, -0.1])
+    found = classification_metrics(y, ["a", "b", "a", "a"], scores=scores)
+    assert found.auc == found.as_dict()["auc"] == 0.75  # of four pairs one is out of order
+    assert classification_metrics(y, y).auc is None
+    one_sided = classification_metrics(["a", "a"], ["a", "b"], scores=scores[:2])
+    assert one_sided.auc is None
+
+
 def test_classification_by_hand():
     found = classification_metrics([0, 0, 0, 1], [0, 0, 1, 1])
     assert found.confusion.tolist() == [[2, 1], [0, 1]]

@@ -33,12 +33,17 @@ def answers(model: Any, outputs: np.ndarray) -> np.ndarray:
     return model.labels_of(outputs) if is_classifier(model) else outputs[:, 0]
 
 
-def predictions(model: Any, source: Source, progress: Progress) -> np.ndarray:
-    """Labels or predicted targets of all rows, (n,)."""
+def predictions(model: Any, source: Source, progress: Progress) -> tuple[np.ndarray, np.ndarray | None]:
+    """Labels or predicted targets of all rows, (n,), and the scores of two classes, (n,), or None."""
     import numpy as np
 
-    parts = [answers(model, outputs) for _, outputs in model.predict_chunks(source, progress)]
-    return np.concatenate(parts)
+    answered, scores = [], []
+    for _, outputs in model.predict_chunks(source, progress):
+        answered.append(answers(model, outputs))
+        if outputs.shape[1] == 1:
+            scores.append(outputs[:, 0].copy())
+    is_ranked = is_classifier(model) and len(scores) > 0
+    return np.concatenate(answered), np.concatenate(scores) if is_ranked else None
 
 
 def score(model: Any, source: Source, progress: Progress) -> Score:
@@ -48,10 +53,10 @@ def score(model: Any, source: Source, progress: Progress) -> Score:
     y = labels_of(source)
     _check_answers(model, y, source.name)
     began = time.perf_counter()
-    predicted = predictions(model, source, progress)
+    predicted, scores = predictions(model, source, progress)
     seconds = time.perf_counter() - began
     if is_classifier(model):
-        found = classification_metrics(y, predicted, classes=model.classes_)
+        found = classification_metrics(y, predicted, classes=model.classes_, scores=scores)
         return Score(found, _baseline(model, y), seconds)
     return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
 

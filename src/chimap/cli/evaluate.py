@@ -146,6 +146,7 @@ def _metric_lines(metrics: ClassificationMetrics | RegressionMetrics) -> dict[st
     return {
         "accuracy": f"{accuracy}, {metrics.n_correct:,} of {metrics.n_rows:,} right",
         "balanced": f"{_show.percent(metrics.balanced_accuracy)}, the mean over classes",
+        "ROC AUC": None if metrics.auc is None else f"{metrics.auc:.4f}",
         "worst classes": _worst_classes(metrics),
     }
 

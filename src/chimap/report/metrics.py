@@ -18,6 +18,7 @@ from sklearn.metrics import (
     mean_absolute_error,
     mean_squared_error,
     precision_recall_fscore_support,
+    roc_auc_score,
 )
 
 from chimap._validation import DataError
@@ -60,6 +61,7 @@ class ClassificationMetrics:
     precision, recall, f1: of each class, (k,); NaN where nothing was predicted as, or nothing is, the class.
     support: rows of each true class, (k,) int64.
     confidence: of ``interval``.
+    auc: of two classes, the probability that a row of the second scores above one of the first; None without scores.
     """
 
     classes: tuple[Any, ...]
@@ -69,6 +71,7 @@ class ClassificationMetrics:
     f1: np.ndarray
     support: np.ndarray
     confidence: float = 0.95
+    auc: float | None = None
 
     @property
     def n_rows(self) -> int:
@@ -113,6 +116,7 @@ class ClassificationMetrics:
             "confidence": self.confidence,
             "balanced_accuracy": plain(self.balanced_accuracy),
             "macro_f1": plain(self.macro_f1),
+            "auc": self.auc,
             "per_class": [dict(zip(names, plain(row), strict=True)) for row in columns],
             "confusion": plain(self.confusion),
         }
@@ -187,11 +191,17 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interva
 
 
 def classification_metrics(
-    y_true: Any, y_pred: Any, *, classes: Sequence[Any] | None = None, confidence: float = 0.95
+    y_true: Any,
+    y_pred: Any,
+    *,
+    classes: Sequence[Any] | None = None,
+    scores: np.ndarray | None = None,
+    confidence: float = 0.95,
 ) -> ClassificationMetrics:
     """Measure predicted against true labels, both (n,).
 
-    ``classes`` fixes the order and adds classes without rows; by default all labels that occur, sorted.
+    ``classes`` fixes the order and adds classes without rows; by default all labels that occur, sorted. ``scores`` (n,),
+    of two classes: the higher, the more the second.
     DataError for no rows, unequal lengths, labels outside ``classes``, or fewer than two classes in all.
 
     >>> classification_metrics(["a", "b", "b"], ["a", "b", "a"]).confusion.tolist()
@@ -204,8 +214,10 @@ def classification_metrics(
     precision, recall, f1, support = precision_recall_fscore_support(
         y_true, y_pred, labels=labels, zero_division=np.nan
     )
+    # of one class alone there is nothing to rank
+    auc = float(roc_auc_score(y_true == labels[1], scores)) if scores is not None and support.all() else None
     return ClassificationMetrics(
-        tuple(labels.tolist()), confusion, precision, recall, f1, support.astype(np.int64), confidence
+        tuple(labels.tolist()), confusion, precision, recall, f1, support.astype(np.int64), confidence, auc
     )
 
 
