@@ -200,8 +200,8 @@ def classification_metrics(
 ) -> ClassificationMetrics:
     """Measure predicted against true labels, both (n,).
 
-    ``classes`` fixes the order and adds classes without rows; by default all labels that occur, sorted. ``scores`` (n,),
-    of two classes: the higher, the more the second.
+    ``classes`` fixes the order and adds classes without rows; by default all labels that occur, sorted. ``scores``
+    (n,), of two classes: the higher, the more the second.
     DataError for no rows, unequal lengths, labels outside ``classes``, or fewer than two classes in all.
 
     >>> classification_metrics(["a", "b", "b"], ["a", "b", "a"]).confusion.tolist()
