@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         MomentsRidgeClassifier,
         load,
     )
-    from chimap.maps import DirectMap, HomogeneousMap, OptimalMap
+    from chimap.maps import ChebyshevMap, DirectMap, HomogeneousMap, OptimalMap
     from chimap.moments import PCA, Moments
 
 __version__ = "0.1.0"
@@ -61,6 +61,7 @@ __all__ = [
     "Kernel",
     "OptimalMap",
     "DirectMap",
+    "ChebyshevMap",
     "HomogeneousMap",
     "FourierFeatures",
     "Moments",
@@ -84,7 +85,7 @@ _HOMES = {
         "HistogramClassifier", "HistogramRegressor", "MomentsGroupLasso", "MomentsLasso", "MomentsRidge",
         "MomentsRidgeClassifier", "load",
     ),
-    "maps": ("DirectMap", "HomogeneousMap", "OptimalMap"),
+    "maps": ("ChebyshevMap", "DirectMap", "HomogeneousMap", "OptimalMap"),
     "moments": ("Moments", "PCA"),
     "report": (),
     "solvers": (),

@@ -6,7 +6,7 @@ import pytest
 
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.maps import CATALOGUE as MAPS
-from chimap.maps import DirectMap, HomogeneousMap
+from chimap.maps import ChebyshevMap, DirectMap, HomogeneousMap
 
 PAIRS = {
     f"{name}, {kernel.name}": (make, kernel)
@@ -20,4 +20,4 @@ every_map = pytest.mark.parametrize(("make", "kernel"), PAIRS.values(), ids=PAIR
 
 def terms_of(make):
     """Numbers of terms, so far apart that the error must fall from each to the next."""
-    return {HomogeneousMap: (1, 5, 9), DirectMap: (1, 3, 6)}.get(make, (1, 2, 3, 5))
+    return {HomogeneousMap: (1, 5, 9), DirectMap: (1, 3, 6), ChebyshevMap: (1, 8, 64)}.get(make, (1, 2, 3, 5))

@@ -13,6 +13,7 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from chimap import (
+    ChebyshevMap,
     DirectMap,
     FourierFeatures,
     HistogramClassifier,
@@ -29,6 +30,7 @@ from ..histograms import classes
     [
         OptimalMap(),
         DirectMap(),
+        ChebyshevMap(),
         HomogeneousMap(),
         FourierFeatures(n_components=64),
         HistogramClassifier(n_components=64),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import DirectMap, Exponential, HomogeneousMap, OptimalMap, chi2
+from chimap import ChebyshevMap, DirectMap, Exponential, HomogeneousMap, OptimalMap, chi2
 from chimap._validation import DataError
 from chimap.maps import CATALOGUE
 
@@ -26,6 +26,8 @@ every_map = pytest.mark.parametrize("make", CATALOGUE.values(), ids=CATALOGUE)
         (DirectMap(n_terms=2, nodes=[0.1]), "2 positive numbers"),
         (DirectMap(n_terms=2, nodes=[0.1, -1]), "2 positive numbers"),
         (DirectMap(n_terms=1, nodes=[np.inf]), "1 positive numbers"),
+        (ChebyshevMap("hellinger"), "ChebyshevMap approximates chi2; got 'hellinger'"),
+        (ChebyshevMap(scale=0), "scale .* must be a positive number; got 0"),
         (OptimalMap("chi"), "kernel must be one of chi2"),
     ],
     ids=str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chimap import DirectMap, HomogeneousMap
+from chimap import ChebyshevMap, DirectMap, HomogeneousMap
 from chimap.kernels import CATALOGUE
 from chimap.maps.nodes import greedy_nodes, minimax_nodes
 
@@ -48,6 +48,15 @@ def test_greedy_picks():
     table = golden("direct")["greedy"]
     centres, counts = np.array(table["centres"]), np.array(table["counts"])
     np.testing.assert_array_equal(greedy_nodes(centres, counts, len(table["picks"])), centres[table["picks"]])
+
+
+@pytest.mark.parametrize("dtype", RELATIVE)
+def test_chebyshev_features(dtype):
+    rows = golden("chebyshev")["values"]
+    psi = ChebyshevMap(n_terms=8, scale=1.0).fit(np.ones((1, 1)))
+    found = psi.transform(column(rows, "x", dtype)[:, None])
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, column(rows, "d"), RELATIVE[dtype], atol=1e-30)
 
 
 @pytest.mark.parametrize("dtype", RELATIVE)

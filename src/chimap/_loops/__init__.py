@@ -21,7 +21,13 @@ from chimap._loops.kernels import (
     pair_sums_gamma,
     pair_sums_sparse,
 )
-from chimap._loops.maps import direct_features, homogeneous_features, interleave_sparse, table_features
+from chimap._loops.maps import (
+    chebyshev_features,
+    direct_features,
+    homogeneous_features,
+    interleave_sparse,
+    table_features,
+)
 from chimap._loops.moments import add_triangle, panel_product
 
 __all__ = [
@@ -32,6 +38,7 @@ __all__ = [
     "JENSEN_SHANNON",
     "add_triangle",
     "all_in_domain",
+    "chebyshev_features",
     "direct_features",
     "homogeneous_features",
     "interleave_sparse",

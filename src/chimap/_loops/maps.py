@@ -111,3 +111,33 @@ def interleave_sparse(features, indices, indptr, n_bins, out_data, out_indices):
             for e in range(width):
                 out_data[start + e] = features[q, first + e]
                 out_indices[start + e] = q * n_bins + indices[first + e]
+
+
+@nb.njit(**EXACT)
+def chebyshev_features(X, scale, out):
+    """Chebyshev series of x / scale, times sqrt(scale): out[:, q] = d_q by its three-term recurrence, in float64.
+
+    d_0 = 2x/(x+1), d_1 = -sqrt(2) L d_0, d_q = ((-1)^q 2 L d_{q-1} + (q-2) d_{q-2}) / q with L = ln(x) / pi.
+    """
+    d, n_terms = X.shape[1], out.shape[1]
+    root = math.sqrt(scale)
+    for r in range(X.shape[0]):
+        x = X[r]
+        L, before, last = np.empty(d), np.zeros(d), np.empty(d)
+        o = out[r, 0]
+        for i in range(d):
+            v = np.float64(x[i]) / scale
+            positive = v >= 2.2250738585072014e-308
+            L[i] = log(v if positive else 1.0) * 0.31830988618379067154
+            last[i] = root * (2.0 * v / (v + 1.0)) if positive else 0.0
+            o[i] = last[i]
+        for q in range(1, n_terms):
+            o = out[r, q]
+            sign = 1.0 if q % 2 == 0 else -1.0
+            # d_{-1} is never read: its factor at q = 1 is left out, and at q = 2 it is zero
+            a = -1.41421356237309504880 if q == 1 else sign * 2.0 / q
+            b = 0.0 if q == 1 else (q - 2.0) / q
+            for i in range(d):
+                following = a * L[i] * last[i] + b * before[i]
+                before[i], last[i] = last[i], following
+                o[i] = following

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from chimap.maps.base import AdditiveMap, check_map
+from chimap.maps.chebyshev import ChebyshevMap
 from chimap.maps.direct import DirectMap
 from chimap.maps.homogeneous import HomogeneousMap
 from chimap.maps.optimal import OptimalMap
@@ -13,7 +14,16 @@ from chimap.maps.optimal import OptimalMap
 CATALOGUE: dict[str, type[AdditiveMap]] = {
     "optimal": OptimalMap,
     "direct": DirectMap,
+    "chebyshev": ChebyshevMap,
     "homogeneous": HomogeneousMap,
 }
 
-__all__ = ["AdditiveMap", "CATALOGUE", "DirectMap", "HomogeneousMap", "OptimalMap", "check_map"]
+__all__ = [
+    "AdditiveMap",
+    "CATALOGUE",
+    "ChebyshevMap",
+    "DirectMap",
+    "HomogeneousMap",
+    "OptimalMap",
+    "check_map",
+]
