@@ -10,6 +10,7 @@ from chimap._loops.elementary import log, log1p_unit
 
 # Numbers of the additive kernels and of their squared distances, as `additive_term` takes them.
 CHI2, INTERSECTION, JENSEN_SHANNON, HELLINGER = 0, 1, 2, 3
+LOG_SECH = 8  # ln sech of ln x - ln y, for products over bins
 DISTANCE = 4  # CHI2 + DISTANCE is the squared distance of chi2, and so on
 
 
@@ -64,6 +65,13 @@ def _chi2_distance(x, y):
 
 
 @nb.njit(inline="always", error_model="numpy")
+def _log_sech(x, y):
+    # sech(ln x - ln y) = 2 u / (1 + u^2) with u = min/max, which does not overflow
+    u = min(x, y) / max(x, y)
+    return log(max(2.0 * u / (1.0 + u * u), 1e-300))
+
+
+@nb.njit(inline="always", error_model="numpy")
 def additive_term(form, x, y):
     """k(x, y) of one bin for form = CHI2 ..., its squared distance for form = CHI2 + DISTANCE ...
 
@@ -77,6 +85,8 @@ def additive_term(form, x, y):
         return _jensen_shannon(x, y)
     elif form == HELLINGER:
         return math.sqrt(x) * math.sqrt(y)
+    elif form == LOG_SECH:
+        return _log_sech(x, y)
     elif form == CHI2 + DISTANCE:
         return _chi2_distance(x, y)
     elif form == INTERSECTION + DISTANCE:

@@ -1,0 +1,41 @@
+"""The kernels of vectors that histogram kernels are measured against: linear and Gaussian."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.extmath import safe_sparse_dot
+
+from chimap import _arrays
+from chimap.kernels.base import Kernel, paired_rows
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """K(x, y) = x . y.
+
+    >>> import numpy as np
+    >>> Linear()(np.array([[1.0, 2.0]]))
+    array([[5.]])
+    """
+
+    name = "linear"
+
+    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+        """Gram matrix (n, m)."""
+        left, right = paired_rows(X, Y, signed=True)
+        return np.asarray(safe_sparse_dot(left, right.T, dense_output=True))
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """|x|^2 of every row, (n,)."""
+        rows, _ = paired_rows(X, None, signed=True)
+        return np.asarray(_arrays.map_values(rows, np.square).sum(axis=1)).reshape(-1)
+
+    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+        """|x - y|^2, (n, m), from the products: close rows that lie far from 0 lose digits."""
+        left, right = paired_rows(X, Y, signed=True)
+        found = euclidean_distances(left, None if Y is None else right, squared=True)
+        return found.astype(left.dtype, copy=False)
