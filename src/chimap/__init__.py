@@ -14,7 +14,7 @@ Start with ``HistogramClassifier`` or ``HistogramRegressor``: they are all of it
 
 Exact kernels, the oracle for everything else: ``chi2``, ``intersection``, ``jensen_shannon``, ``hellinger``,
 ``Exponential(kernel, gamma)``. Explicit maps of additive kernels: ``OptimalMap``, ``DirectMap``,
-``HomogeneousMap``. Random features of exponential kernels: ``FourierFeatures``. Sums that merge and subtract:
+``HomogeneousMap``, ``AnchorMap``, ``StaircaseMap``. Random features of exponential kernels: ``FourierFeatures``. Sums that merge and subtract:
 ``Moments``. Files and arrays read in chunks: ``open_source``. ``load`` opens a saved model.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         jensen_shannon,
     )
     from chimap.learning import HistogramClassifier, HistogramRegressor, load
-    from chimap.maps import DirectMap, HomogeneousMap, OptimalMap
+    from chimap.maps import AnchorMap, DirectMap, HomogeneousMap, OptimalMap, StaircaseMap
     from chimap.moments import Moments
 
 __version__ = "0.1.0"
@@ -54,6 +54,8 @@ __all__ = [
     "OptimalMap",
     "DirectMap",
     "HomogeneousMap",
+    "AnchorMap",
+    "StaircaseMap",
     "FourierFeatures",
     "Moments",
 ]
@@ -68,7 +70,7 @@ _HOMES = {
         "AdditiveKernel", "Exponential", "Kernel", "chi2", "hellinger", "intersection", "jensen_shannon",
     ),
     "learning": ("HistogramClassifier", "HistogramRegressor", "load"),
-    "maps": ("DirectMap", "HomogeneousMap", "OptimalMap"),
+    "maps": ("AnchorMap", "DirectMap", "HomogeneousMap", "OptimalMap", "StaircaseMap"),
     "moments": ("Moments",),
     "report": (),
     "solvers": (),

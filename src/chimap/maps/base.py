@@ -81,10 +81,13 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names "<bin>_term<q>" in the order of the columns."""
         check_is_fitted(self)
-        if input_features is None:
-            input_features = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
-        n_terms = self._n_features_out // self.n_features_in_
-        return np.array([f"{name}_term{q}" for q in range(n_terms) for name in input_features], dtype=object)
+        names = self._bin_names(input_features)
+        return np.array([f"{name}_term{q}" for q in range(self._n_terms_out) for name in names], dtype=object)
+
+    def _bin_names(self, input_features: Any) -> Any:
+        if input_features is not None:
+            return input_features
+        return getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
 
     def bin_of(self, column: int | np.ndarray) -> tuple[Any, Any]:
         """(bin, term) of output columns, the inverse of column = term * n_bins + bin."""
@@ -97,6 +100,11 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
 
     @property
     def _n_terms_out(self) -> int:
+        return self.n_terms
+
+    @property
+    def _terms_at_most(self) -> int:
+        """Of the map before it is fitted, for plans of memory."""
         return self.n_terms
 
     def _checked_kernel(self) -> AdditiveKernel:
