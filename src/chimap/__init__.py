@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         intersection,
         jensen_shannon,
     )
-    from chimap.learning import HistogramClassifier, HistogramRegressor, load
+    from chimap.learning import HistogramClassifier, HistogramRegressor, LookupClassifier, load
     from chimap.maps import AnchorMap, DirectMap, HomogeneousMap, OptimalMap, StaircaseMap
     from chimap.moments import Moments
 
@@ -41,6 +41,7 @@ __version__ = "0.1.0"
 __all__ = [
     "HistogramClassifier",
     "HistogramRegressor",
+    "LookupClassifier",
     "load",
     "open_source",
     "Source",
@@ -69,7 +70,7 @@ _HOMES = {
     "kernels": (
         "AdditiveKernel", "Exponential", "Kernel", "chi2", "hellinger", "intersection", "jensen_shannon",
     ),
-    "learning": ("HistogramClassifier", "HistogramRegressor", "load"),
+    "learning": ("HistogramClassifier", "HistogramRegressor", "LookupClassifier", "load"),
     "maps": ("AnchorMap", "DirectMap", "HomogeneousMap", "OptimalMap", "StaircaseMap"),
     "moments": ("Moments",),
     "report": (),

@@ -13,12 +13,15 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from chimap import (
+    AnchorMap,
     DirectMap,
     FourierFeatures,
     HistogramClassifier,
     HistogramRegressor,
     HomogeneousMap,
+    LookupClassifier,
     OptimalMap,
+    StaircaseMap,
     chi2,
 )
 
@@ -30,9 +33,15 @@ from ..histograms import classes
         OptimalMap(),
         DirectMap(),
         HomogeneousMap(),
+        AnchorMap(),
+        AnchorMap(anchors="kmeans", n_neighbors=2),
+        AnchorMap(output="codes"),
+        StaircaseMap(),
         FourierFeatures(n_components=64),
         HistogramClassifier(n_components=64),
         HistogramRegressor(n_components=64),
+        LookupClassifier(AnchorMap(n_anchors=20)),
+        LookupClassifier(loss="logistic"),
     ]
 )
 def test_checks(estimator, check):

@@ -90,30 +90,39 @@ def blended_features(X, windows, k, anchors, anchor_starts, highest, starts, amp
 
 @nb.njit(**SUMS)
 def lookup_sums(codes, table, n_codes, out):
-    """out[r, c] = sum_i table[i * n_codes + codes[r, i], c]; the columns of table are 1 or a multiple of 8."""
-    d, lanes = codes.shape[1], table.shape[1]
+    """out[r, c] = sum_i table[i * n_codes + codes[r, i], c].
+
+    Eight rows of the table are added at once, so that out is read and written but once for them. Places are unsigned:
+    for signed ones numba looks whether each counts from the end.
+    """
+    d, width = codes.shape[1], np.uint64(table.shape[1])
+    flat, step = table.reshape(-1), np.uint64(n_codes * table.shape[1])
+    whole = d - d % 8 if width > 1 else 0
     for r in range(codes.shape[0]):
-        code = codes[r]
-        if lanes == 1:
-            flat, total = table[:, 0], table[0, 0] * 0
+        code, o = codes[r], out[r]
+        o[:] = 0
+        for i in range(0, whole, 8):
+            base = np.uint64(i) * step
+            p0, p1 = base + code[i] * width, base + step + code[i + 1] * width
+            base += step + step
+            p2, p3 = base + code[i + 2] * width, base + step + code[i + 3] * width
+            base += step + step
+            p4, p5 = base + code[i + 4] * width, base + step + code[i + 5] * width
+            base += step + step
+            p6, p7 = base + code[i + 6] * width, base + step + code[i + 7] * width
+            for c in range(width):
+                left = (flat[p0 + c] + flat[p1 + c]) + (flat[p2 + c] + flat[p3 + c])
+                o[c] += left + ((flat[p4 + c] + flat[p5 + c]) + (flat[p6 + c] + flat[p7 + c]))
+        if width == 1:
+            total = flat[0] * 0
             for i in range(d):
                 total += flat[i * n_codes + code[i]]
-            out[r, 0] = total
+            o[0] = total
             continue
-        for block in range(0, lanes, 8):
-            a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = table[0, 0] * 0
-            for i in range(d):
-                t = table[i * n_codes + code[i], block : block + 8]
-                a0 += t[0]
-                a1 += t[1]
-                a2 += t[2]
-                a3 += t[3]
-                a4 += t[4]
-                a5 += t[5]
-                a6 += t[6]
-                a7 += t[7]
-            o = out[r, block : block + 8]
-            o[0], o[1], o[2], o[3], o[4], o[5], o[6], o[7] = a0, a1, a2, a3, a4, a5, a6, a7
+        for i in range(whole, d):
+            t = table[i * n_codes + code[i]]
+            for c in range(table.shape[1]):
+                o[c] += t[c]
 
 
 @nb.njit(**SUMS)

@@ -254,8 +254,7 @@ class AnchorMap(AdditiveMap):
             k, n_anchors = self.n_neighbors, self.n_anchors
             table = self._factors.reshape(self.n_terms_, -1).astype(dtype)
             if self.anchors == "uniform":
-                limits = np.array([n_anchors - 1]) / np.where(self.scale_ > 0, self.scale_, np.inf)
-                self._tables[dtype] = (table, np.minimum(limits, np.finfo(np.float64).max))
+                self._tables[dtype] = (table, steps_per_unit(self.scale_, n_anchors - 1))
                 return
             # the last of the k nearest moves on where the value is nearer to the anchor after them
             middles = self.anchors_[:, : n_anchors - k] / 2 + self.anchors_[:, k:] / 2
@@ -351,6 +350,13 @@ def _quantiles(values: np.ndarray, limit: int) -> np.ndarray:
     if values.size <= limit:
         return values
     return np.sort(values)[::-1][:: -(-values.size // limit)]
+
+
+def steps_per_unit(scale: np.ndarray, n_steps: int) -> np.ndarray:
+    """n_steps / scale, 0 where the scale is 0; finite, so that its product with 0 is 0."""
+    with np.errstate(over="ignore"):
+        rates = n_steps / np.where(scale > 0, scale, np.inf)
+    return np.minimum(rates, np.finfo(np.float64).max)
 
 
 def rounded_down(values: np.ndarray, dtype: np.dtype) -> np.ndarray:

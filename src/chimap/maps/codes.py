@@ -17,8 +17,6 @@ from chimap import _arrays, _loops, _threads
 from chimap._validation import DataError, format_bytes
 from chimap.maps.base import AdditiveMap
 
-_LANES = 8  # columns of a table that are added at once
-
 
 def code_dtype(n_codes: int) -> np.dtype:
     """The smallest unsigned type that holds codes 0 .. n_codes - 1."""
@@ -58,24 +56,21 @@ def look_up(codes: Any, tables: np.ndarray) -> np.ndarray:
     In the dtype of the tables. For CSR the entries of code 0 must be zero, as they are for maps with Psi(0) = 0.
     """
     bins, n_codes, t = tables.shape
-    # one column is added entry by entry, several as registers of eight
-    lanes = 1 if t == 1 else -(-t // _LANES) * _LANES
-    flat = np.zeros((bins * n_codes, lanes), dtype=tables.dtype)
-    flat[:, :t] = tables.reshape(-1, t)
-    out = np.empty((codes.shape[0], lanes), dtype=tables.dtype)
+    flat = np.ascontiguousarray(tables).reshape(bins * n_codes, t)
+    out = np.empty((codes.shape[0], t), dtype=tables.dtype)
     if _arrays.is_sparse(codes):
         _threads.over_rows(
             out.shape[0],
-            max(1, codes.nnz // max(1, out.shape[0])) * lanes,
+            max(1, codes.nnz // max(1, out.shape[0])) * t,
             lambda rows: _loops.lookup_sums_sparse(
                 codes.data, codes.indices, codes.indptr[rows.start : rows.stop + 1], flat, n_codes, out[rows]
             ),
         )
     else:
         _threads.over_rows(
-            out.shape[0], bins * lanes, lambda rows: _loops.lookup_sums(codes[rows], flat, n_codes, out[rows])
+            out.shape[0], bins * t, lambda rows: _loops.lookup_sums(codes[rows], flat, n_codes, out[rows])
         )
-    return out[:, :t]
+    return out
 
 
 def add_up(codes: Any, values: np.ndarray, n_codes: int) -> np.ndarray:
@@ -122,7 +117,7 @@ def storage(psi: AdditiveMap, X: Any) -> Storage:
 
     Sparse forms are CSR with the indices that scipy gives it, and hold the non-zero features or codes alone.
     """
-    features = psi.transform(X[:0])
+    features = psi.transform(X[:1])
     n, width = X.shape[0], psi._n_features_out
     entries, size = 0, features.dtype.itemsize
     rows_at_once = max(1, 2**22 // max(1, width))

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from chimap import _arrays, _loops
 from chimap._validation import check_choice
 from chimap.kernels.additive import signature_powers
+from chimap.maps.anchors import steps_per_unit
 from chimap.maps.base import AdditiveMap
 
 
@@ -70,8 +71,7 @@ class StaircaseMap(AdditiveMap):
 
     def _steps(self) -> tuple[np.ndarray, np.ndarray]:
         """Steps a unit of x, and the feature of a whole step; both (bins,) float64."""
-        widths = np.where(self.scale_ > 0, self.scale_, np.inf)
-        return np.minimum(self.n_terms / widths, np.finfo(np.float64).max), np.sqrt(self.scale_ / self.n_terms)
+        return steps_per_unit(self.scale_, self.n_terms), np.sqrt(self.scale_ / self.n_terms)
 
     def transform_sparse(self, rows: Any) -> Any:
         """CSR features of checked CSR rows, without the steps that lie above the value."""
