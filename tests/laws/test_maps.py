@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from chimap._threads import threads
+
 from ..histograms import DTYPES, SPARSE_KINDS, histograms, relative_error, signed_histograms
 from .cases import NEVER_ABOVE_THE_KERNEL, error_limits, every_map, terms_of
 

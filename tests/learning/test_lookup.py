@@ -24,7 +24,9 @@ SETTINGS = {"strength": 0.05, "tol": 1e-9}
 MAPS = {
     "uniform": AnchorMap(n_anchors=20),
     "intersection, many terms": AnchorMap("intersection", n_anchors=20),
-    "kmeans, two averaged": AnchorMap("chi2", anchors="kmeans", n_anchors=12, n_neighbors=2, weights="uniform"),
+    "kmeans, two averaged": AnchorMap(
+        "chi2", anchors="kmeans", n_anchors=12, n_neighbors=2, weights="uniform"
+    ),
     "given terms": AnchorMap("jensen_shannon", 2, n_anchors=300),
 }
 every_map = pytest.mark.parametrize("psi", MAPS.values(), ids=MAPS)
@@ -133,7 +135,7 @@ def test_too_few_iterations_are_said():
     with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations short of tol"):
         LookupClassifier(max_iter=2, tol=1e-8).fit(X, y)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", ConvergenceWarning)
         LookupClassifier().fit(X, y)
 
 

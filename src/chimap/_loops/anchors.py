@@ -26,21 +26,22 @@ def searched_codes(X, starts, borders, size, lift, codes):
     """The same for any anchors: how many of the borders[start : start + size] of its column a value exceeds.
 
     size is a power of two, one more than the borders at least; those that a column lacks are infinite. The search has
-    no branch, and its steps run over the columns, so that they vectorise.
+    no branch, and its steps run over the columns, so that they vectorise. Places are unsigned (and starts uint32): for
+    signed ones numba looks whether each counts from the end.
     """
-    d = X.shape[1]
+    d, one = X.shape[1], np.uint32(1)
+    place = np.empty(d, np.uint32)
     for r in range(X.shape[0]):
         x, c = X[r], codes[r]
-        place = np.zeros(d, np.int64)
-        for i in range(d):
-            place[i] = starts[i]
-        step = size >> 1
+        place[:] = starts
+        step = np.uint32(size >> 1)
         while step > 0:
             for i in range(d):
-                place[i] += step if borders[place[i] + step - 1] < x[i] else 0
-            step >>= 1
+                further = np.uint32(place[i] + step)
+                place[i] = further if borders[np.uint32(further - one)] < x[i] else place[i]
+            step = np.uint32(step >> one)
         for i in range(d):
-            c[i] = place[i] - starts[i] + (lift if x[i] > 0 else 0)
+            c[i] = place[i] - starts[i] + np.uint32(lift if x[i] > 0 else 0)
 
 
 @nb.njit(**EXACT)
@@ -132,7 +133,16 @@ def lookup_sums_sparse(codes, indices, indptr, table, n_codes, out):
     for r in range(indptr.shape[0] - 1):
         o = out[r]
         o[:] = 0
-        for e in range(indptr[r], indptr[r + 1]):
+        first, last = indptr[r], indptr[r + 1]
+        whole = last - (last - first) % 4
+        for e in range(first, whole, 4):  # out is read and written but once for four
+            t0 = table[indices[e] * n_codes + codes[e]]
+            t1 = table[indices[e + 1] * n_codes + codes[e + 1]]
+            t2 = table[indices[e + 2] * n_codes + codes[e + 2]]
+            t3 = table[indices[e + 3] * n_codes + codes[e + 3]]
+            for c in range(lanes):
+                o[c] += (t0[c] + t1[c]) + (t2[c] + t3[c])
+        for e in range(whole, last):
             t = table[indices[e] * n_codes + codes[e]]
             for c in range(lanes):
                 o[c] += t[c]

@@ -117,7 +117,8 @@ class AnchorMap(AdditiveMap):
         self._check_tables()
         weights = np.atleast_2d(weights)
         by_bin = weights.reshape(weights.shape[0], self.n_terms_, -1).transpose(2, 1, 0)
-        half = self._factors.transpose(1, 2, 0) @ (by_bin * self._amplitudes[:, None, None])
+        scaled = np.multiply(by_bin, self._amplitudes[:, None, None], order="C")  # for BLAS, a product a bin
+        half = self._factors.transpose(1, 2, 0) @ scaled
         return np.concatenate([half, -half[:, 1:]], axis=1) if self.kernel_.is_signed else half
 
     def weights_by_term(self, sums: np.ndarray) -> np.ndarray:
@@ -304,8 +305,9 @@ class AnchorMap(AdditiveMap):
         if self.anchors == "uniform":
             _loops.uniform_codes(magnitudes, places[bins], k / 2, last, self._lift, codes)
         else:
-            size = 1 << int(last).bit_length()
-            _loops.searched_codes(magnitudes, bins.astype(np.int64) * size, places, size, self._lift, codes)
+            size = places.size // self.n_features_in_
+            starts = (bins.astype(np.int64) * size).astype(np.uint32)
+            _loops.searched_codes(magnitudes, starts, places, size, self._lift, codes)
 
     def __getstate__(self) -> dict[str, Any]:
         # the tables are remade in less time than it takes to send them
@@ -335,7 +337,9 @@ def kmeans_anchors(values: np.ndarray, starts: np.ndarray, n_anchors: int) -> np
 
     def fill(part: slice) -> None:
         for i in range(part.start, part.stop):
-            atoms, counts = np.unique(_quantiles(values[starts[i] : starts[i + 1]], limit), return_counts=True)
+            atoms, counts = np.unique(
+                _quantiles(values[starts[i] : starts[i + 1]], limit), return_counts=True
+            )
             if atoms.size >= n_anchors:
                 scale = atoms[-1]  # squares of scaled values neither overflow nor vanish
                 atoms = scale * _loops.kmeans_on_line(atoms / scale, counts.astype(np.float64), n_anchors)

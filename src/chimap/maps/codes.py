@@ -28,7 +28,9 @@ def check_codes(codes: Any, n_bins: int, n_codes: int) -> Any:
     if _arrays.is_sparse(codes):
         codes = codes.tocsr()
         if not codes.has_canonical_format:
-            raise DataError("codes hold an entry twice: a sum of codes has no meaning. Pass what encode gives.")
+            raise DataError(
+                "codes hold an entry twice: a sum of codes has no meaning. Pass what encode gives."
+            )
         entries = codes.data
     else:
         codes = entries = np.ascontiguousarray(codes)
@@ -83,16 +85,14 @@ def add_up(codes: Any, values: np.ndarray, n_codes: int) -> np.ndarray:
     values = np.ascontiguousarray(values)
     out = np.zeros((bins, n_codes, t), dtype=values.dtype)
     flat = out.reshape(bins * n_codes, t)
-    if _arrays.is_sparse(codes):
-        parts = (codes.data, codes.indices, codes.indptr, values)
-        scatter, work = _loops.scatter_sums_sparse, codes.nnz // max(1, bins) * t
-    else:
-        parts, scatter, work = (codes, values), _loops.scatter_sums, n * t
+    is_sparse = _arrays.is_sparse(codes)
+    parts: tuple[Any, ...] = (codes.data, codes.indices, codes.indptr) if is_sparse else (codes,)
+    scatter = _loops.scatter_sums_sparse if is_sparse else _loops.scatter_sums
     _threads.over_rows(
         bins,
-        work,
+        (codes.nnz // max(1, bins) if is_sparse else n) * t,
         lambda part: scatter(
-            *parts, part.start, part.stop, n_codes, flat[part.start * n_codes : part.stop * n_codes]
+            *parts, values, part.start, part.stop, n_codes, flat[part.start * n_codes : part.stop * n_codes]
         ),
     )
     return out

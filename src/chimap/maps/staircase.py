@@ -23,9 +23,9 @@ class StaircaseMap(AdditiveMap):
     diagonal. The piecewise constant form rounds x to the nearest border first.
 
     **Sparse form.** A linear model on Psi is a function of x that is linear (constant) between borders. Given by its
-    values v at the borders in place of its slopes w it has one or two non-zero features a bin (``transform_sparse_form``),
-    and w = T v with T the differences along the steps of each bin, so that |w|^2 = |T v|^2 = v'Mv: training with that
-    regulariser (``differences``, ``metric``) gives the same model.
+    values v at the borders in place of its slopes w it has one or two non-zero features a bin
+    (``transform_sparse_form``), and w = T v with T the differences along the steps of each bin, so that
+    |w|^2 = |T v|^2 = v'Mv: training with that regulariser (``differences``, ``metric``) gives the same model.
 
     Parameters
     ----------
@@ -65,9 +65,7 @@ class StaircaseMap(AdditiveMap):
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         rates, heights = self._steps()
         heights = heights[bins].astype(magnitudes.dtype)
-        _loops.staircase_features(
-            magnitudes, rates[bins], heights, self.n_terms, self.steps == "linear", out
-        )
+        _loops.staircase_features(magnitudes, rates[bins], heights, self.n_terms, self.steps == "linear", out)
 
     def _steps(self) -> tuple[np.ndarray, np.ndarray]:
         """Steps a unit of x, and the feature of a whole step; both (bins,) float64."""
@@ -113,7 +111,9 @@ class StaircaseMap(AdditiveMap):
         check_is_fitted(self)
         size = self.n_terms * self.n_features_in_
         return sp.diags_array(
-            [np.ones(size), -np.ones(size - self.n_features_in_)], offsets=[0, -self.n_features_in_], format="csr"
+            [np.ones(size), -np.ones(size - self.n_features_in_)],
+            offsets=[0, -self.n_features_in_],
+            format="csr",
         )
 
     def metric(self) -> Any:
