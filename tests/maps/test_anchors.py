@@ -14,8 +14,8 @@ from chimap import AnchorMap, FourierFeatures, HistogramClassifier, OptimalMap, 
 from chimap._loops import kmeans_on_line
 from chimap._validation import DataError
 from chimap.kernels import CATALOGUE as KERNELS
-from chimap.maps.anchors import rounded_down
 from chimap.maps.codes import add_up, check_codes, code_dtype, look_up, storage
+from chimap.maps.quantise import rounded_down
 
 from ..golden import RELATIVE, golden
 from ..histograms import DTYPES, SPARSE_KINDS, classes, histograms, relative_error, signed_histograms
@@ -202,7 +202,7 @@ def test_kmeans_by_the_plain_recursion(seed):
 
 
 def test_kmeans_of_many_values_is_that_of_their_quantiles(monkeypatch):
-    monkeypatch.setattr("chimap.maps.anchors._SAMPLE_VALUES", 1000)
+    monkeypatch.setattr("chimap.maps.quantise._SAMPLE_VALUES", 1000)
     X = histograms(3000, 2)
     psi = AnchorMap(anchors="kmeans", n_anchors=20).fit(X)
     x, counts = np.unique(X[:, 0][X[:, 0] > 0], return_counts=True)

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from chimap import _arrays, _loops
 from chimap._validation import check_choice
 from chimap.kernels.additive import signature_powers
-from chimap.maps.anchors import steps_per_unit
 from chimap.maps.base import AdditiveMap
+from chimap.maps.quantise import steps_per_unit
 
 
 class StaircaseMap(AdditiveMap):
