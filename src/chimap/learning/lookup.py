@@ -47,8 +47,6 @@ class LookupClassifier(ClassifierMixin, BaseEstimator):
     w . Psi(x) = sum_i T[i, code of x_i] is a sum of table entries, and the gradient is the derivatives of the loss
     added up by code, T's transpose: a pass over the rows costs one look-up and one addition a bin and class, whatever
     the number of terms, and reads one byte a bin. All classes pass together; the minimiser is L-BFGS, in float64.
-    (Weights in units of the curvature at zero were tried: they took twice as many iterations, because they make the
-    penalty ill-conditioned for the rare bins.)
 
     Parameters
     ----------
@@ -175,6 +173,8 @@ class LookupClassifier(ClassifierMixin, BaseEstimator):
             penalty = 0.5 * self.strength * float(np.vdot(weights, weights))
             return float(values.sum()) + penalty, np.concatenate([gradient.reshape(-1), free])
 
+        # Weights in units of the curvature at zero were tried on 10 000 rows of MNIST, each to its own gradient's
+        # tolerance: over 1000 iterations in place of 521 for chi2, 412 in place of 442 for intersection. Not kept.
         start = np.zeros(t * (n_features + 1))
         steepest = np.abs(objective(start)[1]).max()
         found = minimize(
