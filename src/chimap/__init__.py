@@ -14,8 +14,9 @@ Start with ``HistogramClassifier`` or ``HistogramRegressor``: they are all of it
 
 Exact kernels, the oracle for everything else: ``chi2``, ``intersection``, ``jensen_shannon``, ``hellinger``,
 ``Exponential(kernel, gamma)``. Explicit maps of additive kernels: ``OptimalMap``, ``DirectMap``,
-``HomogeneousMap``. Random features of exponential kernels: ``FourierFeatures``. Sums that merge and subtract:
-``Moments``. Files and arrays read in chunks: ``open_source``. ``load`` opens a saved model.
+``HomogeneousMap``, ``AnchorMap``, ``StaircaseMap``. A linear model on codes of one byte a bin: ``LookupClassifier``.
+Random features of exponential kernels: ``FourierFeatures``. Sums that merge and subtract: ``Moments``. Files and
+arrays read in chunks: ``open_source``. ``load`` opens a saved model.
 """
 
 from typing import TYPE_CHECKING
@@ -35,13 +36,14 @@ if TYPE_CHECKING:
     from chimap.learning import (
         HistogramClassifier,
         HistogramRegressor,
+        LookupClassifier,
         MomentsGroupLasso,
         MomentsLasso,
         MomentsRidge,
         MomentsRidgeClassifier,
         load,
     )
-    from chimap.maps import ChebyshevMap, DirectMap, HomogeneousMap, OptimalMap
+    from chimap.maps import AnchorMap, ChebyshevMap, DirectMap, HomogeneousMap, OptimalMap, StaircaseMap
     from chimap.moments import PCA, Moments
 
 __version__ = "0.1.0"
@@ -49,6 +51,7 @@ __version__ = "0.1.0"
 __all__ = [
     "HistogramClassifier",
     "HistogramRegressor",
+    "LookupClassifier",
     "load",
     "open_source",
     "Source",
@@ -63,6 +66,8 @@ __all__ = [
     "DirectMap",
     "ChebyshevMap",
     "HomogeneousMap",
+    "AnchorMap",
+    "StaircaseMap",
     "FourierFeatures",
     "Moments",
     "PCA",
@@ -82,10 +87,12 @@ _HOMES = {
         "AdditiveKernel", "Exponential", "Kernel", "chi2", "hellinger", "intersection", "jensen_shannon",
     ),
     "learning": (
-        "HistogramClassifier", "HistogramRegressor", "MomentsGroupLasso", "MomentsLasso", "MomentsRidge",
-        "MomentsRidgeClassifier", "load",
+        "HistogramClassifier", "HistogramRegressor", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso",
+        "MomentsRidge", "MomentsRidgeClassifier", "load",
     ),
-    "maps": ("ChebyshevMap", "DirectMap", "HomogeneousMap", "OptimalMap"),
+    "maps": (
+        "AnchorMap", "ChebyshevMap", "DirectMap", "HomogeneousMap", "OptimalMap", "StaircaseMap",
+    ),
     "moments": ("Moments", "PCA"),
     "report": (),
     "solvers": (),

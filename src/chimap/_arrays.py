@@ -69,6 +69,18 @@ def values_by_bin(X: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.abs(columns.data).astype(np.float64), columns.indptr.astype(np.int64)
 
 
+def column_maxima(X: Any) -> np.ndarray:
+    """The largest magnitude in each column, float64; 0 for an empty one."""
+    if is_sparse(X):
+        return np.asarray(abs(X).max(axis=0).todense(), dtype=np.float64).reshape(-1)
+    return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
+
+
+def stored_bytes(X: Any) -> int:
+    """Bytes of the array, or of the three arrays of CSR."""
+    return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if is_sparse(X) else X.nbytes
+
+
 def map_values(X: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
     """A function with f(0) = 0 of every entry; dense stays dense, CSR keeps its pattern."""
     return csr(function(X.data), X.indices, X.indptr, X.shape) if is_sparse(X) else function(X)
@@ -109,6 +121,11 @@ def scale_rows(X: Any, factors: np.ndarray) -> Any:
 def to_dense(X: Any) -> np.ndarray:
     """X as a dense array."""
     return X.toarray() if is_sparse(X) else X
+
+
+def to_sparse(X: Any) -> Any:
+    """X as CSR."""
+    return X if is_sparse(X) else sp.csr_matrix(X)
 
 
 def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:

@@ -14,10 +14,9 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from chimap._threads import threads
-from chimap.maps import HomogeneousMap
 
 from ..histograms import DTYPES, SPARSE_KINDS, histograms, relative_error, signed_histograms
-from .cases import every_map, terms_of
+from .cases import NEVER_ABOVE_THE_KERNEL, error_limits, every_map, terms_of
 
 GAMMAS = (0.5, 1.0, 2.0)
 ROUNDING = {np.float32: 1e-6, np.float64: 1e-14}
@@ -33,9 +32,10 @@ def error(psi, X):
 def test_error_falls_with_the_terms(make, kernel, gamma):
     kernel, X = kernel.with_gamma(gamma), histograms(60, empty=0.1)
     errors = [error(make(kernel, n), X) for n in terms_of(make)]
+    floor, limit = error_limits(make, kernel)
     for worse, better in pairwise(errors):
-        assert better < 0.9 * worse or better < 1e-10
-    assert errors[-1] < (0.06 if kernel.name == "intersection" else 0.01)
+        assert better < 0.9 * worse or better < floor
+    assert errors[-1] < limit
 
 
 @every_map
@@ -197,7 +197,6 @@ def test_any_histogram(make, kernel, x):
     assert np.isfinite(Z).all()
     S = psi.transform(sp.csr_matrix(x))
     np.testing.assert_allclose(S.toarray(), Z, rtol=1e-12)
-    if make is not HomogeneousMap:
-        # Nystrom: K - Z Z' is positive semi-definite
+    if make in NEVER_ABOVE_THE_KERNEL:
         own = kernel.diagonal(x)
         assert np.all((Z * Z).sum(axis=1) <= own * (1 + 1e-6) + 1e-12 * own.max())

@@ -13,13 +13,16 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from chimap import (
+    AnchorMap,
     ChebyshevMap,
     DirectMap,
     FourierFeatures,
     HistogramClassifier,
     HistogramRegressor,
     HomogeneousMap,
+    LookupClassifier,
     OptimalMap,
+    StaircaseMap,
     chi2,
 )
 
@@ -32,9 +35,15 @@ from ..histograms import classes
         DirectMap(),
         ChebyshevMap(),
         HomogeneousMap(),
+        AnchorMap(),
+        AnchorMap(anchors="kmeans", n_neighbors=2),
+        AnchorMap(output="codes"),
+        StaircaseMap(),
         FourierFeatures(n_components=64),
         HistogramClassifier(n_components=64),
         HistogramRegressor(n_components=64),
+        LookupClassifier(AnchorMap(n_anchors=20)),
+        LookupClassifier(loss="logistic"),
     ]
 )
 def test_checks(estimator, check):

@@ -47,6 +47,8 @@ def test_exponential_kernels_are_for_random_features(make, kernel):
 @every_map
 @pytest.mark.parametrize("n_terms", [0, -1, 2.5, None, True, "3"])
 def test_number_of_terms(make, n_terms):
+    if n_terms is None and make().n_terms is None:
+        pytest.skip("None lets this map choose")
     with pytest.raises(ValueError, match="n_terms must be a positive whole number"):
         make(n_terms=n_terms).fit(histograms())
 

@@ -9,6 +9,18 @@ slices of rows. (numba's parallel loops were tried: their worker threads spin af
 cores from BLAS, which made the pass a third slower, and one of their layers aborts when two Python threads meet.)
 """
 
+from chimap._loops.anchors import (
+    blended_features,
+    kmeans_on_line,
+    looked_up_features,
+    lookup_sums,
+    lookup_sums_sparse,
+    scatter_sums,
+    scatter_sums_sparse,
+    searched_codes,
+    staircase_features,
+    uniform_codes,
+)
 from chimap._loops.checks import all_in_domain
 from chimap._loops.fourier import sparse_times_dense, waves
 from chimap._loops.kernels import (
@@ -40,15 +52,25 @@ __all__ = [
     "LOG_SECH",
     "add_triangle",
     "all_in_domain",
+    "blended_features",
     "chebyshev_features",
     "direct_features",
     "homogeneous_features",
     "interleave_sparse",
+    "kmeans_on_line",
+    "looked_up_features",
+    "lookup_sums",
+    "lookup_sums_sparse",
     "pair_sums",
     "pair_sums_gamma",
     "pair_sums_sparse",
     "panel_product",
+    "scatter_sums",
+    "scatter_sums_sparse",
+    "searched_codes",
     "sparse_times_dense",
+    "staircase_features",
     "table_features",
+    "uniform_codes",
     "waves",
 ]

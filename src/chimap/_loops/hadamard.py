@@ -44,10 +44,10 @@ def _transform(a, b):
 
 @nb.njit(**EXACT)
 def structured_projection(X, signs, lengths, out):
-    """out[r] = the first columns of [H S_3 H S_2 H S_1 x, ...] (a block for each set of signs) times ``lengths``.
+    """out[r] = the first m of [H S_3 H S_2 H S_1 x, ...] (a block for each set of signs) times ``lengths``.
 
-    X: (rows, n), padded with zeros to p = signs.shape[2]; signs: (blocks, 3, p) +-1 in the dtype of X; lengths, out: (m,),
-    (rows, m). H is not normalised: lengths see to it.
+    X: (rows, n), padded with zeros to p = signs.shape[2]; signs: (blocks, 3, p) +-1 in the dtype of X; lengths (m,),
+    out (rows, m). H is not normalised: lengths see to it.
     """
     n, p, m = X.shape[1], signs.shape[2], out.shape[1]
     a, b = np.empty(p, X.dtype), np.empty(p, X.dtype)

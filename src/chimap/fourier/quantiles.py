@@ -1,7 +1,7 @@
 """Quantiles of the distributions that frequencies are drawn from: uniform numbers in, frequencies out.
 
-Each takes u in (0, 1), any shape, float64, and gives h(u). A stationary kernel k(t) = E cos(w t) has the distribution of
-w as its spectrum: exp(-t^2/2) the normal, sech(t) the hyperbolic secant, exp(-|t|) Cauchy's.
+Each takes u in (0, 1), any shape, float64, and gives h(u). A stationary kernel k(t) = E cos(w t) has the distribution
+of w as its spectrum: exp(-t^2/2) the normal, sech(t) the hyperbolic secant, exp(-|t|) Cauchy's.
 Source: Fourier kernel learning, Table 1.
 """
 

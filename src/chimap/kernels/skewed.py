@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,9 +20,9 @@ _TILE_BYTES = 2**18  # of Y in a core's cache while the rows of X pass over it
 class Skewed(Kernel):
     """K(x, y) = prod_i f(sigma (ln(x_i + c) - ln(y_i + c))) for bins above -c; K(x, x) = 1.
 
-    ``c`` is a positive number, or "auto": the median of the non-zero magnitudes of the data, set by ``fitted``. ln(x + c)
-    is nearly linear below c and logarithmic above, so that half of the values lie on either side. ``sigma`` is the inverse
-    width.
+    ``c`` is a positive number, or "auto": the median of the non-zero magnitudes of the data, set by ``fitted``.
+    ln(x + c) is nearly linear below c and logarithmic above, so that half of the values lie on either side. ``sigma``
+    is the inverse width.
     """
 
     c: float | str = "auto"
@@ -73,7 +73,9 @@ class Skewed(Kernel):
         """ln K, (n, m) float64: a product of thousands of bins would leave the range of the floats."""
         left, right = paired_rows(X, Y, signed=True)
         kernel = self.fitted(left)
-        other = kernel._prepared(kernel.shifted_log(_arrays.as_rows(right, np.float64), "Y" if Y is not None else "X"))
+        other = kernel._prepared(
+            kernel.shifted_log(_arrays.as_rows(right, np.float64), "Y" if Y is not None else "X")
+        )
         out = np.empty((left.shape[0], right.shape[0]))
         size = max(1, _BLOCK_NUMBERS // max(1, left.shape[1]))
         tile = max(1, _TILE_BYTES // max(1, other.shape[1] * other.itemsize))
@@ -89,7 +91,7 @@ class Skewed(Kernel):
             )
         return kernel._finish(out)
 
-    _form: int
+    _form: ClassVar[int]
 
     @abstractmethod
     def _prepared(self, logs: np.ndarray) -> np.ndarray:
@@ -113,7 +115,7 @@ class SkewedChi2(Skewed):
     """
 
     name = "skewed-chi2"
-    _form = _loops.LOG_SECH
+    _form: ClassVar[int] = _loops.LOG_SECH
 
     def _prepared(self, logs: np.ndarray) -> np.ndarray:
         return np.exp(self.sigma * logs, out=logs)
@@ -134,7 +136,7 @@ class SkewedIntersection(Skewed):
     """
 
     name = "skewed-intersection"
-    _form = _loops.INTERSECTION + _loops.DISTANCE
+    _form: ClassVar[int] = _loops.INTERSECTION + _loops.DISTANCE
 
     def _prepared(self, logs: np.ndarray) -> np.ndarray:
         return logs
@@ -145,5 +147,7 @@ class SkewedIntersection(Skewed):
 
 
 def _dtype(X: Any, Y: Any) -> np.dtype:
-    kinds = [_arrays.float_dtype(A.dtype if hasattr(A, "dtype") else np.float64) for A in (X, Y) if A is not None]
+    kinds = [
+        _arrays.float_dtype(A.dtype if hasattr(A, "dtype") else np.float64) for A in (X, Y) if A is not None
+    ]
     return np.result_type(*kinds)

@@ -1,6 +1,7 @@
 """Estimators in scikit-learn's manner."""
 
 from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
+from chimap.learning.lookup import LookupClassifier
 from chimap.learning.model_file import load
 from chimap.learning.moments_models import (
     MomentsGroupLasso,
@@ -12,6 +13,7 @@ from chimap.learning.moments_models import (
 __all__ = [
     "HistogramClassifier",
     "HistogramRegressor",
+    "LookupClassifier",
     "MomentsGroupLasso",
     "MomentsLasso",
     "MomentsRidge",

@@ -196,7 +196,7 @@ class HistogramModel(BaseEstimator):
         return self.n_folds
 
     def _job(self, n_bins: int, row_bytes: float) -> Job:
-        n_terms = self.n_terms if self.map is None else self.map.n_terms
+        n_terms = self.n_terms if self.map is None else self.map._terms_at_most
         features, mapped, frequencies = n_terms * n_bins, 0, 0
         if isinstance(as_kernel(self.kernel, self.gamma), Exponential):
             features, mapped = self.n_components, features

@@ -5,25 +5,31 @@
 
 from __future__ import annotations
 
+from chimap.maps.anchors import AnchorMap
 from chimap.maps.base import AdditiveMap, check_map
 from chimap.maps.chebyshev import ChebyshevMap
 from chimap.maps.direct import DirectMap
 from chimap.maps.homogeneous import HomogeneousMap
 from chimap.maps.optimal import OptimalMap
+from chimap.maps.staircase import StaircaseMap
 
 CATALOGUE: dict[str, type[AdditiveMap]] = {
     "optimal": OptimalMap,
     "direct": DirectMap,
     "chebyshev": ChebyshevMap,
     "homogeneous": HomogeneousMap,
+    "anchors": AnchorMap,
+    "staircase": StaircaseMap,
 }
 
 __all__ = [
     "AdditiveMap",
+    "AnchorMap",
     "CATALOGUE",
     "ChebyshevMap",
     "DirectMap",
     "HomogeneousMap",
     "OptimalMap",
+    "StaircaseMap",
     "check_map",
 ]

@@ -79,10 +79,13 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names "<bin>_term<q>" in the order of the columns."""
         check_is_fitted(self)
-        if input_features is None:
-            input_features = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
-        n_terms = self._n_features_out // self.n_features_in_
-        return np.array([f"{name}_term{q}" for q in range(n_terms) for name in input_features], dtype=object)
+        names = self._bin_names(input_features)
+        return np.array([f"{name}_term{q}" for q in range(self._n_terms_out) for name in names], dtype=object)
+
+    def _bin_names(self, input_features: Any) -> Any:
+        if input_features is not None:
+            return input_features
+        return getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
 
     def bin_of(self, column: int | np.ndarray) -> tuple[Any, Any]:
         """(bin, term) of output columns, the inverse of column = term * n_bins + bin."""
@@ -101,6 +104,11 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     def takes(cls, kernel: AdditiveKernel) -> bool:
         """Whether this map approximates the kernel (with any gamma, signed or not)."""
         return cls.kernels is None or kernel.name in cls.kernels
+
+    @property
+    def _terms_at_most(self) -> int:
+        """Of the map before it is fitted, for plans of memory."""
+        return self.n_terms
 
     def _checked_kernel(self) -> AdditiveKernel:
         kernel = as_additive(self.kernel, type(self).__name__)

@@ -1,0 +1,254 @@
+"""Anchors and steps: nearest anchors as codes, sums of table entries that codes name, exact k-means on a line."""
+
+import numba as nb
+import numpy as np
+
+from chimap._loops._compile import EXACT, SUMS
+
+
+@nb.njit(**EXACT)
+def uniform_codes(X, rates, half, last, lift, codes):
+    """First of the k nearest anchors 0, h, 2h, ...: a multiply and a round. rates: 1/h of each column, half: k/2.
+
+    A value half way belongs to the lower anchor. Products are float64 whatever the dtype of X, so that a number has
+    the same code in both. Positive values get ``lift`` more.
+    """
+    for r in range(X.shape[0]):
+        x, c = X[r], codes[r]
+        for i in range(x.shape[0]):
+            place = np.ceil(np.float64(x[i]) * rates[i] - half)
+            window = np.int32(min(max(place, 0.0), last))
+            c[i] = window + (lift if x[i] > 0 else 0)
+
+
+@nb.njit(**EXACT)
+def searched_codes(X, starts, borders, size, lift, codes):
+    """The same for any anchors: how many of the borders[start : start + size] of its column a value exceeds.
+
+    size is a power of two, one more than the borders at least; those that a column lacks are infinite. The search has
+    no branch, and its steps run over the columns, so that they vectorise. Places are unsigned (and starts uint32): for
+    signed ones numba looks whether each counts from the end.
+    """
+    d, one = X.shape[1], np.uint32(1)
+    place = np.empty(d, np.uint32)
+    for r in range(X.shape[0]):
+        x, c = X[r], codes[r]
+        place[:] = starts
+        step = np.uint32(size >> 1)
+        while step > 0:
+            for i in range(d):
+                further = np.uint32(place[i] + step)
+                place[i] = further if borders[np.uint32(further - one)] < x[i] else place[i]
+            step = np.uint32(step >> one)
+        for i in range(d):
+            c[i] = place[i] - starts[i] + np.uint32(lift if x[i] > 0 else 0)
+
+
+@nb.njit(**EXACT)
+def looked_up_features(codes, starts, amplitudes, table, out):
+    """out[r, q, i] = amplitudes[i] * table[q, starts[i] + codes[r, i]]."""
+    d = codes.shape[1]
+    for r in range(codes.shape[0]):
+        c = codes[r]
+        for q in range(table.shape[0]):
+            o, t = out[r, q], table[q]
+            for i in range(d):
+                o[i] = amplitudes[i] * t[starts[i] + c[i]]
+
+
+@nb.njit(**EXACT)
+def blended_features(X, windows, k, anchors, anchor_starts, highest, starts, amplitudes, table, out):
+    """Features of the k anchors from a window on, weighted by the inverse of their distance to the value.
+
+    Weights are smallest distance / distance, which neither overflows nor divides by zero; two neighbours are linear
+    interpolation. Values above the highest anchor are taken as it. Anchors that a column lacks are infinitely far.
+    """
+    d = X.shape[1]
+    weights = np.empty((k, d))
+    for r in range(X.shape[0]):
+        x, w = X[r], windows[r]
+        for i in range(d):
+            v = min(np.float64(x[i]), highest[i])
+            first = anchor_starts[i] + w[i]
+            nearest = np.inf
+            for p in range(k):
+                nearest = min(nearest, abs(v - anchors[first + p]))
+            total = 0.0
+            for p in range(k):
+                gap = abs(v - anchors[first + p])
+                weights[p, i] = nearest / gap if gap > 0 else 1.0
+                total += weights[p, i]
+            for p in range(k):
+                weights[p, i] *= amplitudes[i] / total
+        for q in range(table.shape[0]):
+            o, t = out[r, q], table[q]
+            for i in range(d):
+                blend = 0.0
+                for p in range(k):
+                    blend += weights[p, i] * t[starts[i] + w[i] + p]
+                o[i] = blend
+
+
+@nb.njit(**SUMS)
+def lookup_sums(codes, table, n_codes, out):
+    """out[r, c] = sum_i table[i * n_codes + codes[r, i], c].
+
+    Eight rows of the table are added at once, so that out is read and written but once for them. Places are unsigned:
+    for signed ones numba looks whether each counts from the end.
+    """
+    d, width = codes.shape[1], np.uint64(table.shape[1])
+    flat, step = table.reshape(-1), np.uint64(n_codes * table.shape[1])
+    whole = d - d % 8 if width > 1 else 0
+    for r in range(codes.shape[0]):
+        code, o = codes[r], out[r]
+        o[:] = 0
+        for i in range(0, whole, 8):
+            base = np.uint64(i) * step
+            p0, p1 = base + code[i] * width, base + step + code[i + 1] * width
+            base += step + step
+            p2, p3 = base + code[i + 2] * width, base + step + code[i + 3] * width
+            base += step + step
+            p4, p5 = base + code[i + 4] * width, base + step + code[i + 5] * width
+            base += step + step
+            p6, p7 = base + code[i + 6] * width, base + step + code[i + 7] * width
+            for c in range(width):
+                left = (flat[p0 + c] + flat[p1 + c]) + (flat[p2 + c] + flat[p3 + c])
+                o[c] += left + ((flat[p4 + c] + flat[p5 + c]) + (flat[p6 + c] + flat[p7 + c]))
+        if width == 1:
+            total = flat[0] * 0
+            for i in range(d):
+                total += flat[i * n_codes + code[i]]
+            o[0] = total
+            continue
+        for i in range(whole, d):
+            t = table[i * n_codes + code[i]]
+            for c in range(table.shape[1]):
+                o[c] += t[c]
+
+
+@nb.njit(**SUMS)
+def lookup_sums_sparse(codes, indices, indptr, table, n_codes, out):
+    """The same for CSR rows of codes; absent codes are zero and add nothing."""
+    lanes = table.shape[1]
+    for r in range(indptr.shape[0] - 1):
+        o = out[r]
+        o[:] = 0
+        first, last = indptr[r], indptr[r + 1]
+        whole = last - (last - first) % 4
+        for e in range(first, whole, 4):  # out is read and written but once for four
+            t0 = table[indices[e] * n_codes + codes[e]]
+            t1 = table[indices[e + 1] * n_codes + codes[e + 1]]
+            t2 = table[indices[e + 2] * n_codes + codes[e + 2]]
+            t3 = table[indices[e + 3] * n_codes + codes[e + 3]]
+            for c in range(lanes):
+                o[c] += (t0[c] + t1[c]) + (t2[c] + t3[c])
+        for e in range(whole, last):
+            t = table[indices[e] * n_codes + codes[e]]
+            for c in range(lanes):
+                o[c] += t[c]
+
+
+@nb.njit(**SUMS)
+def scatter_sums(codes, values, first, last, n_codes, out):
+    """Transpose of ``lookup_sums``: out[(i - first) * n_codes + codes[r, i]] += values[r] for bins first..last-1."""
+    lanes = values.shape[1]
+    for r in range(codes.shape[0]):
+        v, code = values[r], codes[r]
+        for i in range(first, last):
+            o = out[(i - first) * n_codes + code[i]]
+            for c in range(lanes):
+                o[c] += v[c]
+
+
+@nb.njit(**SUMS)
+def scatter_sums_sparse(codes, indices, indptr, values, first, last, n_codes, out):
+    """The same for CSR rows of codes, whose indices are sorted."""
+    lanes = values.shape[1]
+    for r in range(indptr.shape[0] - 1):
+        v = values[r]
+        low, high = indptr[r], indptr[r + 1]
+        while low < high:  # the first entry that is not left of ``first``
+            middle = (low + high) // 2
+            if indices[middle] < first:
+                low = middle + 1
+            else:
+                high = middle
+        for e in range(low, indptr[r + 1]):
+            if indices[e] >= last:
+                break
+            o = out[(indices[e] - first) * n_codes + codes[e]]
+            for c in range(lanes):
+                o[c] += v[c]
+
+
+@nb.njit(**EXACT)
+def kmeans_on_line(x, counts, k):
+    """Centres of the k-means optimum of sorted distinct x > 0 with counts, where one of the k centres is 0.
+
+    cost[m, j], the smallest sum of squares of the first j values with m + 1 centres, is the minimum over i of
+    cost[m - 1, i] + (sum of squares of values i..j-1 about their mean). The best i does not fall with j (the sums of
+    squares obey the quadrangle inequality), so that halving the stride over j bounds each search by its two
+    neighbours: O(k n log n) in all. Source: Wu, Optimal quantization by matrix searching, 1991 (the monotonicity).
+    """
+    n = x.shape[0]
+    middle = x[n // 2]
+    mass, first, second = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
+    cost, better = np.zeros(n + 1), np.zeros(n + 1)
+    for i in range(n):
+        y = x[i] - middle  # shifted, so that sums of squares do not cancel
+        mass[i + 1] = mass[i] + counts[i]
+        first[i + 1] = first[i] + counts[i] * y
+        second[i + 1] = second[i] + counts[i] * y * y
+        cost[i + 1] = cost[i] + counts[i] * x[i] * x[i]  # all of them at the centre 0
+    best = np.zeros((k, n + 1), np.int32)
+    top = 1
+    while top <= n:
+        top *= 2
+    for m in range(1, k):
+        stride = top
+        while stride >= 1:
+            for j in range(stride - 1, n + 1, 2 * stride):
+                low = best[m, j - stride] if j >= stride else 0
+                high = best[m, j + stride] if j + stride <= n else j
+                smallest, at = np.inf, low
+                for i in range(low, min(high, j) + 1):
+                    weight, sum1 = mass[j] - mass[i], first[j] - first[i]
+                    spread = second[j] - second[i] - sum1 * sum1 / weight if i < j else 0.0
+                    total = cost[i] + max(spread, 0.0)
+                    if total < smallest:
+                        smallest, at = total, i
+                better[j], best[m, j] = smallest, at
+            stride //= 2
+        cost, better = better, cost
+    centres = np.empty(k)
+    found, j = 0, n
+    for m in range(k - 1, 0, -1):
+        i = best[m, j]
+        if i < j:
+            total = weight = 0.0
+            for p in range(i, j):
+                total += counts[p] * x[p]
+                weight += counts[p]
+            centres[found] = total / weight
+            found += 1
+        j = i
+    return centres[:found][::-1].copy()
+
+
+@nb.njit(**EXACT)
+def staircase_features(X, rates, heights, n_steps, linear, out):
+    """Unary codes: out[r, q, i] = heights[i] * (how much of step q lies below X[r, i] * rates[i] steps).
+
+    Whole steps only, rounded to the nearest, unless ``linear``.
+    """
+    d = X.shape[1]
+    level = np.empty(d)
+    for r in range(X.shape[0]):
+        x = X[r]
+        for i in range(d):
+            exact = min(np.float64(x[i]) * rates[i], np.float64(n_steps))
+            level[i] = exact if linear else np.floor(exact + 0.5)
+        for q in range(n_steps):
+            o = out[r, q]
+            for i in range(d):
+                o[i] = heights[i] * min(max(level[i] - q, 0.0), 1.0)
