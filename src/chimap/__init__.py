@@ -23,11 +23,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from chimap.data import Source, open_source
-    from chimap.fourier import FourierFeatures
+    from chimap.fourier import FourierFeatures, SkewedFourierFeatures
     from chimap.kernels import (
         AdditiveKernel,
         Exponential,
+        Gaussian,
         Kernel,
+        Linear,
+        SkewedChi2,
+        SkewedIntersection,
         chi2,
         hellinger,
         intersection,
@@ -60,6 +64,10 @@ __all__ = [
     "jensen_shannon",
     "hellinger",
     "Exponential",
+    "Gaussian",
+    "Linear",
+    "SkewedChi2",
+    "SkewedIntersection",
     "AdditiveKernel",
     "Kernel",
     "OptimalMap",
@@ -69,6 +77,7 @@ __all__ = [
     "AnchorMap",
     "StaircaseMap",
     "FourierFeatures",
+    "SkewedFourierFeatures",
     "Moments",
     "PCA",
     "MomentsRidge",
@@ -82,9 +91,10 @@ __all__ = [
 _HOMES = {
     "data": ("Source", "open_source"),
     "engines": (),
-    "fourier": ("FourierFeatures",),
+    "fourier": ("FourierFeatures", "SkewedFourierFeatures"),
     "kernels": (
-        "AdditiveKernel", "Exponential", "Kernel", "chi2", "hellinger", "intersection", "jensen_shannon",
+        "AdditiveKernel", "Exponential", "Gaussian", "Kernel", "Linear", "SkewedChi2", "SkewedIntersection", "chi2",
+        "hellinger", "intersection", "jensen_shannon",
     ),
     "learning": (
         "HistogramClassifier", "HistogramRegressor", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso",

@@ -9,7 +9,7 @@ from ..histograms import DTYPES
 
 
 def draw(name, n_inputs, n_frequencies, dtype=np.float64, seed=0):
-    return CATALOGUE[name](n_inputs, n_frequencies, np.random.default_rng(seed), np.dtype(dtype))
+    return CATALOGUE[name](n_inputs, n_frequencies, np.random.default_rng(seed), np.dtype(dtype)).matrix
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -28,7 +28,9 @@ def test_columns_are_standard_normal(name, dtype, shape):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("n_inputs", "n_frequencies"), [(40, 7), (40, 20), (40, 39), (40, 100), (3, 7)])
 def test_columns_are_orthogonal_within_blocks(n_inputs, n_frequencies, dtype):
-    W = orthogonal(n_inputs, n_frequencies, np.random.default_rng(0), np.dtype(dtype)).astype(np.float64)
+    W = orthogonal(n_inputs, n_frequencies, np.random.default_rng(0), np.dtype(dtype)).matrix.astype(
+        np.float64
+    )
     for first in range(0, n_frequencies, n_inputs):
         block = W[:, first : first + n_inputs]
         block = block / np.linalg.norm(block, axis=0)

@@ -23,6 +23,7 @@ from chimap._loops.anchors import (
 )
 from chimap._loops.checks import all_in_domain
 from chimap._loops.fourier import sparse_times_dense, waves
+from chimap._loops.hadamard import structured_projection
 from chimap._loops.kernels import (
     CHI2,
     DISTANCE,
@@ -70,6 +71,7 @@ __all__ = [
     "searched_codes",
     "sparse_times_dense",
     "staircase_features",
+    "structured_projection",
     "table_features",
     "uniform_codes",
     "waves",

@@ -66,9 +66,11 @@ def _chi2_distance(x, y):
 
 @nb.njit(inline="always", error_model="numpy")
 def _log_sech(x, y):
-    # sech(ln x - ln y) = 2 u / (1 + u^2) with u = min/max, which does not overflow
+    # sech(ln x - ln y) = 2 u / (1 + u^2) with u = min/max, which does not overflow; = 1 / (1 + r), r = (1-u)^2 / 2u,
+    # which keeps the digits of close values
     u = min(x, y) / max(x, y)
-    return log(max(2.0 * u / (1.0 + u * u), 1e-300))
+    r = (1.0 - u) * (1.0 - u) / max(2.0 * u, 1e-300)
+    return -log1p_unit(r) if r <= 1.0 else log(max(2.0 * u / (1.0 + u * u), 1e-300))
 
 
 @nb.njit(inline="always", error_model="numpy")

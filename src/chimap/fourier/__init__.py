@@ -1,5 +1,6 @@
 """Random features: a Gaussian kernel on mapped rows is an exponential histogram kernel."""
 
 from chimap.fourier.features import FourierFeatures
+from chimap.fourier.skewed import SkewedFourierFeatures
 
-__all__ = ["FourierFeatures"]
+__all__ = ["FourierFeatures", "SkewedFourierFeatures"]

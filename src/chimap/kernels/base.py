@@ -19,6 +19,7 @@ class Kernel(ABC):
     """
 
     name: str
+    is_signed = False  # whether bins may be negative
 
     def fitted(self, X: Any, random_state: int | None = 0) -> Self:
         """This kernel with the parameters that it takes from data X set to numbers; itself where it has none."""

@@ -1,8 +1,8 @@
-"""Exponential (generalised Gaussian) kernels of the squared distance of an additive kernel."""
+"""Exponential kernels of the squared distance of a kernel: of histograms, and the Gaussian."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from chimap import _arrays
 from chimap._validation import DataError, check_positive
 from chimap.kernels.additive import AdditiveKernel
 from chimap.kernels.base import Kernel
+from chimap.kernels.plain import Linear
 
 _GAMMA_ROWS = 1000  # rows whose pairs give the mean distance: its error is below 1 % there
 
@@ -29,11 +30,11 @@ class Exponential(Kernel):
     array([[0.3679]])
     """
 
-    kernel: AdditiveKernel
+    kernel: AdditiveKernel | Linear
     gamma: float | str = "mean"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, AdditiveKernel):
+        if not isinstance(self.kernel, AdditiveKernel | Linear):
             raise ValueError(f"Exponential takes an additive kernel such as chi2; got {self.kernel!r}.")
         if self.gamma != "mean":
             check_positive(self.gamma, "gamma (of the exponential kernel)")
@@ -42,6 +43,11 @@ class Exponential(Kernel):
     def name(self) -> str:  # type: ignore[override]
         """ "exp-" and the name of the additive kernel."""
         return f"exp-{self.kernel.name}"
+
+    @property
+    def is_signed(self) -> bool:  # type: ignore[override]
+        """Whether bins may be negative."""
+        return self.kernel.is_signed
 
     def fitted(self, X: Any, random_state: int | None = 0) -> Exponential:
         """This kernel with gamma a number: 1 / mean D^2 over the pairs of at most 1000 rows of X.
@@ -85,3 +91,20 @@ class Exponential(Kernel):
         values = self.kernel.distance(X, Y)
         values *= -kernel.gamma  # type: ignore[operator]
         return -2 * np.expm1(values, out=values)
+
+
+@dataclass(frozen=True)
+class Gaussian(Exponential):
+    """K(x, y) = exp(-gamma |x - y|^2): the exponential of the linear kernel, for entries of either sign.
+
+    >>> import numpy as np
+    >>> Gaussian(gamma=0.5)(np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])).round(4)
+    array([[0.3679]])
+    """
+
+    kernel: Linear = field(default=Linear(), init=False)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """ "gaussian"."""
+        return "gaussian"

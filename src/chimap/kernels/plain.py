@@ -23,6 +23,7 @@ class Linear(Kernel):
     """
 
     name = "linear"
+    is_signed = True
 
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """Gram matrix (n, m)."""

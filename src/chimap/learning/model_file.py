@@ -14,15 +14,17 @@ import numpy as np
 
 from chimap import _files
 from chimap._validation import DataError
-from chimap.fourier import FourierFeatures
+from chimap.fourier import FourierFeatures, SkewedFourierFeatures
+from chimap.fourier.projection import Hadamard, Matrix
 from chimap.kernels import CATALOGUE as KERNELS
-from chimap.kernels import AdditiveKernel, Exponential
+from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection
 from chimap.maps import CATALOGUE as MAPS
+from chimap.maps.identity import IdentityMap
 from chimap.solvers import StrengthScores
 
-_PARTS: dict[str, type] = {
-    cls.__name__: cls for cls in (*MAPS.values(), FourierFeatures, Exponential, StrengthScores)
-}
+_KINDS = (Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection)
+_FEATURES = (FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, IdentityMap)
+_PARTS: dict[str, type] = {cls.__name__: cls for cls in (*MAPS.values(), *_FEATURES, *_KINDS, StrengthScores)}
 _DROPPED = ("_moments", "_tables", "_sklearn_output_config")
 
 
@@ -74,7 +76,7 @@ def _encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
     if name not in {**_PARTS, **_models()}:
         raise DataError(f"cannot save {place}: a {name} is not part of a model file.")
     if is_dataclass(value):
-        state = {f.name: getattr(value, f.name) for f in fields(value)}
+        state = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
     else:
         state = {k: v for k, v in vars(value).items() if k not in _DROPPED}
     return {"object": name, "state": {k: _encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
