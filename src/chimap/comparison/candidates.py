@@ -17,6 +17,7 @@ from chimap.maps import CATALOGUE as MAPS
 TERMS = (1, 2, 3, 5)
 COMPONENTS = (256, 1024, 4096)
 _INNER_TERMS = (2,)  # of the map below random features, whose own error is far larger
+_USUAL = ("optimal", _INNER_TERMS[0])
 _SAMPLING = "orthogonal"
 
 
@@ -94,7 +95,11 @@ def _map(
     make = MAPS[name]
     if "n_terms" not in inspect.signature(make).parameters:
         return Candidate(
-            make.__name__, lambda size: _made(make, kernel, "n_components", size, seed), kernel, components, "features"
+            make.__name__,
+            lambda size: _made(make, kernel, "n_components", size, seed),
+            kernel,
+            components,
+            "features",
         )
     return Candidate(
         make.__name__,
@@ -130,11 +135,18 @@ def _one_fourier(
         return FourierFeatures(kernel, size, map=inner, n_terms=n_terms, sampling=sampling, random_state=seed)
 
     def options(size: int) -> dict[str, Any]:
-        given = {"kernel": kernel.name, "map": name, "terms": n_terms, "components": size, "sampling": sampling}
+        given = {
+            "kernel": kernel.name,
+            "map": name,
+            "terms": n_terms,
+            "components": size,
+            "sampling": sampling,
+        }
         return given | {"gamma": kernel.gamma}
 
-    s = "s" if n_terms > 1 else ""
-    label = f"FourierFeatures, {sampling}, {MAPS[name].__name__} with {n_terms} term{s}"
+    label = f"FourierFeatures, {sampling}"
+    if (name, n_terms) != _USUAL:
+        label += f", {MAPS[name].__name__} with {n_terms} term{'s' if n_terms > 1 else ''}"
     return Candidate(label, make, kernel, components, "features", options)
 
 

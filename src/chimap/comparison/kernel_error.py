@@ -43,8 +43,8 @@ class GramOracle:
 
     def error(self, Z: Any) -> KernelError:
         """Of features Z of ``rows``, dense or CSR."""
-        product = Z @ Z.T if _arrays.is_sparse(Z) else np.asarray(Z, np.float64) @ np.asarray(Z, np.float64).T
-        difference = np.abs(_arrays.to_dense(product) - self.gram)
+        wide = Z.astype(np.float64)
+        difference = np.abs(_arrays.to_dense(wide @ wide.T) - self.gram)
         relative = float(np.linalg.norm(difference)) / self._norm
         np.fill_diagonal(difference, 0)
         n_pairs = difference.size - difference.shape[0]

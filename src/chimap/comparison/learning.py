@@ -37,6 +37,7 @@ class Targets:
 
     @classmethod
     def of(cls, y: np.ndarray, task: str) -> Targets:
+        """Those of the labels to learn from; task is "classify" or "regress"."""
         if task == "regress":
             return cls(None)
         classes = np.unique(y)

@@ -13,7 +13,7 @@ from chimap._threads import threads
 from chimap._validation import DataError, MemoryBudgetError, check_choice, check_positive, parse_memory
 from chimap.comparison.candidates import COMPONENTS, Candidate, candidates_for
 from chimap.comparison.kernel_error import GramOracle, ValueOracle
-from chimap.comparison.learning import N_FOLDS, Targets, learn, stored_bytes
+from chimap.comparison.learning import N_FOLDS, RawRows, Targets, learn, stored_bytes
 from chimap.comparison.references import exact_machine, linear_model
 from chimap.comparison.rows import Rows, draw_rows
 from chimap.data import Source
@@ -67,7 +67,7 @@ def compare(
     check_choice(precision, "precision", ("float32", "float64"))
     check_positive(n_rows, "n_rows", integer=True)
     check_positive(n_test_rows, "n_test_rows", integer=True)
-    if not 0 <= exact_rows:
+    if not exact_rows >= 0:
         raise ValueError(f"exact_rows must be 0 or more; got {exact_rows!r}.")
     budget, clock = parse_memory(memory), Stopwatch()
     resolved = as_kernel(kernel, gamma)
@@ -137,15 +137,34 @@ class _Bench:
         self._targets = Targets.of(rows.y_train, task) if rows.y_train is not None else None
         with clock("exact kernel"):
             self.gram_oracle = GramOracle(kernel, rows.test)
-            self._values = ValueOracle(kernel, rows.test, seed) if isinstance(kernel, AdditiveKernel) else None
+            self._values = (
+                ValueOracle(kernel, rows.test, seed) if isinstance(kernel, AdditiveKernel) else None
+            )
+        with clock("warm up"):
+            self._warm_up()
         self.measured: list[Measured] = []
         self.left_out: list[LeftOut] = []
 
+    def _warm_up(self) -> None:
+        """Run once on next to nothing what is timed later, so that no time is that of a compiler."""
+        few = _arrays.take_rows(self._rows.train, slice(64))
+        self._kernel(few)
+        if self._targets is not None and self._rows.y_train is not None:
+            Y = self._targets.encode(self._rows.y_train[: few.shape[0]])
+            learn(RawRows(), _arrays.as_rows(few[:, :8]), Y, few[:, :8], self._seed, self._memory)
+
     def bounds(self, candidates: list[Candidate]) -> dict[int, float]:
-        """The least relative error by size: of terms for an additive kernel, else of features in all."""
+        """The least relative error by size: of terms for an additive kernel, else of features in all, where the sizes
+        between are filled in by doubling."""
         unit = "terms" if self._values is not None else "features"
-        sizes = sorted({size for c in candidates if c.unit == unit for size in c.sizes})
-        return {size: (self._values or self.gram_oracle).bound(size) for size in sizes}
+        sizes = {size for c in candidates if c.unit == unit for size in c.sizes}
+        if self._values is not None:
+            return {size: self._values.bound(size) for size in sorted(sizes)}
+        doubled, n_rows = min(sizes), self.gram_oracle.gram.shape[0]
+        while doubled < n_rows:
+            sizes.add(doubled)
+            doubled *= 2
+        return {size: self.gram_oracle.bound(size) for size in sorted(sizes)}
 
     def references(self, exact_rows: int, advance: Callable[[], None]) -> list[Reference]:
         """The exact machine and the linear model, as far as there are labels and memory."""
@@ -161,7 +180,9 @@ class _Bench:
             try:
                 found = [linear_model(self._rows, self._targets, self._seed, self._memory)]
             except MemoryBudgetError as error:
-                self.left_out.append(LeftOut("linear ridge on the raw rows", self._rows.train.shape[1], str(error)))
+                self.left_out.append(
+                    LeftOut("linear ridge on the raw rows", self._rows.train.shape[1], str(error))
+                )
         advance()
         return found if exact is None else [exact, *found]
 
@@ -243,9 +264,7 @@ class _Bench:
         train = self._rows.train
         n_targets = 1 if self._targets is None else self._targets.count
         row_bytes = stored_bytes(train) / train.shape[0]
-        job = Job(
-            n_features, n_targets, N_FOLDS, n_mapped, n_frequencies, row_bytes, train.dtype.itemsize
-        )
+        job = Job(n_features, n_targets, N_FOLDS, n_mapped, n_frequencies, row_bytes, train.dtype.itemsize)
         return job.peak_bytes(_SMALLEST_CHUNK)
 
 

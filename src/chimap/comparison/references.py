@@ -37,7 +37,11 @@ def exact_machine(
     n = min(n_rows, rows.train.shape[0], _rows_within(rows.test.shape[0], memory))
     if n < _LEAST_EXACT:
         return None
-    chosen = stratified(rows.y_train, n, seed) if targets.classes is not None else spread(len(rows.y_train), n, seed)
+    chosen = (
+        stratified(rows.y_train, n, seed)
+        if targets.classes is not None
+        else spread(len(rows.y_train), n, seed)
+    )
     train, y = _arrays.take_rows(rows.train, chosen), rows.y_train[chosen]
     if targets.classes is not None and np.unique(y).size < 2:
         return None

@@ -34,7 +34,9 @@ def draw_rows(
     fill half of ``memory`` bytes.
     """
     parts = split_source(source, test_fraction, seed)
-    needed = 3 * source.row_bytes * sum(min(p.n_rows, n) for p, n in zip(parts, (n_train, n_test), strict=True))
+    needed = (
+        3 * source.row_bytes * sum(min(p.n_rows, n) for p, n in zip(parts, (n_train, n_test), strict=True))
+    )
     if needed > memory / 2:
         raise MemoryBudgetError(
             f"memory={format_bytes(memory)} is too small: the rows to compare on need {format_bytes(needed)}, and as "

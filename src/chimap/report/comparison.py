@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from chimap.report._plain import number, plain, seconds
+from chimap._validation import format_bytes
+from chimap.report._plain import microseconds, number, plain
 from chimap.report.evaluation import now, package_versions
 from chimap.report.metrics import Interval
 
 SMALL_ERROR = 0.01  # of the Gram matrix, relative: without labels a map below it is good enough
+SAME_TIME = 1.25  # times that differ by less than this factor count as equal
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,11 @@ class Measured:
         """Family and size: 'OptimalMap, 2 terms'."""
         unit = self.unit.removesuffix("s") if self.size == 1 else self.unit
         return f"{self.family}, {self.size:,} {unit}"
+
+    @property
+    def short_name(self) -> str:
+        """The name beside a column of features: without a size that says the same."""
+        return self.family if self.unit == "features" else self.name
 
     @property
     def least_bytes(self) -> float:
@@ -129,7 +136,9 @@ class Comparison:
     def ranked(self) -> tuple[Measured, ...]:
         """Best score first, or least kernel error first; those not trained last."""
         return tuple(
-            sorted(self.measured, key=lambda m: (-m.score.value if m.score else 1.0, m.error_relative, m.name))
+            sorted(
+                self.measured, key=lambda m: (-m.score.value if m.score else 1.0, m.error_relative, m.name)
+            )
         )
 
     @property
@@ -142,35 +151,46 @@ class Comparison:
         """With labels: the candidate that learned fastest among those within one standard error of the best score.
 
         Without: the fastest map among those whose error of the Gram matrix is below 1 %, or else the most accurate.
+        Times that differ by less than a quarter count as equal, and the better of them wins: measured again they might
+        come out the other way round.
         Candidates whose fit needs more than ``memory`` are passed over, unless all do.
         """
-        within = [m for m in self.measured if m.fit_bytes <= self.memory] or list(self.measured)
-        learned = [m for m in within if m.score is not None] or [m for m in self.measured if m.score is not None]
+        within = [m for m in self.measured if self.fits(m)] or list(self.measured)
+        learned = [m for m in within if m.score is not None] or [
+            m for m in self.measured if m.score is not None
+        ]
         return self._by_score(learned) if learned else self._by_error(within)
+
+    def fits(self, m: Measured) -> bool:
+        """Whether a fit with it stays within the memory budget."""
+        return m.fit_bytes <= self.memory
 
     def _by_score(self, candidates: list[Measured]) -> Recommendation:
         best = max(candidates, key=_value)
         assert best.score is not None
         error = best.score.standard_error
         enough = [m for m in candidates if _value(m) >= best.score.value - error]
-        chosen = min(enough, key=lambda m: (m.learn_seconds or 0.0, m.map_seconds, -_value(m)))
+        chosen = max(_fastest(enough, lambda m: m.learn_seconds or 0.0), key=_value)
         said = f"{self._words(_value(chosen))} {self.metric}"
         if chosen is best:
-            why = f"{said}, the best here, and none that is as good within a standard error ({self._gap(error)}) is faster"
+            near = f"within a standard error of it ({self._gap(error)})"
+            here = "here" if all(map(self.fits, self.measured)) else "within the memory given"
+            why = f"{said}, the best {here}, and nothing {near} is faster"
         else:
             ratio = (chosen.learn_seconds or 0.0) / max(best.learn_seconds or 0.0, 1e-12)
-            why = f"{said}, within {self._gap(_value(best) - _value(chosen))} of the best ({best.name}) at {_part(ratio)}"
+            gap = self._gap(_value(best) - _value(chosen))
+            why = f"{said}, within {gap} of the best ({best.name}) at {_part(ratio)}"
         return Recommendation(chosen, f"Use {self._description(chosen)}: {why}.", self._note(chosen))
 
     def _by_error(self, candidates: list[Measured]) -> Recommendation:
         enough = [m for m in candidates if m.error_relative < SMALL_ERROR]
         if enough:
-            chosen = min(enough, key=lambda m: (m.map_seconds, m.error_relative))
+            chosen = min(_fastest(enough, lambda m: m.map_seconds), key=lambda m: m.error_relative)
             why = "the fastest map here whose kernel matrix is off by less than 1 %"
         else:
             chosen = min(candidates, key=lambda m: (m.error_relative, m.map_seconds))
             why = "the most accurate here, though none is within 1 % of the exact kernel matrix"
-        took = seconds(chosen.map_seconds)
+        took = microseconds(chosen.map_seconds)
         said = f"{why} ({number(100 * chosen.error_relative, 2)} %, {took} a row)"
         return Recommendation(chosen, f"Use {self._description(chosen)}: {said}.", self._memory_note(chosen))
 
@@ -195,9 +215,16 @@ class Comparison:
         return " ".join(note for note in notes if note) or None
 
     def _memory_note(self, chosen: Measured) -> str | None:
-        if chosen.fit_bytes <= self.memory:
+        if not self.fits(chosen):
+            return "Every candidate needs more memory to fit than the budget given; the command names what it needs."
+        best = self.ranked[0]
+        if self.fits(best) or self.task is None:
             return None
-        return "Every candidate needs more memory to fit than the budget given; the command names what it needs."
+        assert best.score is not None
+        return (
+            f"{best.name} has {self._words(best.score.value)}, but a fit with it needs {format_bytes(best.fit_bytes)}, "
+            f"and the budget is {format_bytes(self.memory)}."
+        )
 
     def _words(self, value: float) -> str:
         return number(value, 3) if self.task == "regress" else f"{100 * value:.1f} %"
@@ -224,6 +251,12 @@ class Comparison:
             },
         }
         return plain(found)
+
+
+def _fastest(candidates: list[Measured], time: Callable[[Measured], float]) -> list[Measured]:
+    """Those whose time is the least, or as good as that."""
+    limit = SAME_TIME * min(map(time, candidates))
+    return [m for m in candidates if time(m) <= limit]
 
 
 def _value(m: Measured) -> float:
