@@ -12,18 +12,20 @@ if TYPE_CHECKING:
 
 
 def print_table(found: Comparison) -> None:
-    """Best first; the recommended one in bold with a mark; the references below a line.
+    """Best first; the recommended one in bold with a mark; the references below.
 
     error and worst are of the kernel: of the matrix (relative), and of a pair; row is what a stored row takes.
     """
-    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     from chimap.report import _plain
 
     gamma = "" if found.gamma is None else f", gamma {found.gamma:.4g}"
     table = Table(
-        box=SIMPLE_HEAD, title=f"{found.kernel}{gamma} on {found.data['file']}", title_justify="left"
+        box=None,
+        padding=(0, 2, 0, 0),
+        title=f"{found.kernel}{gamma} on {found.data['file']}",
+        title_justify="left",
     )
     table.add_column("")
     names = ["features"] + ([found.metric, "95 %", "learning"] if found.task else [])
@@ -43,7 +45,7 @@ def print_table(found: Comparison) -> None:
         table.add_row(
             f"{'> ' if is_chosen else '  '}{m.short_name}{star}", *cells, style="bold" if is_chosen else None
         )
-    table.add_section()
+    table.add_row()
     for r in found.references:
         cells = [*_score_cells(found, r.score), _show.duration(r.seconds)]
         table.add_row(f"  {r.name}, {r.n_rows:,} rows", "", *cells)

@@ -80,6 +80,7 @@ def compare(
       chimap compare data.npz --kernel chi2 --terms 1,2,3,5 --output comparison.html
       chimap compare rows.npy --kernel intersection --maps optimal,homogeneous
     """
+    from chimap._validation import DataError
     from chimap.comparison import compare as measure
     from chimap.report import write_comparison
 
@@ -89,22 +90,26 @@ def compare(
     trial = _trial(maps, terms, components, kernel)
     _check_sizes(rows, test_rows, exact_rows, test_fraction, jobs, seed)
     source = _rows.open_data(data, labels)
-    found = measure(
-        source,
-        kernel=kernel,
-        gamma=_options.number_or("mean", gamma, "--gamma"),
-        task=_task(source, task),
-        n_rows=rows,
-        n_test_rows=test_rows,
-        exact_rows=exact_rows,
-        test_fraction=test_fraction,
-        memory=memory,
-        precision=precision.value,
-        n_jobs=jobs,
-        random_state=seed,
-        progress=_show.progress(json),
-        **trial,
-    )
+    try:
+        found = measure(
+            source,
+            kernel=kernel,
+            gamma=_options.number_or("mean", gamma, "--gamma"),
+            task=_task(source, task),
+            n_rows=rows,
+            n_test_rows=test_rows,
+            exact_rows=exact_rows,
+            test_fraction=test_fraction,
+            memory=memory,
+            precision=precision.value,
+            n_jobs=jobs,
+            random_state=seed,
+            progress=_show.progress(json),
+            **trial,
+        )
+    except DataError:
+        _rows.check_every_row(source, precision.value)  # names the row of the file rather than of a part
+        raise
     given = {"gamma": gamma, "seed": seed, "precision": precision, "task": task}
     command = fit_command(found, data, labels, given)
     if output is not None:

@@ -40,7 +40,7 @@ def draw_rows(
     if needed > memory / 2:
         raise MemoryBudgetError(
             f"memory={format_bytes(memory)} is too small: the rows to compare on need {format_bytes(needed)}, and as "
-            f"much must stay for features. Give memory='{-(-int(2 * needed) // 2**20)}MiB', or fewer n_rows."
+            f"much must stay for features. Lower n_rows, or give memory='{-(-int(2 * needed) // 2**20)}MiB'."
         )
     (train, y_train), (test, y_test) = (
         _some(part, n, seed, dtype) for part, n in zip(parts, (n_train, n_test), strict=True)
