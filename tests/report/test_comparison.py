@@ -111,7 +111,8 @@ def test_page_is_well_formed_and_loads_nothing(name):
     assert found.recommendation.sentence in shown
     assert "chimap fit 'my data.npz' <output>" in shown
     for m in found.measured:
-        assert m.name in shown
+        assert m.short_name in shown
+        assert m.name in text  # what the figures tell a reader who does not see them
         assert m.family in "".join(re.findall(r"<svg.*?</svg>", text, re.S))
     assert text == render_comparison(CASES[name](), command="chimap fit 'my data.npz' <output>")
     json.dumps(found.as_dict(), allow_nan=False)

@@ -51,7 +51,7 @@ def print_table(found: Comparison) -> None:
         table.add_row(f"  {r.name}, {r.n_rows:,} rows", "", *cells)
     if not all(map(found.fits, found.measured)):
         table.caption = f"* a fit needs more memory than {_show.size(found.memory)}"
-    _show.console().print(table)
+    _show.console().print(table, end="\n\n")
 
 
 def bound_line(found: Comparison) -> str | None:

@@ -18,6 +18,7 @@ from chimap.report.curves import log_axis
 
 _MARKERS = "osD^vPX*"
 _SIZE = (380, 250)
+_NARROW = 30  # letters of a label of which two go side by side
 _FLOOR = 1e-16  # below it an error is rounding
 
 
@@ -48,7 +49,7 @@ def score_by_features(comparison: Comparison) -> str:
                 axes.plot(sizes, scores, label=_label(family), **style)
                 axes.errorbar(sizes, scores, errors, fmt="none", ecolor=style["color"], elinewidth=1)
         _lines(axes, comparison)
-        _features_axis(axes, [m.n_features for m in comparison.measured])
+        _features_axis(axes, [m.n_features for m in comparison.measured if m.score])
         return _finished(figure, axes, comparison, "features", "features in all", _score_name(comparison))
 
 
@@ -147,7 +148,8 @@ def _styles(comparison: Comparison) -> dict[str, dict[str, Any]]:
     families = list(dict.fromkeys(m.family for m in comparison.measured))
     return {
         family: {
-            "color": LINES[i % len(LINES)], "marker": _MARKERS[i % len(_MARKERS)], "markersize": 6, "linewidth": 1.7,
+            "color": LINES[i % len(LINES)], "marker": _MARKERS[(i + i // len(LINES)) % len(_MARKERS)],
+            "markersize": 6, "linewidth": 1.7,
             "linestyle": "-" if i < len(LINES) else ":",
         }
         for i, family in enumerate(families)
@@ -187,14 +189,12 @@ def _finished(figure: Any, axes: Any, comparison: Comparison, name: str, x_label
     axes.grid(axis="y")
     axes.set_xlabel(x_label, labelpad=8)
     axes.set_ylabel(y_label, labelpad=8)
+    labels = axes.get_legend_handles_labels()[1]
+    is_long = len(labels) > 6 and max(map(len, labels)) <= _NARROW
     axes.legend(
-        loc="upper left",
-        bbox_to_anchor=(-0.02, -0.2),
-        borderaxespad=0,
-        fontsize=11.5,
-        handlelength=2.2,
-        labelspacing=0.45,
-    )
+        loc="upper left", bbox_to_anchor=(-0.02, -0.2), borderaxespad=0, fontsize=11.5, handlelength=2.2,
+        labelspacing=0.45, ncols=2 if is_long else 1,
+    )  # fmt: skip
     listed = ", ".join(one_line(m.name) for m in comparison.ranked)
     return to_svg(figure, f"comparison-{name}", f"{y_label} against {x_label} of {listed}.")
 

@@ -10,6 +10,8 @@ from chimap.report import _plain
 from chimap.report.comparison import Comparison
 from chimap.report.html import as_markup, date_in_words, render, write_page
 
+_VOTES = " The exact SVM decides by votes over all pairs of classes, the ridge by one output a class."
+
 
 def write_comparison(
     comparison: Comparison,
@@ -76,7 +78,7 @@ def _figures(comparison: Comparison) -> list[dict[str, Any]]:
         name = comparison.metric[0].upper() + comparison.metric[1:]
         found.append(
             (f"{name} by features", curves.score_by_features(comparison),
-             "On the rows to measure on; bars are one standard error.")
+             "On the rows to measure on; bars are one standard error." + _VOTES * (comparison.task == "classify"))
         )  # fmt: skip
         found.append(
             (f"{name} by time", curves.score_by_time(comparison),
