@@ -89,6 +89,7 @@ __all__ = [
 # Where each name lives. It is imported when it is first used, so that the command line can answer --help at
 # once and set up the BLAS before NumPy loads it.
 _HOMES = {
+    "comparison": (),
     "data": ("Source", "open_source"),
     "engines": (),
     "fourier": ("FourierFeatures", "SkewedFourierFeatures"),

@@ -18,7 +18,7 @@ from .conftest import SMALL
 from .terminal import run, run_many, start
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["fit", "--help"], ["info", "--help"]])
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["fit", "--help"], ["compare", "--help"]])
 def test_help_needs_no_numpy(arguments):
     script = (
         "import sys; from chimap.cli.main import main; code = main(sys.argv[1:]); "

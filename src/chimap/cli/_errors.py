@@ -24,6 +24,7 @@ _FLAGS = {
     "n_folds": "--folds",
     "n_jobs": "--jobs",
     "strengths": "--strength",
+    "n_rows": "--rows",
     "test_fraction": "--test-fraction",
     "seed": "--seed",
     "gamma": "--gamma",

@@ -81,6 +81,49 @@ def check_kernel(kernel: str) -> None:
         raise ValueError(f"--kernel must be one of {', '.join(names())}; got {kernel!r}.") from None
 
 
+def check_map(name: str, kernel: str, flag: str = "--map") -> None:
+    """Refuse a name that the catalogue of maps does not hold, and a map that does not approximate the kernel."""
+    from chimap.kernels import Exponential, as_kernel
+    from chimap.maps import CATALOGUE
+
+    resolved = as_kernel(kernel, 1.0)
+    additive = resolved.kernel if isinstance(resolved, Exponential) else resolved
+    able = [name for name, make in CATALOGUE.items() if additive.name in make.kernels]
+    if name not in CATALOGUE:
+        raise ValueError(f"{flag} must be among {', '.join(able)} (those of {additive.name}); got {name!r}.")
+    if name not in able:
+        raise ValueError(
+            f"{flag}: {name} does not approximate {additive.name}. Maps of it: {', '.join(able)}."
+        )
+
+
+def check_sampling(name: str) -> None:
+    """Refuse a name that the catalogue of samplings does not hold."""
+    from chimap.fourier.sampling import CATALOGUE
+
+    if name not in CATALOGUE:
+        raise ValueError(f"--sampling must be one of {', '.join(CATALOGUE)}; got {name!r}.")
+
+
+def listed(text: str) -> list[str]:
+    """The words of a list with commas.
+
+    >>> listed("optimal, direct")
+    ['optimal', 'direct']
+    """
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def whole_numbers(text: str, flag: str) -> list[int]:
+    """The positive whole numbers of a list with commas. Raises ValueError naming the flag."""
+    words = listed(text)
+    if not words or not all(word.isdecimal() and int(word) > 0 for word in words):
+        raise ValueError(
+            f"{flag} must be whole numbers of at least 1 with commas, such as 1,2,3; got {text!r}."
+        )
+    return [int(word) for word in words]
+
+
 def check_least(value: int | None, flag: str, least: int = 1) -> None:
     """Refuse whole numbers below ``least``."""
     if value is not None and value < least:

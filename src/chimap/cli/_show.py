@@ -22,15 +22,15 @@ def facts(title: str, lines: Mapping[str, str | None]) -> None:
     """A title and named facts below it, those that are None left out; a fact may have several lines."""
     from rich.text import Text
 
-    console = _console()
+    out = console()
     shown = {name: fact for name, fact in lines.items() if fact is not None}
     margin = max(map(len, shown)) + 4
-    console.print(Text(title, style="bold"), soft_wrap=True)
+    out.print(Text(title, style="bold"), soft_wrap=True)
     for name, fact in shown.items():
-        wrapped = [part for line in fact.splitlines() for part in _wrapped(line, console.width - margin)]
+        wrapped = [part for line in fact.splitlines() for part in _wrapped(line, out.width - margin)]
         for i, part in enumerate(wrapped):
             head = f"  {name if i == 0 else '':<{margin - 2}}"
-            console.print(Text.assemble((head, "cyan"), part), soft_wrap=True)
+            out.print(Text.assemble((head, "cyan"), part), soft_wrap=True)
 
 
 def _wrapped(line: str, width: int) -> list[str]:
@@ -42,11 +42,11 @@ def next_commands(title: str, *commands: str) -> None:
     """Commands to type, each on a line of its own however long, so that it can be copied."""
     from rich.text import Text
 
-    console = _console()
-    console.print()
-    console.print(Text(title), soft_wrap=True)
+    out = console()
+    out.print()
+    out.print(Text(title), soft_wrap=True)
     for command in commands:
-        console.print(Text(f"  {command}", style="green"), soft_wrap=True)
+        out.print(Text(f"  {command}", style="green"), soft_wrap=True)
 
 
 def as_json(value: Any) -> None:
@@ -71,7 +71,7 @@ def busy(what: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    with _console(to_stderr=True).status(what):
+    with console(to_stderr=True).status(what):
         yield
 
 
@@ -128,7 +128,8 @@ def quoted(path: Any) -> str:
     return shlex.quote(str(path))
 
 
-def _console(to_stderr: bool = False) -> Console:
+def console(to_stderr: bool = False) -> Console:
+    """Of rich, on stdout or stderr, of a width of its own where that is no terminal."""
     from rich.console import Console
 
     stream = sys.stderr if to_stderr else sys.stdout

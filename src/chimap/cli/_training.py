@@ -23,6 +23,8 @@ class Settings:
     gamma: str = "mean"
     terms: int = 2
     components: int = 2048
+    map: str = "optimal"
+    sampling: str = "orthogonal"
     strength: str = "auto"
     normalize: bool = False
     task: Task = Task.auto
@@ -39,6 +41,8 @@ class Settings:
         from chimap._validation import parse_memory
 
         _options.check_kernel(self.kernel)
+        _options.check_map(self.map, self.kernel)
+        _options.check_sampling(self.sampling)
         _options.number_or("mean", self.gamma, "--gamma")
         _options.number_or("auto", self.strength, "--strength")
         for flag, value, least in (
@@ -53,12 +57,15 @@ class Settings:
     def estimator(self, task: Task) -> Any:
         """The unfitted model that these settings describe."""
         from chimap import HistogramClassifier, HistogramRegressor
+        from chimap.maps import CATALOGUE as MAPS
 
         return (HistogramClassifier if task is Task.classify else HistogramRegressor)(
             self.kernel,
             gamma=_options.number_or("mean", self.gamma, "--gamma"),
             n_components=self.components,
             n_terms=self.terms,
+            map=None if self.map == "optimal" else MAPS[self.map](n_terms=self.terms),
+            sampling=self.sampling,
             normalize="l1" if self.normalize else None,
             strengths=_options.number_or("auto", self.strength, "--strength"),
             n_folds=self.folds,

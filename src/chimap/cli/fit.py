@@ -39,6 +39,12 @@ def fit(
         int,
         typer.Option(metavar="N", help="Random features of an exponential kernel. More is more accurate."),
     ] = Settings.components,
+    map: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the additive kernel; 'chimap compare' tries them all.")
+    ] = Settings.map,
+    sampling: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the frequencies of random features: orthogonal, iid, ...")
+    ] = Settings.sampling,
     strength: Annotated[
         str, typer.Option(metavar="S", help="Of the ridge penalty: a number, or auto, by cross-validation.")
     ] = Settings.strength,
@@ -78,8 +84,8 @@ def fit(
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
     """
     settings = Settings(
-        kernel, gamma, terms, components, strength, normalize, task, test_fraction, memory, precision, engine, jobs,
-        folds, seed,
+        kernel, gamma, terms, components, map, sampling, strength, normalize, task, test_fraction, memory,
+        precision, engine, jobs, folds, seed,
     )  # fmt: skip
     fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json)
     if json:

@@ -13,13 +13,14 @@ import typer
 
 from chimap import __version__
 from chimap.cli import _blas, _errors
+from chimap.cli.compare import compare
 from chimap.cli.demo import demo
 from chimap.cli.evaluate import evaluate
 from chimap.cli.fit import fit
 from chimap.cli.info import info
 from chimap.cli.predict import predict
 
-COMMANDS = (demo, fit, predict, evaluate, info)
+COMMANDS = (demo, fit, predict, evaluate, compare, info)
 
 app = typer.Typer(
     name="chimap",

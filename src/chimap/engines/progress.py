@@ -120,7 +120,8 @@ class LineProgress(Progress):
         line = f"{self._name}: {self._done:,}"
         if self._total:
             left = max(0, self._total - self._done) / max(rate, 1e-9)
-            line += f" of {self._total:,} {self._unit}, {rate:,.0f}/s, {timedelta(seconds=round(left))} left"
+            speed = f", {rate:,.0f}/s" if self._unit == "rows" else ""
+            line += f" of {self._total:,} {self._unit}{speed}, {timedelta(seconds=round(left))} left"
         return line
 
 

@@ -1,7 +1,8 @@
 """What an evaluation found, as numbers, as JSON and as one page of HTML.
 
 The way through the folder: ``metrics`` measures predictions, ``evaluation`` holds all that a report shows,
-``curves`` draws it, ``html`` sets it on a page. matplotlib and jinja2 are imported when a page is drawn.
+``curves`` draws it, ``html`` sets it on a page; ``comparison`` and the two files named after it do the same for
+maps side by side. matplotlib and jinja2 are imported when a page is drawn.
 
 >>> metrics = classification_metrics(["cat", "dog", "dog"], ["cat", "dog", "cat"])
 >>> page = Evaluation("Pets", "HistogramClassifier", data={"file": "pets.npz"}, metrics=metrics)
@@ -11,6 +12,8 @@ PosixPath('pets.html')
 
 from __future__ import annotations
 
+from chimap.report.comparison import Comparison
+from chimap.report.comparison_page import render_comparison, write_comparison
 from chimap.report.evaluation import Evaluation, StrengthCurve, package_versions
 from chimap.report.html import render_report, write_report
 from chimap.report.metrics import (
@@ -40,6 +43,9 @@ __all__ = [
     "Evaluation",
     "StrengthCurve",
     "package_versions",
+    "Comparison",
+    "render_comparison",
+    "write_comparison",
     "render_report",
     "write_report",
 ]

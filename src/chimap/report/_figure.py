@@ -22,8 +22,17 @@ PALETTE = {
     "good": "#1f77b8",
     "bad": "#c8590a",
     "on-shade": "#0b1118",
+    # of lines side by side, in the order in which they are told apart best (after Okabe and Ito)
+    "line-1": "#0072b2",
+    "line-2": "#d55e01",
+    "line-3": "#009e74",
+    "line-4": "#b0568c",
+    "line-5": "#946c00",
+    "line-6": "#3b4cc0",
+    "line-7": "#7a7a7a",
+    "line-8": "#a01c3c",
 }
-INK, MUTED, RULE, GOOD, BAD, ON_SHADE = PALETTE.values()
+INK, MUTED, RULE, GOOD, BAD, ON_SHADE, *LINES = PALETTE.values()
 # Shades are laid over the page by their opacity, so that one image serves light and dark pages.
 GOOD_SHADE, BAD_SHADE = (0.17, 0.56, 0.85), (0.91, 0.46, 0.13)
 

@@ -68,6 +68,13 @@ def number(value: Any, digits: int = 4, zeros: bool = False) -> str:
     return power if mantissa == "1" else f"{mantissa} × {power}"
 
 
+def short(value: Any) -> str:
+    """An error in few signs for a column of them: 0.0131 -> '0.013', 8.8e-7 -> '9e-07'."""
+    if not _is_number(value):
+        return "–"
+    return f"{value:.2g}" if value == 0 or abs(value) >= 1e-3 else f"{value:.0e}"
+
+
 def power_of_ten(exponent: int) -> str:
     """-3 -> '10⁻³'."""
     return f"10{_superscript(exponent)}"
@@ -84,6 +91,11 @@ def seconds(value: float) -> str:
         return f"{minutes}{NARROW_SPACE}min {rest:02d}{NARROW_SPACE}s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours}{NARROW_SPACE}h {minutes:02d}{NARROW_SPACE}min"
+
+
+def microseconds(value: float) -> str:
+    """A time a row: 2.5e-6 (s) -> '2.5 µs'."""
+    return f"{number(1e6 * value, 3)}{NARROW_SPACE}µs"
 
 
 def words(value: Any) -> str:

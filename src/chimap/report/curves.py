@@ -36,9 +36,9 @@ def strength_curve(curve: StrengthCurve) -> str:
         axes.plot(curve.strengths, curve.errors, color=GOOD, linewidth=2, marker="o", markersize=4)
         axes.plot([curve.chosen], [curve.error_at_chosen], "o", markersize=9, color=BAD, zorder=5)
         _label_choice(axes, curve)
-        _log_axis(axes.xaxis, *axes.get_xlim())
+        log_axis(axes.xaxis, *axes.get_xlim())
         if axes.get_yscale() == "log":
-            _log_axis(axes.yaxis, *axes.get_ylim())
+            log_axis(axes.yaxis, *axes.get_ylim())
         axes.grid(axis="y")
         axes.set_xlabel("strength of the penalty", labelpad=8)
         axes.set_ylabel("mean held-out squared error", labelpad=8)
@@ -66,7 +66,7 @@ def _label_choice(axes: Any, curve: StrengthCurve) -> None:
     )
 
 
-def _log_axis(axis: Any, low: float, high: float) -> None:
+def log_axis(axis: Any, low: float, high: float) -> None:
     """At most seven powers of ten; within less than two decades, plain numbers at 1, 2 and 5."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 

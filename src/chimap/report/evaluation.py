@@ -78,7 +78,8 @@ def package_versions() -> dict[str, str]:
     }
 
 
-def _now() -> datetime:
+def now() -> datetime:
+    """This second, UTC."""
     return datetime.now(UTC).replace(microsecond=0)
 
 
@@ -107,7 +108,7 @@ class Evaluation:
     stages: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=package_versions)
-    created: datetime = field(default_factory=_now)
+    created: datetime = field(default_factory=now)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON types, nested as the fields are."""

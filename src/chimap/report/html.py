@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +24,14 @@ def write_report(evaluation: Evaluation, path: str | os.PathLike[str], overwrite
     The page is drawn first, then written beside ``path`` and renamed: no half of a page is ever there.
     FileExistsError if ``path`` exists and ``overwrite`` is False; FileNotFoundError if its folder does not.
     """
+    return write_page(lambda: render_report(evaluation), path, overwrite)
+
+
+def write_page(draw: Callable[[], str], path: str | os.PathLike[str], overwrite: bool) -> Path:
+    """Draw a page and put it at ``path``, whole or not at all; see ``write_report``."""
     target = Path(path)
     _check_target(target, overwrite)
-    page = render_report(evaluation)
+    page = draw()
     beside = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         beside.write_text(page, encoding="utf-8")
@@ -36,6 +43,13 @@ def write_report(evaluation: Evaluation, path: str | os.PathLike[str], overwrite
 
 def render_report(evaluation: Evaluation) -> str:
     """The page as text. The same evaluation gives the same text."""
+    is_classification = isinstance(evaluation.metrics, ClassificationMetrics)
+    parts = _classification_parts(evaluation) if is_classification else _regression_parts(evaluation)
+    return render("evaluation.html", evaluation=evaluation, **parts, **_common_parts(evaluation))
+
+
+def render(template: str, **parts: Any) -> str:
+    """A template of the folder ``templates`` as a page."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -45,14 +59,10 @@ def render_report(evaluation: Evaluation) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in ("number", "one_line", "percent", "seconds", "words"):
+    for name in ("number", "short", "one_line", "percent", "seconds", "microseconds", "words"):
         environment.filters[name] = getattr(_plain, name)
     environment.filters["thousands"] = lambda n: f"{n:,}" if isinstance(n, int) else _plain.words(n)
-    is_classification = isinstance(evaluation.metrics, ClassificationMetrics)
-    parts = _classification_parts(evaluation) if is_classification else _regression_parts(evaluation)
-    template = environment.get_template("evaluation.html")
-    page = template.render(evaluation=evaluation, **parts, **_common_parts(evaluation))
-    return page.strip() + "\n"
+    return environment.get_template(template).render(**parts).strip() + "\n"
 
 
 def _check_target(target: Path, overwrite: bool) -> None:
@@ -75,11 +85,11 @@ def _common_parts(evaluation: Evaluation) -> dict[str, Any]:
         "data": _plain.plain(evaluation.data),
         "settings": _plain.plain(evaluation.settings),
         "versions": _plain.plain(evaluation.versions),
-        "created": f"{evaluation.created.day} {evaluation.created:%B %Y, %H:%M %Z}".strip(),
+        "created": date_in_words(evaluation.created),
         "stages": stages,
         "stages_total": sum(stages.values()),
-        "stages_svg": _svg(stage_times(stages)) if stages else None,
-        "curve_svg": _svg(strength_curve(evaluation.curve)) if evaluation.curve else None,
+        "stages_svg": as_markup(stage_times(stages)) if stages else None,
+        "curve_svg": as_markup(strength_curve(evaluation.curve)) if evaluation.curve else None,
     }
 
 
@@ -101,7 +111,7 @@ def _classification_parts(evaluation: Evaluation) -> dict[str, Any]:
         "least": 0.7 if len(rows) <= 12 else 0.85 if len(rows) <= NAMED else 0.6,
         "numbered": len(rows) > NAMED,
         "pairs": most_confused(metrics, 20 if len(rows) > NAMED else 10),
-        "confusion_svg": _svg(confusion_heat_map(metrics)),
+        "confusion_svg": as_markup(confusion_heat_map(metrics)),
     }
 
 
@@ -131,13 +141,18 @@ def _regression_parts(evaluation: Evaluation) -> dict[str, Any]:
         "metrics": metrics,
         "beats_baseline": evaluation.baseline is None or metrics.rmse_interval[1] < evaluation.baseline.value,
         "dotted": metrics.n_rows <= DOTTED,
-        "predicted_svg": _svg(predicted_against_true(metrics)),
-        "residuals_svg": _svg(residual_histogram(metrics)),
+        "predicted_svg": as_markup(predicted_against_true(metrics)),
+        "residuals_svg": as_markup(residual_histogram(metrics)),
     }
 
 
-def _svg(text: str) -> Any:
+def as_markup(text: str) -> Any:
     """Our own SVG, whose text ElementTree has escaped: it enters the page as it is."""
     from markupsafe import Markup
 
     return Markup(text)
+
+
+def date_in_words(moment: datetime) -> str:
+    """4 March 2025, 12:30 UTC."""
+    return f"{moment.day} {moment:%B %Y, %H:%M %Z}".strip()
