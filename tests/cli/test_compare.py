@@ -122,7 +122,7 @@ def test_the_command_that_it_ends_with_runs(results, folder, tmp_path, name):
 BAD = {
     "unknown map": (
         ["--maps", "optimal,best"],
-        r"--maps must be among optimal, direct, homogeneous.*got 'best'",
+        r"--maps must be among optimal, direct, chebyshev, homogeneous.*got 'best'",
     ),
     "no map": (["--maps", ","], r"--maps must name at least one"),
     "unknown kernel": (["--kernel", "rbf"], r"--kernel must be one of chi2, .*exp-chi2.*got 'rbf'"),

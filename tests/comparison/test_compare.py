@@ -13,7 +13,7 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.comparison import candidates_for, compare, measure
 from chimap.data import ArraySource, split_source
 from chimap.fourier.sampling import CATALOGUE as SAMPLINGS
-from chimap.kernels import Exponential
+from chimap.kernels import Exponential, as_kernel
 from tests.histograms import classes
 
 X, y = classes(400, 16)
@@ -32,11 +32,21 @@ def exponential():
 
 def test_every_map_that_takes_the_kernel_is_tried():
     for kernel in ("chi2", "intersection", "jensen_shannon", "hellinger"):
-        able = {make.__name__ for make in maps.CATALOGUE.values() if kernel in make.kernels}
-        tried = {c.label for c in candidates_for(maps.base.as_additive(kernel, ""))}
+        additive = maps.base.as_additive(kernel, "")
+        able = {make.__name__ for make in maps.CATALOGUE.values() if make.takes(additive)}
+        tried = {c.label for c in candidates_for(additive)}
         assert able <= tried
     tried = {c.label for c in candidates_for(Exponential(chi2, 1.0))}
     assert {f"FourierFeatures, {name}" for name in SAMPLINGS} <= tried
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "skewed-chi2"])
+def test_kernels_without_a_map_get_random_features(kernel):
+    found = compare(ArraySource(X, y), kernel=kernel, **SMALL)
+    assert {m.size for m in found.measured} == {32, 64}
+    assert any("iid" in m.family for m in found.measured)
+    with pytest.raises(ValueError, match="maps are of additive kernels"):
+        candidates_for(as_kernel(kernel, 1.0), maps=["optimal"])
 
 
 def test_a_map_added_to_the_catalogue_is_tried(monkeypatch):
@@ -68,7 +78,9 @@ def test_what_is_measured(additive):
     errors = [by_name[f"OptimalMap, {n} term{'s' * (n > 1)}"].error_relative for n in (1, 2, 3, 5)]
     assert errors == sorted(errors, reverse=True)
     assert list(additive.bounds) == [1, 2, 3, 5]
-    for m in additive.measured:  # to the rounding of float32
+    of_values = [m for m in additive.measured if m.value_error is not None]
+    assert {"OptimalMap", "DirectMap", "HomogeneousMap"} <= {m.family for m in of_values}
+    for m in of_values:  # to the rounding of float32
         assert m.value_error >= additive.bounds[m.size] * (1 - 1e-6)
     assert [r.name for r in additive.references] == ["exact chi2 SVM", "linear ridge on the raw rows"]
     assert additive.references[0].n_rows == 80

@@ -97,7 +97,7 @@ def test_smallest_budget_that_is_named_would_do():
         ({"n_components": 0}, "n_components must be a positive whole number"),
         ({"n_components": 2.5}, "n_components must be a positive whole number"),
         ({"n_terms": 0}, "n_terms must be a positive whole number"),
-        ({"sampling": "quasi"}, "sampling must be one of 'iid', 'orthogonal'"),
+        ({"sampling": "quasi"}, "sampling must be one of 'orthogonal', 'structured', 'iid', 'qmc'"),
         ({"form": "sine"}, "form must be one of 'pair', 'offset'"),
         ({"normalize": "l2"}, "normalize must be one of 'l1', None"),
         ({"precision": "float16"}, "precision must be one of"),

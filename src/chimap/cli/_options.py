@@ -83,12 +83,16 @@ def check_kernel(kernel: str) -> None:
 
 def check_map(name: str, kernel: str, flag: str = "--map") -> None:
     """Refuse a name that the catalogue of maps does not hold, and a map that does not approximate the kernel."""
-    from chimap.kernels import Exponential, as_kernel
+    from chimap.kernels import AdditiveKernel, Exponential, as_kernel
     from chimap.maps import CATALOGUE
 
     resolved = as_kernel(kernel, 1.0)
     additive = resolved.kernel if isinstance(resolved, Exponential) else resolved
-    able = [name for name, make in CATALOGUE.items() if additive.name in make.kernels]
+    able = [
+        name
+        for name, make in CATALOGUE.items()
+        if isinstance(additive, AdditiveKernel) and make.takes(additive)
+    ]
     if name not in CATALOGUE:
         raise ValueError(f"{flag} must be among {', '.join(able)} (those of {additive.name}); got {name!r}.")
     if name not in able:
@@ -101,8 +105,8 @@ def check_sampling(name: str) -> None:
     """Refuse a name that the catalogue of samplings does not hold."""
     from chimap.fourier.sampling import CATALOGUE
 
-    if name not in CATALOGUE:
-        raise ValueError(f"--sampling must be one of {', '.join(CATALOGUE)}; got {name!r}.")
+    if name != "auto" and name not in CATALOGUE:
+        raise ValueError(f"--sampling must be 'auto' or one of {', '.join(CATALOGUE)}; got {name!r}.")
 
 
 def listed(text: str) -> list[str]:

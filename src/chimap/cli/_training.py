@@ -24,7 +24,7 @@ class Settings:
     terms: int = 2
     components: int = 2048
     map: str = "optimal"
-    sampling: str = "orthogonal"
+    sampling: str = "auto"
     strength: str = "auto"
     normalize: bool = False
     task: Task = Task.auto

@@ -9,9 +9,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from chimap._validation import check_positive
-from chimap.fourier import FourierFeatures
+from chimap.fourier import FourierFeatures, SkewedFourierFeatures
+from chimap.fourier.sampling import BY_QUANTILE
 from chimap.fourier.sampling import CATALOGUE as SAMPLINGS
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
+from chimap.kernels.skewed import Skewed
 from chimap.maps import CATALOGUE as MAPS
 
 TERMS = (1, 2, 3, 5)
@@ -55,16 +57,20 @@ def candidates_for(
     Raises ValueError for an unknown map, one that does not take the kernel, and sizes that are not positive.
     """
     additive = kernel.kernel if isinstance(kernel, Exponential) else kernel
-    if not isinstance(additive, AdditiveKernel):
-        raise ValueError(f"kernel must be an additive kernel or its exponential form; got {kernel.name!r}.")
     terms = n_terms if n_terms is not None else _INNER_TERMS if isinstance(kernel, Exponential) else TERMS
     for name, sizes in (("n_terms", terms), ("n_components", n_components)):
         if not sizes:
             raise ValueError(f"{name} must hold at least one number; got none.")
         for size in sizes:
             check_positive(size, f"each of {name}", integer=True)
-    chosen = _chosen_maps(additive, maps)
     terms, components = tuple(sorted(set(terms))), tuple(sorted(set(n_components)))
+    if not isinstance(additive, AdditiveKernel):
+        if maps is not None:
+            raise ValueError(
+                f"maps are of additive kernels and their exponential forms; got {kernel.name!r}."
+            )
+        return _without_map(kernel, components, random_state) + _landmarks(kernel, components, random_state)
+    chosen = _chosen_maps(additive, maps)
     if isinstance(kernel, Exponential):
         names = ["optimal"] if maps is None else chosen
         found = _fourier(kernel, names, terms, components, random_state)
@@ -75,7 +81,7 @@ def candidates_for(
 
 def _chosen_maps(kernel: AdditiveKernel, names: Sequence[str] | None) -> list[str]:
     """Names of maps in the order of the catalogue, or as given."""
-    able = [name for name, make in MAPS.items() if kernel.name in make.kernels]
+    able = [name for name, make in MAPS.items() if make.takes(kernel)]
     if names is None:
         return able
     for name in names:
@@ -148,6 +154,33 @@ def _one_fourier(
     if (name, n_terms) != _USUAL:
         label += f", {MAPS[name].__name__} with {n_terms} term{'s' if n_terms > 1 else ''}"
     return Candidate(label, make, kernel, components, "features", options)
+
+
+def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[Candidate]:
+    """Random features of the Gaussian and the skewed kernels, with every sampling that they take."""
+    if isinstance(kernel, Exponential):
+        make: Callable[..., Any] = FourierFeatures
+        samplings: Sequence[str] = tuple(SAMPLINGS)
+    elif isinstance(kernel, Skewed):
+        make, samplings = SkewedFourierFeatures, tuple(BY_QUANTILE)
+    else:
+        return []
+
+    def one(sampling: str) -> Candidate:
+        def options(size: int) -> dict[str, Any]:
+            given = {"kernel": kernel.name, "components": size, "sampling": sampling}
+            return given | ({"gamma": kernel.gamma} if isinstance(kernel, Exponential) else {})
+
+        return Candidate(
+            f"{make.__name__}, {sampling}",
+            lambda size: make(kernel, n_components=size, sampling=sampling, random_state=seed),
+            kernel,
+            components,
+            "features",
+            options,
+        )
+
+    return [one(sampling) for sampling in samplings]
 
 
 def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[Candidate]:

@@ -26,8 +26,9 @@ from chimap.data import ArraySource, Source
 from chimap.data.base import choose_rows
 from chimap.engines import Job, Progress, RichProgress, Stopwatch, chunk_rows_within
 from chimap.engines.local import Pass
-from chimap.fourier import FourierFeatures
+from chimap.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.kernels import AdditiveKernel, Exponential, as_kernel
+from chimap.kernels.skewed import Skewed
 from chimap.learning import model_file
 from chimap.maps import OptimalMap, check_map
 from chimap.moments import FoldMoments
@@ -49,7 +50,7 @@ class HistogramModel(BaseEstimator):
         n_components: int = 2048,
         n_terms: int = 2,
         map: Any = None,
-        sampling: str = "orthogonal",
+        sampling: str = "auto",
         form: str = "pair",
         normalize: str | None = None,
         strengths: Any = "auto",
@@ -166,14 +167,23 @@ class HistogramModel(BaseEstimator):
         kernel = as_kernel(self.kernel, self.gamma)
         if isinstance(kernel, Exponential):
             return FourierFeatures(
-                kernel, self.n_components, map=self.map, n_terms=self.n_terms, sampling=self.sampling,
+                kernel, self.n_components, map=self.map, n_terms=self.n_terms, sampling=self._sampling("orthogonal"),
                 form=self.form, random_state=self._seed,
             )  # fmt: skip
+        if isinstance(kernel, Skewed):
+            return SkewedFourierFeatures(
+                kernel, self.n_components, self._sampling("iid"), self.form, self._seed
+            )
         if not isinstance(kernel, AdditiveKernel):
-            raise ValueError(f"{type(self).__name__} takes additive and exponential kernels; got {kernel!r}.")
+            raise ValueError(
+                f"{type(self).__name__} takes additive, exponential and skewed kernels; got {kernel!r}."
+            )
         if self.map is None:
             return OptimalMap(kernel, self.n_terms)
         return type(self.map)(**self.map.get_params(deep=False)).set_params(kernel=kernel)
+
+    def _sampling(self, usual: str) -> str:
+        return usual if self.sampling == "auto" else self.sampling
 
     def _fold_count(self, n_rows: int | None) -> int:
         """One fold where the strength is given: there is nothing to choose."""
@@ -197,10 +207,14 @@ class HistogramModel(BaseEstimator):
 
     def _job(self, n_bins: int, row_bytes: float) -> Job:
         n_terms = self.n_terms if self.map is None else self.map._terms_at_most
+        kernel = as_kernel(self.kernel, self.gamma)
         features, mapped, frequencies = n_terms * n_bins, 0, 0
-        if isinstance(as_kernel(self.kernel, self.gamma), Exponential):
-            features, mapped = self.n_components, features
+        if not isinstance(kernel, AdditiveKernel):
+            is_mapped = isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel)
+            features, mapped = self.n_components, features if is_mapped else n_bins
             frequencies = (self.n_components + 1) // 2 if self.form == "pair" else self.n_components
+            if self.sampling == "structured":
+                frequencies = 0  # signs and lengths alone
         return Job(
             features,
             self._n_targets,
@@ -280,10 +294,9 @@ class HistogramModel(BaseEstimator):
 
     def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
         """Rows checked, in the precision of the model, and l1-normalised if asked."""
-        kernel = as_kernel(self.kernel, self.gamma)
-        additive = kernel.kernel if isinstance(kernel, Exponential) else kernel
+        signed = bool(as_kernel(self.kernel, self.gamma).is_signed)
         rows = _arrays.as_rows(X, self._dtype)
-        check_histograms(rows, name=name, signed=getattr(additive, "is_signed", False), first_row=first_row)
+        check_histograms(rows, name=name, signed=signed, first_row=first_row)
         if self.normalize is None:
             return rows
         norms = _arrays.row_norms_l1(rows)
