@@ -15,8 +15,9 @@ Start with ``HistogramClassifier`` or ``HistogramRegressor``: they are all of it
 Exact kernels, the oracle for everything else: ``chi2``, ``intersection``, ``jensen_shannon``, ``hellinger``,
 ``Exponential(kernel, gamma)``. Explicit maps of additive kernels: ``OptimalMap``, ``DirectMap``,
 ``HomogeneousMap``, ``AnchorMap``, ``StaircaseMap``. A linear model on codes of one byte a bin: ``LookupClassifier``.
-Random features of exponential kernels: ``FourierFeatures``. Sums that merge and subtract: ``Moments``. Files and
-arrays read in chunks: ``open_source``. ``load`` opens a saved model.
+Random features of exponential kernels: ``FourierFeatures``; landmark features of any kernel: ``NystroemFeatures``.
+Sums that merge and subtract: ``Moments``. Files and arrays read in chunks: ``open_source``. ``load`` opens a saved
+model.
 """
 
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         Gaussian,
         Kernel,
         Linear,
+        PQKernel,
         SkewedChi2,
         SkewedIntersection,
         chi2,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     )
     from chimap.maps import AnchorMap, ChebyshevMap, DirectMap, HomogeneousMap, OptimalMap, StaircaseMap
     from chimap.moments import PCA, Moments
+    from chimap.nystroem import NystroemFeatures
 
 __version__ = "0.1.0"
 
@@ -68,6 +71,7 @@ __all__ = [
     "Linear",
     "SkewedChi2",
     "SkewedIntersection",
+    "PQKernel",
     "AdditiveKernel",
     "Kernel",
     "OptimalMap",
@@ -78,6 +82,7 @@ __all__ = [
     "StaircaseMap",
     "FourierFeatures",
     "SkewedFourierFeatures",
+    "NystroemFeatures",
     "Moments",
     "PCA",
     "MomentsRidge",
@@ -94,8 +99,8 @@ _HOMES = {
     "engines": (),
     "fourier": ("FourierFeatures", "SkewedFourierFeatures"),
     "kernels": (
-        "AdditiveKernel", "Exponential", "Gaussian", "Kernel", "Linear", "SkewedChi2", "SkewedIntersection", "chi2",
-        "hellinger", "intersection", "jensen_shannon",
+        "AdditiveKernel", "Exponential", "Gaussian", "Kernel", "Linear", "PQKernel", "SkewedChi2", "SkewedIntersection",
+        "chi2", "hellinger", "intersection", "jensen_shannon",
     ),
     "learning": (
         "HistogramClassifier", "HistogramRegressor", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso",
@@ -105,6 +110,7 @@ _HOMES = {
         "AnchorMap", "ChebyshevMap", "DirectMap", "HomogeneousMap", "OptimalMap", "StaircaseMap",
     ),
     "moments": ("Moments", "PCA"),
+    "nystroem": ("NystroemFeatures",),
     "report": (),
     "solvers": (),
 }  # fmt: skip

@@ -128,6 +128,27 @@ def to_sparse(X: Any) -> Any:
     return X if is_sparse(X) else sp.csr_matrix(X)
 
 
+def like(X: Any, other: Any) -> Any:
+    """X as CSR where ``other`` is CSR, and dense where it is dense."""
+    return to_sparse(X) if is_sparse(other) else to_dense(X)
+
+
+def row_content(X: Any, row: int) -> bytes:
+    """The bytes of a row, equal for equal rows."""
+    if not is_sparse(X):
+        return X[row].tobytes()
+    part = slice(X.indptr[row], X.indptr[row + 1])
+    return X.indices[part].tobytes() + X.data[part].tobytes()
+
+
+def without_zeros(X: Any) -> Any:
+    """CSR X without its explicit zeros; X itself where it has none."""
+    if X.data.size and not X.data.all():
+        X = X.copy()
+        X.eliminate_zeros()
+    return X
+
+
 def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
     """CSR matrix of its parts, which are known to be sorted and without duplicates."""
     matrix = sp.csr_matrix((data, indices, indptr), shape=shape, copy=False)

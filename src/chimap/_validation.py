@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
 from chimap import _arrays, _loops, _threads
 
@@ -55,6 +56,19 @@ def check_histograms(
         f"Negative values in data passed as {where}: {value:g}. Histogram kernels need bins >= 0; "
         "shift or clip the data, or use the signed variant of the kernel, kernel.signed()."
     )
+
+
+def validated_rows(estimator: Any, X: Any, *, reset: bool, signed: bool) -> Any:
+    """X of a transformer's ``fit`` (reset) or ``transform`` as float rows, dense or CSR, checked.
+
+    Raises DataError for NaN, infinite or (unless ``signed``) negative entries, ValueError for another width.
+    """
+    rows = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
+    )
+    rows = _arrays.as_rows(rows)
+    check_histograms(rows, signed=signed)
+    return rows
 
 
 def check_width(X: Any, expected: int, owner: str) -> None:

@@ -43,6 +43,7 @@ from chimap._loops.maps import (
     table_features,
 )
 from chimap._loops.moments import add_triangle, panel_product
+from chimap._loops.ordinal import concordance
 
 __all__ = [
     "CHI2",
@@ -55,6 +56,7 @@ __all__ = [
     "all_in_domain",
     "blended_features",
     "chebyshev_features",
+    "concordance",
     "direct_features",
     "homogeneous_features",
     "interleave_sparse",

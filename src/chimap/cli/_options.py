@@ -105,8 +105,9 @@ def check_sampling(name: str) -> None:
     """Refuse a name that the catalogue of samplings does not hold."""
     from chimap.fourier.sampling import CATALOGUE
 
-    if name != "auto" and name not in CATALOGUE:
-        raise ValueError(f"--sampling must be 'auto' or one of {', '.join(CATALOGUE)}; got {name!r}.")
+    able = ("auto", *CATALOGUE, "landmarks")
+    if name not in able:
+        raise ValueError(f"--sampling must be one of {', '.join(able)}; got {name!r}.")
 
 
 def listed(text: str) -> list[str]:

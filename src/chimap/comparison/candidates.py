@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 from chimap._validation import check_positive
@@ -15,6 +14,7 @@ from chimap.fourier.sampling import CATALOGUE as SAMPLINGS
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
 from chimap.kernels.skewed import Skewed
 from chimap.maps import CATALOGUE as MAPS
+from chimap.nystroem import NystroemFeatures
 
 TERMS = (1, 2, 3, 5)
 COMPONENTS = (256, 1024, 4096)
@@ -38,6 +38,7 @@ class Candidate:
     sizes: tuple[int, ...]
     unit: str
     fit_options: Callable[[int], dict[str, Any]] | None = None
+    takes_rows: bool = False  # whether a size takes as many rows as landmarks
 
 
 def candidates_for(
@@ -184,11 +185,18 @@ def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list
 
 
 def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[Candidate]:
-    if find_spec("chimap.nystroem") is None:
-        return []
-    from chimap.nystroem import NystroemFeatures  # type: ignore[import-not-found]
+    def options(size: int) -> dict[str, Any]:
+        given = {"kernel": kernel.name, "components": size, "sampling": "landmarks"}
+        return given | ({"gamma": kernel.gamma} if isinstance(kernel, Exponential) else {})
 
-    def make(size: int) -> Any:
-        return NystroemFeatures(kernel=kernel, n_components=size, random_state=seed)
-
-    return [Candidate("NystroemFeatures", make, kernel, components, "features")]
+    return [
+        Candidate(
+            "NystroemFeatures",
+            lambda size: NystroemFeatures(kernel=kernel, n_components=size, random_state=seed),
+            kernel,
+            components,
+            "features",
+            options,
+            takes_rows=True,
+        )
+    ]

@@ -199,6 +199,8 @@ class _Bench:
     def measure(self, candidate: Candidate, size: int) -> None:
         """Fit, time, compare with the exact kernel, train; or note why not."""
         try:
+            if candidate.takes_rows and size > self._rows.train.shape[0]:
+                raise ValueError(f"{size} landmarks are more than the {self._rows.train.shape[0]} rows.")
             with self._clock("fit the maps"):
                 features = candidate.make(size).fit(self._rows.train)
             self.measured.append(self._measured(candidate, size, features))

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
-from chimap._validation import check_choice, check_histograms, check_positive
+from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.fourier.projection import Projection
 
 _BLOCK_ROWS = 512  # rows mapped, projected and turned into cosines while they are in cache
@@ -64,7 +64,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def transform(self, X: Any) -> np.ndarray:
         """Features (n, n_components), dense, in the floating type of X."""
         check_is_fitted(self)
-        rows = self._rows(X, reset=False)
+        rows = validated_rows(self, X, reset=False, signed=self._signed)
         out = np.empty((rows.shape[0], self.n_components), dtype=rows.dtype)
         self.features_into(rows, out)
         return out
@@ -89,14 +89,6 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     @abstractmethod
     def _n_inputs(self) -> int:
         """Length of u(x)."""
-
-    def _rows(self, X: Any, *, reset: bool) -> Any:
-        rows = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
-        )
-        rows = _arrays.as_rows(rows)
-        check_histograms(rows, signed=self._signed)
-        return rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from chimap import _arrays
+from chimap._validation import validated_rows
 from chimap.fourier.base import RandomFeatures
 from chimap.fourier.sampling import CATALOGUE as SAMPLING
 from chimap.kernels import AdditiveKernel, Exponential, as_kernel
@@ -76,7 +77,7 @@ class FourierFeatures(RandomFeatures):
         """Fit the map and gamma on rows X (n, bins) and draw the frequencies; y is not used."""
         kernel = self._check_parameters()
         self._signed = kernel.is_signed
-        rows = self._rows(X, reset=True)
+        rows = validated_rows(self, X, reset=True, signed=self._signed)
         random = check_random_state(self.random_state)
         self.kernel_ = kernel.fitted(rows, random.randint(2**31))
         self.gamma_ = float(self.kernel_.gamma)

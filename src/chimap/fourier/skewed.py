@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from chimap import _arrays
+from chimap._validation import validated_rows
 from chimap.fourier.base import RandomFeatures
 from chimap.fourier.quantiles import cauchy, sech
 from chimap.fourier.sampling import BY_QUANTILE
@@ -69,7 +70,7 @@ class SkewedFourierFeatures(RandomFeatures):
                 "FourierFeatures takes exponential kernels, NystroemFeatures every kernel."
             )
         self._signed = True  # bins down to -c: the logarithm checks
-        rows = self._rows(X, reset=True)
+        rows = validated_rows(self, X, reset=True, signed=self._signed)
         self.kernel_ = kernel.fitted(rows)
         self.kernel_.shifted_log(rows)
         random = check_random_state(self.random_state)
@@ -87,3 +88,8 @@ class SkewedFourierFeatures(RandomFeatures):
     def _inputs(self, block: Any, buffer: np.ndarray) -> Any:
         buffer[:] = self.kernel_.shifted_log(_arrays.as_rows(block))
         return buffer
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True  # down to -c, which is the smaller the smaller the data
+        return tags

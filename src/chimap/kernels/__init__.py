@@ -11,7 +11,9 @@ from collections.abc import Callable
 
 from chimap.kernels.additive import AdditiveKernel, chi2, hellinger, intersection, jensen_shannon
 from chimap.kernels.base import Kernel
+from chimap.kernels.combined import Product, Sum
 from chimap.kernels.exponential import Exponential, Gaussian
+from chimap.kernels.ordinal import PQKernel
 from chimap.kernels.plain import Linear
 from chimap.kernels.skewed import SkewedChi2, SkewedIntersection
 
@@ -21,6 +23,7 @@ OTHERS: dict[str, Callable[[], Kernel]] = {
     "linear": Linear,
     "skewed-chi2": SkewedChi2,
     "skewed-intersection": SkewedIntersection,
+    "pq": PQKernel,
 }
 """Kernels by name that are not additive over the bins, or not homogeneous."""
 
@@ -32,8 +35,11 @@ __all__ = [
     "Kernel",
     "Linear",
     "OTHERS",
+    "PQKernel",
+    "Product",
     "SkewedChi2",
     "SkewedIntersection",
+    "Sum",
     "as_kernel",
     "chi2",
     "hellinger",
@@ -49,13 +55,16 @@ def names() -> list[str]:
 
 
 def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
-    """The kernel of a name such as "chi2", "exp-chi2" or "gaussian", or the object itself.
+    """The kernel of a name such as "chi2", "exp-chi2", "gaussian" or "chi2 + pq", or the object itself.
 
     ``gamma`` is that of the exponential forms and is not used otherwise. "-" and "_" are the same in names.
     """
     if isinstance(kernel, Kernel):
         return kernel
-    text = str(kernel).lower().replace("_", "-")
+    text = str(kernel).lower().replace("_", "-").strip()
+    for sign, combined in (("+", Sum), ("*", Product)):
+        if sign in text:
+            return combined(tuple(as_kernel(part, gamma) for part in text.split(sign)))
     if text == "gaussian":
         return Gaussian(gamma)
     if text in OTHERS:
@@ -63,5 +72,8 @@ def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
     base, is_exponential = (text[4:], True) if text.startswith("exp-") else (text, False)
     additive = CATALOGUE.get(base.replace("-", "_"))
     if additive is None:
-        raise ValueError(f"kernel must be one of {', '.join(names())}, or a kernel object; got {kernel!r}.")
+        raise ValueError(
+            f"kernel must be one of {', '.join(names())}, some of them joined by '+', or a kernel object; "
+            f"got {kernel!r}."
+        )
     return Exponential(additive, gamma) if is_exponential else additive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -36,6 +37,22 @@ class Kernel(ABC):
     @abstractmethod
     def distance(self, X: Any, Y: Any = None) -> np.ndarray:
         """Squared distances K(x,x) + K(y,y) - 2 K(x,y), (n, m)."""
+
+    def __add__(self, other: Kernel) -> Kernel:
+        """The sum of two kernels."""
+        from chimap.kernels.combined import Sum
+
+        return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        """The product with another kernel, or with a positive number."""
+        from chimap.kernels.combined import Product, Sum
+
+        if isinstance(other, Kernel):
+            return Product((self, other))
+        return Sum((self,), (float(other),)) if isinstance(other, Real) else NotImplemented
+
+    __rmul__ = __mul__
 
 
 def paired_rows(X: Any, Y: Any, *, signed: bool) -> tuple[Any, Any]:

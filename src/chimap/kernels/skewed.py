@@ -63,9 +63,10 @@ class Skewed(Kernel):
         values = _arrays.to_dense(rows) + rows.dtype.type(self.c)
         if not (values > 0).all():
             row, column = np.argwhere(~(values > 0))[0]
+            value, least = values[row, column] - self.c, -self.c  # type: ignore[operator]
             raise DataError(
-                f"{name}, row {row}, column {column}: {values[row, column] - self.c:g} is not above -c = {-self.c:g}. "  # type: ignore[operator]
-                "Shift the data, or give a larger c."
+                f"Negative values in data passed as {name}, row {row}, column {column}: {value:g} is not above "
+                f"-c = {least:g}. Shift the data, or give a larger c."
             )
         return np.log(values, out=values)
 

@@ -27,11 +27,12 @@ from chimap.data.base import choose_rows
 from chimap.engines import Job, Progress, RichProgress, Stopwatch, chunk_rows_within
 from chimap.engines.local import Pass
 from chimap.fourier import FourierFeatures, SkewedFourierFeatures
-from chimap.kernels import AdditiveKernel, Exponential, as_kernel
+from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.kernels.skewed import Skewed
 from chimap.learning import model_file
 from chimap.maps import OptimalMap, check_map
 from chimap.moments import FoldMoments
+from chimap.nystroem import NystroemFeatures
 from chimap.solvers import StrengthScores, choose_strength, ridge
 
 _SAMPLE_ROWS = 4096  # rows that the map, gamma and the provisional mean are fitted on
@@ -165,25 +166,31 @@ class HistogramModel(BaseEstimator):
 
     def _make_features(self) -> Any:
         kernel = as_kernel(self.kernel, self.gamma)
+        sampling = self._sampling(kernel)
+        if sampling == "landmarks":
+            return NystroemFeatures(kernel, self.n_components, random_state=self._seed)
         if isinstance(kernel, Exponential):
             return FourierFeatures(
-                kernel, self.n_components, map=self.map, n_terms=self.n_terms, sampling=self._sampling("orthogonal"),
+                kernel, self.n_components, map=self.map, n_terms=self.n_terms, sampling=sampling,
                 form=self.form, random_state=self._seed,
             )  # fmt: skip
         if isinstance(kernel, Skewed):
-            return SkewedFourierFeatures(
-                kernel, self.n_components, self._sampling("iid"), self.form, self._seed
-            )
+            return SkewedFourierFeatures(kernel, self.n_components, sampling, self.form, self._seed)
         if not isinstance(kernel, AdditiveKernel):
             raise ValueError(
-                f"{type(self).__name__} takes additive, exponential and skewed kernels; got {kernel!r}."
+                f"{kernel.name!r} has no random features: sampling must be 'auto' or 'landmarks'; got {sampling!r}."
             )
         if self.map is None:
             return OptimalMap(kernel, self.n_terms)
         return type(self.map)(**self.map.get_params(deep=False)).set_params(kernel=kernel)
 
-    def _sampling(self, usual: str) -> str:
-        return usual if self.sampling == "auto" else self.sampling
+    def _sampling(self, kernel: Kernel) -> str:
+        """What "auto" stands for; an additive kernel has a map and nothing to sample."""
+        if self.sampling != "auto":
+            return self.sampling
+        if isinstance(kernel, Exponential | AdditiveKernel):
+            return "orthogonal"
+        return "iid" if isinstance(kernel, Skewed) else "landmarks"
 
     def _fold_count(self, n_rows: int | None) -> int:
         """One fold where the strength is given: there is nothing to choose."""
@@ -208,12 +215,15 @@ class HistogramModel(BaseEstimator):
     def _job(self, n_bins: int, row_bytes: float) -> Job:
         n_terms = self.n_terms if self.map is None else self.map._terms_at_most
         kernel = as_kernel(self.kernel, self.gamma)
+        sampling = self._sampling(kernel)
         features, mapped, frequencies = n_terms * n_bins, 0, 0
-        if not isinstance(kernel, AdditiveKernel):
+        if sampling == "landmarks":  # kernel values take the place of the mapped bins
+            features = mapped = frequencies = self.n_components
+        elif not isinstance(kernel, AdditiveKernel):
             is_mapped = isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel)
             features, mapped = self.n_components, features if is_mapped else n_bins
             frequencies = (self.n_components + 1) // 2 if self.form == "pair" else self.n_components
-            if self.sampling == "structured":
+            if sampling == "structured":
                 frequencies = 0  # signs and lengths alone
         return Job(
             features,
@@ -228,6 +238,8 @@ class HistogramModel(BaseEstimator):
     def _sample(self, source: Source) -> Any:
         """Rows for what depends on the data, checked: an error names the row of the source."""
         size = min(_SAMPLE_ROWS, max(256, int(_SAMPLE_BYTES / max(1, source.n_features * 4))))
+        if self._sampling(as_kernel(self.kernel, self.gamma)) == "landmarks":
+            size = max(size, 2 * self.n_components)  # landmarks are rows of the sample
         chosen = choose_rows(source.n_rows, size, self._seed)
         return self._prepare(source.take(chosen), chosen, source.name)
 

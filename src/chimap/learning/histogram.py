@@ -21,14 +21,15 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     Parameters
     ----------
     kernel : "chi2", "intersection", "jensen_shannon", "hellinger", "exp-" and one of these, "gaussian", "skewed-chi2",
-        "skewed-intersection", or a kernel object.
+        "skewed-intersection", "linear", "pq", "jensen_shannon+pq", or a kernel object, sums and products among them.
     gamma : of the exponential form: number, or "mean" for 1 / mean D^2 over pairs of rows (scikit-learn's gamma of
         ``chi2_kernel``).
     n_components : random features in all (exponential kernels). More is more accurate: the pass grows linearly with the
         bins and quadratically with this.
     n_terms : features a bin of the additive map.
     map : another additive map (unfitted) in place of ``OptimalMap(n_terms=n_terms)``.
-    sampling, form : see ``FourierFeatures``; "auto" is "orthogonal", and "iid" for the skewed kernels.
+    sampling, form : see ``FourierFeatures``; "auto" is "orthogonal", "iid" for the skewed kernels, and
+        "landmarks" for kernels without random features: ``NystroemFeatures``, which every kernel can have.
     normalize : None leaves rows as they are, "l1" divides each by its sum (for rows whose totals mean nothing).
     strengths : "auto" (decades about the scatter of the features, then refined), numbers to choose from, or one number
         to use: scikit-learn's ``alpha`` of ridge.

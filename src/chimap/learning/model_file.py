@@ -17,13 +17,24 @@ from chimap._validation import DataError
 from chimap.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.fourier.projection import Hadamard, Matrix
 from chimap.kernels import CATALOGUE as KERNELS
-from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection
+from chimap.kernels import (
+    AdditiveKernel,
+    Exponential,
+    Gaussian,
+    Linear,
+    PQKernel,
+    Product,
+    SkewedChi2,
+    SkewedIntersection,
+    Sum,
+)
 from chimap.maps import CATALOGUE as MAPS
 from chimap.maps.identity import IdentityMap
+from chimap.nystroem import NystroemFeatures
 from chimap.solvers import StrengthScores
 
-_KINDS = (Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection)
-_FEATURES = (FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, IdentityMap)
+_KINDS = (Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection, PQKernel, Sum, Product)
+_FEATURES = (FourierFeatures, SkewedFourierFeatures, NystroemFeatures, Matrix, Hadamard, IdentityMap)
 _PARTS: dict[str, type] = {cls.__name__: cls for cls in (*MAPS.values(), *_FEATURES, *_KINDS, StrengthScores)}
 _DROPPED = ("_moments", "_tables", "_sklearn_output_config")
 

@@ -11,7 +11,7 @@ from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
-from chimap._validation import check_choice, check_positive
+from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.maps.base import AdditiveMap
 from chimap.maps.codes import code_dtype
 from chimap.maps.quantise import kmeans_anchors, rounded_down, steps_per_unit
@@ -97,7 +97,7 @@ class AnchorMap(AdditiveMap):
         """
         check_is_fitted(self)
         self._check_tables()
-        rows = self._rows(X, reset=False)
+        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed)
         if not _arrays.is_sparse(rows):
             return self._encode(rows, np.arange(rows.shape[1]))
         codes = self._encode(rows.data.reshape(1, -1), rows.indices)[0]

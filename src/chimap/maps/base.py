@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
-from chimap._validation import check_histograms, check_positive
+from chimap._validation import check_positive, validated_rows
 from chimap.kernels import AdditiveKernel, Kernel, as_kernel
 from chimap.kernels.additive import signature_powers
 
@@ -46,7 +46,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         """
         self.kernel_ = self._checked_kernel()
         self._check_parameters()
-        self._fit_rows(self._rows(X, reset=True))
+        self._fit_rows(validated_rows(self, X, reset=True, signed=self.kernel_.is_signed))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -55,7 +55,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         Raises DataError for rows of another width, and for entries that ``fit`` refuses.
         """
         check_is_fitted(self)
-        rows = self._rows(X, reset=False)
+        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed)
         if _arrays.is_sparse(rows):
             return self.transform_sparse(rows)
         out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
@@ -180,14 +180,6 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         _loops.interleave_sparse(features[0], rows.indices, rows.indptr, rows.shape[1], data, indices)
         indptr = rows.indptr.astype(index) * self._n_terms_out
         return _arrays.csr(data, indices, indptr, (rows.shape[0], self._n_features_out))
-
-    def _rows(self, X: Any, *, reset: bool) -> Any:
-        rows = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
-        )
-        rows = _arrays.as_rows(rows)
-        check_histograms(rows, signed=self.kernel_.is_signed)
-        return rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops
-from chimap._validation import check_choice
+from chimap._validation import check_choice, validated_rows
 from chimap.kernels.additive import signature_powers
 from chimap.maps.base import AdditiveMap
 from chimap.maps.quantise import steps_per_unit
@@ -85,7 +85,7 @@ class StaircaseMap(AdditiveMap):
         Column q * bins + i belongs to border q + 1 of bin i. v . (this) = (T v) . Psi(x) for every v.
         """
         check_is_fitted(self)
-        rows = _arrays.to_sparse(self._rows(X, reset=False))
+        rows = _arrays.to_sparse(validated_rows(self, X, reset=False, signed=self.kernel_.is_signed))
         magnitudes, bins, n_bins = np.abs(rows.data).astype(np.float64), rows.indices, rows.shape[1]
         rates, heights = self._steps()
         level = np.minimum(magnitudes * rates[bins], self.n_terms)
