@@ -53,7 +53,7 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=200)
     >>> features = NystroemFeatures("exp-chi2", n_components=100, random_state=0).fit(X)
     >>> Z = features.transform(X)
-    >>> bool(abs(Z @ Z.T - features.kernel_(X)).max() < 0.05)
+    >>> bool(abs(Z @ Z.T - features.kernel_(X)).mean() < 0.01)
     True
     """
 
