@@ -49,7 +49,16 @@ if TYPE_CHECKING:
         MomentsRidgeClassifier,
         load,
     )
-    from chimap.maps import AnchorMap, ChebyshevMap, DirectMap, HomogeneousMap, OptimalMap, StaircaseMap
+    from chimap.maps import (
+        AdditiveKPCA,
+        AnchorMap,
+        ChebyshevMap,
+        CompressedMap,
+        DirectMap,
+        HomogeneousMap,
+        OptimalMap,
+        StaircaseMap,
+    )
     from chimap.moments import PCA, Moments
     from chimap.nystroem import NystroemFeatures
 
@@ -79,6 +88,8 @@ __all__ = [
     "ChebyshevMap",
     "HomogeneousMap",
     "AnchorMap",
+    "AdditiveKPCA",
+    "CompressedMap",
     "StaircaseMap",
     "FourierFeatures",
     "SkewedFourierFeatures",
@@ -107,7 +118,8 @@ _HOMES = {
         "MomentsRidge", "MomentsRidgeClassifier", "load",
     ),
     "maps": (
-        "AnchorMap", "ChebyshevMap", "DirectMap", "HomogeneousMap", "OptimalMap", "StaircaseMap",
+        "AdditiveKPCA", "AnchorMap", "ChebyshevMap", "CompressedMap", "DirectMap", "HomogeneousMap", "OptimalMap",
+        "StaircaseMap",
     ),
     "moments": ("Moments", "PCA"),
     "nystroem": ("NystroemFeatures",),

@@ -118,6 +118,14 @@ def scale_rows(X: Any, factors: np.ndarray) -> Any:
     return X * factors[:, None]
 
 
+def scale_columns(X: Any, factors: np.ndarray) -> Any:
+    """A copy of X whose column i is multiplied by factors[i]; dtype and kind of X stay."""
+    factors = factors.astype(X.dtype)
+    if is_sparse(X):
+        return csr(X.data * factors[X.indices], X.indices, X.indptr, X.shape)
+    return X * factors
+
+
 def to_dense(X: Any) -> np.ndarray:
     """X as a dense array."""
     return X.toarray() if is_sparse(X) else X

@@ -13,8 +13,10 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from chimap import (
+    AdditiveKPCA,
     AnchorMap,
     ChebyshevMap,
+    CompressedMap,
     DirectMap,
     FourierFeatures,
     HistogramClassifier,
@@ -35,6 +37,10 @@ from ..histograms import classes
     [
         OptimalMap(),
         DirectMap(),
+        DirectMap(per_bin=True),
+        CompressedMap(),
+        CompressedMap(per_bin=True),
+        AdditiveKPCA(),
         ChebyshevMap(),
         HomogeneousMap(),
         AnchorMap(),

@@ -37,9 +37,12 @@ from chimap._loops.kernels import (
 )
 from chimap._loops.maps import (
     chebyshev_features,
+    combined_terms,
     direct_features,
+    direct_features_by_bin,
     homogeneous_features,
     interleave_sparse,
+    landmark_features,
     table_features,
 )
 from chimap._loops.moments import add_triangle, panel_product
@@ -56,11 +59,14 @@ __all__ = [
     "all_in_domain",
     "blended_features",
     "chebyshev_features",
+    "combined_terms",
     "concordance",
     "direct_features",
+    "direct_features_by_bin",
     "homogeneous_features",
     "interleave_sparse",
     "kmeans_on_line",
+    "landmark_features",
     "looked_up_features",
     "lookup_sums",
     "lookup_sums_sparse",

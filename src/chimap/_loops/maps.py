@@ -5,8 +5,9 @@ import math
 import numba as nb
 import numpy as np
 
-from chimap._loops._compile import EXACT
+from chimap._loops._compile import EXACT, SUMS
 from chimap._loops.elementary import cos_sin, log
+from chimap._loops.kernels import additive_term
 
 
 @nb.njit(**EXACT)
@@ -24,6 +25,61 @@ def direct_features(X, nodes, out):
                 share = product[i] / (x[i] + k)
                 o[i] = root * x[i] * share
                 product[i] = (x[i] - k) * share
+
+
+@nb.njit(**EXACT)
+def direct_features_by_bin(X, nodes, out):
+    """The same with nodes (n_terms, columns) of each column's own."""
+    d, n_terms = X.shape[1], nodes.shape[0]
+    for r in range(X.shape[0]):
+        x = X[r]
+        product = np.ones_like(x)
+        for q in range(n_terms):
+            k, o = nodes[q], out[r, q]
+            for i in range(d):
+                share = product[i] / (x[i] + k[i])
+                root = math.sqrt(k[i])
+                o[i] = (root + root) * x[i] * share
+                product[i] = (x[i] - k[i]) * share
+
+
+@nb.njit(**SUMS)
+def combined_terms(long, combinations, out):
+    """out[r, q, i] = sum_p combinations[q, p, i] long[r, p, i]; combinations of one column serve all i."""
+    n_terms, n_long, d = combinations.shape[0], long.shape[1], long.shape[2]
+    shared = combinations.shape[2] == 1
+    for r in range(long.shape[0]):
+        for q in range(n_terms):
+            o = out[r, q]
+            for i in range(d):
+                o[i] = 0
+            for p in range(n_long):
+                c = long[r, p]
+                if shared:
+                    u = combinations[q, p, 0]
+                    for i in range(d):
+                        o[i] += u * c[i]
+                else:
+                    w = combinations[q, p]
+                    for i in range(d):
+                        o[i] += w[i] * c[i]
+
+
+@nb.njit(**SUMS)
+def landmark_features(form, X, bins, landmarks, coefficients, out):
+    """out[r, q, i] = sum_j coefficients[b, q, j] k(X[r, i], landmarks[b, j]) with b = bins[i]."""
+    n_landmarks, n_terms = landmarks.shape[1], coefficients.shape[1]
+    k = np.empty(n_landmarks, X.dtype)
+    for r in range(X.shape[0]):
+        for i in range(X.shape[1]):
+            x, points = X[r, i], landmarks[bins[i]]
+            for j in range(n_landmarks):
+                k[j] = additive_term(form, x, points[j])
+            for q in range(n_terms):
+                weights, total = coefficients[bins[i], q], k[0] * 0
+                for j in range(n_landmarks):
+                    total += weights[j] * k[j]
+                out[r, q, i] = total
 
 
 @nb.njit(**EXACT)

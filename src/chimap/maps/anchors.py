@@ -225,6 +225,10 @@ class AnchorMap(AdditiveMap):
     # --- evaluation
 
     @property
+    def _differs_by_bin(self) -> bool:
+        return True
+
+    @property
     def _lift(self) -> int:
         """1 where code 0 is kept for the value 0, because even the first window of neighbours is not zero."""
         return int(self.n_neighbors > 1 and self.weights == "uniform")

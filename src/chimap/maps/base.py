@@ -100,6 +100,11 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     def _n_terms_out(self) -> int:
         return self.n_terms
 
+    @property
+    def _differs_by_bin(self) -> bool:
+        """Whether equal values of two bins may have different features."""
+        return False
+
     @classmethod
     def takes(cls, kernel: AdditiveKernel) -> bool:
         """Whether this map approximates the kernel (with any gamma, signed or not)."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chimap import _loops
+from chimap import _arrays, _loops
 from chimap._validation import check_choice
 from chimap.maps.base import AdditiveMap
 from chimap.maps.nodes import greedy_nodes, log_histogram, minimax_nodes
@@ -25,8 +25,10 @@ class DirectMap(AdditiveMap):
     nodes : "greedy" (Algorithm 1 of the paper, on a histogram of the data), "minimax" (smallest worst error over the
         range of the data; use it where small entries matter as much as frequent ones) or given positive numbers,
         n_terms of them.
+    per_bin : nodes for each bin from its own values, for bins of different ranges; not with given nodes. (Bins without
+        any values take those of all.)
 
-    Learned: ``nodes_`` (n_terms,).
+    Learned: ``nodes_`` (n_terms,), or (n_terms, bins) per bin.
 
     Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel with geometric convergence, sec. 4.
 
@@ -40,10 +42,13 @@ class DirectMap(AdditiveMap):
     kernels = ("chi2",)
     _maps_plain_kernel = True
 
-    def __init__(self, kernel: Any = "chi2", n_terms: int = 3, nodes: Any = "greedy"):
+    nodes_: np.ndarray
+
+    def __init__(self, kernel: Any = "chi2", n_terms: int = 3, nodes: Any = "greedy", per_bin: bool = False):
         self.kernel = kernel
         self.n_terms = n_terms
         self.nodes = nodes
+        self.per_bin = per_bin
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -51,15 +56,33 @@ class DirectMap(AdditiveMap):
             check_choice(self.nodes, "nodes", ("greedy", "minimax"))
         else:
             self._given_nodes()
+            if self.per_bin:
+                raise ValueError("per_bin chooses nodes for each bin; with given nodes it must be False.")
+
+    def _fit_rows(self, rows: Any) -> None:
+        super()._fit_rows(rows)
+        if self.per_bin:
+            pooled: np.ndarray = self.nodes_
+            values, starts = _arrays.values_by_bin(rows)
+            self.nodes_ = np.empty((self.n_terms, starts.size - 1))
+            for i in range(starts.size - 1):
+                own = values[starts[i] : starts[i + 1]]
+                self.nodes_[:, i] = self._nodes_of(own) if own.size else pooled
 
     def _fit_values(self, values: np.ndarray) -> None:
+        self.nodes_ = self._nodes_of(values)
+
+    def _nodes_of(self, values: np.ndarray) -> np.ndarray:
         if not isinstance(self.nodes, str):
-            self.nodes_ = self._given_nodes()
-        elif self.nodes == "greedy":
-            self.nodes_ = greedy_nodes(*log_histogram(values), self.n_terms)
-        else:
-            lowest, highest = (values.min(), values.max()) if values.size else (1.0, 1.0)
-            self.nodes_ = minimax_nodes(lowest, highest, self.n_terms)
+            return self._given_nodes()
+        if self.nodes == "greedy":
+            return greedy_nodes(*log_histogram(values), self.n_terms)
+        lowest, highest = (values.min(), values.max()) if values.size else (1.0, 1.0)
+        return minimax_nodes(lowest, highest, self.n_terms)
+
+    @property
+    def _differs_by_bin(self) -> bool:
+        return bool(self.per_bin)
 
     def _given_nodes(self) -> np.ndarray:
         nodes = np.array(self.nodes, dtype=np.float64)
@@ -71,4 +94,8 @@ class DirectMap(AdditiveMap):
         return nodes
 
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
-        _loops.direct_features(magnitudes, self.nodes_.astype(magnitudes.dtype), out)
+        nodes = self.nodes_.astype(magnitudes.dtype)
+        if self.per_bin:
+            _loops.direct_features_by_bin(magnitudes, nodes[:, bins], out)
+        else:
+            _loops.direct_features(magnitudes, nodes, out)

@@ -62,6 +62,10 @@ class StaircaseMap(AdditiveMap):
     def _fit_rows(self, rows: Any) -> None:
         self.scale_ = _arrays.column_maxima(rows)
 
+    @property
+    def _differs_by_bin(self) -> bool:
+        return True
+
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         rates, heights = self._steps()
         heights = heights[bins].astype(magnitudes.dtype)
