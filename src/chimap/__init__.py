@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         MomentsLasso,
         MomentsRidge,
         MomentsRidgeClassifier,
+        OnlineIntersectionClassifier,
         load,
     )
     from chimap.maps import (
@@ -100,6 +101,7 @@ __all__ = [
     "MomentsRidgeClassifier",
     "MomentsLasso",
     "MomentsGroupLasso",
+    "OnlineIntersectionClassifier",
 ]
 
 # Where each name lives. It is imported when it is first used, so that the command line can answer --help at
@@ -115,7 +117,7 @@ _HOMES = {
     ),
     "learning": (
         "HistogramClassifier", "HistogramRegressor", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso",
-        "MomentsRidge", "MomentsRidgeClassifier", "load",
+        "MomentsRidge", "MomentsRidgeClassifier", "OnlineIntersectionClassifier", "load",
     ),
     "maps": (
         "AdditiveKPCA", "AnchorMap", "ChebyshevMap", "CompressedMap", "DirectMap", "HomogeneousMap", "OptimalMap",

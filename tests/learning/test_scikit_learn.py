@@ -24,6 +24,7 @@ from chimap import (
     HomogeneousMap,
     LookupClassifier,
     NystroemFeatures,
+    OnlineIntersectionClassifier,
     OptimalMap,
     SkewedFourierFeatures,
     StaircaseMap,
@@ -55,6 +56,7 @@ from ..histograms import classes
         HistogramRegressor(n_components=64),
         LookupClassifier(AnchorMap(n_anchors=20)),
         LookupClassifier(loss="logistic"),
+        OnlineIntersectionClassifier(),
     ]
 )
 def test_checks(estimator, check):

@@ -46,6 +46,7 @@ from chimap._loops.maps import (
     table_features,
 )
 from chimap._loops.moments import add_triangle, panel_product
+from chimap._loops.online import intersection_steps, table_scores
 from chimap._loops.ordinal import concordance
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "direct_features_by_bin",
     "homogeneous_features",
     "interleave_sparse",
+    "intersection_steps",
     "kmeans_on_line",
     "landmark_features",
     "looked_up_features",
@@ -81,6 +83,7 @@ __all__ = [
     "staircase_features",
     "structured_projection",
     "table_features",
+    "table_scores",
     "uniform_codes",
     "waves",
 ]

@@ -9,6 +9,7 @@ from chimap.learning.moments_models import (
     MomentsRidge,
     MomentsRidgeClassifier,
 )
+from chimap.learning.online import OnlineIntersectionClassifier
 
 __all__ = [
     "HistogramClassifier",
@@ -18,5 +19,6 @@ __all__ = [
     "MomentsLasso",
     "MomentsRidge",
     "MomentsRidgeClassifier",
+    "OnlineIntersectionClassifier",
     "load",
 ]
