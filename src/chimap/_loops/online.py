@@ -29,8 +29,8 @@ def intersection_steps(data, indices, indptr, order, signs, rates, scale, alpha,
     """A subgradient step on the hinge loss for each row in ``order`` and each class, in place.
 
     f <- (1 - eta alpha) f + eta y K(x, .) / scale where y f(x) < 1, else (1 - eta alpha) f; eta = 1/(alpha (first + t))
-    at step t. K(x, .) at the knots of bin i is min(x_i, knot). The shrinking is one factor until the end. signs (classes,
-    rows) are y.
+    at step t. K(x, .) at the knots of bin i is min(x_i, knot). The shrinking is one factor until the end. signs
+    (classes, rows) are y.
     """
     n_knots = tables.shape[2]
     last = n_knots - 1
