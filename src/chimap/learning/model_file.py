@@ -18,13 +18,18 @@ from chimap.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.fourier.projection import Hadamard, Matrix
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection
+from chimap.learning.smooth import HeldOutLosses
+from chimap.losses import CATALOGUE as LOSSES
 from chimap.maps import CATALOGUE as MAPS
 from chimap.maps.identity import IdentityMap
 from chimap.solvers import StrengthScores
 
 _KINDS = (Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection)
 _FEATURES = (FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, IdentityMap)
-_PARTS: dict[str, type] = {cls.__name__: cls for cls in (*MAPS.values(), *_FEATURES, *_KINDS, StrengthScores)}
+_SCORES = (StrengthScores, HeldOutLosses)
+_PARTS: dict[str, type] = {
+    cls.__name__: cls for cls in (*MAPS.values(), *LOSSES.values(), *_FEATURES, *_KINDS, *_SCORES)
+}
 _DROPPED = ("_moments", "_tables", "_sklearn_output_config")
 
 
