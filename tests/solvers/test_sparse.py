@@ -8,8 +8,8 @@ from sklearn.linear_model import ElasticNet
 
 from chimap._validation import DataError
 from chimap.moments import Moments, fold_of_rows
+from chimap.penalties import check_groups
 from chimap.solvers.sparse import (
-    check_groups,
     elastic_net,
     equivalent_rows,
     group_lasso,

@@ -32,6 +32,7 @@ def describe(path: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
         "features": f"{found['features']:,} in {found['precision']}",
         "classes": _classes_line(found["classes"]),
         "rows": f"{found['rows']:,}",
+        "loss": found["loss"],
         "strength": f"{found['strength']:.4g}",
         "trained on": _training_line(training) if training else None,
         "version": f"chimap {found['version']}",
@@ -67,12 +68,18 @@ def _found(path: Path) -> dict[str, Any]:
                 "normalize": state["normalize"],
                 "precision": state["precision"],
                 "rows": state["n_rows_"],
+                "loss": _loss_name(state["loss"]),
                 "strength": state["strength_"],
                 "classes": _classes(state.get("classes_"), file),
                 "training": state.get("training_"),
             }
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise DataError(f"{path} is damaged: {error!r}. Fit the model again.") from error
+
+
+def _loss_name(loss: Any) -> str:
+    """The name given, or that of the class of an object."""
+    return loss if isinstance(loss, str) else loss["object"]
 
 
 def _plain(value: Any, file: Any) -> Any:

@@ -29,6 +29,7 @@ _FLAGS = {
     "seed": "--seed",
     "gamma": "--gamma",
     "memory": "--memory",
+    "loss": "--loss",
 }
 
 

@@ -110,6 +110,19 @@ def check_sampling(name: str) -> None:
         raise ValueError(f"--sampling must be one of {', '.join(able)}; got {name!r}.")
 
 
+def check_loss(name: str, task: Task = Task.auto) -> None:
+    """Refuse a name that is no loss, or none of this task's."""
+    from chimap import HistogramClassifier, HistogramRegressor
+
+    classify, regress = HistogramClassifier._losses, HistogramRegressor._losses
+    able = {Task.classify: classify, Task.regress: regress}.get(
+        task, tuple(dict.fromkeys(classify + regress))
+    )
+    if name not in able:
+        labels = "" if task is Task.auto else f" to {task.value}"
+        raise ValueError(f"--loss{labels} must be one of {', '.join(able)}; got {name!r}.")
+
+
 def listed(text: str) -> list[str]:
     """The words of a list with commas.
 

@@ -35,6 +35,7 @@ class Settings:
     jobs: int | None = None
     folds: int = 5
     seed: int = 0
+    loss: str = "square"
 
     def check(self) -> None:
         """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag."""
@@ -43,6 +44,7 @@ class Settings:
         _options.check_kernel(self.kernel)
         _options.check_map(self.map, self.kernel)
         _options.check_sampling(self.sampling)
+        _options.check_loss(self.loss)
         _options.number_or("mean", self.gamma, "--gamma")
         _options.number_or("auto", self.strength, "--strength")
         for flag, value, least in (
@@ -67,6 +69,7 @@ class Settings:
             map=None if self.map == "optimal" else MAPS[self.map](n_terms=self.terms),
             sampling=self.sampling,
             normalize="l1" if self.normalize else None,
+            loss=self.loss,
             strengths=_options.number_or("auto", self.strength, "--strength"),
             n_folds=self.folds,
             memory=self.memory,
@@ -109,6 +112,7 @@ def train(
         training, held_out = split_source(source, settings.test_fraction, settings.seed)
         if task is Task.classify:
             _check_classes(training, held_out)
+    _options.check_loss(settings.loss, task)
     model = settings.estimator(task)
     try:
         model.fit_source(training, _show.progress(silent))

@@ -45,6 +45,14 @@ def fit(
     sampling: Annotated[
         str, typer.Option(metavar="NAME", help="Of the frequencies of random features: orthogonal, iid, ...")
     ] = Settings.sampling,
+    loss: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="square: one pass over DATA. logistic, squared_hinge, smooth_hinge, epsilon_insensitive: some tens "
+            "more, in memory where the features fit. hinge: where they fit.",
+        ),
+    ] = Settings.loss,
     strength: Annotated[
         str, typer.Option(metavar="S", help="Of the ridge penalty: a number, or auto, by cross-validation.")
     ] = Settings.strength,
@@ -72,8 +80,9 @@ def fit(
 ) -> None:
     """Fit a model on the rows and labels of DATA.
 
-    A classifier or a regression, whichever the labels ask for. DATA is read once, in chunks; memory does not
-    grow with it. The model is a file that opens safely anywhere.
+    A classifier or a regression, whichever the labels ask for. DATA is read once, in chunks; for a loss other than
+    square again and again, unless its features fit the memory. Memory does not grow with it. The model is a file that
+    opens safely anywhere.
 
     \b
     Examples:
@@ -81,11 +90,12 @@ def fit(
       chimap fit data.npz --test-fraction 0.2 --output my.model
       chimap fit rows.npy --labels labels.csv --kernel intersection --output my.model
       chimap fit big.svm.gz --components 8192 --memory 4GiB --output my.model
+      chimap fit data.npz --loss squared_hinge --output my.model
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
     """
     settings = Settings(
         kernel, gamma, terms, components, map, sampling, strength, normalize, task, test_fraction, memory,
-        precision, engine, jobs, folds, seed,
+        precision, engine, jobs, folds, seed, loss,
     )  # fmt: skip
     fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json)
     if json:
@@ -115,6 +125,8 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
     r2 = cross_validated_r2(model)
     if r2 is not None:
         chosen = f"cross-validated over {model.strength_scores_.errors.shape[1]} folds: R² {r2:.3f}"
+    elif model.loss_scores_ is not None:
+        chosen = f"the best of {model.loss_scores_.strengths.size} by the loss on rows held out"
     else:
         chosen = (
             "not cross-validated: too few rows, or targets all equal"
@@ -134,12 +146,20 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
         "task": f"{task} ({fitted.task_reason})",
         "kernel": describe_kernel(model),
         "features": f"{n_features:,}; the map has {terms}",
+        "loss": loss_line(model),
         "strength": f"{model.strength_:.4g} ({chosen})",
         "held out": fitted.held_out and score_line(fitted.held_out),
         "time": _show.stages(model.stage_seconds_),
         "peak memory": _show.size(_show.peak_memory()),
         "model": f"{output} ({_show.size(output.stat().st_size)})",
     }
+
+
+def loss_line(model: Any) -> str | None:
+    """'logistic, 59 passes'; None for ridge, which needs no word."""
+    if model.loss == "square":
+        return None
+    return f"{model.loss}, {model.n_passes_} passes" if model.n_passes_ else f"{model.loss}, by LIBLINEAR"
 
 
 def score_line(score: Score) -> str:
@@ -177,6 +197,7 @@ def as_dict(fitted: Fitted, output: Path) -> dict[str, Any]:
         "kernel": model.kernel_.name,
         "gamma": model.kernel_.gamma if model.kernel_.name.startswith("exp-") else None,
         "features": model.coef_.shape[1],
+        "loss": model.loss,
         "strength": model.strength_,
         "cross_validated_r2": cross_validated_r2(model),
         "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},

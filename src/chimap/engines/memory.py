@@ -17,7 +17,9 @@ class Job:
     """The sizes that the memory of a fit depends on.
 
     n_features D, n_targets t, n_folds K, n_mapped (features before the random projection, 0 without one),
-    n_frequencies, row_bytes of the source, itemsize of the precision.
+    n_frequencies, row_bytes of the source, itemsize of the precision. For losses that are minimised by passes:
+    n_kept rows whose features stay in memory, at kept_itemsize bytes a number, and n_vectors of the size of the
+    weights.
     """
 
     n_features: int
@@ -27,6 +29,9 @@ class Job:
     n_frequencies: int
     row_bytes: float
     itemsize: int
+    n_kept: int = 0
+    kept_itemsize: int = 0
+    n_vectors: int = 0
 
     @property
     def model_bytes(self) -> int:
@@ -57,9 +62,24 @@ class Job:
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
         return int(self.moments_bytes + square + features + targets + rows + frequencies)
 
+    @property
+    def kept_bytes(self) -> int:
+        """Features and targets that stay in memory."""
+        return self.n_kept * (self.kept_itemsize * self.n_features + 8 * self.n_targets)
+
+    @property
+    def search_bytes(self) -> int:
+        """Weights, gradients and their history beside the moments, and the factor that whitens them."""
+        return self.solve_bytes + 8 * self.n_vectors * self.n_features * self.n_targets
+
     def peak_bytes(self, chunk_rows: int) -> int:
-        """The largest of the stages."""
-        return max(self.model_bytes, self.solve_bytes, self.pass_bytes(chunk_rows))
+        """The largest of the stages, with what is kept through all of them."""
+        passing = self.pass_bytes(chunk_rows)
+        # a search computes features again beside its vectors, or reads those that are kept
+        searching = self.search_bytes + (
+            passing - self.moments_bytes if self.n_vectors and not self.n_kept else 0
+        )
+        return self.kept_bytes + max(self.model_bytes, searching, passing)
 
 
 def chunk_rows_within(job: Job, budget: int) -> int:

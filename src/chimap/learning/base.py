@@ -1,11 +1,12 @@
-"""What classifier and regressor share: map + random features + moments + ridge, one pass over the rows."""
+"""What classifier and regressor share: map + random features + moments + ridge in one pass, other losses in more."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -16,6 +17,7 @@ from chimap import _arrays
 from chimap._threads import threads
 from chimap._validation import (
     DataError,
+    MemoryBudgetError,
     check_choice,
     check_histograms,
     check_positive,
@@ -26,12 +28,24 @@ from chimap.data import ArraySource, Source
 from chimap.data.base import choose_rows
 from chimap.engines import Job, Progress, RichProgress, Stopwatch, chunk_rows_within
 from chimap.engines.local import Pass
+from chimap.engines.rows import FeatureRows, KeptRows, ReplayedRows
 from chimap.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.kernels.skewed import Skewed
 from chimap.learning import model_file
+from chimap.learning.smooth import (
+    LIBLINEAR_ITEMSIZE,
+    N_VECTORS,
+    HeldOutLosses,
+    HingeFitter,
+    SmoothFitter,
+    fit_loss,
+    named_loss,
+    unshifted,
+)
+from chimap.losses import Loss, Square
 from chimap.maps import OptimalMap, check_map
-from chimap.moments import FoldMoments
+from chimap.moments import FoldMoments, fold_of_rows
 from chimap.nystroem import NystroemFeatures
 from chimap.solvers import StrengthScores, choose_strength, ridge
 
@@ -54,6 +68,7 @@ class HistogramModel(BaseEstimator):
         sampling: str = "auto",
         form: str = "pair",
         normalize: str | None = None,
+        loss: Any = "square",
         strengths: Any = "auto",
         n_folds: int = 5,
         memory: str | int = "1GiB",
@@ -70,6 +85,7 @@ class HistogramModel(BaseEstimator):
         self.sampling = sampling
         self.form = form
         self.normalize = normalize
+        self.loss = loss
         self.strengths = strengths
         self.n_folds = n_folds
         self.memory = memory
@@ -88,8 +104,9 @@ class HistogramModel(BaseEstimator):
         return self.fit_source(ArraySource(X, y))
 
     def fit_source(self, source: Source, progress: Progress | None = None) -> Self:
-        """Fit on a source, read once in chunks under the ``memory`` budget; returns self.
+        """Fit on a source, read in chunks under the ``memory`` budget; returns self.
 
+        It is read once, and again at each pass of a loss other than the square if its features do not fit the budget.
         Raises DataError for bad rows or labels (named by row), MemoryBudgetError for a budget that is too small.
         """
         if not source.has_labels:
@@ -103,13 +120,17 @@ class HistogramModel(BaseEstimator):
                 progress.stage("sampling", None)
                 self._check_settings()
                 self._learn_targets(source.labels())
-                job = self._job(source.n_features, source.row_bytes)
-                chunk_rows = chunk_rows_within(job, parse_memory(self.memory))
+                job, chunk_rows = self._plan(source)
                 sample = self._sample(source)
             with clock("map"):
                 moments = self._start(sample, source.n_rows)
-            self._pass(moments, clock).run(source, chunk_rows, progress)
-            self._solve(moments, clock, progress)
+            kept = self._room_for(job, moments)
+            work = self._pass(moments, clock, kept and kept.put)
+            work.run(source, chunk_rows, progress)
+            if self._is_ridge():
+                self._solve(moments, clock, progress)
+            else:
+                self._solve_loss(moments, kept or ReplayedRows(work, source, chunk_rows), clock, progress)
         self.n_features_in_ = source.n_features
         self.stage_seconds_ = clock.seconds
         self._moments = None
@@ -137,8 +158,39 @@ class HistogramModel(BaseEstimator):
         self._stale = True
         return self
 
-    def _pass(self, moments: FoldMoments, clock: Stopwatch) -> Pass:
-        return Pass(self._prepare, self.features_, self._encode, moments, self._seed, clock)
+    def _pass(self, moments: FoldMoments, clock: Stopwatch, keep: Any = None) -> Pass:
+        return Pass(self._prepare, self.features_, self._encode, moments, self._seed, clock, keep)
+
+    def _is_ridge(self) -> bool:
+        return self.loss == "square" or self.loss == Square()
+
+    def _plan(self, source: Source) -> tuple[Job, int]:
+        """What the fit needs, and rows a chunk: with the features of all rows in memory if a loss is to pass over them
+        and the budget allows."""
+        job, budget = self._job(source.n_features, source.row_bytes), parse_memory(self.memory)
+        if self._is_ridge():
+            return job, chunk_rows_within(job, budget)
+        is_hinge = self.loss == "hinge"
+        itemsize = self._dtype.itemsize + (LIBLINEAR_ITEMSIZE if is_hinge else 0)
+        job = replace(job, n_vectors=N_VECTORS)
+        keeping = replace(job, n_kept=source.n_rows, kept_itemsize=itemsize)
+        try:
+            return keeping, chunk_rows_within(keeping, budget)
+        except MemoryBudgetError as error:
+            if is_hinge:
+                raise MemoryBudgetError(
+                    f"loss='hinge' needs the features of all {source.n_rows:,} rows in memory. Use "
+                    f"loss='squared_hinge', which reads the rows again and again instead. {error}"
+                ) from None
+            return job, chunk_rows_within(job, budget)
+
+    def _room_for(self, job: Job, moments: FoldMoments) -> KeptRows | None:
+        """Memory for the features of all rows, where the plan has it."""
+        if not job.n_kept:
+            return None
+        n_folds, whole = len(moments.folds), moments.folds[0]
+        counts = np.bincount(fold_of_rows(0, job.n_kept, n_folds, self._seed), minlength=n_folds)
+        return KeptRows(counts, whole.n_features, whole.n_targets, self._dtype)
 
     def _check_settings(self) -> None:
         check_choice(self.normalize, "normalize", ("l1", None))
@@ -146,6 +198,12 @@ class HistogramModel(BaseEstimator):
         check_positive(self.n_folds, "n_folds", integer=True)
         check_positive(self.n_components, "n_components", integer=True)
         check_positive(self.n_terms, "n_terms", integer=True)
+        if not isinstance(self.loss, Loss):
+            check_choice(self.loss, "loss", self._losses)
+        elif self.loss.name not in self._losses:
+            raise ValueError(
+                f"{type(self).__name__} takes losses {', '.join(self._losses)}; got {self.loss!r}."
+            )
         if self.map is not None:
             check_map(self.map)
         self._seed = int(check_random_state(self.random_state).randint(2**31))
@@ -248,7 +306,7 @@ class HistogramModel(BaseEstimator):
         if len(moments.folds) > 1:
             with clock("choose strength"):
                 progress.stage("strength", 7, "strengths")
-                self.strength_scores_: StrengthScores | None = choose_strength(
+                self.strength_scores_ = choose_strength(
                     moments, whole, self.strengths, lambda strength, error: progress.advance()
                 )
                 strength = self.strength_scores_.best
@@ -259,6 +317,40 @@ class HistogramModel(BaseEstimator):
         with clock("solve"):
             found = ridge(whole, strength)
         self._coef, self._intercept, self.strength_ = found.coef, found.intercept, strength
+        self.loss_, self.loss_scores_, self.n_passes_ = Square(), None, 1
+        self.n_rows_ = whole.count
+        self._stale = False
+
+    def _solve_loss(
+        self, moments: FoldMoments, rows: FeatureRows, clock: Stopwatch, progress: Progress
+    ) -> None:
+        whole = moments.whole()
+        n_folds = len(moments.folds)
+        self.strength_scores_ = None
+        strengths = None if isinstance(self.strengths, str) else self.strengths
+        if strengths is not None and np.ndim(strengths) == 0:
+            strengths = float(strengths)
+        with clock("choose strength"):
+            progress.stage("strength", 7, "strengths")
+            first = float(whole.scatter_diagonal().mean() or 1.0)
+            if strengths is None and n_folds > 1:
+                first = choose_strength(
+                    moments, whole, on_score=lambda strength, error: progress.advance()
+                ).best
+        with clock("passes"):
+            progress.stage("passes", None, "passes")
+            fitter: SmoothFitter | HingeFitter
+            if self.loss == "hinge":
+                self.loss_ = None
+                fitter = HingeFitter(cast(KeptRows, rows), self._seed)
+            else:
+                self.loss_ = named_loss(self.loss, whole) if isinstance(self.loss, str) else self.loss
+                first *= self.loss_.curvature
+                fitter = SmoothFitter(self.loss_, rows, whole, progress.advance)
+            fit = fit_loss(fitter, n_folds, strengths, first)
+        found = unshifted(fit.solution, whole)
+        self._coef, self._intercept, self.strength_ = found.coef, found.intercept, found.strength
+        self.loss_scores_, self.n_passes_ = fit.scores, fit.passes
         self.n_rows_ = whole.count
         self._stale = False
 
@@ -352,7 +444,11 @@ class HistogramModel(BaseEstimator):
 
     _moments: FoldMoments | None
     _stale: bool
+    loss_: Loss | None
+    loss_scores_: HeldOutLosses | None
+    strength_scores_: StrengthScores | None
     _y_checks: ClassVar[dict[str, Any]]
+    _losses: ClassVar[tuple[str, ...]]
     _n_targets: int
 
     @abstractmethod

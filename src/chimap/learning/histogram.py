@@ -5,9 +5,19 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from chimap.learning.base import HistogramModel
+from chimap.learning.calibration import kth_highest
 from chimap.learning.targets import ClassTargets, RealTargets
+
+
+def _keeps_moments(model: HistogramModel) -> bool:
+    if not model._is_ridge():
+        raise AttributeError(
+            f"partial_fit needs loss='square': loss={model.loss!r} passes over the rows again."
+        )
+    return True
 
 
 class HistogramClassifier(ClassTargets, HistogramModel):
@@ -31,8 +41,13 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     sampling, form : see ``FourierFeatures``; "auto" is "orthogonal", "iid" for the skewed kernels, and
         "landmarks" for kernels without random features: ``NystroemFeatures``, which every kernel can have.
     normalize : None leaves rows as they are, "l1" divides each by its sum (for rows whose totals mean nothing).
-    strengths : "auto" (decades about the scatter of the features, then refined), numbers to choose from, or one number
-        to use: scikit-learn's ``alpha`` of ridge.
+    loss : "square" (ridge: one pass over the rows), or "logistic", "squared_hinge", "smooth_hinge" or an object of
+        ``chimap.losses``: L-BFGS from the ridge solution on, one pass a step, over features in memory where all rows'
+        fit the budget and over features computed again where they do not; "hinge" (LIBLINEAR) where they fit.
+    strengths : "auto", numbers to choose from, or one number to use, of strength/2 |w|^2 beside the sum of the losses:
+        scikit-learn's ``alpha`` of ridge, 1/C elsewhere. "auto" tries decades about the scatter of the features, then
+        half decades, by exact folds; for other losses half decades about the best of ridge, by the loss on one fold
+        held out, each some passes: give one number where passes are dear.
     n_folds : of the cross-validation that chooses the strength.
     memory : budget of the fit, such as "512MiB", or bytes; interpreter and libraries are not counted.
     precision : "float32" or "float64", of features and their products; sums are always float64.
@@ -40,8 +55,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     random_state : int, RandomState or None.
     verbose : show progress on the terminal.
 
-    Learned: ``classes_``, ``coef_`` (t, D), ``intercept_`` (t,), ``strength_``, ``strength_scores_``,
-    ``features_`` (the fitted features), ``kernel_``, ``stage_seconds_``, ``n_features_in_``, ``n_rows_``.
+    Learned: ``classes_``, ``coef_`` (t, D), ``intercept_`` (t,), ``strength_``, ``strength_scores_`` (of ridge; None
+    otherwise), ``features_`` (the fitted features), ``kernel_``, ``stage_seconds_``, ``n_features_in_``, ``n_rows_``.
+    ``loss_`` (None for the hinge), ``n_passes_`` over the rows (0 for LIBLINEAR's own), ``loss_scores_`` (held-out
+    losses of strengths for other losses than the square, or None).
 
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
@@ -50,6 +67,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     True
     """
 
+    @available_if(_keeps_moments)
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Add a batch of rows; ``classes`` (all of them) is needed at the first call. Returns self.
 
@@ -68,9 +86,32 @@ class HistogramClassifier(ClassTargets, HistogramModel):
             raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
         return self._partial_fit(X, y)
 
+    def calibrate(self, X: Any, k: int) -> Self:
+        """Shift each class's scores so that the k-th highest over rows X is 0 for every class; returns self.
+
+        For many classes, whose scores are learned apart and are not comparable. No labels are needed: X may be rows
+        held out, or those to be classified; k is best near the rows that a class has among them. With two classes it
+        puts k rows into the second. ``intercept_`` is changed; fitting anew undoes it. See
+        ``learning.calibration.kth_highest``.
+
+        >>> from sklearn.datasets import load_digits
+        >>> X, y = load_digits(return_X_y=True)
+        >>> model = HistogramClassifier(n_components=256, random_state=0).fit(X[:1200], y[:1200])
+        >>> scores = model.calibrate(X[1200:], k=60).decision_function(X[1200:])
+        >>> (scores > -1e-9).sum(axis=0).tolist()
+        [60, 60, 60, 60, 60, 60, 60, 60, 60, 60]
+        """
+        scores = self._outputs(X)
+        self._intercept = self._intercept - kth_highest(scores, k)
+        return self
+
 
 class HistogramRegressor(RealTargets, HistogramModel):
     """Kernel ridge regression for histograms at linear cost; parameters as in ``HistogramClassifier``.
+
+    loss is "square" or "epsilon_insensitive" (support vector regression, its corners rounded): an error within 0.1 of
+    the targets' standard deviation costs next to nothing, and a large one its size instead of its square. An object
+    ``losses.EpsilonInsensitive`` sets other widths, in units of the targets.
 
     >>> import numpy as np
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=300)
@@ -79,6 +120,7 @@ class HistogramRegressor(RealTargets, HistogramModel):
     True
     """
 
+    @available_if(_keeps_moments)
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Add a batch of rows; see ``HistogramClassifier.partial_fit``."""
         if getattr(self, "_moments", None) is None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
@@ -17,24 +15,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from chimap._arrays import stored_bytes
 from chimap._threads import threads
 from chimap._validation import DataError, check_choice, check_positive
+from chimap.losses import Logistic, Loss, SquaredHinge
 from chimap.maps import AnchorMap
 from chimap.maps.codes import add_up, check_codes, look_up
 
-Loss = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 _PAIRS_KEPT = 10  # of steps and gradients from which L-BFGS makes its curvature
 
 
-def _squared_hinge(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    slack = np.maximum(1 - margins, 0)
-    return slack * slack, -2 * slack
-
-
-def _logistic(margins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.logaddexp(0, -margins), -expit(-margins)
-
-
-LOSSES: dict[str, Loss] = {"squared_hinge": _squared_hinge, "logistic": _logistic}
-"""Values and derivatives of the losses at margins y f(x), y = +-1."""
+LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SquaredHinge(), Logistic())}
 
 
 class LookupClassifier(ClassifierMixin, BaseEstimator):
@@ -166,8 +154,7 @@ class LookupClassifier(ClassifierMixin, BaseEstimator):
         def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
             weights, intercept = flat[: t * n_features].reshape(t, n_features), flat[t * n_features :]
             outputs = look_up(codes, psi.tables_by_bin(weights)) + intercept
-            values, slopes = loss(signs * outputs)
-            slopes *= signs
+            values, slopes = loss.value(signs, outputs), loss.gradient(signs, outputs)
             gradient = psi.weights_by_term(add_up(codes, slopes, psi.n_codes_)) + self.strength * weights
             free = slopes.sum(axis=0) * self.fit_intercept
             penalty = 0.5 * self.strength * float(np.vdot(weights, weights))

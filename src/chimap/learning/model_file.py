@@ -28,6 +28,8 @@ from chimap.kernels import (
     SkewedIntersection,
     Sum,
 )
+from chimap.learning.smooth import HeldOutLosses
+from chimap.losses import CATALOGUE as LOSSES
 from chimap.maps import CATALOGUE as MAPS
 from chimap.maps.identity import IdentityMap
 from chimap.nystroem import NystroemFeatures
@@ -35,7 +37,10 @@ from chimap.solvers import StrengthScores
 
 _KINDS = (Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection, PQKernel, Sum, Product)
 _FEATURES = (FourierFeatures, SkewedFourierFeatures, NystroemFeatures, Matrix, Hadamard, IdentityMap)
-_PARTS: dict[str, type] = {cls.__name__: cls for cls in (*MAPS.values(), *_FEATURES, *_KINDS, StrengthScores)}
+_SCORES = (StrengthScores, HeldOutLosses)
+_PARTS: dict[str, type] = {
+    cls.__name__: cls for cls in (*MAPS.values(), *LOSSES.values(), *_FEATURES, *_KINDS, *_SCORES)
+}
 _DROPPED = ("_moments", "_tables", "_sklearn_output_config")
 
 

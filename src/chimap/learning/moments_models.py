@@ -14,10 +14,10 @@ from chimap import _arrays
 from chimap._validation import check_positive
 from chimap.learning.targets import ClassTargets, RealTargets
 from chimap.moments import FoldMoments, Moments, fold_of_rows
+from chimap.penalties import check_groups
 from chimap.solvers import LinearSolution, PrincipalRidge, choose_strength, ridge, score_principal
 from chimap.solvers.sparse import (
     SparsePath,
-    check_groups,
     check_strengths,
     elastic_net,
     group_lasso,

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from chimap._validation import DataError
+from chimap.losses import CATALOGUE as LOSSES
 
 
 class ClassTargets(ClassifierMixin):
@@ -20,6 +21,9 @@ class ClassTargets(ClassifierMixin):
     """
 
     _y_checks: ClassVar[dict[str, Any]] = {}
+    _losses: ClassVar[tuple[str, ...]] = (
+        "square", *(name for name, loss in LOSSES.items() if loss.domain == "sign"), "hinge"
+    )  # fmt: skip
     classes_: np.ndarray
     _n_targets: int
     _outputs: Callable[[Any], np.ndarray]
@@ -70,6 +74,7 @@ class RealTargets(RegressorMixin):
     """One real target, shifted by its mean. The estimator gives ``_outputs(X)``, linear outputs (n, 1)."""
 
     _y_checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
+    _losses: ClassVar[tuple[str, ...]] = tuple(n for n, loss in LOSSES.items() if loss.domain == "real")
     _n_targets: int
     _outputs: Callable[[Any], np.ndarray]
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from chimap._validation import DataError
 from chimap.moments import Moments
@@ -63,3 +64,15 @@ class Factor:
     def solve(self, B: np.ndarray) -> np.ndarray:
         """(Hc + strength I)^-1 B for B (D, columns)."""
         return dpotrs(self._square.T, B, lower=1)[0]
+
+    def whiten(self, B: np.ndarray) -> np.ndarray:
+        """L^-1 B for B (D, columns), L L' being the matrix."""
+        return dtrtrs(self._square.T, B, lower=1)[0]
+
+    def unwhiten(self, V: np.ndarray) -> np.ndarray:
+        """L^-T V, the weights whose ``coordinates`` are V."""
+        return dtrtrs(self._square.T, V, lower=1, trans=1)[0]
+
+    def coordinates(self, W: np.ndarray) -> np.ndarray:
+        """L' W, whose square is W' (Hc + strength I) W."""
+        return dtrmm(1.0, self._square.T, W, lower=1, trans_a=1)

@@ -140,27 +140,6 @@ def largest_group_strength(moments: Moments, groups: Sequence[np.ndarray]) -> fl
     return max(float(np.linalg.norm(pull[g], axis=0).max() / np.sqrt(len(g))) for g in groups)
 
 
-def check_groups(groups: Sequence[Any], n_features: int) -> list[np.ndarray]:
-    """Groups (indices or slices) as index arrays. Raises ValueError unless each column is in exactly one."""
-    found = [
-        np.arange(n_features)[g] if isinstance(g, slice) else np.asarray(g, dtype=np.int64) for g in groups
-    ]
-    for i, group in enumerate(found):
-        if group.size == 0:
-            raise ValueError(f"group {i} is empty: every group needs at least one column.")
-    columns = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
-    if columns.size and not 0 <= columns.min() <= columns.max() < n_features:
-        raise ValueError(f"groups name columns {columns.min()} to {columns.max()}; there are {n_features}.")
-    times = np.bincount(columns, minlength=n_features)
-    if np.any(times != 1):
-        column = int(np.flatnonzero(times != 1)[0])
-        said = "in no group" if times[column] == 0 else f"in {times[column]} groups"
-        raise ValueError(
-            f"column {column} is {said}; each of the {n_features} columns must be in exactly one."
-        )
-    return found
-
-
 def score_path(
     folds: FoldMoments,
     whole: Moments,

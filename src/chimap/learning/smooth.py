@@ -1,0 +1,212 @@
+"""Fits of other losses than the square: passes over the rows, from the ridge solution on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.svm import LinearSVC
+
+from chimap.engines.rows import FeatureRows, KeptRows
+from chimap.losses import CATALOGUE, EpsilonInsensitive, Loss
+from chimap.moments import Moments
+from chimap.solvers import LinearSolution, lbfgs, zero_solution
+from chimap.solvers.lbfgs import PAIRS
+from chimap.solvers.ridge import Factor, solution
+
+N_VECTORS = (
+    2 * PAIRS + 15
+)  # of the size of the weights: L-BFGS-B's own, and weights and gradients on their way
+LIBLINEAR_ITEMSIZE = 24  # bytes a feature beside its own: float64 for scikit-learn, a node of 16 in LIBLINEAR
+_LEAST_RIDGE = 1e-7  # of the trace, in the matrix that whitens: beyond the rounding of float32 products
+# Of the whitened gradient. MNIST, 1024 features: 3e-3 leaves 1 to 2 % of the objective and tells strengths apart, 1e-3
+# half a percent; the accuracy is the same from 1e-3 on.
+_TOLERANCE = 3e-4
+_SEARCH_TOLERANCE = 3e-3
+_STEP = 10**0.5  # from a strength to the next that is tried
+_MOST_STEPS = 10
+_BIAS_SCALE = 1.0  # of LIBLINEAR's intercept, which it penalises as if it were a weight
+
+
+@dataclass(frozen=True)
+class HeldOutLosses:
+    """Mean losses (s,) of the rows held out at strengths (s,) ascending; chosen: index of the least."""
+
+    strengths: np.ndarray
+    losses: np.ndarray
+    chosen: int
+
+    @property
+    def best(self) -> float:
+        """The strength of least loss."""
+        return float(self.strengths[self.chosen])
+
+
+@dataclass(frozen=True)
+class LossFit:
+    """What a fit came to: weights for features and targets less their shifts, held-out losses if a strength was chosen
+    among several, passes over the rows (those of the search included)."""
+
+    solution: LinearSolution
+    scores: HeldOutLosses | None
+    passes: int
+
+
+class SmoothFitter:
+    """L-BFGS, whitened by the moments of all rows; ``fit(strength, folds, start)`` counts its passes."""
+
+    def __init__(self, loss: Loss, rows: FeatureRows, whole: Moments, on_pass: Callable[[], None]):
+        self.loss, self.rows, self.whole = loss, rows, whole
+        self.passes = 0
+        self._on_pass = on_pass
+        self._factor = Factor(whole.n_features)
+
+    def start(self, strength: float) -> LinearSolution:
+        """Ridge at the strength that shrinks as much at the largest curvature of the loss."""
+        self._whiten(strength)
+        found = solution(self.whole, self._factor.solve(self.whole.cross_scatter()), strength)
+        return _shifted(found, self.whole, -1)
+
+    def fit(
+        self, strength: float, folds: Sequence[int], start: LinearSolution, tolerance: float = _TOLERANCE
+    ) -> LinearSolution:
+        """The minimum over the rows of the folds."""
+        self._whiten(strength)
+
+        def chunks() -> Any:
+            self._on_pass()
+            return self.rows.chunks(folds)
+
+        found = lbfgs(self.loss, chunks, strength, start, whitening=self._factor, tolerance=tolerance)
+        self.passes += found.passes
+        return found
+
+    def _whiten(self, strength: float) -> None:
+        least = _LEAST_RIDGE * float(self.whole.scatter_diagonal().sum())
+        self._factor.of(self.whole, max(strength / self.loss.curvature, least))
+
+    def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
+        """What the rows held out are scored by."""
+        return self.loss.value(target, score)
+
+
+class HingeFitter:
+    """The hinge loss by LIBLINEAR on features in memory, target by target."""
+
+    passes = 0
+
+    def __init__(self, rows: KeptRows, seed: int):
+        self.rows, self.seed = rows, seed
+
+    def start(self, strength: float) -> LinearSolution:
+        """Nothing: LIBLINEAR starts by itself."""
+        return zero_solution(self.rows.Z.shape[1], self.rows.Y.shape[1])
+
+    def fit(
+        self, strength: float, folds: Sequence[int], start: LinearSolution, tolerance: float = _TOLERANCE
+    ) -> LinearSolution:
+        """The minimum over the rows of the folds; tolerance is LIBLINEAR's ``tol``."""
+        Z, Y = self.rows.of(folds)
+        Z = Z.astype(np.float64)
+        svm = LinearSVC(
+            loss="hinge", C=1 / strength, tol=tolerance, intercept_scaling=_BIAS_SCALE, max_iter=10_000,
+            random_state=self.seed,
+        )  # fmt: skip
+        coef, intercept = np.zeros((Z.shape[1], Y.shape[1])), np.empty(Y.shape[1])
+        for t, y in enumerate(Y.T):
+            if np.all(y == y[0]):  # rows of one side alone: its sign is the minimum
+                intercept[t] = y[0]
+            else:
+                svm.fit(Z, y)
+                coef[:, t], intercept[t] = svm.coef_[0], svm.intercept_[0]
+        return LinearSolution(coef, intercept, strength)
+
+    def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
+        """max(0, 1 - y s)."""
+        return np.maximum(1 - target * score, 0)
+
+
+def fit_loss(
+    fitter: SmoothFitter | HingeFitter, n_folds: int, strengths: float | Sequence[float] | None, first: float
+) -> LossFit:
+    """Fit at a strength, at the best of several, or (None) at the best about ``first``.
+
+    Strengths are compared on the rows of fold 0, each fitted on the others; None
+    goes down from ``first`` by half decades, or up, while the held-out loss falls. The best is then fitted on all rows.
+    """
+    everything = range(n_folds)
+    if isinstance(strengths, float) or n_folds == 1:
+        strength = strengths if isinstance(strengths, float) else first
+        found = fitter.fit(strength, everything, fitter.start(strength))
+        return LossFit(found, None, fitter.passes)
+    search = _Search(fitter, range(1, n_folds))
+    if strengths is None:
+        search.about(first)
+    else:
+        for strength in sorted(strengths, reverse=True):
+            search.loss(float(strength))
+    scores = search.scores()
+    found = fitter.fit(scores.best, everything, search.found[scores.best])
+    return LossFit(found, scores, fitter.passes)
+
+
+class _Search:
+    """Held-out losses of strengths, each solved once."""
+
+    def __init__(self, fitter: SmoothFitter | HingeFitter, folds: Sequence[int]):
+        self.fitter, self.folds = fitter, folds
+        self.found: dict[float, LinearSolution] = {}
+        self.losses: dict[float, float] = {}
+
+    def loss(self, strength: float) -> float:
+        if strength not in self.losses:
+            # Not from the solution of the strength before: where rows are told apart with room to spare it is within
+            # the tolerance at once, and strengths could not be compared.
+            found = self.fitter.fit(strength, self.folds, self.fitter.start(strength), _SEARCH_TOLERANCE)
+            self.found[strength], self.losses[strength] = found, held_out_loss(self.fitter, found)
+        return self.losses[strength]
+
+    def about(self, first: float) -> None:
+        """Down from ``first`` by half decades until the loss no longer falls; up where it falls that way."""
+        way = -1 if self.loss(first * _STEP**-1) < self.loss(first) else 1
+        for k in range(_MOST_STEPS):
+            if self.loss(first * _STEP ** (way * (k + 1))) >= self.loss(first * _STEP ** (way * k)):
+                break
+
+    def scores(self) -> HeldOutLosses:
+        strengths = np.array(sorted(self.losses))
+        losses = np.array([self.losses[s] for s in strengths])
+        # of equals the largest: rows that are told apart with room to spare are so whatever the strength
+        return HeldOutLosses(strengths, losses, int(np.flatnonzero(losses == losses.min())[-1]))
+
+
+def held_out_loss(fitter: SmoothFitter | HingeFitter, found: LinearSolution) -> float:
+    """Mean loss over the rows of fold 0, summed over targets."""
+    total, n = 0.0, 0
+    for Z, Y in fitter.rows.chunks([0]):
+        scores = Z @ found.coef.astype(Z.dtype) + found.intercept
+        total += float(fitter.value(Y, scores).sum())
+        n += Z.shape[0]
+    return total / n
+
+
+def _shifted(found: LinearSolution, moments: Moments, sign: int) -> LinearSolution:
+    """The same function of features and targets less the shifts of the moments (sign -1), or with them again (1)."""
+    intercept = found.intercept - sign * (moments.shift @ found.coef - moments.target_shift)
+    return LinearSolution(found.coef, intercept, found.strength)
+
+
+def unshifted(found: LinearSolution, moments: Moments) -> LinearSolution:
+    """The same function of the features and targets as they are."""
+    return _shifted(found, moments, 1)
+
+
+def named_loss(name: str, whole: Moments) -> Loss:
+    """The loss of a name; the widths of the epsilon-insensitive one in units of the targets' standard deviation."""
+    if name == EpsilonInsensitive.name:
+        spread = float(np.sqrt(np.trace(whole.target_scatter()) / whole.count)) or 1.0
+        usual = EpsilonInsensitive()
+        return EpsilonInsensitive(usual.epsilon * spread, usual.sharpness / spread)
+    return CATALOGUE[name]()

@@ -1,0 +1,24 @@
+"""Losses: what an error costs. The objective is their sum over the rows (and targets) plus a penalty."""
+
+from chimap.losses.base import Loss, check_loss
+from chimap.losses.epsilon_insensitive import EpsilonInsensitive
+from chimap.losses.logistic import Logistic
+from chimap.losses.smooth_hinge import SmoothHinge
+from chimap.losses.square import Square
+from chimap.losses.squared_hinge import SquaredHinge
+
+CATALOGUE: dict[str, type[Loss]] = {
+    cls.name: cls for cls in (Square, Logistic, SquaredHinge, SmoothHinge, EpsilonInsensitive)
+}
+"""Losses by name."""
+
+__all__ = [
+    "CATALOGUE",
+    "EpsilonInsensitive",
+    "Logistic",
+    "Loss",
+    "SmoothHinge",
+    "Square",
+    "SquaredHinge",
+    "check_loss",
+]

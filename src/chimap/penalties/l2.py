@@ -1,0 +1,38 @@
+"""The squared l2 norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from chimap._validation import check_positive
+from chimap.penalties.base import Penalty
+
+
+@dataclass(frozen=True)
+class L2(Penalty):
+    """strength/2 |w|^2, of ridge regression.
+
+    >>> L2(2.0).value(np.array([1.0, 2.0])), L2(1.0).prox(np.array([4.0]), step=1.0).tolist()
+    (5.0, [2.0])
+    """
+
+    strength: float
+    is_smooth: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_positive(self.strength, "strength")
+
+    def value(self, W: np.ndarray) -> float:
+        """strength/2 |w|^2."""
+        return self.strength / 2 * float(np.square(W, dtype=np.float64).sum())
+
+    def gradient(self, W: np.ndarray) -> np.ndarray:
+        """strength w."""
+        return W * float(self.strength)
+
+    def prox(self, W: np.ndarray, step: float) -> np.ndarray:
+        """w / (1 + step strength)."""
+        return W / (1 + float(step * self.strength))

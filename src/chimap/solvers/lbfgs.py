@@ -1,0 +1,182 @@
+"""Linear models of any smooth loss, by L-BFGS over rows that are read again at each evaluation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from chimap._validation import DataError, check_positive
+from chimap.losses import Loss
+from chimap.penalties import L2
+from chimap.solvers.ridge import Factor, LinearSolution
+
+Chunks = Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]]
+"""Gives all rows anew at each call: (features (rows, D), targets (rows, t)) chunk by chunk."""
+
+PAIRS = 10  # of steps and gradients that L-BFGS keeps
+
+
+@dataclass(frozen=True)
+class SmoothSolution(LinearSolution):
+    """Weights, and how nearly they are the minimum.
+
+    objective: at the weights. passes: over the rows. gradient_norm: over that at zero weights. converged: whether that
+    is within the tolerance.
+    """
+
+    objective: float
+    passes: int
+    gradient_norm: float
+    converged: bool
+
+
+def zero_solution(n_features: int, n_targets: int) -> LinearSolution:
+    """Where to start without anything better."""
+    return LinearSolution(np.zeros((n_features, n_targets)), np.zeros(n_targets), 0.0)
+
+
+def lbfgs(
+    loss: Loss,
+    chunks: Chunks,
+    strength: float,
+    start: LinearSolution,
+    *,
+    whitening: Factor | None = None,
+    tolerance: float = 1e-4,
+    max_passes: int = 200,
+) -> SmoothSolution:
+    """Minimise sum loss(y, z'w + b) + strength/2 |w|^2 over rows and targets, every target at once; b is free.
+
+    With ``Square`` this is ``ridge`` at the same strength; with the losses of classification the strength is 1/C of
+    scikit-learn. One evaluation is one pass over the chunks; products are in the dtype of the features, sums in
+    float64.
+
+    Parameters
+    ----------
+    chunks : called at each pass; yields (features (rows, D), targets (rows, t)), the same at each call.
+    start : weights to start from, (D, t), such as those of ridge.
+    whitening : a factor L L' of about the Hessian over the curvature of the loss, such as Hc + strength/curvature I:
+        the search is then for L'w, whose level sets are nearly round, and takes a tenth of the passes. The features
+        should be centred for it.
+    tolerance : stop where the Euclidean norm of the gradient (of the weights searched for) is this share of that at
+        zero weights.
+    max_passes : at most. A ConvergenceWarning says when they did not do.
+
+    Raises DataError for targets that the loss does not take, and where there are no rows.
+    """
+    check_positive(tolerance, "tolerance")
+    check_positive(max_passes, "max_passes", integer=True)
+    objective = _Objective(loss, chunks, L2(strength), whitening)
+    x = objective.begin(start)
+    goal = tolerance * objective.norm_at_zero
+    reason = ""
+
+    def stop_at_goal(intermediate_result: OptimizeResult) -> None:
+        if objective.norm <= goal:
+            raise StopIteration
+
+    if objective.norm > goal:
+        found = minimize(
+            objective, x, jac=True, method="L-BFGS-B", callback=stop_at_goal,
+            options={"maxfun": max_passes, "maxiter": max_passes, "maxcor": PAIRS, "ftol": 0.0, "gtol": 0.0},
+        )  # fmt: skip
+        x, reason = found.x, str(found.message)
+    converged = bool(objective.norm <= goal)
+    norm = objective.norm / (objective.norm_at_zero or 1.0)
+    if not converged:
+        warnings.warn(
+            f"L-BFGS stopped after {objective.passes} passes at a gradient of {norm:.2g} of that at zero weights, "
+            f"short of tolerance={tolerance:g} ({reason.lower()}). Allow more passes, a larger tolerance or "
+            "strength, or float64 features.", ConvergenceWarning, stacklevel=2,
+        )  # fmt: skip
+    W, b = objective.weights(x)
+    return SmoothSolution(W, b, strength, objective.value, objective.passes, norm, converged)
+
+
+class _Objective:
+    """Value and gradient in the coordinates of the search.
+
+    The weights are W = scale L^-T V and b = scale v / sqrt(n), V and v being the coordinates, flat in one array.
+    """
+
+    def __init__(self, loss: Loss, chunks: Chunks, penalty: L2, factor: Factor | None):
+        self.loss, self.chunks, self.penalty, self.factor = loss, chunks, penalty, factor
+        self.scale, self.intercept_scale = 1.0, 1.0
+        self.passes = 0
+        self.value, self.norm, self.norm_at_zero = np.inf, np.inf, np.inf
+
+    def begin(self, start: LinearSolution) -> np.ndarray:
+        """Evaluate at the start and at zero weights, in one pass; the coordinates of the start."""
+        W, b = start.coef, start.intercept
+        self.shape = W.shape
+        values, G, g = self._sums(np.hstack([W, np.zeros_like(W)]), np.hstack([b, np.zeros_like(b)]))
+        t = b.size
+        self.norm_at_zero = float(np.linalg.norm(self._in_coordinates(G[:, t:], g[t:])))
+        gradient = self._finish(W, values[:t].sum(), G[:, :t], g[:t])
+        if self.factor is not None and self.norm > 0:
+            # L-BFGS-B makes its first step of length one: let that be Newton's for the largest curvature
+            self.scale = self.norm / self.loss.curvature
+        self._remembered = (self.value, gradient * self.scale)
+        self._start = self._coordinates(W, b)
+        return self._start
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        if np.array_equal(x, self._start):
+            return self._remembered
+        W, b = self.weights(x)
+        values, G, g = self._sums(W, b)
+        gradient = self._finish(W, values.sum(), G, g) * self.scale
+        return self.value, gradient
+
+    def weights(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(W, b) of coordinates."""
+        V, v = x[: -self.shape[1]].reshape(self.shape), x[-self.shape[1] :]
+        W = V if self.factor is None else self.factor.unwhiten(V)
+        return self.scale * W, self.scale * self.intercept_scale * v
+
+    def _coordinates(self, W: np.ndarray, b: np.ndarray) -> np.ndarray:
+        V = W if self.factor is None else self.factor.coordinates(W)
+        return np.concatenate([V.reshape(-1), b / self.intercept_scale]) / self.scale
+
+    def _in_coordinates(self, G: np.ndarray, g: np.ndarray) -> np.ndarray:
+        """A gradient in (W, b) as one in the coordinates, but for the scale."""
+        V = G if self.factor is None else self.factor.whiten(G)
+        return np.concatenate([V.reshape(-1), self.intercept_scale * g])
+
+    def _finish(self, W: np.ndarray, value: float, G: np.ndarray, g: np.ndarray) -> np.ndarray:
+        self.value = float(value) + self.penalty.value(W)
+        gradient = self._in_coordinates(G + self.penalty.gradient(W), g)
+        self.norm = float(np.linalg.norm(gradient))
+        return gradient
+
+    def _sums(self, W: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """One pass: the sums over rows of the losses (t,), and their gradients (D, t) and (t,).
+
+        W may hold several solutions side by side; each meets all targets.
+        """
+        values, G, g, n = np.zeros(b.size), np.zeros(W.shape), np.zeros(b.size), 0
+        W_now, b_now = W, b
+        for Z, Y in self.chunks():
+            if W_now.dtype != Z.dtype:
+                W_now, b_now = W.astype(Z.dtype), b.astype(Z.dtype)
+            if self.passes == 0:
+                self.loss.check_targets(Y)
+            targets = np.tile(Y, (1, b.size // Y.shape[1])).astype(Z.dtype, copy=False)
+            scores = Z @ W_now
+            scores += b_now
+            values += self.loss.value(targets, scores).sum(axis=0, dtype=np.float64)
+            slopes = self.loss.gradient(targets, scores)
+            G += Z.T @ slopes
+            g += slopes.sum(axis=0, dtype=np.float64)
+            n += Z.shape[0]
+        if n == 0:
+            raise DataError("no rows: the chunks of a pass are empty.")
+        if self.passes == 0 and self.factor is not None:
+            self.intercept_scale = 1 / np.sqrt(n)
+        self.passes += 1
+        return values, G, g
