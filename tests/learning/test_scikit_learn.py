@@ -42,6 +42,8 @@ from ..histograms import classes
         FourierFeatures(n_components=64),
         HistogramClassifier(n_components=64),
         HistogramRegressor(n_components=64),
+        HistogramClassifier(n_components=64, loss="logistic"),
+        HistogramRegressor(n_components=64, loss="epsilon_insensitive"),
         LookupClassifier(AnchorMap(n_anchors=20)),
         LookupClassifier(loss="logistic"),
     ]
