@@ -54,6 +54,8 @@ from ..histograms import classes
         NystroemFeatures(n_components=8),
         HistogramClassifier(n_components=64),
         HistogramRegressor(n_components=64),
+        HistogramClassifier(n_components=64, loss="logistic"),
+        HistogramRegressor(n_components=64, loss="epsilon_insensitive"),
         LookupClassifier(AnchorMap(n_anchors=20)),
         LookupClassifier(loss="logistic"),
         OnlineIntersectionClassifier(),
