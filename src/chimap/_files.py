@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 
 from chimap._validation import DataError
 
-FORMAT = 2  # raised when what a file holds changes its meaning
+FORMAT = 3  # raised when what a file holds changes its meaning
 
 
 @contextmanager

@@ -142,6 +142,11 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.features_into(rows, out)
         return out
 
+    def describe(self) -> str:
+        """'100 landmarks, rpcholesky', of fitted features."""
+        way = self.landmarks if isinstance(self.landmarks, str) else "given"
+        return f"{self.landmarks_.shape[0]:,} landmarks, {way}"
+
     def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` of checked rows into ``out`` (n, n_features_out), of their dtype."""
         landmarks = _arrays.as_rows(self.landmarks_, out.dtype)

@@ -116,19 +116,21 @@ def test_the_command_that_it_ends_with_runs(results, folder, tmp_path, name):
     model = tmp_path / "my.model"
     [fitted, described] = run_many([[*line.split()[1:-1], model], ["info", model, "--json"]], folder)
     assert fitted.code == 0, fitted.err
-    assert described.json["map"] == ("DirectMap" if name == "fit" or "--map direct" in line else "OptimalMap")
+    assert ("DirectMap" if name == "fit" or "--map direct" in line else "OptimalMap") in described.json[
+        "made_of"
+    ]
 
 
 BAD = {
     "unknown map": (
         ["--maps", "optimal,best"],
-        r"--maps must be among optimal, direct, chebyshev, homogeneous.*got 'best'",
+        r"--maps must be among optimal, compressed, direct, chebyshev.*got 'best'",
     ),
     "no map": (["--maps", ","], r"--maps must name at least one"),
     "unknown kernel": (["--kernel", "rbf"], r"--kernel must be one of chi2, .*exp-chi2.*got 'rbf'"),
     "kernel of another map": (
         ["--kernel", "intersection", "--maps", "direct"],
-        r"--maps: direct does not approximate intersection\. Maps of it: optimal, homogeneous",
+        r"--maps: direct does not approximate intersection\. Maps of it: optimal, compressed, homogeneous",
     ),
     "terms": (["--terms", "0"], r"--terms must be whole numbers of at least 1.*got '0'"),
     "components": (["--components", "64,x"], r"--components must be whole numbers of at least 1.*got '64,x'"),

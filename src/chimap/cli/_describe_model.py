@@ -23,13 +23,11 @@ def describe(path: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
     """As plain values, and in words. Raises DataError for other files."""
     found = _found(path)
     training = found["training"]
-    s = "s" if found["terms"] != 1 else ""
     return found, {
         "model": found["estimator"],
-        "kernel": found["kernel"] + (f", gamma {found['gamma']:.4g}" if found["gamma"] is not None else ""),
-        "map": found["map"] and f"{found['map']}, {found['terms']} term{s} a bin",
+        "kernel": _show.kernel(found["kernel"], found["gamma"]),
         "bins": f"{found['bins']:,}" + (", each row divided by its sum" if found["normalize"] else ""),
-        "features": f"{found['features']:,} in {found['precision']}",
+        "features": f"{found['features']:,} in {found['precision']}: {found['made_of']}",
         "classes": _classes_line(found["classes"]),
         "rows": f"{found['rows']:,}",
         "loss": found["loss"],
@@ -52,17 +50,14 @@ def _found(path: Path) -> dict[str, Any]:
     try:
         with safe_open(path, framework="numpy") as file:
             state = _plain(meta["model"]["state"], file)
-            features = state["features_"]["state"]
-            parts = features if "map_" in features else {"map_": state["features_"]}
-            kernel = state["kernel_"]
+            about = meta["about"]
             return {
                 "version": meta["version"],
                 "bytes": path.stat().st_size,
                 "estimator": meta["model"]["object"],
-                "kernel": _kernel_name(kernel),
-                "gamma": kernel["state"]["gamma"] if "object" in kernel else None,
-                "map": parts["map_"]["object"],
-                "terms": state["n_terms"],
+                "kernel": about["kernel"],
+                "gamma": about["gamma"],
+                "made_of": about["features"],
                 "features": file.get_slice(state["_coef"]["array"]).get_shape()[0],
                 "bins": state["n_features_in_"],
                 "normalize": state["normalize"],
@@ -97,10 +92,6 @@ def _classes(value: Any, file: Any) -> list[Any] | None:
     if value is None:
         return None
     return list(value["texts"]) if "texts" in value else file.get_tensor(value["array"]).tolist()
-
-
-def _kernel_name(kernel: dict[str, Any]) -> str:
-    return f"exp-{kernel['state']['kernel']['kernel']}" if "object" in kernel else str(kernel["kernel"])
 
 
 def _classes_line(classes: list[Any] | None, most: int = 12) -> str | None:

@@ -88,17 +88,37 @@ def check_map(name: str, kernel: str, flag: str = "--map") -> None:
 
     resolved = as_kernel(kernel, 1.0)
     additive = resolved.kernel if isinstance(resolved, Exponential) else resolved
-    able = [
-        name
-        for name, make in CATALOGUE.items()
-        if isinstance(additive, AdditiveKernel) and make.takes(additive)
-    ]
+    if not isinstance(additive, AdditiveKernel):
+        if name != "optimal":  # the default, which such a kernel does not use
+            raise ValueError(f"{flag} is for additive kernels and their exponential forms; got {kernel!r}.")
+        return
+    able = [name for name, make in CATALOGUE.items() if make.takes(additive)]
     if name not in CATALOGUE:
         raise ValueError(f"{flag} must be among {', '.join(able)} (those of {additive.name}); got {name!r}.")
     if name not in able:
         raise ValueError(
             f"{flag}: {name} does not approximate {additive.name}. Maps of it: {', '.join(able)}."
         )
+
+
+def blocks_of(text: str | None) -> dict[str, slice] | None:
+    """Blocks of columns from text such as "sift=0:300,hog=300:500".
+
+    >>> blocks_of("sift=0:300,hog=300:500")["hog"]
+    slice(300, 500, None)
+    """
+    if text is None:
+        return None
+    found: dict[str, slice] = {}
+    for part in listed(text):
+        name, _, span = part.partition("=")
+        start, _, stop = span.partition(":")
+        if not (name and start.isdigit() and stop.isdigit() and int(start) < int(stop)) or name in found:
+            raise ValueError(
+                f"--blocks must be different names with columns, such as 'sift=0:300,hog=300:500'; got {part!r}."
+            )
+        found[name] = slice(int(start), int(stop))
+    return found
 
 
 def check_sampling(name: str) -> None:

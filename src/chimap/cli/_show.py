@@ -109,6 +109,11 @@ def stages(seconds: Mapping[str, float]) -> str:
     return f"{duration(total)}: " + ", ".join(f"{name} {duration(time)}" for name, time in shown)
 
 
+def kernel(name: str, gamma: float | None) -> str:
+    """'exp-chi2, gamma 1.93'."""
+    return name if gamma is None else f"{name}, gamma {gamma:.4g}"
+
+
 def duration(seconds: float) -> str:
     """0.0042 -> '4.2 ms', 3.14159 -> '3.14 s', 125 -> '2 min 05 s'."""
     from chimap.report import _plain

@@ -36,20 +36,31 @@ class Settings:
     folds: int = 5
     seed: int = 0
     loss: str = "square"
+    blocks: str | None = None
+    principal: int | None = None
+
+    @property
+    def kernels(self) -> list[str]:
+        """One name, or one a block."""
+        return _options.listed(self.kernel)
 
     def check(self) -> None:
         """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag."""
         from chimap._validation import parse_memory
 
-        _options.check_kernel(self.kernel)
-        _options.check_map(self.map, self.kernel)
+        for kernel in self.kernels:
+            _options.check_kernel(kernel)
+            _options.check_map(self.map, kernel)
+        blocks = _options.blocks_of(self.blocks)
+        if len(self.kernels) > 1 and len(self.kernels) != len(blocks or ()):
+            raise ValueError(f"--kernel names {len(self.kernels)} kernels; --blocks must then be as many.")
         _options.check_sampling(self.sampling)
         _options.check_loss(self.loss)
         _options.number_or("mean", self.gamma, "--gamma")
         _options.number_or("auto", self.strength, "--strength")
         for flag, value, least in (
             ("--terms", self.terms, 1), ("--components", self.components, 2), ("--folds", self.folds, 2),
-            ("--jobs", self.jobs, 1), ("--seed", self.seed, 0),
+            ("--jobs", self.jobs, 1), ("--seed", self.seed, 0), ("--principal", self.principal, 1),
         ):  # fmt: skip
             _options.check_least(value, flag, least)
         if not 0 <= self.test_fraction < 1:
@@ -62,13 +73,15 @@ class Settings:
         from chimap.maps import CATALOGUE as MAPS
 
         return (HistogramClassifier if task is Task.classify else HistogramRegressor)(
-            self.kernel,
+            self.kernels if len(self.kernels) > 1 else self.kernels[0],
             gamma=_options.number_or("mean", self.gamma, "--gamma"),
             n_components=self.components,
             n_terms=self.terms,
             map=None if self.map == "optimal" else MAPS[self.map](n_terms=self.terms),
             sampling=self.sampling,
             normalize="l1" if self.normalize else None,
+            blocks=_options.blocks_of(self.blocks),
+            n_principal=self.principal,
             loss=self.loss,
             strengths=_options.number_or("auto", self.strength, "--strength"),
             n_folds=self.folds,
@@ -97,6 +110,7 @@ def train(
     *,
     overwrite: bool = False,
     silent: bool = False,
+    unlabelled: str | None = None,
 ) -> Fitted:
     """Fit on a file, score on the rows held out, and write the model. The path is checked before the work."""
     from chimap._validation import DataError
@@ -115,7 +129,8 @@ def train(
     _options.check_loss(settings.loss, task)
     model = settings.estimator(task)
     try:
-        model.fit_source(training, _show.progress(silent))
+        more = None if unlabelled is None else _rows.open_data(unlabelled, None)
+        model.fit_source(training, _show.progress(silent), unlabelled=more)
         model.training_ = _remembered(source, training, labels, settings, task)
         result = None if held_out is None else score(model, held_out, _show.progress(silent))
     except DataError:

@@ -26,7 +26,8 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
-            help="chi2, intersection, jensen_shannon, hellinger; exp- before it: exponential form.",
+            help="chi2, intersection, jensen_shannon, hellinger; exp- before it: exponential form; gaussian, "
+            "skewed-chi2, pq, ... Sums: chi2+pq.",
         ),
     ] = Settings.kernel,
     gamma: Annotated[
@@ -68,6 +69,29 @@ def fit(
         Precision, typer.Option(help="Of features; sums are always float64.")
     ] = Settings.precision,
     engine: Annotated[Engine, typer.Option(help="Where the rows are read.")] = Settings.engine,
+    blocks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Columns of several descriptors, each with features of its own: sift=0:300,hog=300:500. --kernel "
+            "may then be a list.",
+            show_default=False,
+        ),
+    ] = Settings.blocks,
+    principal: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Principal components a block to learn on, found in a first pass.",
+            show_default=False,
+        ),
+    ] = Settings.principal,
+    unlabelled: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA", help="Rows without labels that join the principal components.", show_default=False
+        ),
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", help="Threads; all cores by default.", show_default=False)
     ] = Settings.jobs,
@@ -90,14 +114,16 @@ def fit(
       chimap fit data.npz --test-fraction 0.2 --output my.model
       chimap fit rows.npy --labels labels.csv --kernel intersection --output my.model
       chimap fit big.svm.gz --components 8192 --memory 4GiB --output my.model
+      chimap fit data.npz --blocks sift=0:300,hog=300:500 --kernel exp-chi2,chi2 --output my.model
+      chimap fit data.npz --components 9000 --principal 3000 --output my.model
       chimap fit data.npz --loss squared_hinge --output my.model
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
     """
     settings = Settings(
         kernel, gamma, terms, components, map, sampling, strength, normalize, task, test_fraction, memory,
-        precision, engine, jobs, folds, seed, loss,
+        precision, engine, jobs, folds, seed, loss, blocks, principal,
     )  # fmt: skip
-    fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json)
+    fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled)
     if json:
         _show.as_json(as_dict(fitted, output))
         return
@@ -110,13 +136,6 @@ def fit(
     else:
         elsewhere = f"chimap evaluate {_show.quoted(output)} OTHER.npz --output report.html"
         _show.next_commands("next, on rows that it has not seen:", elsewhere)
-
-
-def describe_kernel(model: Any) -> str:
-    """'exp-chi2, gamma 1.93'."""
-    kernel = model.kernel_
-    gamma = getattr(kernel, "gamma", None)
-    return f"{kernel.name}, gamma {gamma:.4g}" if kernel.name.startswith("exp-") else kernel.name
 
 
 def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
@@ -138,14 +157,14 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
     is_classifier = hasattr(model, "classes_")
     task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
     n_features = model.coef_.shape[1]
-    terms = f"{model.n_terms} term{'s' if model.n_terms > 1 else ''} a bin"
+    about = model.describe()
     return {
         "data": source.name,
         "rows": rows,
         "bins": f"{source.n_features:,}",
         "task": f"{task} ({fitted.task_reason})",
-        "kernel": describe_kernel(model),
-        "features": f"{n_features:,}; the map has {terms}",
+        "kernel": _show.kernel(about["kernel"], about["gamma"]),
+        "features": f"{n_features:,}: {about['features']}",
         "loss": loss_line(model),
         "strength": f"{model.strength_:.4g} ({chosen})",
         "held out": fitted.held_out and score_line(fitted.held_out),
@@ -195,7 +214,7 @@ def as_dict(fitted: Fitted, output: Path) -> dict[str, Any]:
         "task_reason": fitted.task_reason,
         "classes": model.classes_ if hasattr(model, "classes_") else None,
         "kernel": model.kernel_.name,
-        "gamma": model.kernel_.gamma if model.kernel_.name.startswith("exp-") else None,
+        "gamma": model.describe()["gamma"],
         "features": model.coef_.shape[1],
         "loss": model.loss,
         "strength": model.strength_,

@@ -85,6 +85,14 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             projection.project(self._inputs(block, own), own, a)
             _waves(a, scale, offset, shift, z)
 
+    def describe(self) -> str:
+        """'512 random features, orthogonal, over ...', of fitted features."""
+        return f"{self.n_components:,} random features, {self.sampling}, over {self._describe_inputs()}"
+
+    @abstractmethod
+    def _describe_inputs(self) -> str:
+        """What u(x) is."""
+
     @property
     @abstractmethod
     def _n_inputs(self) -> int:

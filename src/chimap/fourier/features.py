@@ -114,6 +114,9 @@ class FourierFeatures(RandomFeatures):
     def _n_inputs(self) -> int:
         return self.map_._n_features_out
 
+    def _describe_inputs(self) -> str:
+        return self.map_.describe()
+
     def _inputs(self, block: Any, buffer: np.ndarray) -> Any:
         if _arrays.is_sparse(block):
             return self.map_.transform_sparse(block)

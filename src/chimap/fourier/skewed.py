@@ -85,6 +85,9 @@ class SkewedFourierFeatures(RandomFeatures):
     def _n_inputs(self) -> int:
         return int(self.n_features_in_)
 
+    def _describe_inputs(self) -> str:
+        return f"ln(x + {self.kernel_.c:.4g})"
+
     def _inputs(self, block: Any, buffer: np.ndarray) -> Any:
         buffer[:] = self.kernel_.shifted_log(_arrays.as_rows(block))
         return buffer

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from chimap.kernels.additive import AdditiveKernel, chi2, hellinger, intersection, jensen_shannon
 from chimap.kernels.base import Kernel
+from chimap.kernels.columns import OnColumns
 from chimap.kernels.combined import Product, Sum
 from chimap.kernels.exponential import Exponential, Gaussian
 from chimap.kernels.ordinal import PQKernel
@@ -35,6 +36,7 @@ __all__ = [
     "Kernel",
     "Linear",
     "OTHERS",
+    "OnColumns",
     "PQKernel",
     "Product",
     "SkewedChi2",

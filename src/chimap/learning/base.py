@@ -19,20 +19,27 @@ from chimap._validation import (
     DataError,
     MemoryBudgetError,
     check_choice,
-    check_histograms,
     check_positive,
     check_width,
     parse_memory,
 )
+from chimap.blocks import PrincipalFeatures, add_blocks, block_moments
 from chimap.data import ArraySource, Source
 from chimap.data.base import choose_rows
 from chimap.engines import Job, Progress, RichProgress, Stopwatch, chunk_rows_within
 from chimap.engines.local import Pass
 from chimap.engines.rows import FeatureRows, KeptRows, ReplayedRows
-from chimap.fourier import FourierFeatures, SkewedFourierFeatures
-from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
-from chimap.kernels.skewed import Skewed
+from chimap.kernels import AdditiveKernel
 from chimap.learning import model_file
+from chimap.learning.features import (
+    FeatureSettings,
+    Part,
+    check_rows,
+    features_of,
+    normalised,
+    parts_of,
+    sizes_of,
+)
 from chimap.learning.smooth import (
     LIBLINEAR_ITEMSIZE,
     N_VECTORS,
@@ -44,9 +51,8 @@ from chimap.learning.smooth import (
     unshifted,
 )
 from chimap.losses import Loss, Square
-from chimap.maps import OptimalMap, check_map
-from chimap.moments import FoldMoments, fold_of_rows
-from chimap.nystroem import NystroemFeatures
+from chimap.maps import check_map
+from chimap.moments import PCA, FoldMoments, fold_of_rows
 from chimap.solvers import StrengthScores, choose_strength, ridge
 
 _SAMPLE_ROWS = 4096  # rows that the map, gamma and the provisional mean are fitted on
@@ -68,6 +74,8 @@ class HistogramModel(BaseEstimator):
         sampling: str = "auto",
         form: str = "pair",
         normalize: str | None = None,
+        blocks: Any = None,
+        n_principal: int | None = None,
         loss: Any = "square",
         strengths: Any = "auto",
         n_folds: int = 5,
@@ -85,6 +93,8 @@ class HistogramModel(BaseEstimator):
         self.sampling = sampling
         self.form = form
         self.normalize = normalize
+        self.blocks = blocks
+        self.n_principal = n_principal
         self.loss = loss
         self.strengths = strengths
         self.n_folds = n_folds
@@ -103,10 +113,13 @@ class HistogramModel(BaseEstimator):
         )
         return self.fit_source(ArraySource(X, y))
 
-    def fit_source(self, source: Source, progress: Progress | None = None) -> Self:
+    def fit_source(
+        self, source: Source, progress: Progress | None = None, *, unlabelled: Source | None = None
+    ) -> Self:
         """Fit on a source, read in chunks under the ``memory`` budget; returns self.
 
-        It is read once, and again at each pass of a loss other than the square if its features do not fit the budget.
+        It is read once; a second time with ``n_principal``, whose components take ``unlabelled`` rows too (transductive
+        PCA); and again at each pass of a loss other than the square if its features do not fit the budget.
         Raises DataError for bad rows or labels (named by row), MemoryBudgetError for a budget that is too small.
         """
         if not source.has_labels:
@@ -123,14 +136,19 @@ class HistogramModel(BaseEstimator):
                 job, chunk_rows = self._plan(source)
                 sample = self._sample(source)
             with clock("map"):
-                moments = self._start(sample, source.n_rows)
+                self._fit_features(sample)
+            features = self._principal_features(source, unlabelled, sample, chunk_rows, clock, progress)
+            with clock("map"):
+                moments = self._start(features, sample, source.n_rows)
             kept = self._room_for(job, moments)
-            work = self._pass(moments, clock, kept and kept.put)
+            work = self._pass(features, moments, clock, kept and kept.put)
             work.run(source, chunk_rows, progress)
             if self._is_ridge():
                 self._solve(moments, clock, progress)
             else:
                 self._solve_loss(moments, kept or ReplayedRows(work, source, chunk_rows), clock, progress)
+        if isinstance(features, PrincipalFeatures):
+            self._coef, self._intercept = features.folded(self._coef, self._intercept)
         self.n_features_in_ = source.n_features
         self.stage_seconds_ = clock.seconds
         self._moments = None
@@ -146,20 +164,24 @@ class HistogramModel(BaseEstimator):
         with threads(self.n_jobs):
             if moments is None:
                 self._check_settings()
+            if self.n_principal is not None:
+                raise ValueError("n_principal takes two passes over all rows: use fit or fit_source.")
             job = self._job(source.n_features, source.row_bytes)
             chunk_rows = chunk_rows_within(job, parse_memory(self.memory))
             if moments is None:
-                moments = self._start(self._prepare(_arrays.take_rows(X, slice(_SAMPLE_ROWS)), 0, "X"), None)
+                sample = self._prepare(_arrays.take_rows(X, slice(_SAMPLE_ROWS)), 0, "X")
+                self._fit_features(sample)
+                moments = self._start(self.features_, sample, None)
             seen = moments.count
-            adding = self._pass(moments, Stopwatch())
+            adding = self._pass(self.features_, moments, Stopwatch())
             for chunk in source.chunks(chunk_rows):
                 adding.add(chunk.X, chunk.y, seen + chunk.start, "X")
         self._moments = moments
         self._stale = True
         return self
 
-    def _pass(self, moments: FoldMoments, clock: Stopwatch, keep: Any = None) -> Pass:
-        return Pass(self._prepare, self.features_, self._encode, moments, self._seed, clock, keep)
+    def _pass(self, features: Any, moments: FoldMoments, clock: Stopwatch, keep: Any = None) -> Pass:
+        return Pass(self._prepare, features, self._encode, moments, self._seed, clock, keep)
 
     def _is_ridge(self) -> bool:
         return self.loss == "square" or self.loss == Square()
@@ -198,6 +220,8 @@ class HistogramModel(BaseEstimator):
         check_positive(self.n_folds, "n_folds", integer=True)
         check_positive(self.n_components, "n_components", integer=True)
         check_positive(self.n_terms, "n_terms", integer=True)
+        if self.n_principal is not None:
+            check_positive(self.n_principal, "n_principal", integer=True)
         if not isinstance(self.loss, Loss):
             check_choice(self.loss, "loss", self._losses)
         elif self.loss.name not in self._losses:
@@ -208,47 +232,54 @@ class HistogramModel(BaseEstimator):
             check_map(self.map)
         self._seed = int(check_random_state(self.random_state).randint(2**31))
 
-    def _start(self, sample: Any, n_rows: int | None) -> FoldMoments:
-        """Fit the features on the sample and give empty moments about its means."""
-        self.features_ = self._make_features()
+    def _parts(self, n_columns: int) -> list[Part]:
+        common = FeatureSettings(
+            self.kernel, self.gamma, self.n_components, self.n_terms, self.map, self.sampling, self.form
+        )
+        return parts_of(common, self.blocks, n_columns)
+
+    def _fit_features(self, sample: Any) -> None:
+        parts = self._parts(sample.shape[1])
+        alone = self.blocks is None and self.n_principal is None
+        self.features_ = parts[0].settings.make(self._seed) if alone else features_of(parts, self._seed)
         self.features_.fit(sample)
         self.kernel_ = self.features_.kernel_
+
+    def _principal_features(
+        self, source: Source, unlabelled: Source | None, sample: Any, chunk_rows: int, clock: Stopwatch,
+        progress: Progress,
+    ) -> Any:  # fmt: skip
+        """The features, or their coordinates along principal components found in a pass of their own."""
+        if self.n_principal is None:
+            if unlabelled is not None:
+                raise ValueError("unlabelled rows join principal components alone: give n_principal.")
+            return self.features_
+        sources = [source] if unlabelled is None else [source, unlabelled]
+        for other in sources[1:]:
+            check_width(np.empty((0, other.n_features)), source.n_features, type(self).__name__)
+        moments = block_moments(self.features_, sample[:1024])
+        for one in sources:
+            progress.stage("components", one.n_rows)
+            for chunk in clock.timed("read", one.chunks(chunk_rows)):
+                rows = self._prepare(chunk.X, chunk.start, one.name)
+                with clock("components"):
+                    add_blocks(self.features_, moments, rows)
+                progress.advance(rows.shape[0])
+        with clock("components"):
+            return PrincipalFeatures(
+                self.features_, [PCA.of(m, min(self.n_principal, m.n_features)) for m in moments]
+            )
+
+    def _start(self, features: Any, sample: Any, n_rows: int | None) -> FoldMoments:
+        """Empty moments about the means of the sample's features."""
         first = sample[:1024]
-        Z = np.empty((first.shape[0], self.features_._n_features_out), dtype=self._dtype)
-        self.features_.features_into(first, Z)
+        Z = np.empty((first.shape[0], features._n_features_out), dtype=self._dtype)
+        features.features_into(first, Z)
         # rounded to the precision of the features: what is subtracted and what is remembered are then the same number
         shift = Z.mean(axis=0, dtype=np.float64).astype(self._dtype).astype(np.float64)
         return FoldMoments(
             self._fold_count(n_rows), Z.shape[1], self._n_targets, shift, self._target_shift(), self._dtype
         )
-
-    def _make_features(self) -> Any:
-        kernel = as_kernel(self.kernel, self.gamma)
-        sampling = self._sampling(kernel)
-        if sampling == "landmarks":
-            return NystroemFeatures(kernel, self.n_components, random_state=self._seed)
-        if isinstance(kernel, Exponential):
-            return FourierFeatures(
-                kernel, self.n_components, map=self.map, n_terms=self.n_terms, sampling=sampling,
-                form=self.form, random_state=self._seed,
-            )  # fmt: skip
-        if isinstance(kernel, Skewed):
-            return SkewedFourierFeatures(kernel, self.n_components, sampling, self.form, self._seed)
-        if not isinstance(kernel, AdditiveKernel):
-            raise ValueError(
-                f"{kernel.name!r} has no random features: sampling must be 'auto' or 'landmarks'; got {sampling!r}."
-            )
-        if self.map is None:
-            return OptimalMap(kernel, self.n_terms)
-        return type(self.map)(**self.map.get_params(deep=False)).set_params(kernel=kernel)
-
-    def _sampling(self, kernel: Kernel) -> str:
-        """What "auto" stands for; an additive kernel has a map and nothing to sample."""
-        if self.sampling != "auto":
-            return self.sampling
-        if isinstance(kernel, Exponential | AdditiveKernel):
-            return "orthogonal"
-        return "iid" if isinstance(kernel, Skewed) else "landmarks"
 
     def _fold_count(self, n_rows: int | None) -> int:
         """One fold where the strength is given: there is nothing to choose."""
@@ -271,24 +302,22 @@ class HistogramModel(BaseEstimator):
         return self.n_folds
 
     def _job(self, n_bins: int, row_bytes: float) -> Job:
-        n_terms = self.n_terms if self.map is None else self.map._terms_at_most
-        kernel = as_kernel(self.kernel, self.gamma)
-        sampling = self._sampling(kernel)
-        features, mapped, frequencies = n_terms * n_bins, 0, 0
-        if sampling == "landmarks":  # kernel values take the place of the mapped bins
-            features = mapped = frequencies = self.n_components
-        elif not isinstance(kernel, AdditiveKernel):
-            is_mapped = isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel)
-            features, mapped = self.n_components, features if is_mapped else n_bins
-            frequencies = (self.n_components + 1) // 2 if self.form == "pair" else self.n_components
-            if sampling == "structured":
-                frequencies = 0  # signs and lengths alone
+        parts = self._parts(n_bins)
+        sizes = sizes_of(parts)
+        features = sizes.features
+        if self.n_principal is not None:
+            # The larger of the two passes: one matrix a block of the first, K of all coordinates in the second.
+            each = [part.settings.sizes(part.columns.size).features for part in parts]
+            coordinates = sum(min(self.n_principal, own) for own in each)
+            features = max(
+                coordinates, int(np.sqrt(np.square(each, dtype=float).sum() / self._fold_count(None)))
+            )
         return Job(
             features,
             self._n_targets,
             self._fold_count(None),
-            mapped,
-            frequencies,
+            sizes.mapped,
+            sizes.frequencies,
             row_bytes,
             self._dtype.itemsize,
         )
@@ -296,7 +325,7 @@ class HistogramModel(BaseEstimator):
     def _sample(self, source: Source) -> Any:
         """Rows for what depends on the data, checked: an error names the row of the source."""
         size = min(_SAMPLE_ROWS, max(256, int(_SAMPLE_BYTES / max(1, source.n_features * 4))))
-        if self._sampling(as_kernel(self.kernel, self.gamma)) == "landmarks":
+        if any(part.settings.way == "landmarks" for part in self._parts(source.n_features)):
             size = max(size, 2 * self.n_components)  # landmarks are rows of the sample
         chosen = choose_rows(source.n_rows, size, self._seed)
         return self._prepare(source.take(chosen), chosen, source.name)
@@ -397,14 +426,22 @@ class HistogramModel(BaseEstimator):
                 progress.advance(rows.shape[0])
 
     def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
-        """Rows checked, in the precision of the model, and l1-normalised if asked."""
-        signed = bool(as_kernel(self.kernel, self.gamma).is_signed)
+        """Rows checked, in the precision of the model, and their blocks l1-normalised if asked."""
         rows = _arrays.as_rows(X, self._dtype)
-        check_histograms(rows, name=name, signed=signed, first_row=first_row)
-        if self.normalize is None:
-            return rows
-        norms = _arrays.row_norms_l1(rows)
-        return _arrays.scale_rows(rows, 1 / np.where(norms > 0, norms, 1))
+        parts = self._parts(rows.shape[1])
+        check_rows(rows, parts, name, first_row)
+        return rows if self.normalize is None else normalised(rows, parts)
+
+    def describe(self) -> dict[str, Any]:
+        """The kernel by name, its gamma (None where it has none, or the plain kernel's 1) and what its features are."""
+        check_is_fitted(self, "features_")
+        gamma = getattr(self.kernel_, "gamma", None)
+        is_plain = isinstance(self.kernel_, AdditiveKernel) and gamma == 1
+        return {
+            "kernel": self.kernel_.name,
+            "gamma": None if is_plain else gamma,
+            "features": self.features_.describe(),
+        }
 
     @property
     def _dtype(self) -> np.dtype:
@@ -444,6 +481,8 @@ class HistogramModel(BaseEstimator):
 
     _moments: FoldMoments | None
     _stale: bool
+    _coef: np.ndarray
+    _intercept: np.ndarray
     loss_: Loss | None
     loss_scores_: HeldOutLosses | None
     strength_scores_: StrengthScores | None

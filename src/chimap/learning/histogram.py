@@ -40,7 +40,12 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     map : another additive map (unfitted) in place of ``OptimalMap(n_terms=n_terms)``.
     sampling, form : see ``FourierFeatures``; "auto" is "orthogonal", "iid" for the skewed kernels, and
         "landmarks" for kernels without random features: ``NystroemFeatures``, which every kernel can have.
-    normalize : None leaves rows as they are, "l1" divides each by its sum (for rows whose totals mean nothing).
+    blocks : None, or columns of several descriptors as slices or lists, in a list or a mapping of names: each gets
+        features of its own, and ``kernel`` may be a list of one each. ``n_components`` counts for each.
+    n_principal : None, or how many principal components of each block's features to keep. They are found in a first
+        pass over the rows and the weights in a second; the memory is that of the components, not of the features.
+    normalize : None leaves rows as they are, "l1" divides each, or each block, by its sum (for rows whose totals
+        mean nothing).
     loss : "square" (ridge: one pass over the rows), or "logistic", "squared_hinge", "smooth_hinge" or an object of
         ``chimap.losses``: L-BFGS from the ridge solution on, one pass a step, over features in memory where all rows'
         fit the budget and over features computed again where they do not; "hinge" (LIBLINEAR) where they fit.

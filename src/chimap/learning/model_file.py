@@ -14,6 +14,7 @@ import numpy as np
 
 from chimap import _files
 from chimap._validation import DataError
+from chimap.blocks import BlockFeatures
 from chimap.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.fourier.projection import Hadamard, Matrix
 from chimap.kernels import CATALOGUE as KERNELS
@@ -22,6 +23,7 @@ from chimap.kernels import (
     Exponential,
     Gaussian,
     Linear,
+    OnColumns,
     PQKernel,
     Product,
     SkewedChi2,
@@ -35,8 +37,16 @@ from chimap.maps.identity import IdentityMap
 from chimap.nystroem import NystroemFeatures
 from chimap.solvers import StrengthScores
 
-_KINDS = (Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection, PQKernel, Sum, Product)
-_FEATURES = (FourierFeatures, SkewedFourierFeatures, NystroemFeatures, Matrix, Hadamard, IdentityMap)
+_KINDS = (Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection, PQKernel, Sum, Product, OnColumns)
+_FEATURES = (
+    FourierFeatures,
+    SkewedFourierFeatures,
+    NystroemFeatures,
+    BlockFeatures,
+    Matrix,
+    Hadamard,
+    IdentityMap,
+)
 _SCORES = (StrengthScores, HeldOutLosses)
 _PARTS: dict[str, type] = {
     cls.__name__: cls for cls in (*MAPS.values(), *LOSSES.values(), *_FEATURES, *_KINDS, *_SCORES)
@@ -58,7 +68,8 @@ def save(model: Any, path: str | Path, *, overwrite: bool = False) -> None:
 
     arrays: dict[str, np.ndarray] = {}
     body = _encode(model, "model", arrays)
-    _files.write_tensors(path, "model", {"version": __version__, "model": body}, arrays)
+    meta = {"version": __version__, "about": model.describe(), "model": body}
+    _files.write_tensors(path, "model", meta, arrays)
 
 
 def load(path: str | Path) -> Any:
@@ -80,6 +91,8 @@ def _encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
             return {"texts": value.tolist()}
         arrays[place] = value
         return {"array": place}
+    if isinstance(value, slice):
+        return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, list | tuple):
         return {"list": [_encode(v, f"{place}.{i}", arrays) for i, v in enumerate(value)]}
     if isinstance(value, dict):
@@ -105,6 +118,8 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return np.array(value["texts"])
     if "array" in value:
         return arrays[value["array"]]
+    if "slice" in value:
+        return slice(*value["slice"])
     if "list" in value:
         return [_decode(v, arrays) for v in value["list"]]
     if "dict" in value:

@@ -87,6 +87,11 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
             return input_features
         return getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
 
+    def describe(self) -> str:
+        """'OptimalMap, 2 terms a bin', of a fitted map."""
+        n = self._n_terms_out
+        return f"{type(self).__name__}, {n} term{'s' if n != 1 else ''} a bin"
+
     def bin_of(self, column: int | np.ndarray) -> tuple[Any, Any]:
         """(bin, term) of output columns, the inverse of column = term * n_bins + bin."""
         check_is_fitted(self)

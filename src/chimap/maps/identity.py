@@ -21,6 +21,10 @@ class IdentityMap:
     def _n_features_out(self) -> int:
         return int(self.n_features_in_)
 
+    def describe(self) -> str:
+        """'the bins as they are'."""
+        return "the bins as they are"
+
     def transform_into(self, rows: np.ndarray, out: np.ndarray) -> None:
         """Copy dense rows into ``out``."""
         out[:] = rows

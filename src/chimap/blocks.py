@@ -1,0 +1,192 @@
+"""Several descriptors side by side: features of blocks of columns, and their principal components."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from chimap import _arrays
+from chimap.kernels import Kernel, OnColumns, Sum
+from chimap.moments import Moments
+
+_ROWS = 2048  # whose features are projected together
+
+
+class BlockFeatures(TransformerMixin, BaseEstimator):
+    """z(x) = [z_1(x[columns_1]), .., z_r(x[columns_r])]: features of each block, one behind the other.
+
+    z(x) . z(y) is the sum of the kernels of the blocks.
+
+    Parameters
+    ----------
+    features : transformers, one a block (unfitted): additive maps, ``FourierFeatures``, ``NystroemFeatures``.
+    blocks : columns of each, as slices or lists; they may overlap and need not cover all columns. A mapping
+        gives names.
+
+    Learned: ``features_``; ``columns_``, index arrays; ``names_``; ``kernel_``; ``borders_`` (r + 1,), where the
+    features of a block begin.
+
+    >>> import numpy as np
+    >>> from chimap import OptimalMap
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=20)
+    >>> both = BlockFeatures([OptimalMap(n_terms=3), OptimalMap("hellinger", 1)], [slice(0, 5), [5, 6, 7]]).fit(X)
+    >>> both.transform(X).shape
+    (20, 18)
+    """
+
+    def __init__(self, features: Sequence[Any], blocks: Any):
+        self.features = features
+        self.blocks = blocks
+
+    def fit(self, X: Any, y: Any = None) -> BlockFeatures:
+        """Fit each block's features on its columns of rows X (n, bins); y is not used."""
+        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        rows = _arrays.as_rows(X)
+        self.names_, self.columns_ = check_blocks(self.blocks, rows.shape[1])
+        if len(self.features) != len(self.columns_):
+            raise ValueError(
+                f"features must be one a block, {len(self.columns_)} of them; got {len(self.features)}."
+            )
+        self.features_ = [
+            clone(own).fit(_arrays.take_columns(rows, columns))
+            for own, columns in zip(self.features, self.columns_, strict=True)
+        ]
+        self.borders_ = np.cumsum([0, *(own._n_features_out for own in self.features_)])
+        return self
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The exact kernel: the sum of those of the blocks."""
+        if len(self.features_) == 1 and self.columns_[0].size == self.n_features_in_:
+            return self.features_[0].kernel_
+        pairs = zip(self.features_, self.columns_, strict=True)
+        return Sum(tuple(OnColumns(own.kernel_, columns) for own, columns in pairs))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.borders_[-1])
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Features (n, n_features_out), dense, of rows X (n, bins)."""
+        check_is_fitted(self)
+        rows = _arrays.as_rows(
+            validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        )
+        parts = zip(self.features_, self.columns_, strict=True)
+        return np.concatenate(
+            [_arrays.to_dense(own.transform(_arrays.take_columns(rows, columns))) for own, columns in parts],
+            axis=1,
+        )
+
+    def describe(self) -> str:
+        """'sift: 512 random features, ...; hog: ...', of fitted features."""
+        if len(self.features_) == 1:
+            return self.features_[0].describe()
+        pairs = zip(self.names_, self.features_, strict=True)
+        return "; ".join(f"{name}: {own.describe()}" for name, own in pairs)
+
+    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Features minus ``shift`` of checked rows into ``out`` (n, n_features_out), of their dtype."""
+        for j in range(len(self.features_)):
+            columns = slice(self.borders_[j], self.borders_[j + 1])
+            out[:, columns] = self.block_features(j, rows)
+        if shift is not None:
+            out -= shift.astype(out.dtype, copy=False)
+
+    def block_features(self, j: int, rows: Any) -> np.ndarray:
+        """Features (n, those of block j) of checked rows of all columns, in their dtype."""
+        own = np.empty((rows.shape[0], self.borders_[j + 1] - self.borders_[j]), dtype=rows.dtype)
+        self.features_[j].features_into(_arrays.take_columns(rows, self.columns_[j]), own)
+        return own
+
+
+class PrincipalFeatures:
+    """Coordinates of each block's features along its principal components.
+
+    For r blocks [U_1'(z_1 - mean_1), .., U_r'(z_r - mean_r)]: what the second pass over the rows takes its moments of.
+    ``folded`` turns weights of the coordinates into weights of the features, so that prediction needs no projection.
+
+    Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, Algorithm 5.
+    """
+
+    def __init__(self, features: BlockFeatures, components: Sequence[Any]):
+        self.features, self.components = features, list(components)
+        self.borders = np.cumsum([0, *(pca.components.shape[1] for pca in self.components)])
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.borders[-1])
+
+    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Coordinates minus ``shift`` of checked rows into ``out``."""
+        for first in range(0, rows.shape[0], _ROWS):
+            part = slice(first, first + _ROWS)
+            block = _arrays.take_rows(rows, part)
+            for j, pca in enumerate(self.components):
+                columns = slice(self.borders[j], self.borders[j + 1])
+                out[part, columns] = pca.transform(self.features.block_features(j, block))
+        if shift is not None:
+            out -= shift.astype(out.dtype, copy=False)
+
+    def folded(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (D, t) and intercepts (t,) of the features from those of the coordinates."""
+        parts = [
+            pca.components @ coef[self.borders[j] : self.borders[j + 1]]
+            for j, pca in enumerate(self.components)
+        ]
+        means = np.concatenate([pca.mean for pca in self.components])
+        folded = np.concatenate(parts)
+        return folded, intercept - means @ folded
+
+
+def block_moments(features: BlockFeatures, rows: Any) -> list[Moments]:
+    """Empty moments of each block's features, without targets, about their means over these rows."""
+    found = []
+    for j in range(len(features.features_)):
+        Z = features.block_features(j, rows)
+        shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
+        found.append(Moments(Z.shape[1], 0, shift, np.zeros(0)))
+    return found
+
+
+def add_blocks(features: BlockFeatures, moments: list[Moments], rows: Any) -> None:
+    """Add rows, a block at a time, to the moments of the blocks."""
+    no_targets = np.zeros((rows.shape[0], 0))
+    for j, own in enumerate(moments):
+        Z = features.block_features(j, rows)
+        Z -= np.asarray(own.shift, dtype=Z.dtype)
+        own.add_shifted(Z, no_targets, np.empty((own.n_features, own.n_features), dtype=Z.dtype))
+
+
+def check_blocks(blocks: Any, n_columns: int) -> tuple[list[str], list[np.ndarray]]:
+    """Names and index arrays of blocks given as slices or lists of columns, in a sequence or a mapping of names.
+
+    Raises ValueError for blocks without columns and for columns that are not there.
+    """
+    named = (
+        blocks.items() if isinstance(blocks, Mapping) else ((f"block{j}", b) for j, b in enumerate(blocks))
+    )
+    names, found = [], []
+    for name, block in named:
+        if isinstance(block, slice):
+            columns = np.arange(n_columns)[block]
+            beyond = block.stop is not None and block.stop > n_columns
+        else:
+            columns = np.asarray(block, dtype=np.int64).reshape(-1)
+            beyond = bool(columns.size and not 0 <= columns.min() <= columns.max() < n_columns)
+        if columns.size == 0 or beyond:
+            what = "has no columns" if columns.size == 0 else "names columns that are not there"
+            raise ValueError(
+                f"block {name!r} {what}: the rows have columns 0 to {n_columns - 1}; got {block!r}."
+            )
+        if np.unique(columns).size < columns.size:
+            raise ValueError(f"block {name!r} names a column twice; got {block!r}.")
+        names.append(str(name))
+        found.append(columns)
+    if not found:
+        raise ValueError("blocks must hold at least one block of columns; got none.")
+    return names, found

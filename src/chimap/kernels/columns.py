@@ -1,0 +1,60 @@
+"""A kernel of some of the bins: what kernels of several descriptors are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from chimap import _arrays
+from chimap.kernels.base import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class OnColumns(Kernel):
+    """K(x, y) of the bins x[columns], y[columns] alone.
+
+    columns : indices (m,). A sum of such kernels is the kernel of several descriptors side by side.
+
+    >>> import numpy as np
+    >>> from chimap import chi2, hellinger
+    >>> both = OnColumns(chi2, [0, 1]) + OnColumns(hellinger, [2])
+    >>> both(np.array([[0.25, 0.75, 4.0]]), np.array([[0.75, 0.25, 9.0]]))
+    array([[6.75]])
+    """
+
+    kernel: Kernel
+    columns: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", np.asarray(self.columns, dtype=np.int64))
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The kernel's, with the number of its bins."""
+        return f"{self.kernel.name}[{self.columns.size} bins]"
+
+    @property
+    def is_signed(self) -> bool:  # type: ignore[override]
+        """Whether its bins may be negative."""
+        return bool(self.kernel.is_signed)
+
+    def fitted(self, X: Any, random_state: int | None = 0) -> Self:
+        """The kernel fitted to its columns of X."""
+        return replace(self, kernel=self.kernel.fitted(self._own(X), random_state))
+
+    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+        """Gram matrix (n, m)."""
+        return self.kernel(self._own(X), None if Y is None else self._own(Y))
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """K(x, x) of every row, (n,)."""
+        return self.kernel.diagonal(self._own(X))
+
+    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+        """Squared distances (n, m)."""
+        return self.kernel.distance(self._own(X), None if Y is None else self._own(Y))
+
+    def _own(self, X: Any) -> Any:
+        return _arrays.take_columns(_arrays.as_rows(X), self.columns)
