@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from chimap.fourier import FourierFeatures, SkewedFourierFeatures
     from chimap.kernels import (
         AdditiveKernel,
+        ArccosKernel,
+        DirichletKernel,
         Exponential,
         Gaussian,
         Kernel,
@@ -47,7 +49,16 @@ if TYPE_CHECKING:
         MomentsRidgeClassifier,
         load,
     )
-    from chimap.maps import AnchorMap, ChebyshevMap, DirectMap, HomogeneousMap, OptimalMap, StaircaseMap
+    from chimap.maps import (
+        AnchorMap,
+        ChebyshevMap,
+        DirectMap,
+        DirichletMap,
+        HomogeneousMap,
+        OptimalMap,
+        SignStableProjection,
+        StaircaseMap,
+    )
     from chimap.moments import PCA, Moments
 
 __version__ = "0.1.0"
@@ -68,6 +79,8 @@ __all__ = [
     "Linear",
     "SkewedChi2",
     "SkewedIntersection",
+    "DirichletKernel",
+    "ArccosKernel",
     "AdditiveKernel",
     "Kernel",
     "OptimalMap",
@@ -76,6 +89,8 @@ __all__ = [
     "HomogeneousMap",
     "AnchorMap",
     "StaircaseMap",
+    "DirichletMap",
+    "SignStableProjection",
     "FourierFeatures",
     "SkewedFourierFeatures",
     "Moments",
@@ -94,15 +109,16 @@ _HOMES = {
     "engines": (),
     "fourier": ("FourierFeatures", "SkewedFourierFeatures"),
     "kernels": (
-        "AdditiveKernel", "Exponential", "Gaussian", "Kernel", "Linear", "SkewedChi2", "SkewedIntersection", "chi2",
-        "hellinger", "intersection", "jensen_shannon",
+        "AdditiveKernel", "ArccosKernel", "DirichletKernel", "Exponential", "Gaussian", "Kernel", "Linear",
+        "SkewedChi2", "SkewedIntersection", "chi2", "hellinger", "intersection", "jensen_shannon",
     ),
     "learning": (
         "HistogramClassifier", "HistogramRegressor", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso",
         "MomentsRidge", "MomentsRidgeClassifier", "load",
     ),
     "maps": (
-        "AnchorMap", "ChebyshevMap", "DirectMap", "HomogeneousMap", "OptimalMap", "StaircaseMap",
+        "AnchorMap", "ChebyshevMap", "DirectMap", "DirichletMap", "HomogeneousMap", "OptimalMap",
+        "SignStableProjection", "StaircaseMap",
     ),
     "moments": ("Moments", "PCA"),
     "report": (),

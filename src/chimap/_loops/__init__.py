@@ -22,6 +22,7 @@ from chimap._loops.anchors import (
     uniform_codes,
 )
 from chimap._loops.checks import all_in_domain
+from chimap._loops.dirichlet import dirichlet_features
 from chimap._loops.fourier import sparse_times_dense, waves
 from chimap._loops.hadamard import structured_projection
 from chimap._loops.kernels import (
@@ -56,6 +57,7 @@ __all__ = [
     "blended_features",
     "chebyshev_features",
     "direct_features",
+    "dirichlet_features",
     "homogeneous_features",
     "interleave_sparse",
     "kmeans_on_line",

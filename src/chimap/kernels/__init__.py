@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from chimap.kernels.additive import AdditiveKernel, chi2, hellinger, intersection, jensen_shannon
+from chimap.kernels.arccos import ArccosKernel
 from chimap.kernels.base import Kernel
+from chimap.kernels.dirichlet import DirichletKernel
 from chimap.kernels.exponential import Exponential, Gaussian
 from chimap.kernels.plain import Linear
 from chimap.kernels.skewed import SkewedChi2, SkewedIntersection
@@ -21,12 +23,15 @@ OTHERS: dict[str, Callable[[], Kernel]] = {
     "linear": Linear,
     "skewed-chi2": SkewedChi2,
     "skewed-intersection": SkewedIntersection,
+    "dirichlet": DirichletKernel,
 }
 """Kernels by name that are not additive over the bins, or not homogeneous."""
 
 __all__ = [
     "AdditiveKernel",
+    "ArccosKernel",
     "CATALOGUE",
+    "DirichletKernel",
     "Exponential",
     "Gaussian",
     "Kernel",
