@@ -153,7 +153,7 @@ def product_into(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
 
 
 def project(rows: Any, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> None:
-    """out = rows @ W for rows (n, d), dense or CSR, of the dtype of W and out; buffer (n, d) for CSR that is not sparse."""
+    """out = rows @ W for rows (n, d), dense or CSR, all of one dtype; buffer (n, d) is for CSR that is nearly dense."""
     if is_sparse(rows):
         if rows.nnz < _SPARSE_BELOW * buffer.size:
             sparse_product(rows, W, out)

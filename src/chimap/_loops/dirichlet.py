@@ -36,6 +36,7 @@ def _offset_logs(x, total, offset, out):
 @nb.njit(**EXACT)
 def dirichlet_features(X, offset, scale, mean, common, out, sums):
     """z = scale (ln(x / |x|_1 + offset) - mean), out = z + common (scale . z) scale; sums gets |x|_1 of each row.
+    An empty row is not divided.
 
     All of one floating type (sums and products of rows are added up in float64); scale and mean (bins,). offset is a
     normal number, so that every logarithm is finite.
@@ -44,7 +45,7 @@ def dirichlet_features(X, offset, scale, mean, common, out, sums):
     for r in range(X.shape[0]):
         o = out[r]
         sums[r] = _sum(X[r])
-        _offset_logs(X[r], sums[r], offset, o)
+        _offset_logs(X[r], sums[r] if sums[r] > 0 else kind(1), offset, o)
         for i in range(d):
             o[i] = scale[i] * (o[i] - mean[i])
         shared = kind(common * _product(scale, o))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
+from chimap._validation import row_sums
 from chimap.kernels.additive import AdditiveKernel
 from chimap.kernels.base import Kernel, paired_rows
 
@@ -19,15 +20,15 @@ class ArccosKernel(Kernel):
     Rows are normalised here, so that their scale does not matter: sum |x_i| = 1, or sum |x_i|^gamma = 1 for the
     gamma-homogeneous variant. An empty row is similar to nothing, itself included: K = 0.
 
-    It is positive definite where arcsin of a positive definite kernel is (a power series with positive coefficients:
-    always). Source: Li, Samorodnitsky and Hopcroft, Sign Cauchy projections and chi-square kernel, sec. 4.
+    That is (2/pi) arcsin k, and the power series of the arcsine has no negative coefficients: K is positive definite
+    with k. Source: Li, Samorodnitsky and Hopcroft, Sign Cauchy projections and chi-square kernel.
 
     >>> import numpy as np
     >>> from chimap import chi2
     >>> ArccosKernel(chi2)(np.array([[0.25, 0.75], [1, 3], [4, 0]])).round(4)
-    array([[1.    , 1.    , 0.2601],
-           [1.    , 1.    , 0.2601],
-           [0.2601, 0.2601, 1.    ]])
+    array([[1.   , 1.   , 0.262],
+           [1.   , 1.   , 0.262],
+           [0.262, 0.262, 1.   ]])
     """
 
     kernel: AdditiveKernel
@@ -82,6 +83,7 @@ class ArccosKernel(Kernel):
         return left, right, filled, dtype
 
     def _normalised(self, rows: Any, name: str) -> Any:
+        row_sums(rows, name=name)
         rows = _arrays.unit_rows(_arrays.as_rows(rows, np.float64))
         if self.kernel.gamma == 1:
             return rows

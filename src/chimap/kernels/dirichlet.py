@@ -7,12 +7,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
 
 from chimap import _arrays, _validation
-from chimap._validation import DataError, check_positive
+from chimap._validation import DataError, check_positive, row_sums
 from chimap.kernels.base import Kernel, paired_rows
-from chimap.kernels.dirichlet_likelihood import LogStatistics, Whitening, maximum_likelihood, normalised
+from chimap.kernels.dirichlet_likelihood import (
+    LogStatistics,
+    Whitening,
+    lower_quartile,
+    maximum_likelihood,
+    normalised,
+    with_quartile_offset,
+)
 
 
 @dataclass(frozen=True)
@@ -25,16 +31,17 @@ class DirichletKernel(Kernel):
 
     Parameters
     ----------
-    beta : positive numbers, one a bin, or "auto": those of the largest likelihood on the rows of ``fitted``.
+    beta : positive numbers, one a bin, or "auto": those of the largest likelihood on the rows of ``fitted``, in which
+        zeros count as f.
     offset : f, a positive number (of rows that sum to 1), or "auto": the 25 % quantile of the Beta distribution that an
         average bin follows, Beta(b/d, b - b/d) for d bins and b = sum beta, but no less than half of the smallest
-        positive bin of the data, which their zeros could be.
+        positive bin of the data.
 
     Both are numbers once ``fitted``. K(x, x) is not 1: it is the squared length of d variables that the distribution
-    has uncorrelated and of variance 1.
+    has uncorrelated and of variance 1. An empty row cannot be normalised, and stays empty: ln(0 + f) in every bin.
 
     Source: Gui, Chi, Zhang and Bao, A probability distribution kernel based on whitening transformation, eqs. 13-19.
-    Their 25 % quantile is that of one marginal distribution for all bins (eq. 19); an average bin is how it is read here.
+    Their 25 % quantile is of one marginal distribution for all bins (eq. 19): here that of an average bin.
 
     >>> import numpy as np
     >>> kernel = DirichletKernel(beta=(0.7, 1.9, 0.4), offset=1e-3)
@@ -62,22 +69,27 @@ class DirichletKernel(Kernel):
     def fitted(self, X: Any, random_state: int | None = 0) -> DirichletKernel:
         """This kernel with beta and offset set to numbers from rows X (n, bins): one pass over them, nothing random.
 
-        Raises DataError for rows of sum zero and, unless beta is given, for fewer than two rows or bins and for rows
-        that are all equal.
+        Empty rows say nothing of the distribution and are passed over. Raises DataError, unless beta is given, for
+        fewer than two other rows or two bins, and for rows that are all equal.
         """
         if self.is_fitted:
             return self
         rows, _ = paired_rows(X, None, signed=False)
+        self.check_width(rows.shape[1])
+        rows = _filled(rows)
         n, d = rows.shape
-        self.check_width(d)
-        if isinstance(self.beta, str) and (n < 2 or d < 2):
+        if n < 1 or (isinstance(self.beta, str) and (n < 2 or d < 2)):
             raise DataError(
-                f"a Dirichlet distribution is fitted on at least two rows of at least two bins; got n_samples = {n}, "
-                f"n_features = {d}. Pass more rows, or give beta to DirichletKernel."
+                "a Dirichlet distribution is fitted on at least two rows, not empty, of at least two bins; got "
+                f"n_samples = {n}, n_features = {d}. Pass more rows, or give beta and offset to DirichletKernel."
             )
         seen = LogStatistics.of(rows)
-        beta = maximum_likelihood(seen) if isinstance(self.beta, str) else np.array(self.beta)
-        offset = self._automatic_offset(beta, seen.floor) if isinstance(self.offset, str) else self.offset
+        if not isinstance(self.beta, str):
+            return replace(self, offset=max(lower_quartile(np.array(self.beta)), seen.smallest / 2))
+        if isinstance(self.offset, str):
+            beta, offset = with_quartile_offset(seen)
+        else:
+            beta, offset = maximum_likelihood(seen.log_means(self.offset), seen.beginning()), self.offset
         return replace(self, beta=beta, offset=offset)
 
     @cached_property
@@ -88,7 +100,7 @@ class DirichletKernel(Kernel):
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """Gram matrix (n, m), of float64 arithmetic. What is "auto" is fitted on X.
 
-        Raises DataError for NaN, infinite or negative entries, rows of sum zero and rows of another width than beta.
+        Raises DataError for NaN, infinite or negative entries, and for rows of another width than beta.
         """
         left, right, dtype = self._whitened_pair(X, Y)
         return (left @ right.T).astype(dtype, copy=False)
@@ -118,7 +130,8 @@ class DirichletKernel(Kernel):
         That is G^-1 itself, not its square root: the map takes the other way and is tested against this one.
         """
         w = self.whitening
-        z = _arrays.to_dense(normalised(rows, name=name)) + self.offset
+        row_sums(rows, name=name)
+        z = _arrays.to_dense(normalised(rows)) + self.offset
         np.log(z, out=z)
         z -= w.mean
         z *= w.scale
@@ -129,10 +142,11 @@ class DirichletKernel(Kernel):
         if not isinstance(self.beta, str):
             _validation.check_width(np.empty((0, d)), len(self.beta), "DirichletKernel with this beta")
 
-    @staticmethod
-    def _automatic_offset(beta: np.ndarray, floor: float) -> float:
-        total, average = beta.sum(), beta.mean()
-        return max(float(betaincinv(average, total - average, 0.25)), floor)
+
+def _filled(rows: Any) -> Any:
+    """The rows that are not empty; itself where all are. Raises DataError for sums that are not finite."""
+    sums = row_sums(rows)
+    return rows if (sums > 0).all() else _arrays.take_rows(rows, np.flatnonzero(sums > 0))
 
 
 def _checked_beta(beta: Any) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import digamma, gammaln, zeta
+from scipy.special import betaincinv, digamma, gammaln, zeta
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays
@@ -66,83 +66,84 @@ def _excess(x: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LogStatistics:
-    """What the likelihood sees of l1-normalised rows p, and where to begin to maximise it.
+    """What the likelihood sees of l1-normalised rows p that are not empty, for any number that their zeros count as.
 
-    Zeros, of which the logarithm is infinite, count as half of the smallest positive entry, and the rest of their row
-    gives what they get (the multiplicative replacement of compositional data: Martin-Fernandez, Barcelo-Vidal and
-    Pawlowsky-Glahn 2003). Rows without zeros are left as they are.
+    A zero, of which the logarithm is infinite, counts as f, and the rest of its row gives what it gets (the
+    multiplicative replacement of compositional data: Martin-Fernandez, Barcelo-Vidal and Pawlowsky-Glahn 2003). Rows
+    without zeros are left as they are.
 
-    log_means: mean ln p (bins,). means, variances: of p (bins,). floor: what zeros count as.
+    logs: sum of ln p over the positive entries (bins,). zeros: how many there are in each bin (bins,), and row_zeros:
+    in each row (rows,). means, variances: of p (bins,). smallest: positive entry.
     """
 
-    log_means: np.ndarray
+    logs: np.ndarray
+    zeros: np.ndarray
+    row_zeros: np.ndarray
     means: np.ndarray
     variances: np.ndarray
-    floor: float
+    smallest: float
 
     @staticmethod
     def of(rows: Any) -> LogStatistics:
-        """From checked rows (n, bins), dense or CSR, in one pass. Raises DataError for rows of sum zero."""
+        """From checked rows (n, bins), dense or CSR, in one pass."""
         n, d = rows.shape
         logs, filled, first, second = np.zeros((4, d))
         smallest, row_zeros = np.inf, np.empty(n)
         size = max(1, _BLOCK_NUMBERS // d)
         for start in range(0, n, size):
-            p = normalised(_arrays.take_rows(rows, slice(start, start + size)), start)
-            smallest = min(smallest, _arrays.nonzero_values(p).min())
+            p = normalised(_arrays.take_rows(rows, slice(start, start + size)))
+            smallest = min(smallest, float(_arrays.nonzero_values(p).min()))
             positive = _arrays.map_values(p, np.sign)
             row_zeros[start : start + size] = d - _sums(positive, 1)
             filled += _sums(positive, 0)
             logs += _sums(_arrays.map_values(p, _log_or_zero), 0)
             first += _sums(p, 0)
             second += _sums(_arrays.map_values(p, np.square), 0)
-        floor = max(smallest / 2, _TINY)
-        shrinking = np.log1p(row_zeros * floor).mean()
-        log_means = (logs + (n - filled) * np.log(floor)) / n - shrinking
         means = first / n
-        return LogStatistics(log_means, means, np.maximum(second / n - means**2, 0), float(floor))
+        return LogStatistics(
+            logs, n - filled, row_zeros, means, np.maximum(second / n - means**2, 0), smallest
+        )
+
+    def log_means(self, f: float) -> np.ndarray:
+        """Mean ln p (bins,) where zeros count as f."""
+        sums = self.logs + self.zeros * np.log(f)
+        return sums / self.row_zeros.size - float(np.log1p(self.row_zeros * f).mean())
+
+    def beginning(self) -> np.ndarray:
+        """b means, with b the median over bins of m (1 - m) / v - 1: where to begin to maximise the likelihood.
+
+        No maximum is much below 1e-3, since digamma(beta_i) = mean ln p_i + digamma(b) and ln p_i > -709.
+        """
+        m, varies = self.means, self.variances > 0
+        totals = m[varies] * (1 - m[varies]) / self.variances[varies] - 1
+        totals = totals[totals > 0]
+        return np.maximum(m * (float(np.median(totals)) if totals.size else 1.0), 1e-3)
 
 
-def normalised(rows: Any, first_row: int = 0, name: str = "X") -> Any:
-    """Checked rows divided by their sums, float64, dense or CSR. Raises DataError where a row cannot be."""
-    rows = _arrays.as_rows(rows, np.float64)
-    sums = _arrays.row_norms_l1(rows)
-    check_sums(sums, first_row, name)
-    return _arrays.scale_rows(rows, 1 / sums)
+def normalised(rows: Any) -> Any:
+    """Checked rows divided by their sums, float64, dense or CSR; empty ones stay empty."""
+    return _arrays.unit_rows(_arrays.as_rows(rows, np.float64))
 
 
-def check_sums(sums: np.ndarray, first_row: int = 0, name: str = "X") -> None:
-    """Refuse rows whose sum is zero or not a normal number."""
-    good = (sums >= np.finfo(sums.dtype).tiny) & (sums < np.inf)
-    if good.all():
-        return
-    row = int(np.flatnonzero(~good)[0])
-    raise DataError(
-        f"{name}, row {first_row + row}: its bins sum to {sums[row]:g}, and the Dirichlet kernel is of rows that can "
-        "be divided by their sum. Remove the row, or give every bin a pseudo-count."
-    )
-
-
-def maximum_likelihood(seen: LogStatistics) -> np.ndarray:
+def maximum_likelihood(log_means: np.ndarray, beta: np.ndarray) -> np.ndarray:
     """beta (bins,) that maximises ln Gamma(b) - sum ln Gamma(beta_i) + sum (beta_i - 1) mean ln p_i, b = sum beta.
 
-    Newton's method with the Fisher information, O(bins) a step, from the moments of p; a step is halved until no
-    beta loses more than nine tenths and the likelihood does not fall. It is concave, and has its maximum inside
-    unless all rows are equal.
+    Newton's method with the Fisher information, O(bins) a step, from the beta given; a step is halved until no beta
+    loses more than nine tenths and the likelihood does not fall. It is concave, and has its maximum inside unless all
+    rows are equal.
 
     Raises DataError where they are. Source: Minka, Estimating a Dirichlet distribution, sec. 1; Ronning 1989.
     """
-    if -np.expm1(np.log(np.exp(seen.log_means).sum())) < _EQUAL:
+    if 1 - np.exp(log_means).sum() < _EQUAL:
         raise DataError(
             "all rows are equal once they are divided by their sums: no Dirichlet distribution is the most likely. "
             "Check that the data vary, or give beta and offset to DirichletKernel."
         )
-    beta = _from_moments(seen)
     for _ in range(_STEPS):
         whitening = Whitening.of(beta)
-        slope = seen.log_means - whitening.mean
+        slope = log_means - whitening.mean
         step = whitening.solve(slope)
-        taken = _halved(seen.log_means, beta, step)
+        taken = _halved(log_means, beta, step)
         beta = beta + taken * step
         # Twice what the step gains, a row; convergence is quadratic. The slope is known to about 1e-15, and what it is
         # off by along beta counts b-fold: rows that differ little leave b uncertain to b times as much.
@@ -156,16 +157,29 @@ def maximum_likelihood(seen: LogStatistics) -> np.ndarray:
     return beta
 
 
-def _from_moments(seen: LogStatistics) -> np.ndarray:
-    """b means, with b the median over bins of m (1 - m) / v - 1.
+def lower_quartile(beta: np.ndarray) -> float:
+    """The 25 % quantile of Beta(b/d, b - b/d), which an average of the d bins follows."""
+    average = beta.mean()
+    return float(betaincinv(average, beta.sum() - average, 0.25))
 
-    No maximum is much below 1e-3, since digamma(beta_i) = mean ln p_i + digamma(b) and ln p_i > -709.
+
+def with_quartile_offset(seen: LogStatistics) -> tuple[np.ndarray, float]:
+    """beta and f such that zeros count as f and f is the lower quartile of an average bin under beta.
+
+    A larger f makes for larger beta, and those for a larger quartile; so iteration from above comes down to the largest
+    such f. Where more than some 70 % of the bins are empty there may be none, and f stops at half of the smallest
+    positive bin, below which the data resolve nothing. (Zeros that count as that little from the start do not do:
+    beta follows them down, and the quartile beta, to offsets such as 1e-14.)
     """
-    m = np.maximum(seen.means, seen.floor)
-    varies = seen.variances > 0
-    totals = m[varies] * (1 - m[varies]) / seen.variances[varies] - 1
-    totals = totals[totals > 0]
-    return np.maximum(m / m.sum() * (float(np.median(totals)) if totals.size else 1.0), 1e-3)
+    d = seen.means.size
+    # an irrational start: zeros that count as a plain fraction could make rows of small counts equal
+    f, least, beta = float(np.exp(-0.1) / d), seen.smallest / 2, seen.beginning()
+    for _ in range(_STEPS):
+        beta = maximum_likelihood(seen.log_means(f), beta)
+        before, f = f, max(lower_quartile(beta), least, _TINY)
+        if abs(f / before - 1) < 1e-3:
+            break
+    return maximum_likelihood(seen.log_means(f), beta), f
 
 
 def _halved(log_means: np.ndarray, beta: np.ndarray, step: np.ndarray) -> float:

@@ -27,10 +27,10 @@ from chimap.data.base import choose_rows
 from chimap.engines import Job, Progress, RichProgress, Stopwatch, chunk_rows_within
 from chimap.engines.local import Pass
 from chimap.fourier import FourierFeatures, SkewedFourierFeatures
-from chimap.kernels import AdditiveKernel, Exponential, as_kernel
+from chimap.kernels import AdditiveKernel, DirichletKernel, Exponential, as_kernel
 from chimap.kernels.skewed import Skewed
 from chimap.learning import model_file
-from chimap.maps import OptimalMap, check_map
+from chimap.maps import DirichletMap, OptimalMap, check_map
 from chimap.moments import FoldMoments
 from chimap.solvers import StrengthScores, choose_strength, ridge
 
@@ -174,9 +174,11 @@ class HistogramModel(BaseEstimator):
             return SkewedFourierFeatures(
                 kernel, self.n_components, self._sampling("iid"), self.form, self._seed
             )
+        if isinstance(kernel, DirichletKernel):
+            return DirichletMap(kernel)
         if not isinstance(kernel, AdditiveKernel):
             raise ValueError(
-                f"{type(self).__name__} takes additive, exponential and skewed kernels; got {kernel!r}."
+                f"{type(self).__name__} takes additive, exponential, skewed and Dirichlet kernels; got {kernel!r}."
             )
         if self.map is None:
             return OptimalMap(kernel, self.n_terms)
@@ -209,7 +211,9 @@ class HistogramModel(BaseEstimator):
         n_terms = self.n_terms if self.map is None else self.map._terms_at_most
         kernel = as_kernel(self.kernel, self.gamma)
         features, mapped, frequencies = n_terms * n_bins, 0, 0
-        if not isinstance(kernel, AdditiveKernel):
+        if isinstance(kernel, DirichletKernel):
+            features = n_bins
+        elif not isinstance(kernel, AdditiveKernel):
             is_mapped = isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel)
             features, mapped = self.n_components, features if is_mapped else n_bins
             frequencies = (self.n_components + 1) // 2 if self.form == "pair" else self.n_components

@@ -21,7 +21,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     Parameters
     ----------
     kernel : "chi2", "intersection", "jensen_shannon", "hellinger", "exp-" and one of these, "gaussian", "skewed-chi2",
-        "skewed-intersection", or a kernel object.
+        "skewed-intersection", "dirichlet", or a kernel object.
     gamma : of the exponential form: number, or "mean" for 1 / mean D^2 over pairs of rows (scikit-learn's gamma of
         ``chi2_kernel``).
     n_components : random features in all (exponential kernels). More is more accurate: the pass grows linearly with the

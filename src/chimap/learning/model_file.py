@@ -17,13 +17,22 @@ from chimap._validation import DataError
 from chimap.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.fourier.projection import Hadamard, Matrix
 from chimap.kernels import CATALOGUE as KERNELS
-from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection
+from chimap.kernels import (
+    AdditiveKernel,
+    DirichletKernel,
+    Exponential,
+    Gaussian,
+    Linear,
+    SkewedChi2,
+    SkewedIntersection,
+)
 from chimap.maps import CATALOGUE as MAPS
+from chimap.maps import DirichletMap
 from chimap.maps.identity import IdentityMap
 from chimap.solvers import StrengthScores
 
-_KINDS = (Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection)
-_FEATURES = (FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, IdentityMap)
+_KINDS = (DirichletKernel, Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection)
+_FEATURES = (FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, IdentityMap, DirichletMap)
 _PARTS: dict[str, type] = {cls.__name__: cls for cls in (*MAPS.values(), *_FEATURES, *_KINDS, StrengthScores)}
 _DROPPED = ("_moments", "_tables", "_sklearn_output_config")
 

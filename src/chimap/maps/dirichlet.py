@@ -9,9 +9,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays, _loops, _threads
-from chimap._validation import check_histograms
+from chimap._validation import check_histograms, check_row_sums
 from chimap.kernels import DirichletKernel, as_kernel
-from chimap.kernels.dirichlet_likelihood import check_sums
 
 _BLOCK_NUMBERS = 2**20  # of sparse rows made dense together
 
@@ -21,7 +20,8 @@ class DirichletMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     A'A = G^-1, so that under the Dirichlet distribution the features are uncorrelated, of mean 0 and variance 1 (for
     f = 0). A = (I + a u u' / |u|^2) diag(u) takes O(bins) a row: mu, u and a are in ``kernels.dirichlet_likelihood``.
-    Zeros have a logarithm too, so that sparse rows give dense features. float32 stays float32; integers become float64.
+    ln(0 + f) is not 0, so that sparse rows give dense features; an empty row is ln(0 + f) in every bin. float32 stays
+    float32; integers become float64.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class DirichletMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> DirichletMap:
         """Fit beta and the offset on rows X (n, bins), in one pass over them; y is not used.
 
-        Raises DataError for NaN, infinite or negative entries, rows of sum zero, fewer than two rows or bins, and rows
-        that are all equal.
+        Raises DataError for NaN, infinite or negative entries, fewer than two rows (not empty) or bins, and rows that
+        are all equal.
         """
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, DirichletKernel):
@@ -67,7 +67,7 @@ class DirichletMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     @property
     def offset_(self) -> float:
         """f, of rows that sum to 1."""
-        return float(self.kernel_.offset)  # type: ignore[arg-type]
+        return float(self.kernel_.offset)
 
     def transform(self, X: Any) -> np.ndarray:
         """Features (n, bins), dense, in the floating type of X.
@@ -102,7 +102,7 @@ class DirichletMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 rows[part], offset, scale, mean, common, out[part], sums[part]
             ),
         )
-        check_sums(sums, first_row)
+        check_row_sums(sums, first_row=first_row)
 
     @property
     def _n_features_out(self) -> int:

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
-from chimap._validation import DataError, check_choice, check_histograms, check_positive
+from chimap._validation import DataError, check_choice, check_histograms, check_positive, row_sums
 from chimap.kernels import ArccosKernel, chi2
 
 _BLOCK_ROWS = 512  # rows projected together
@@ -21,15 +21,16 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     """sign(R' x) with the entries of R (bins, n_components) from Cauchy's law: for the chi2 kernel.
 
     Pr[signs of x and y differ] is close to arccos(K(x, y)) / pi, K the chi2 kernel of l1-normalised rows. The dot
-    product of sign(R' x) / sqrt(D) therefore comes close to ``ArccosKernel(chi2)``, 1 - (2/pi) arccos K. Chance puts it off
-    by a standard deviation of 1/sqrt(D) at most. What is left however large D is nothing where rows are equal or share
-    no bin, and else was measured to lie between -0.02 and 0.07. Signs do not depend on the scale of a row.
+    product of sign(R' x) / sqrt(D) therefore comes close to ``ArccosKernel(chi2)``, 1 - (2/pi) arccos K. Chance puts it
+    off by a standard deviation of 1/sqrt(D) at most. What is left however large D is nothing where rows are equal or
+    share no bin, and else was measured to lie between -0.02 and 0.07. Signs do not depend on the scale of a row.
 
     Parameters
     ----------
     n_components : D, the signs in all.
     output : "features", +-1/sqrt(D) (0 for empty rows) in the floating type of X; or "bits", uint8 (n, ceil(D/8)), in
-        which component j is bit 7 - j % 8 of byte j // 8 (``numpy.packbits``), set where the sign is positive.
+        which component j is bit 7 - j % 8 of byte j // 8 (``numpy.packbits``), set where the sign is positive
+        (nowhere for an empty row, which then differs from others by chance, and from empty ones not at all).
     random_state : int, RandomState or None.
 
     Learned: ``frequencies_`` (bins, n_components) float64, the matrix R; ``kernel_``, the ``ArccosKernel``.
@@ -70,14 +71,12 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def transform(self, X: Any) -> np.ndarray:
         """Features (n, n_components) or bits (n, ceil(n_components/8)) of rows X (n, bins), dense or sparse.
 
-        Raises DataError for NaN, infinite or negative entries, rows of another width, and for bits of an empty row.
+        Raises DataError for NaN, infinite or negative entries and for rows of another width.
         """
         check_is_fitted(self)
         check_choice(self.output, "output", ("features", "bits"))
         rows = self._rows(X, reset=False)
         is_bits = self.output == "bits"
-        if is_bits:
-            _check_filled(rows)
         out = np.empty((rows.shape[0], self._n_features_out), dtype=np.uint8 if is_bits else rows.dtype)
         if not is_bits:
             self.features_into(rows, out)
@@ -150,6 +149,7 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         )
         rows = _arrays.as_rows(rows)
         check_histograms(rows)
+        row_sums(rows)
         return rows
 
     def __sklearn_tags__(self) -> Any:
@@ -161,12 +161,3 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         else:
             tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _check_filled(rows: Any) -> None:
-    empty = np.flatnonzero(_arrays.row_norms_l1(rows) == 0)
-    if empty.size:
-        raise DataError(
-            f"X, row {empty[0]}: all bins are zero, and a bit has no place for a sign that is neither. Remove the row, or "
-            "use output='features', where it is 0."
-        )
