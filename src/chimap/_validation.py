@@ -58,7 +58,7 @@ def check_histograms(
 
 
 def row_sums(X: Any, *, name: str = "X", first_row: int = 0) -> np.ndarray:
-    """l1 norms (n,), float64, of checked rows that are to be divided by them. Raises DataError where one is infinite."""
+    """l1 norms (n,), float64, of checked rows, which are divided by them. Raises DataError where one is infinite."""
     with np.errstate(over="ignore"):
         sums = _arrays.row_norms_l1(X)
     check_row_sums(sums, name=name, first_row=first_row)

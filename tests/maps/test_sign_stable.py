@@ -85,13 +85,16 @@ def test_bits(D):
     assert len(psi.get_feature_names_out()) == bits.shape[1]
 
 
-def test_bits_are_counted_in_blocks(monkeypatch):
+def test_bits_are_counted_in_tiles(monkeypatch):
     X = histograms(50)
     psi = SignStableProjection(300, "bits", random_state=0).fit(X)
     bits = psi.transform(X)
     whole = psi.estimate(bits)
-    monkeypatch.setattr("chimap.maps.sign_stable._BLOCK_BYTES", 10_000)
-    np.testing.assert_array_equal(psi.estimate(bits), whole)
+    monkeypatch.setattr("chimap.maps.sign_stable._TILE_BYTES", 300)
+    with threads(3):
+        np.testing.assert_array_equal(psi.estimate(bits), whole)
+    differing = np.bitwise_count(bits[:, None] ^ bits).sum(axis=2)
+    np.testing.assert_allclose(whole, 1 - 2 * differing / 300, atol=1e-14)
 
 
 def test_estimates_the_chi2_kernel():

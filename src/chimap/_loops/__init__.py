@@ -21,6 +21,7 @@ from chimap._loops.anchors import (
     staircase_features,
     uniform_codes,
 )
+from chimap._loops.bits import differing_bits
 from chimap._loops.checks import all_in_domain
 from chimap._loops.dirichlet import dirichlet_features
 from chimap._loops.fourier import sparse_times_dense, waves
@@ -56,6 +57,7 @@ __all__ = [
     "all_in_domain",
     "blended_features",
     "chebyshev_features",
+    "differing_bits",
     "direct_features",
     "dirichlet_features",
     "homogeneous_features",

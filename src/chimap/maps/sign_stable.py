@@ -9,12 +9,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from chimap import _arrays
+from chimap import _arrays, _loops, _threads
 from chimap._validation import DataError, check_choice, check_histograms, check_positive, row_sums
 from chimap.kernels import ArccosKernel, chi2
 
 _BLOCK_ROWS = 512  # rows projected together
-_BLOCK_BYTES = 2**22  # of the differences of bits that are counted together
+_TILE_BYTES = 2**18  # of bits in a core's cache while the other rows pass over them
 
 
 class SignStableProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -105,11 +105,10 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         left = self._words(bits, "bits")
         right = left if others is None else self._words(others, "others")
         out = np.empty((left.shape[0], right.shape[0]))
-        size = max(1, _BLOCK_BYTES // max(1, right.nbytes))
-        for first in range(0, left.shape[0], size):
-            part = slice(first, first + size)
-            differing = np.bitwise_count(left[part, None] ^ right)
-            out[part] = differing.sum(axis=2, dtype=np.uint32)
+        tile = max(1, _TILE_BYTES // (right.shape[1] * right.itemsize))
+        _threads.over_rows(
+            out.shape[0], right.size, lambda part: _loops.differing_bits(left[part], right, tile, out[part])
+        )
         out *= -2 / self.n_components
         out += 1
         return out
