@@ -3,7 +3,8 @@
 MNIST, the first 10000 training rows and all 10000 test rows, pixel intensities in [0, 1]. Exact kernels by LIBSVM on our
 Gram matrices, maps by LIBLINEAR on their features (both through scikit-learn), codes by LookupClassifier. C is
 chosen once a kernel, for the exact machine, on a fifth of the training rows, and serves its approximations. The kernel
-that signs approximate is the arc-cosine of chi2: its exact machine has a row and a C of its own. Times are of map and training. --quick takes a fifth of the rows.
+that signs approximate is the arc-cosine of chi2: its exact machine has a row and a C of its own. Times are
+of map and training. --quick takes a fifth of the rows.
 """
 
 import argparse

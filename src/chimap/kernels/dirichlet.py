@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from chimap import _arrays, _validation
 from chimap._validation import DataError, check_positive, row_sums
@@ -112,8 +113,6 @@ class DirichletKernel(Kernel):
 
     def distance(self, X: Any, Y: Any = None) -> np.ndarray:
         """Squared Mahalanobis distances of ln(x + f) and ln(y + f), (n, m), without cancellation for close rows."""
-        from scipy.spatial.distance import cdist
-
         left, right, dtype = self._whitened_pair(X, Y)
         return cdist(left, right, "sqeuclidean").astype(dtype, copy=False)
 

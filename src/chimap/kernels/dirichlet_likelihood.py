@@ -158,9 +158,9 @@ def maximum_likelihood(log_means: np.ndarray, beta: np.ndarray) -> np.ndarray:
 
 
 def lower_quartile(beta: np.ndarray) -> float:
-    """The 25 % quantile of Beta(b/d, b - b/d), which an average of the d bins follows."""
+    """The 25 % quantile of Beta(b/d, b - b/d), which an average one of the d bins follows; a normal number."""
     average = beta.mean()
-    return float(betaincinv(average, beta.sum() - average, 0.25))
+    return max(float(betaincinv(average, beta.sum() - average, 0.25)), _TINY)
 
 
 def with_quartile_offset(seen: LogStatistics) -> tuple[np.ndarray, float]:
@@ -176,7 +176,7 @@ def with_quartile_offset(seen: LogStatistics) -> tuple[np.ndarray, float]:
     f, least, beta = float(np.exp(-0.1) / d), seen.smallest / 2, seen.beginning()
     for _ in range(_STEPS):
         beta = maximum_likelihood(seen.log_means(f), beta)
-        before, f = f, max(lower_quartile(beta), least, _TINY)
+        before, f = f, max(lower_quartile(beta), least)
         if abs(f / before - 1) < 1e-3:
             break
     return maximum_likelihood(seen.log_means(f), beta), f
