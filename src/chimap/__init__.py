@@ -15,9 +15,9 @@ Start with ``HistogramClassifier`` or ``HistogramRegressor``: they are all of it
 Exact kernels, the oracle for everything else: ``chi2``, ``intersection``, ``jensen_shannon``, ``hellinger``,
 ``Exponential(kernel, gamma)``. Explicit maps of additive kernels: ``OptimalMap``, ``DirectMap``,
 ``HomogeneousMap``, ``AnchorMap``, ``StaircaseMap``. Maps that mix the bins: ``DirichletMap`` (exact for the
-``DirichletKernel``), ``SignStableProjection`` (bits for the chi-square kernel). A linear model on codes of one byte a bin: ``LookupClassifier``.
-Random features of exponential kernels: ``FourierFeatures``. Sums that merge and subtract: ``Moments``. Files and
-arrays read in chunks: ``open_source``. ``load`` opens a saved model.
+``DirichletKernel``), ``SignStableProjection`` (bits for the chi-square kernel). A linear model on codes of one byte a
+bin: ``LookupClassifier``. Random features of exponential kernels: ``FourierFeatures``. Sums that merge and subtract:
+``Moments``. Files and arrays read in chunks: ``open_source``. ``load`` opens a saved model.
 """
 
 from typing import TYPE_CHECKING
