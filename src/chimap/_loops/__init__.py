@@ -21,7 +21,7 @@ from chimap._loops.anchors import (
     staircase_features,
     uniform_codes,
 )
-from chimap._loops.bits import differing_bits
+from chimap._loops.bits import differing_bits, signs
 from chimap._loops.checks import all_in_domain
 from chimap._loops.dirichlet import dirichlet_features
 from chimap._loops.fourier import sparse_times_dense, waves
@@ -73,6 +73,7 @@ __all__ = [
     "scatter_sums",
     "scatter_sums_sparse",
     "searched_codes",
+    "signs",
     "sparse_times_dense",
     "staircase_features",
     "structured_projection",

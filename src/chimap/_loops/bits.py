@@ -1,9 +1,18 @@
-"""Bits that differ."""
+"""Signs of projections, and bits that differ."""
 
 import numba as nb
 import numpy as np
 
-from chimap._loops._compile import SUMS
+from chimap._loops._compile import EXACT, SUMS
+
+
+@nb.njit(**EXACT)
+def signs(projected, scale, shift, out):
+    """out = scale sign(projected) - shift; projected and out (rows, D), shift (D,); all but projected of one type."""
+    for r in range(projected.shape[0]):
+        p, o = projected[r], out[r]
+        for j in range(p.shape[0]):
+            o[j] = (scale if p[j] > 0 else -scale if p[j] < 0 else scale * 0) - shift[j]
 
 
 @nb.njit(**SUMS)

@@ -88,12 +88,9 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` (n_components,) of checked rows into ``out`` (n, n_components), of their dtype."""
         scale = out.dtype.type(1 / np.sqrt(self.n_components))
+        shift = np.zeros(out.shape[1], out.dtype) if shift is None else shift.astype(out.dtype, copy=False)
         for part, projected in self._projections(rows):
-            z = out[part]
-            z[:] = np.sign(projected, out=projected)
-            z *= scale
-            if shift is not None:
-                z -= shift.astype(out.dtype, copy=False)
+            _signs_into(projected, scale, shift, out[part])
 
     def estimate(self, bits: Any, others: Any = None) -> np.ndarray:
         """What the bits (n, ceil(n_components/8)) say of the kernel with others (m, ...), or among themselves, (n, m).
@@ -160,3 +157,10 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         else:
             tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _signs_into(projected: np.ndarray, scale: Any, shift: np.ndarray, z: np.ndarray) -> None:
+    """Projections to features, on all threads."""
+    _threads.over_rows(
+        z.shape[0], z.shape[1], lambda rows: _loops.signs(projected[rows], scale, shift, z[rows])
+    )
