@@ -14,10 +14,11 @@ Start with ``HistogramClassifier`` or ``HistogramRegressor``: they are all of it
 
 Exact kernels, the oracle for everything else: ``chi2``, ``intersection``, ``jensen_shannon``, ``hellinger``,
 ``Exponential(kernel, gamma)``. Explicit maps of additive kernels: ``OptimalMap``, ``DirectMap``,
-``HomogeneousMap``, ``AnchorMap``, ``StaircaseMap``. A linear model on codes of one byte a bin: ``LookupClassifier``.
-Random features of exponential kernels: ``FourierFeatures``; landmark features of any kernel: ``NystroemFeatures``.
-Sums that merge and subtract: ``Moments``. Files and arrays read in chunks: ``open_source``. ``load`` opens a saved
-model.
+``HomogeneousMap``, ``AnchorMap``, ``StaircaseMap``. Maps that mix the bins: ``DirichletMap`` (exact for the
+``DirichletKernel``), ``SignStableProjection`` (bits for the chi-square kernel). A linear model on codes of one byte a
+bin: ``LookupClassifier``. Random features of exponential kernels: ``FourierFeatures``; landmark features of any kernel:
+``NystroemFeatures``. Sums that merge and subtract: ``Moments``. Files and arrays read in chunks: ``open_source``.
+``load`` opens a saved model.
 """
 
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from chimap.fourier import FourierFeatures, SkewedFourierFeatures
     from chimap.kernels import (
         AdditiveKernel,
+        ArccosKernel,
+        DirichletKernel,
         Exponential,
         Gaussian,
         Kernel,
@@ -56,8 +59,10 @@ if TYPE_CHECKING:
         ChebyshevMap,
         CompressedMap,
         DirectMap,
+        DirichletMap,
         HomogeneousMap,
         OptimalMap,
+        SignStableProjection,
         StaircaseMap,
     )
     from chimap.moments import PCA, Moments
@@ -82,6 +87,8 @@ __all__ = [
     "SkewedChi2",
     "SkewedIntersection",
     "PQKernel",
+    "DirichletKernel",
+    "ArccosKernel",
     "AdditiveKernel",
     "Kernel",
     "OptimalMap",
@@ -92,6 +99,8 @@ __all__ = [
     "AdditiveKPCA",
     "CompressedMap",
     "StaircaseMap",
+    "DirichletMap",
+    "SignStableProjection",
     "FourierFeatures",
     "SkewedFourierFeatures",
     "NystroemFeatures",
@@ -112,16 +121,16 @@ _HOMES = {
     "engines": (),
     "fourier": ("FourierFeatures", "SkewedFourierFeatures"),
     "kernels": (
-        "AdditiveKernel", "Exponential", "Gaussian", "Kernel", "Linear", "PQKernel", "SkewedChi2", "SkewedIntersection",
-        "chi2", "hellinger", "intersection", "jensen_shannon",
+        "AdditiveKernel", "ArccosKernel", "DirichletKernel", "Exponential", "Gaussian", "Kernel", "Linear",
+        "PQKernel", "SkewedChi2", "SkewedIntersection", "chi2", "hellinger", "intersection", "jensen_shannon",
     ),
     "learning": (
         "HistogramClassifier", "HistogramRegressor", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso",
         "MomentsRidge", "MomentsRidgeClassifier", "OnlineIntersectionClassifier", "load",
     ),
     "maps": (
-        "AdditiveKPCA", "AnchorMap", "ChebyshevMap", "CompressedMap", "DirectMap", "HomogeneousMap", "OptimalMap",
-        "StaircaseMap",
+        "AdditiveKPCA", "AnchorMap", "ChebyshevMap", "CompressedMap", "DirectMap", "DirichletMap",
+        "HomogeneousMap", "OptimalMap", "SignStableProjection", "StaircaseMap",
     ),
     "moments": ("Moments", "PCA"),
     "nystroem": ("NystroemFeatures",),

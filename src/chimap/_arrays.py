@@ -11,6 +11,8 @@ from scipy.linalg.blas import dgemm, sgemm
 
 from chimap import _loops, _threads
 
+_SPARSE_BELOW = 0.04  # density of the rows under which the sparse product beats the dense one
+
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -151,6 +153,11 @@ def scale_columns(X: Any, factors: np.ndarray) -> Any:
     return X * factors
 
 
+def unit_rows(X: Any) -> Any:
+    """float64 rows divided by their l1 norms; empty rows, and those of subnormal norm, stay below 1."""
+    return scale_rows(X, 1 / np.maximum(row_norms_l1(X), np.finfo(np.float64).tiny))
+
+
 def to_dense(X: Any) -> np.ndarray:
     """X as a dense array."""
     return X.toarray() if is_sparse(X) else X
@@ -197,6 +204,16 @@ def product_into(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
     """
     gemm = sgemm if out.dtype == np.float32 else dgemm
     gemm(1.0, B.T, A.T, beta=0.0, c=out.T, overwrite_c=1)
+
+
+def project(rows: Any, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> None:
+    """out = rows @ W for rows (n, d), dense or CSR, all of one dtype; buffer (n, d) is for CSR that is nearly dense."""
+    if is_sparse(rows):
+        if rows.nnz < _SPARSE_BELOW * buffer.size:
+            sparse_product(rows, W, out)
+            return
+        rows = rows.toarray(out=buffer)
+    product_into(rows, W, out)
 
 
 def sparse_product(A: Any, B: np.ndarray, out: np.ndarray) -> None:

@@ -71,6 +71,25 @@ def validated_rows(estimator: Any, X: Any, *, reset: bool, signed: bool) -> Any:
     return rows
 
 
+def row_sums(X: Any, *, name: str = "X", first_row: int = 0) -> np.ndarray:
+    """l1 norms (n,), float64, of checked rows, which are divided by them. Raises DataError where one is infinite."""
+    with np.errstate(over="ignore"):
+        sums = _arrays.row_norms_l1(X)
+    check_row_sums(sums, name=name, first_row=first_row)
+    return sums
+
+
+def check_row_sums(sums: np.ndarray, *, name: str = "X", first_row: int = 0) -> None:
+    """Refuse sums of rows that are beyond the floating numbers."""
+    if np.isfinite(sums).all():
+        return
+    row = int(np.flatnonzero(~np.isfinite(sums))[0])
+    raise DataError(
+        f"{name}, row {first_row + row}: its bins sum to more than a {sums.dtype} holds, and rows are divided by their "
+        "sum here. Scale the row down."
+    )
+
+
 def check_width(X: Any, expected: int, owner: str) -> None:
     """Refuse rows whose number of bins differs from what ``owner`` was fitted on (scikit-learn's words)."""
     if X.shape[1] != expected:

@@ -29,7 +29,12 @@ def test_blocks_and_components(folder):
     ]
     fitted = run_many(commands, folder)
     names = [result.json["kernel"] for result in fitted]
-    assert names == ["exp-chi2[32 bins]+chi2[32 bins]", "exp-chi2[32 bins]+exp-chi2[32 bins]", "chi2+pq", "gaussian"]
+    assert names == [
+        "exp-chi2[32 bins]+chi2[32 bins]",
+        "exp-chi2[32 bins]+exp-chi2[32 bins]",
+        "chi2+pq",
+        "gaussian",
+    ]
     assert all(result.json["held_out"]["accuracy"] > 0.8 for result in fitted)
     [described] = run_many([["info", "two.model"]], folder)
     assert "top: 64 random features, orthogonal" in " ".join(described.out.split())

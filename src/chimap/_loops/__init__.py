@@ -21,7 +21,9 @@ from chimap._loops.anchors import (
     staircase_features,
     uniform_codes,
 )
+from chimap._loops.bits import differing_bits, signs
 from chimap._loops.checks import all_in_domain
+from chimap._loops.dirichlet import dirichlet_features
 from chimap._loops.fourier import sparse_times_dense, waves
 from chimap._loops.hadamard import structured_projection
 from chimap._loops.kernels import (
@@ -62,8 +64,10 @@ __all__ = [
     "chebyshev_features",
     "combined_terms",
     "concordance",
+    "differing_bits",
     "direct_features",
     "direct_features_by_bin",
+    "dirichlet_features",
     "homogeneous_features",
     "interleave_sparse",
     "intersection_steps",
@@ -79,6 +83,7 @@ __all__ = [
     "scatter_sums",
     "scatter_sums_sparse",
     "searched_codes",
+    "signs",
     "sparse_times_dense",
     "staircase_features",
     "structured_projection",

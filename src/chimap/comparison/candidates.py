@@ -11,9 +11,10 @@ from chimap._validation import check_positive
 from chimap.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.fourier.sampling import BY_QUANTILE
 from chimap.fourier.sampling import CATALOGUE as SAMPLINGS
-from chimap.kernels import AdditiveKernel, Exponential, Kernel
+from chimap.kernels import AdditiveKernel, DirichletKernel, Exponential, Kernel
 from chimap.kernels.skewed import Skewed
 from chimap.maps import CATALOGUE as MAPS
+from chimap.maps import DirichletMap
 from chimap.nystroem import NystroemFeatures
 
 TERMS = (1, 2, 3, 5)
@@ -158,12 +159,19 @@ def _one_fourier(
 
 
 def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[Candidate]:
-    """Random features of the Gaussian and the skewed kernels, with every sampling that they take."""
+    """Random features of the Gaussian and the skewed kernels, with every sampling that they take; the Dirichlet map."""
     if isinstance(kernel, Exponential):
         make: Callable[..., Any] = FourierFeatures
         samplings: Sequence[str] = tuple(SAMPLINGS)
     elif isinstance(kernel, Skewed):
         make, samplings = SkewedFourierFeatures, tuple(BY_QUANTILE)
+    elif isinstance(kernel, DirichletKernel):
+        return [
+            Candidate(
+                "DirichletMap", lambda size: DirichletMap(kernel), kernel, (1,), "terms",
+                lambda size: {"kernel": kernel.name},
+            )
+        ]  # fmt: skip
     else:
         return []
 

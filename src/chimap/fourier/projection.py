@@ -9,8 +9,6 @@ import numpy as np
 
 from chimap import _arrays, _loops, _threads
 
-_SPARSE_BELOW = 0.04  # density of the rows under which the sparse product beats the dense one
-
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
@@ -35,12 +33,7 @@ class Matrix:
 
     def project(self, rows: Any, buffer: np.ndarray, out: np.ndarray) -> None:
         """out = rows @ W for rows (n, n_inputs), dense or CSR, of the dtype of out; buffer (n, n_inputs) for CSR."""
-        if _arrays.is_sparse(rows):
-            if rows.nnz < _SPARSE_BELOW * buffer.size:
-                _arrays.sparse_product(rows, self.matrix, out)
-                return
-            rows = rows.toarray(out=buffer)
-        _arrays.product_into(rows, self.matrix, out)
+        _arrays.project(rows, self.matrix, buffer, out)
 
 
 @dataclass(frozen=True, eq=False)

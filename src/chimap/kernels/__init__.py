@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from chimap.kernels.additive import AdditiveKernel, chi2, hellinger, intersection, jensen_shannon
+from chimap.kernels.arccos import ArccosKernel
 from chimap.kernels.base import Kernel
 from chimap.kernels.columns import OnColumns
 from chimap.kernels.combined import Product, Sum
+from chimap.kernels.dirichlet import DirichletKernel
 from chimap.kernels.exponential import Exponential, Gaussian
 from chimap.kernels.ordinal import PQKernel
 from chimap.kernels.plain import Linear
@@ -25,12 +27,15 @@ OTHERS: dict[str, Callable[[], Kernel]] = {
     "skewed-chi2": SkewedChi2,
     "skewed-intersection": SkewedIntersection,
     "pq": PQKernel,
+    "dirichlet": DirichletKernel,
 }
 """Kernels by name that are not additive over the bins, or not homogeneous."""
 
 __all__ = [
     "AdditiveKernel",
+    "ArccosKernel",
     "CATALOGUE",
+    "DirichletKernel",
     "Exponential",
     "Gaussian",
     "Kernel",

@@ -11,9 +11,9 @@ from chimap import _arrays
 from chimap._validation import check_histograms
 from chimap.blocks import BlockFeatures, check_blocks
 from chimap.fourier import FourierFeatures, SkewedFourierFeatures
-from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
+from chimap.kernels import AdditiveKernel, DirichletKernel, Exponential, Kernel, as_kernel
 from chimap.kernels.skewed import Skewed
-from chimap.maps import OptimalMap
+from chimap.maps import DirichletMap, OptimalMap
 from chimap.nystroem import NystroemFeatures
 
 
@@ -45,10 +45,10 @@ class FeatureSettings:
 
     @property
     def way(self) -> str:
-        """What sampling "auto" stands for; an additive kernel has a map and nothing to sample."""
+        """What sampling "auto" stands for; a kernel with a map has nothing to sample."""
         if self.sampling != "auto":
             return self.sampling
-        if isinstance(self.exact, Exponential | AdditiveKernel):
+        if isinstance(self.exact, Exponential | AdditiveKernel | DirichletKernel):
             return "orthogonal"
         return "iid" if isinstance(self.exact, Skewed) else "landmarks"
 
@@ -64,6 +64,8 @@ class FeatureSettings:
             )  # fmt: skip
         if isinstance(kernel, Skewed):
             return SkewedFourierFeatures(kernel, self.n_components, sampling, self.form, seed)
+        if isinstance(kernel, DirichletKernel):
+            return DirichletMap(kernel)
         if not isinstance(kernel, AdditiveKernel):
             raise ValueError(
                 f"{kernel.name!r} has no random features: sampling must be 'auto' or 'landmarks'; got {sampling!r}."
@@ -78,6 +80,8 @@ class FeatureSettings:
         mapped = (self.n_terms if self.map is None else self.map._terms_at_most) * n_bins
         if sampling == "landmarks":  # kernel values take the place of the mapped bins
             return Sizes(self.n_components, self.n_components, self.n_components)
+        if isinstance(kernel, DirichletKernel):
+            return Sizes(n_bins, 0, 0)
         if isinstance(kernel, AdditiveKernel):
             return Sizes(mapped, 0, 0)
         if not (isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel)):

@@ -31,7 +31,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     Parameters
     ----------
     kernel : "chi2", "intersection", "jensen_shannon", "hellinger", "exp-" and one of these, "gaussian", "skewed-chi2",
-        "skewed-intersection", "linear", "pq", "jensen_shannon+pq", or a kernel object, sums and products among them.
+        "skewed-intersection", "dirichlet", "linear", "pq", "jensen_shannon+pq", or a kernel object, sums and products
+        among them.
     gamma : of the exponential form: number, or "mean" for 1 / mean D^2 over pairs of rows (scikit-learn's gamma of
         ``chi2_kernel``).
     n_components : random features in all (exponential kernels). More is more accurate: the pass grows linearly with the

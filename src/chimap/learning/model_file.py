@@ -20,6 +20,7 @@ from chimap.fourier.projection import Hadamard, Matrix
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import (
     AdditiveKernel,
+    DirichletKernel,
     Exponential,
     Gaussian,
     Linear,
@@ -33,11 +34,23 @@ from chimap.kernels import (
 from chimap.learning.smooth import HeldOutLosses
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.maps import CATALOGUE as MAPS
+from chimap.maps import DirichletMap
 from chimap.maps.identity import IdentityMap
 from chimap.nystroem import NystroemFeatures
 from chimap.solvers import StrengthScores
 
-_KINDS = (Exponential, Gaussian, Linear, SkewedChi2, SkewedIntersection, PQKernel, Sum, Product, OnColumns)
+_KINDS = (
+    DirichletKernel,
+    Exponential,
+    Gaussian,
+    Linear,
+    SkewedChi2,
+    SkewedIntersection,
+    PQKernel,
+    Sum,
+    Product,
+    OnColumns,
+)
 _FEATURES = (
     FourierFeatures,
     SkewedFourierFeatures,
@@ -46,6 +59,7 @@ _FEATURES = (
     Matrix,
     Hadamard,
     IdentityMap,
+    DirichletMap,
 )
 _SCORES = (StrengthScores, HeldOutLosses)
 _PARTS: dict[str, type] = {

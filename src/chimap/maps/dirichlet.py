@@ -1,0 +1,128 @@
+"""The map of the Dirichlet whitening kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from chimap import _arrays, _loops, _threads
+from chimap._validation import check_histograms, check_row_sums
+from chimap.kernels import DirichletKernel, as_kernel
+
+_BLOCK_NUMBERS = 2**20  # of sparse rows made dense together
+
+
+class DirichletMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Psi(x) = A (ln(x / |x|_1 + f) - mu), as many features as bins, with K(x, y) = Psi(x) . Psi(y) exactly.
+
+    A'A = G^-1, so that under the Dirichlet distribution the features are uncorrelated, of mean 0 and variance 1 (for
+    f = 0). A = (I + a u u' / |u|^2) diag(u) takes O(bins) a row: mu, u and a are in ``kernels.dirichlet_likelihood``.
+    ln(0 + f) is not 0, so that sparse rows give dense features; an empty row is ln(0 + f) in every bin. float32 stays
+    float32; integers become float64.
+
+    Parameters
+    ----------
+    kernel : "dirichlet", or a ``DirichletKernel`` with its beta and offset f; each is a number or fitted on the rows.
+
+    Learned: ``kernel_`` (the ``DirichletKernel`` with beta and offset as numbers), ``beta_`` (bins,), ``offset_``.
+
+    Source: Gui, Chi, Zhang and Bao, A probability distribution kernel based on whitening transformation, eq. 22.
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).dirichlet([1.0, 2.0, 0.5], size=50)
+    >>> psi = DirichletMap().fit(X)
+    >>> Z = psi.transform(X)
+    >>> Z.shape, bool(abs(Z @ Z.T - psi.kernel_(X)).max() < 1e-10)
+    ((50, 3), True)
+    """
+
+    def __init__(self, kernel: Any = "dirichlet"):
+        self.kernel = kernel
+
+    def fit(self, X: Any, y: Any = None) -> DirichletMap:
+        """Fit beta and the offset on rows X (n, bins), in one pass over them; y is not used.
+
+        Raises DataError for NaN, infinite or negative entries, fewer than two rows (not empty) or bins, and rows that
+        are all equal.
+        """
+        kernel = as_kernel(self.kernel)
+        if not isinstance(kernel, DirichletKernel):
+            raise ValueError(
+                f"DirichletMap is of the kernel 'dirichlet'; got {kernel.name!r}. Additive kernels have OptimalMap, "
+                "exponential ones FourierFeatures."
+            )
+        rows = self._rows(X, reset=True)
+        kernel.check_width(rows.shape[1])
+        self.kernel_ = kernel.fitted(rows)
+        return self
+
+    @property
+    def beta_(self) -> np.ndarray:
+        """Parameters of the distribution, (bins,)."""
+        return np.array(self.kernel_.beta)
+
+    @property
+    def offset_(self) -> float:
+        """f, of rows that sum to 1."""
+        return float(self.kernel_.offset)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Features (n, bins), dense, in the floating type of X.
+
+        Raises DataError for rows of another width, and for entries and rows that ``fit`` refuses.
+        """
+        check_is_fitted(self)
+        rows = self._rows(X, reset=False)
+        out = np.empty(rows.shape, dtype=rows.dtype)
+        self.features_into(rows, out)
+        return out
+
+    def describe(self) -> str:
+        """'DirichletMap, one term a bin'."""
+        return "DirichletMap, one term a bin"
+
+    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Features minus ``shift`` (bins,) of checked rows, dense or CSR, into ``out`` of their dtype."""
+        size = max(1, _BLOCK_NUMBERS // rows.shape[1]) if _arrays.is_sparse(rows) else max(1, rows.shape[0])
+        for first in range(0, rows.shape[0], size):
+            part = slice(first, first + size)
+            self._dense_into(_arrays.to_dense(_arrays.take_rows(rows, part)), out[part], first)
+        if shift is not None:
+            out -= shift.astype(out.dtype, copy=False)
+
+    def _dense_into(self, rows: np.ndarray, out: np.ndarray, first_row: int) -> None:
+        kind, w = out.dtype.type, self.kernel_.whitening
+        # below the normal numbers of this type the loop knows no logarithm
+        offset = kind(max(self.offset_, np.finfo(kind).tiny))
+        scale, mean, common = w.scale.astype(kind), w.mean.astype(kind), kind(w.common)
+        sums = np.empty(rows.shape[0], dtype=kind)
+        _threads.over_rows(
+            rows.shape[0],
+            rows.shape[1],
+            lambda part: _loops.dirichlet_features(
+                rows[part], offset, scale, mean, common, out[part], sums[part]
+            ),
+        )
+        check_row_sums(sums, first_row=first_row)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_features_in_)
+
+    def _rows(self, X: Any, *, reset: bool) -> Any:
+        rows = validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
+        )
+        rows = _arrays.as_rows(rows)
+        check_histograms(rows)
+        return rows
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
