@@ -101,10 +101,12 @@ _HOMES = {
         "HistogramClassifier", "HistogramRegressor", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso",
         "MomentsRidge", "MomentsRidgeClassifier", "load",
     ),
+    "losses": (),
     "maps": (
         "AnchorMap", "ChebyshevMap", "DirectMap", "HomogeneousMap", "OptimalMap", "StaircaseMap",
     ),
     "moments": ("Moments", "PCA"),
+    "penalties": (),
     "report": (),
     "solvers": (),
 }  # fmt: skip
