@@ -128,12 +128,14 @@ _HOMES = {
         "HistogramClassifier", "HistogramRegressor", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso",
         "MomentsRidge", "MomentsRidgeClassifier", "OnlineIntersectionClassifier", "load",
     ),
+    "losses": (),
     "maps": (
         "AdditiveKPCA", "AnchorMap", "ChebyshevMap", "CompressedMap", "DirectMap", "DirichletMap",
         "HomogeneousMap", "OptimalMap", "SignStableProjection", "StaircaseMap",
     ),
     "moments": ("Moments", "PCA"),
     "nystroem": ("NystroemFeatures",),
+    "penalties": (),
     "report": (),
     "solvers": (),
 }  # fmt: skip

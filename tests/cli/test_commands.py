@@ -290,3 +290,35 @@ def test_demo_twice(tmp_path):
     kept = run("demo", "--output", tmp_path / "demo", cwd=tmp_path)
     assert kept.code == 2
     assert "not written by 'chimap demo'" in kept.err
+
+
+def test_other_losses_are_fitted_told_of_and_evaluated(folder, tmp_path):
+    model = tmp_path / "my.model"
+    flags = ["--loss", "squared_hinge", "--test-fraction", "0.3"]
+    told, found, info, evaluated = run_many(
+        [
+            ["fit", "digits.npz", "-o", model, *flags, *SMALL],
+            ["fit", "digits.npz", "-o", tmp_path / "b.model", "--json", *flags, *SMALL],
+            ["info", model],
+            ["evaluate", model, "digits.npz", "--json"],
+        ],
+        cwd=folder,
+    )
+    assert told.code == info.code == evaluated.code == 0, told.err + info.err + evaluated.err
+    assert "squared_hinge, " in told.out
+    assert "by the loss on rows held out" in told.out
+    assert json.loads(found.out)["loss"] == "squared_hinge"
+    assert "squared_hinge" in info.out
+
+
+def test_losses_of_the_other_task_are_refused(folder, tmp_path):
+    wrong, unknown = run_many(
+        [
+            ["fit", "digits.npz", "-o", tmp_path / "a.model", "--loss", "epsilon_insensitive", *SMALL],
+            ["fit", "digits.npz", "-o", tmp_path / "a.model", "--loss", "cubic", *SMALL],
+        ],
+        cwd=folder,
+    )
+    assert wrong.code == unknown.code == 2
+    assert "--loss to classify must be one of square, logistic, squared_hinge" in wrong.err
+    assert "--loss must be one of square" in unknown.err

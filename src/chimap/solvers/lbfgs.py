@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import ThreadpoolController
 
 from chimap._validation import DataError, check_positive
 from chimap.losses import Loss
@@ -81,10 +82,11 @@ def lbfgs(
             raise StopIteration
 
     if objective.norm > goal:
-        found = minimize(
-            objective, x, jac=True, method="L-BFGS-B", callback=stop_at_goal,
-            options={"maxfun": max_passes, "maxiter": max_passes, "maxcor": PAIRS, "ftol": 0.0, "gtol": 0.0},
-        )  # fmt: skip
+        with objective.pools.limit(limits=1, user_api="blas"):
+            found = minimize(
+                objective, x, jac=True, method="L-BFGS-B", callback=stop_at_goal,
+                options={"maxfun": max_passes, "maxiter": max_passes, "maxcor": PAIRS, "ftol": 0.0, "gtol": 0.0},
+            )  # fmt: skip
         x, reason = found.x, str(found.message)
     converged = bool(objective.norm <= goal)
     norm = objective.norm / (objective.norm_at_zero or 1.0)
@@ -108,6 +110,10 @@ class _Objective:
         self.loss, self.chunks, self.penalty, self.factor = loss, chunks, penalty, factor
         self.scale, self.intercept_scale = 1.0, 1.0
         self.passes = 0
+        # SciPy's BLAS has threads of its own, which wait for those of NumPy's that spin after the products of a pass: a
+        # step of L-BFGS-B, short vectors, then takes longer than the pass. So they are for the passes alone.
+        self.pools = ThreadpoolController().select(user_api="blas")
+        self.n_threads = max((pool.num_threads for pool in self.pools.lib_controllers), default=1)
         self.value, self.norm, self.norm_at_zero = np.inf, np.inf, np.inf
 
     def begin(self, start: LinearSolution) -> np.ndarray:
@@ -159,6 +165,10 @@ class _Objective:
 
         W may hold several solutions side by side; each meets all targets.
         """
+        with self.pools.limit(limits=self.n_threads, user_api="blas"):
+            return self._sums_over_chunks(W, b)
+
+    def _sums_over_chunks(self, W: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         values, G, g, n = np.zeros(b.size), np.zeros(W.shape), np.zeros(b.size), 0
         W_now, b_now = W, b
         for Z, Y in self.chunks():
