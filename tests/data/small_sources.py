@@ -1,8 +1,10 @@
 """One small matrix in every kind of source there is; the laws in test_sources run over all of them."""
 
+import bz2
 import gzip
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
@@ -60,10 +62,23 @@ def svmlight(folder, zero_based):
     return SvmlightSource(folder / "rows.svm")
 
 
-def svmlight_gz(folder):
+def compressed(path, packed):
+    """The file again, compressed, with the ending of the compression."""
+    content = path.read_bytes()
+    if packed == ".zst":
+        half = len(content) // 2  # two frames, as concatenated files have
+        pack = pytest.importorskip("zstandard").ZstdCompressor().compress
+        content = pack(content[:half]) + pack(content[half:])
+    else:
+        content = {".gz": gzip, ".bz2": bz2}[packed].compress(content)
+    packed_path = path.with_name(path.name + packed)
+    packed_path.write_bytes(content)
+    return packed_path
+
+
+def svmlight_packed(folder, packed):
     dump_svmlight_file(COUNTS.astype(float), LABELS, str(folder / "rows.svm"), zero_based=False)
-    (folder / "rows.svm.gz").write_bytes(gzip.compress((folder / "rows.svm").read_bytes()))
-    return SvmlightSource(folder / "rows.svm.gz", zero_based=False)
+    return SvmlightSource(compressed(folder / "rows.svm", packed), zero_based=False)
 
 
 def parts_of(X):
@@ -103,7 +118,9 @@ SOURCES = {
     "npz, scipy": scipy_npz,
     "svmlight, from 0": lambda folder: svmlight(folder, True),
     "svmlight, from 1": lambda folder: svmlight(folder, False),
-    "svmlight, gzip": svmlight_gz,
+    "svmlight, gzip": lambda folder: svmlight_packed(folder, ".gz"),
+    "svmlight, bzip2": lambda folder: svmlight_packed(folder, ".bz2"),
+    "svmlight, Zstandard": lambda folder: svmlight_packed(folder, ".zst"),
     "split, dense": lambda folder: parts_of(COUNTS),
     "split, sparse": lambda folder: parts_of(sp.csr_matrix(COUNTS)),
 }

@@ -13,6 +13,7 @@ from typing import Any
 from chimap._validation import DataError
 from chimap.data.arrays import ArraySource
 from chimap.data.base import Chunk, Source
+from chimap.data.compressed import COMPRESSIONS
 from chimap.data.files import existing_file, split_member
 from chimap.data.labels import check_labels, read_labels
 from chimap.data.npy import NpySource
@@ -36,19 +37,12 @@ __all__ = [
     "ENDINGS",
 ]
 
+_TEXT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
+
 ENDINGS: dict[str, Callable[..., Source]] = {
     ".npy": NpySource,
     ".npz": NpzSource,
-    ".svm": SvmlightSource,
-    ".svmlight": SvmlightSource,
-    ".libsvm": SvmlightSource,
-    ".txt": SvmlightSource,
-    ".dat": SvmlightSource,
-    ".svm.gz": SvmlightSource,
-    ".svmlight.gz": SvmlightSource,
-    ".libsvm.gz": SvmlightSource,
-    ".txt.gz": SvmlightSource,
-    ".dat.gz": SvmlightSource,
+    **{text + packed: SvmlightSource for text in _TEXT for packed in COMPRESSIONS},
 }
 
 
@@ -73,8 +67,8 @@ def open_source(path_or_array: Any, labels: Any = None) -> Source:
     if not isinstance(path_or_array, str | os.PathLike):
         return ArraySource(path_or_array, labels)
     path, member = split_member(path_or_array)
-    existing_file(path)
-    ending = next((e for e in ENDINGS if path.name.lower().endswith(e)), None)
+    name = existing_file(path).name.lower()
+    ending = next((e for e in ENDINGS if name.endswith(e)), None)
     if ending is None:
         raise DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(ENDINGS)}.")
     if member is None:

@@ -64,6 +64,7 @@ class NpzSource(Source):
             stop = start + X.shape[0]
             yield Chunk(X, None if self._y is None else self._y[start:stop], start)
             start = stop
+        self.path.check_unchanged()
 
     def labels(self) -> np.ndarray | None:
         """Labels of all rows, or None."""
@@ -76,7 +77,7 @@ class NpzSource(Source):
         """
         return {
             "name": self.name,
-            "bytes": self.path.stat().st_size,
+            "bytes": self.path.size,
             "shape": [self.n_rows, self.n_features],
             "dtype": str(self.dtype),
             "digest": file_digest(self.path),

@@ -59,7 +59,7 @@ class PartSource(Source):
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """The rows of this part, in order; ``start`` counts rows of the part."""
         start = 0
-        for X in regroup(self._rows(chunk_rows), chunk_rows):
+        for X in regroup(self._rows(chunk_rows), chunk_rows, self.n_rows):
             stop = start + X.shape[0]
             yield Chunk(X, None if self._y is None else self._y[start:stop], start)
             start = stop
