@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from chimap.data import ArraySource, NpySource, NpzSource, SvmlightSource, split_source
+from chimap.data import ArraySource, ArrowSource, NpySource, NpzSource, SvmlightSource, split_source
 
 N_ROWS, N_FEATURES = 137, 12
 
@@ -81,6 +81,57 @@ def svmlight_packed(folder, packed):
     return SvmlightSource(compressed(folder / "rows.svm", packed), zero_based=False)
 
 
+def table(X=COUNTS, y=LABELS):
+    """Numeric columns and the labels."""
+    pa = pytest.importorskip("pyarrow")
+    columns = {f"bin {j}": np.ascontiguousarray(X[:, j]) for j in range(X.shape[1])}
+    return pa.table(columns | ({} if y is None else {"label": y}))
+
+
+def mixed_table():
+    """Columns of several types of numbers."""
+    kinds = ["f4", "f8", "i1", "u8", "f2", "i4"]
+    whole = table()
+    for j in range(N_FEATURES):
+        whole = whole.set_column(j, f"bin {j}", [COUNTS[:, j].astype(kinds[j % len(kinds)])])
+    return whole
+
+
+def table_of_lists(fixed, X=COUNTS, y=LABELS):
+    """One column of lists and the labels."""
+    pa = pytest.importorskip("pyarrow")
+    flat = pa.array(X.reshape(-1))
+    lists = (
+        pa.FixedSizeListArray.from_arrays(flat, X.shape[1])
+        if fixed
+        else pa.ListArray.from_arrays(np.arange(0, X.size + 1, X.shape[1]), flat)
+    )
+    return pa.table({"id": np.arange(len(X)), "histogram": lists, "y": y})
+
+
+def parquet(folder, table, **options):
+    pq = pytest.importorskip("pyarrow.parquet")
+    pq.write_table(table, folder / "rows.parquet", row_group_size=50, **options)
+    return ArrowSource(folder / "rows.parquet")
+
+
+def feather(folder, table, **options):
+    write = pytest.importorskip("pyarrow.feather").write_feather
+    write(table, folder / "rows.feather", chunksize=40, **options)
+    return ArrowSource(folder / "rows.feather")
+
+
+def parquet_parts(folder):
+    """Parts of 60, 0 and 77 rows in folders, and a file that is none of them."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    for name, rows in (("a/0", slice(0, 60)), ("b/0", slice(60, 60)), ("b/1", slice(60, None))):
+        path = folder / "rows" / f"{name}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table(COUNTS[rows], LABELS[rows]), path, row_group_size=25)
+    (folder / "rows" / "_SUCCESS").touch()
+    return ArrowSource(folder / "rows")
+
+
 def parts_of(X):
     """A split of a longer array whose test part is exactly the matrix."""
     seed = 3
@@ -121,6 +172,17 @@ SOURCES = {
     "svmlight, gzip": lambda folder: svmlight_packed(folder, ".gz"),
     "svmlight, bzip2": lambda folder: svmlight_packed(folder, ".bz2"),
     "svmlight, Zstandard": lambda folder: svmlight_packed(folder, ".zst"),
+    "Parquet": lambda folder: parquet(folder, table()),
+    "Parquet, mixed numbers": lambda folder: parquet(folder, mixed_table()),
+    "Parquet, lists": lambda folder: parquet(folder, table_of_lists(False)),
+    "Parquet, fixed lists, plain": lambda folder: parquet(
+        folder, table_of_lists(True), compression="none", use_dictionary=False
+    ),
+    "Parquet, parts": parquet_parts,
+    "Feather": lambda folder: feather(folder, table()),
+    "Feather, fixed lists, plain": lambda folder: feather(
+        folder, table_of_lists(True), compression="uncompressed"
+    ),
     "split, dense": lambda folder: parts_of(COUNTS),
     "split, sparse": lambda folder: parts_of(sp.csr_matrix(COUNTS)),
 }

@@ -12,9 +12,11 @@ from typing import Any
 
 from chimap._validation import DataError
 from chimap.data.arrays import ArraySource
+from chimap.data.arrow import ArrowSource
+from chimap.data.arrow_parts import IPC, PARQUET
 from chimap.data.base import Chunk, Source
 from chimap.data.compressed import COMPRESSIONS
-from chimap.data.files import existing_file, split_member
+from chimap.data.files import existing_file, is_folder, split_member
 from chimap.data.labels import check_labels, read_labels
 from chimap.data.npy import NpySource
 from chimap.data.npz import NpzSource
@@ -29,6 +31,7 @@ __all__ = [
     "ArraySource",
     "NpySource",
     "NpzSource",
+    "ArrowSource",
     "SvmlightSource",
     "split_source",
     "write_histograms",
@@ -42,8 +45,11 @@ _TEXT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
 ENDINGS: dict[str, Callable[..., Source]] = {
     ".npy": NpySource,
     ".npz": NpzSource,
+    **dict.fromkeys(PARQUET + IPC, ArrowSource),
     **{text + packed: SvmlightSource for text in _TEXT for packed in COMPRESSIONS},
 }
+
+WITH_MEMBERS = (NpzSource, ArrowSource)
 
 
 def open_source(path_or_array: Any, labels: Any = None) -> Source:
@@ -67,12 +73,22 @@ def open_source(path_or_array: Any, labels: Any = None) -> Source:
     if not isinstance(path_or_array, str | os.PathLike):
         return ArraySource(path_or_array, labels)
     path, member = split_member(path_or_array)
-    name = existing_file(path).name.lower()
-    ending = next((e for e in ENDINGS if name.endswith(e)), None)
-    if ending is None:
-        raise DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(ENDINGS)}.")
+    kind = _kind_of(path)
     if member is None:
-        return ENDINGS[ending](path, labels)
-    if ending != ".npz":
-        raise DataError(f"{path}: only .npz files have members, so leave '::{member}' out.")
-    return NpzSource(path, labels, member)
+        return kind(path, labels)
+    if kind not in WITH_MEMBERS:
+        raise DataError(
+            f"{path}: only .npz, .h5, .zarr and .parquet files have members, so leave '::{member}' out."
+        )
+    return kind(path, labels, member)
+
+
+def _kind_of(path: str) -> Callable[..., Source]:
+    """What reads this file or folder."""
+    if is_folder(path):
+        return ArrowSource
+    name = existing_file(path).name.lower()
+    kind = next((ENDINGS[ending] for ending in ENDINGS if name.endswith(ending)), None)
+    if kind is None:
+        raise DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(ENDINGS)}.")
+    return kind

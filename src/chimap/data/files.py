@@ -139,15 +139,17 @@ def is_folder(address: str) -> bool:
     return bool(system.isdir(path))
 
 
-def files_under(folder: str) -> list[DataFile]:
-    """All files in a folder and the folders in it, sorted by address."""
+def files_under(folder: str) -> dict[str, DataFile]:
+    """All files in a folder and the folders in it, by their path from there with ``/``, sorted."""
     if is_address(folder):
         system, path = _system(folder)
         system.invalidate_cache()
-        found = system.find(path, detail=True)
-        return [_stamped(str(system.unstrip_protocol(name)), found[name]) for name in sorted(found)]
+        return {
+            name[len(path) :].strip("/"): _stamped(str(system.unstrip_protocol(name)), info)
+            for name, info in sorted(system.find(path, detail=True).items())
+        }
     found = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
-    return [_look(name) for name in sorted(found)]
+    return {os.path.relpath(name, folder).replace(os.sep, "/"): _look(name) for name in sorted(found)}
 
 
 def file_digest(file: DataFile) -> str:

@@ -70,7 +70,7 @@ def read_labels(labels: Any, n_rows: int, data_path: DataFile | None = None) -> 
     texts = _read_csv(path) if ending == ".csv" else _read_lines(path)
     if ending == ".csv" and len(texts) == n_rows + 1:
         texts = texts[1:]  # one line more than rows: a heading
-    return check_labels(_from_texts(texts, path), n_rows, f"labels in {path}")
+    return check_labels(numbers_or_text(texts, f"labels in {path}"), n_rows, f"labels in {path}")
 
 
 def whole_numbers(y: np.ndarray) -> np.ndarray:
@@ -81,6 +81,24 @@ def whole_numbers(y: np.ndarray) -> np.ndarray:
     """
     whole = np.isfinite(y).all() and np.all(y == np.round(y)) and np.abs(y).max(initial=0.0) < 2**53
     return y.astype(np.int64) if whole else y
+
+
+def numbers_or_text(texts: list[str], where: str) -> np.ndarray:
+    """Labels from text: int64 if all are whole numbers, else float64 or text. DataError for a mixture, by row.
+
+    >>> numbers_or_text(["1", "2"], "y")
+    array([1, 2])
+    """
+    values = [_number(text) for text in texts]
+    strange = [line for line, value in enumerate(values) if (value is None) != (values[0] is None)]
+    if strange:
+        raise DataError(
+            f"{where}, row {strange[0]}: {texts[strange[0]]!r} after {texts[0]!r}. "
+            "Labels must be all numbers or all text; mend that line."
+        )
+    if texts and values[0] is None:
+        return np.array(texts)
+    return whole_numbers(np.array(values, dtype=np.float64))
 
 
 def _clean(y: np.ndarray, where: str) -> np.ndarray:
@@ -109,19 +127,6 @@ def _from_objects(y: np.ndarray, where: str) -> np.ndarray:
                 "remove or fill that row."
             )
     return np.array(y.tolist())
-
-
-def _from_texts(texts: list[str], path: DataFile) -> np.ndarray:
-    values = [_number(text) for text in texts]
-    strange = [line for line, value in enumerate(values) if (value is None) != (values[0] is None)]
-    if strange:
-        raise DataError(
-            f"labels in {path}, row {strange[0]}: {texts[strange[0]]!r} after {texts[0]!r}. "
-            "Labels must be all numbers or all text; mend that line."
-        )
-    if texts and values[0] is None:
-        return np.array(texts)
-    return whole_numbers(np.array(values, dtype=np.float64))
 
 
 def _number(text: str) -> float | None:
