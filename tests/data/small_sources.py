@@ -8,7 +8,16 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from chimap.data import ArraySource, ArrowSource, NpySource, NpzSource, SvmlightSource, split_source
+from chimap.data import (
+    ArraySource,
+    ArrowSource,
+    Hdf5Source,
+    NpySource,
+    NpzSource,
+    SvmlightSource,
+    ZarrSource,
+    split_source,
+)
 
 N_ROWS, N_FEATURES = 137, 12
 
@@ -132,6 +141,40 @@ def parquet_parts(folder):
     return ArrowSource(folder / "rows")
 
 
+def zarr_store(folder, **options):
+    """A group of X and y."""
+    zarr = pytest.importorskip("zarr")
+    root = zarr.open_group(folder / "rows.zarr", mode="w", zarr_format=options.pop("zarr_format", 3))
+    root.create_array("X", data=options.pop("X", COUNTS), **({"chunks": (20, 5)} | options))
+    root.create_array("y", data=LABELS.astype(np.int16))
+    return ZarrSource(folder / "rows.zarr")
+
+
+def zarr_zip(folder):
+    zarr = pytest.importorskip("zarr")
+    with zarr.storage.ZipStore(folder / "rows.zarr.zip", mode="w") as store:
+        root = zarr.create_group(store)
+        root.create_array("X", data=COUNTS, chunks=(20, 12))
+        root.create_array("y", data=LABELS)
+    return ZarrSource(folder / "rows.zarr.zip")
+
+
+def zarr_array(folder):
+    """A store that is the array itself."""
+    zarr = pytest.importorskip("zarr")
+    zarr.create_array(folder / "rows.zarr", data=COUNTS.astype(np.float32), chunks=(64, 12))
+    return ZarrSource(folder / "rows.zarr", LABELS)
+
+
+def hdf5(folder, X=COUNTS, y=LABELS, **options):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(folder / "rows.h5", "w") as file:
+        file.create_dataset("X", data=X, **options)
+        if y is not None:
+            file["y"] = y
+    return Hdf5Source(folder / "rows.h5")
+
+
 def parts_of(X):
     """A split of a longer array whose test part is exactly the matrix."""
     seed = 3
@@ -183,6 +226,14 @@ SOURCES = {
     "Feather, fixed lists, plain": lambda folder: feather(
         folder, table_of_lists(True), compression="uncompressed"
     ),
+    "Zarr": zarr_store,
+    "Zarr, format 2, float64": lambda folder: zarr_store(folder, zarr_format=2, X=COUNTS.astype(float)),
+    "Zarr, shards": lambda folder: zarr_store(folder, chunks=(10, 12), shards=(50, 12)),
+    "Zarr, zip": zarr_zip,
+    "Zarr, array": zarr_array,
+    "HDF5": hdf5,
+    "HDF5, chunks": lambda folder: hdf5(folder, chunks=(32, 5), compression="gzip", shuffle=True),
+    "HDF5, 3 axes": lambda folder: hdf5(folder, COUNTS.reshape(N_ROWS, 4, 3).astype(">f4"), chunks=True),
     "split, dense": lambda folder: parts_of(COUNTS),
     "split, sparse": lambda folder: parts_of(sp.csr_matrix(COUNTS)),
 }

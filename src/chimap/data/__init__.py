@@ -17,12 +17,14 @@ from chimap.data.arrow_parts import IPC, PARQUET
 from chimap.data.base import Chunk, Source
 from chimap.data.compressed import COMPRESSIONS
 from chimap.data.files import existing_file, is_folder, split_member
+from chimap.data.hdf5 import Hdf5Source
 from chimap.data.labels import check_labels, read_labels
 from chimap.data.npy import NpySource
 from chimap.data.npz import NpzSource
 from chimap.data.split import split_source
 from chimap.data.svmlight import SvmlightSource
 from chimap.data.synthetic import write_histograms
+from chimap.data.zarr import ZarrSource, is_store
 
 __all__ = [
     "open_source",
@@ -32,6 +34,8 @@ __all__ = [
     "NpySource",
     "NpzSource",
     "ArrowSource",
+    "ZarrSource",
+    "Hdf5Source",
     "SvmlightSource",
     "split_source",
     "write_histograms",
@@ -46,10 +50,12 @@ ENDINGS: dict[str, Callable[..., Source]] = {
     ".npy": NpySource,
     ".npz": NpzSource,
     **dict.fromkeys(PARQUET + IPC, ArrowSource),
+    ".zarr.zip": ZarrSource,
+    **dict.fromkeys((".h5", ".hdf5", ".hdf"), Hdf5Source),
     **{text + packed: SvmlightSource for text in _TEXT for packed in COMPRESSIONS},
 }
 
-WITH_MEMBERS = (NpzSource, ArrowSource)
+WITH_MEMBERS = (NpzSource, ArrowSource, ZarrSource, Hdf5Source)
 
 
 def open_source(path_or_array: Any, labels: Any = None) -> Source:
@@ -86,7 +92,7 @@ def open_source(path_or_array: Any, labels: Any = None) -> Source:
 def _kind_of(path: str) -> Callable[..., Source]:
     """What reads this file or folder."""
     if is_folder(path):
-        return ArrowSource
+        return ZarrSource if is_store(path) else ArrowSource
     name = existing_file(path).name.lower()
     kind = next((ENDINGS[ending] for ending in ENDINGS if name.endswith(ending)), None)
     if kind is None:

@@ -48,7 +48,7 @@ class FeatureColumns:
                 )
         stored = [kind.value_type if self.is_list else kind for kind in self._types.values()]
         self.dtype = np.result_type(*(chunk_dtype(kind.to_pandas_dtype(), str(part.file)) for kind in stored))
-        self.width = len(self.names)
+        self.width: int | None = len(self.names)
         if self.is_list:
             self.width = getattr(self._types[self.names[0]], "list_size", None)
 

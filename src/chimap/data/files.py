@@ -139,6 +139,14 @@ def is_folder(address: str) -> bool:
     return bool(system.isdir(path))
 
 
+def has_file(folder: str, name: str) -> bool:
+    """Whether a file of this name lies in a folder."""
+    if not is_address(folder):
+        return os.path.isfile(os.path.join(folder, name))
+    system, path = _system(folder)
+    return bool(system.isfile(f"{path.rstrip('/')}/{name}"))
+
+
 def files_under(folder: str) -> dict[str, DataFile]:
     """All files in a folder and the folders in it, by their path from there with ``/``, sorted."""
     if is_address(folder):
