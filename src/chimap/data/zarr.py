@@ -64,7 +64,7 @@ class ZarrSource(StoredArraySource):
 
     def _label_values(self, array: Any) -> np.ndarray:
         values = np.asarray(array[...])
-        return values.astype(str) if values.dtype.kind == "T" else values
+        return values.astype(object) if values.dtype.kind == "T" else values
 
     def _content(self) -> dict[str, Any]:
         some = self.take(np.unique(np.linspace(0, self.n_rows - 1, 16).astype(np.int64)))
