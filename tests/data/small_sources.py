@@ -11,6 +11,7 @@ from sklearn.datasets import dump_svmlight_file
 from chimap.data import (
     ArraySource,
     ArrowSource,
+    CsvSource,
     Hdf5Source,
     NpySource,
     NpzSource,
@@ -175,6 +176,18 @@ def hdf5(folder, X=COUNTS, y=LABELS, **options):
     return Hdf5Source(folder / "rows.h5")
 
 
+def csv(folder, name="rows.csv", packed="", heading=True, delimiter=",", end="\n", **options):
+    """Bins with the labels behind the fifth of them."""
+    pytest.importorskip("pyarrow")
+    fields = np.insert(COUNTS.astype(int), 5, LABELS, axis=1).astype(str)
+    names = [f"bin {j}" for j in range(N_FEATURES)]
+    lines = [[*names[:5], "y", *names[5:]]] if heading else []
+    text = "".join(delimiter.join(line) + end for line in [*lines, *fields.tolist()])
+    (folder / name).write_bytes(text.encode())
+    path = compressed(folder / name, packed) if packed else folder / name
+    return CsvSource(path, None if heading else 5, **options)
+
+
 def parts_of(X):
     """A split of a longer array whose test part is exactly the matrix."""
     seed = 3
@@ -234,6 +247,12 @@ SOURCES = {
     "HDF5": hdf5,
     "HDF5, chunks": lambda folder: hdf5(folder, chunks=(32, 5), compression="gzip", shuffle=True),
     "HDF5, 3 axes": lambda folder: hdf5(folder, COUNTS.reshape(N_ROWS, 4, 3).astype(">f4"), chunks=True),
+    "CSV": csv,
+    "CSV, no heading": lambda folder: csv(folder, heading=False),
+    "CSV, semicolons": lambda folder: csv(folder, delimiter=";", end="\r\n"),
+    "CSV, gzip": lambda folder: csv(folder, packed=".gz"),
+    "CSV, bzip2": lambda folder: csv(folder, packed=".bz2"),
+    "TSV, Zstandard": lambda folder: csv(folder, "rows.tsv", packed=".zst", delimiter="\t"),
     "split, dense": lambda folder: parts_of(COUNTS),
     "split, sparse": lambda folder: parts_of(sp.csr_matrix(COUNTS)),
 }

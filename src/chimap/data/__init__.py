@@ -16,6 +16,7 @@ from chimap.data.arrow import ArrowSource
 from chimap.data.arrow_parts import IPC, PARQUET
 from chimap.data.base import Chunk, Source
 from chimap.data.compressed import COMPRESSIONS
+from chimap.data.csv import CsvSource
 from chimap.data.files import existing_file, is_folder, split_member
 from chimap.data.hdf5 import Hdf5Source
 from chimap.data.labels import check_labels, read_labels
@@ -36,6 +37,7 @@ __all__ = [
     "ArrowSource",
     "ZarrSource",
     "Hdf5Source",
+    "CsvSource",
     "SvmlightSource",
     "split_source",
     "write_histograms",
@@ -52,6 +54,7 @@ ENDINGS: dict[str, Callable[..., Source]] = {
     **dict.fromkeys(PARQUET + IPC, ArrowSource),
     ".zarr.zip": ZarrSource,
     **dict.fromkeys((".h5", ".hdf5", ".hdf"), Hdf5Source),
+    **{text + packed: CsvSource for text in (".csv", ".tsv") for packed in COMPRESSIONS},
     **{text + packed: SvmlightSource for text in _TEXT for packed in COMPRESSIONS},
 }
 

@@ -39,10 +39,9 @@ def decompressed(file: DataFile) -> Iterator[IO[bytes]]:
 
 
 def read_piece(file: DataFile, stream: IO[bytes], size: int, place: str) -> bytes:
-    """The next ``size`` bytes and the rest of their last line. ``place`` tells in an error how far it went."""
+    """The next ``size`` bytes and the rest of their last line; for 0, a line. ``place`` tells in an error how far it went."""
     try:
-        piece = stream.read(size)
-        return piece + stream.readline() if piece else piece
+        return stream.read(size) + stream.readline()
     except (EOFError, OSError, zlib.error) as error:
         raise DataError(
             f"{file}, {place}: cannot be decompressed ({error}). The file is damaged or cut off; copy it again."

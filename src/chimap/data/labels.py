@@ -101,6 +101,11 @@ def numbers_or_text(texts: list[str], where: str) -> np.ndarray:
     return whole_numbers(np.array(values, dtype=np.float64))
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number, NaN and infinity among them."""
+    return _number(text) is not None
+
+
 def _clean(y: np.ndarray, where: str) -> np.ndarray:
     if y.dtype.kind in "bU":
         return y

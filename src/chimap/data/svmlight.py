@@ -13,7 +13,7 @@ import numpy as np
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.compressed import decompressed, read_piece
 from chimap.data.files import DataFile, existing_file, file_digest
-from chimap.data.labels import read_labels, whole_numbers
+from chimap.data.labels import is_number, read_labels, whole_numbers
 from chimap.data.rows import csr_row_bytes, csr_rows
 from chimap.data.stream import StreamSource
 
@@ -203,7 +203,7 @@ def _fault(line: bytes, lowest: int) -> str | None:
             return (
                 f"column {column} after column {previous}; columns must increase. Sort them, merge repeats."
             )
-        if not _is_number(value):
+        if not is_number(value):
             return f"value {value!r} of column {column}, expected a number. Correct or delete the line."
         previous = int(column)
     return None
@@ -213,16 +213,8 @@ def _tokens(line: bytes) -> list[str]:
     return line.split(b"#", 1)[0].decode("utf-8", "replace").split()
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _is_finite(text: str) -> bool:
-    return _is_number(text) and math.isfinite(float(text))
+    return is_number(text) and math.isfinite(float(text))
 
 
 def _line_with(block: bytes, column: int) -> int:
