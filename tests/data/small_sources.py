@@ -2,17 +2,21 @@
 
 import bz2
 import gzip
+from functools import partial
 
 import numpy as np
 import pytest
+import scipy.io
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from chimap.data import (
     ArraySource,
     ArrowSource,
+    BatchSource,
     CsvSource,
     Hdf5Source,
+    MatrixMarketSource,
     NpySource,
     NpzSource,
     SvmlightSource,
@@ -188,6 +192,28 @@ def csv(folder, name="rows.csv", packed="", heading=True, delimiter=",", end="\n
     return CsvSource(path, None if heading else 5, **options)
 
 
+def matrix_market(folder, X, packed="", **options):
+    scipy.io.mmwrite(folder / "rows.mtx", X, **options)
+    path = compressed(folder / "rows.mtx", packed) if packed else folder / "rows.mtx"
+    return MatrixMarketSource(path, LABELS)
+
+
+def shuffled_coo():
+    """The counts with entries in no order, each split into two halves."""
+    rows, columns = np.nonzero(COUNTS)
+    order = np.random.default_rng(1).permutation(np.tile(np.arange(rows.size), 2))
+    return sp.coo_matrix((COUNTS[rows, columns][order] / 2, (rows[order], columns[order])), COUNTS.shape)
+
+
+def batches(X, sizes):
+    """Batches of X and labels, of these sizes again and again."""
+    start = 0
+    while start < N_ROWS:
+        for size in sizes:
+            yield X[start : start + size], LABELS[start : start + size]
+            start += size
+
+
 def parts_of(X):
     """A split of a longer array whose test part is exactly the matrix."""
     seed = 3
@@ -253,6 +279,12 @@ SOURCES = {
     "CSV, gzip": lambda folder: csv(folder, packed=".gz"),
     "CSV, bzip2": lambda folder: csv(folder, packed=".bz2"),
     "TSV, Zstandard": lambda folder: csv(folder, "rows.tsv", packed=".zst", delimiter="\t"),
+    "Matrix Market": lambda folder: matrix_market(folder, sp.csr_matrix(COUNTS.astype(np.int32))),
+    "Matrix Market, shuffled": lambda folder: matrix_market(folder, shuffled_coo(), ".gz"),
+    "Matrix Market, array": lambda folder: matrix_market(folder, COUNTS.astype(np.float64), ".zst"),
+    "batches": lambda folder: BatchSource(partial(batches, COUNTS, (20, 1, 0))),
+    "batches, one": lambda folder: BatchSource(partial(batches, COUNTS.astype(np.float64), (N_ROWS,))),
+    "batches, sparse": lambda folder: BatchSource(partial(batches, sp.csr_matrix(COUNTS), (64, 5))),
     "split, dense": lambda folder: parts_of(COUNTS),
     "split, sparse": lambda folder: parts_of(sp.csr_matrix(COUNTS)),
 }

@@ -46,6 +46,7 @@ class ArrowSource(StreamSource):
     """
 
     is_sparse = False
+    from_files = True
 
     def __init__(
         self,

@@ -39,7 +39,10 @@ def decompressed(file: DataFile) -> Iterator[IO[bytes]]:
 
 
 def read_piece(file: DataFile, stream: IO[bytes], size: int, place: str) -> bytes:
-    """The next ``size`` bytes and the rest of their last line; for 0, a line. ``place`` tells in an error how far it went."""
+    """The next ``size`` bytes and the rest of their last line; for 0, a line.
+
+    ``place`` tells in an error how far the reading came.
+    """
     try:
         return stream.read(size) + stream.readline()
     except (EOFError, OSError, zlib.error) as error:

@@ -47,6 +47,7 @@ class CsvSource(StreamSource):
     """
 
     is_sparse = False
+    from_files = True
     dtype = np.dtype(np.float64)
     held_bytes = 4.0 * BLOCK_BYTES
 

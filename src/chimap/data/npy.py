@@ -36,6 +36,7 @@ class NpySource(Source):
     """
 
     is_sparse = False
+    from_files = True
 
     def __init__(self, path: str | os.PathLike[str], labels: Any = None) -> None:
         self.path = existing_file(path)

@@ -40,6 +40,8 @@ class NpzSource(Source):
     (3, array([0, 1, 2]))
     """
 
+    from_files = True
+
     def __init__(self, path: str | os.PathLike[str], labels: Any = None, member: str | None = None) -> None:
         file, member_of_path = split_member(path)
         member = member or member_of_path

@@ -25,21 +25,19 @@ class StreamSource(Source):
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """All rows, in order. Raises DataError if they are not as many as when the source was opened."""
-        start = 0
+        start = stop = 0
         for X in regroup(self._blocks(), chunk_rows, self.n_rows):
             stop = start + X.shape[0]
             if stop > self.n_rows:
                 break
             yield Chunk(X, None if self._y is None else self._y[start:stop], start)
             start = stop
-        else:
-            if start == self.n_rows:
-                self._check_unchanged()
-                return
-        raise DataError(
-            f"{self.name}: {'more' if start == self.n_rows else 'fewer'} rows than when it was opened "
-            f"({self.n_rows}). All passes must read the same rows; let what writes them finish, then open it again."
-        )
+        if stop != self.n_rows:
+            raise DataError(
+                f"{self.name}: {'more' if stop > self.n_rows else 'fewer'} rows than when it was opened "
+                f"({self.n_rows}). All passes must read the same rows; let what writes them finish, then open it again."
+            )
+        self._check_unchanged()
 
     def labels(self) -> np.ndarray | None:
         """Labels of all rows, or None."""

@@ -46,6 +46,7 @@ class SvmlightSource(StreamSource):
     """
 
     is_sparse = True
+    from_files = True
     dtype = np.dtype(np.float64)
 
     def __init__(

@@ -17,7 +17,8 @@ class Job:
     """The sizes that the memory of a fit depends on.
 
     n_features D, n_targets t, n_folds K, n_mapped (features before the random projection, 0 without one),
-    n_frequencies, row_bytes of the source, itemsize of the precision.
+    n_frequencies, row_bytes of the source, itemsize of the precision; held_bytes, which reading keeps beside the
+    chunks, and whether it reads a chunk ahead (``from_files`` of the source).
     """
 
     n_features: int
@@ -27,6 +28,8 @@ class Job:
     n_frequencies: int
     row_bytes: float
     itemsize: int
+    held_bytes: float = 0.0
+    reads_ahead: bool = False
 
     @property
     def model_bytes(self) -> int:
@@ -53,13 +56,15 @@ class Job:
         square = self.itemsize * self.n_features**2
         features = self.itemsize * (piece * self.n_features + min(512, piece) * self.n_mapped)
         targets = 24 * chunk_rows * self.n_targets
-        rows = _CHUNK_COPIES * self.row_bytes * chunk_rows
+        copies = _CHUNK_COPIES + self.reads_ahead  # one more is filled while the first is worked on
+        rows = copies * self.row_bytes * chunk_rows + self.held_bytes
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
         return int(self.moments_bytes + square + features + targets + rows + frequencies)
 
     def peak_bytes(self, chunk_rows: int) -> int:
         """The largest of the stages."""
-        return max(self.model_bytes, self.solve_bytes, self.pass_bytes(chunk_rows))
+        held = int(self.held_bytes)
+        return max(self.model_bytes + held, self.solve_bytes + held, self.pass_bytes(chunk_rows))
 
 
 def chunk_rows_within(job: Job, budget: int) -> int:

@@ -24,6 +24,7 @@ from chimap._validation import (
 )
 from chimap.data import ArraySource, Source
 from chimap.data.base import choose_rows
+from chimap.data.read_ahead import chunks_ahead
 from chimap.engines import Job, Progress, RichProgress, Stopwatch, chunk_rows_within
 from chimap.engines.local import Pass
 from chimap.fourier import FourierFeatures, SkewedFourierFeatures
@@ -102,7 +103,7 @@ class HistogramModel(BaseEstimator):
                 progress.stage("sampling", None)
                 self._check_settings()
                 self._learn_targets(source.labels())
-                job = self._job(source.n_features, source.row_bytes)
+                job = self._job(source)
                 chunk_rows = chunk_rows_within(job, parse_memory(self.memory))
                 sample = self._sample(source)
             with clock("map"):
@@ -124,7 +125,7 @@ class HistogramModel(BaseEstimator):
         with threads(self.n_jobs):
             if moments is None:
                 self._check_settings()
-            job = self._job(source.n_features, source.row_bytes)
+            job = self._job(source)
             chunk_rows = chunk_rows_within(job, parse_memory(self.memory))
             if moments is None:
                 moments = self._start(self._prepare(_arrays.take_rows(X, slice(_SAMPLE_ROWS)), 0, "X"), None)
@@ -205,7 +206,8 @@ class HistogramModel(BaseEstimator):
             return max(1, min(self.n_folds, n_rows // 2))
         return self.n_folds
 
-    def _job(self, n_bins: int, row_bytes: float) -> Job:
+    def _job(self, source: Source) -> Job:
+        n_bins = source.n_features
         n_terms = self.n_terms if self.map is None else self.map._terms_at_most
         kernel = as_kernel(self.kernel, self.gamma)
         features, mapped, frequencies = n_terms * n_bins, 0, 0
@@ -221,8 +223,10 @@ class HistogramModel(BaseEstimator):
             self._fold_count(None),
             mapped,
             frequencies,
-            row_bytes,
+            source.row_bytes,
             self._dtype.itemsize,
+            source.held_bytes,
+            source.from_files,
         )
 
     def _sample(self, source: Source) -> Any:
@@ -285,7 +289,7 @@ class HistogramModel(BaseEstimator):
         coef = self._coef.astype(self._dtype)
         with threads(self.n_jobs), progress:
             progress.stage("predicting", source.n_rows)
-            for chunk in source.chunks(_PREDICT_ROWS):
+            for chunk in chunks_ahead(source, _PREDICT_ROWS):
                 rows = self._prepare(chunk.X, chunk.start, source.name)
                 z = Z[: rows.shape[0]]
                 self.features_.features_into(rows, z)
