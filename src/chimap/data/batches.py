@@ -62,7 +62,7 @@ class BatchSource(StreamSource):
         dense = self.n_features * self.dtype.itemsize
         self.row_bytes = float(n_bytes / self.n_rows if self.is_sparse else dense)
         self._digest = digest(np.array(sums))
-        self._y = _joined(labels, self.name, self.n_rows) if self.has_labels else None
+        self._y = _joined([y for y in labels if y is not None], self.name, self.n_rows)
 
     def _blocks(self) -> Iterator[Any]:
         start = 0
@@ -70,7 +70,7 @@ class BatchSource(StreamSource):
             X, y = self._parts(batch, number)
             self._check(X, y, number)
             stop = start + X.shape[0]
-            if self._y is not None and stop <= self.n_rows and not np.array_equal(y, self._y[start:stop]):
+            if self._y is not None and stop <= self.n_rows and np.any(y != self._y[start:stop]):
                 raise DataError(
                     f"{self._where(number)}: other labels than in the first pass. Each call must give the same rows in "
                     "the same order; switch shuffling off."
@@ -120,11 +120,11 @@ class BatchSource(StreamSource):
         return {"digest": self._digest}
 
 
-def _joined(labels: list[np.ndarray], name: str, n_rows: int) -> np.ndarray:
+def _joined(labels: list[np.ndarray], name: str, n_rows: int) -> np.ndarray | None:
     for number, y in enumerate(labels):
         if (y.dtype.kind == "U") != (labels[0].dtype.kind == "U"):
             raise DataError(
                 f"{name}, batch {number}: labels {y.dtype}, but {labels[0].dtype} in the first batch. Labels must be "
                 "all text or all numbers."
             )
-    return check_labels(np.concatenate(labels), n_rows, name)
+    return check_labels(np.concatenate(labels), n_rows, name) if labels else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from chimap.data.base import Chunk, Source
 
@@ -25,12 +26,12 @@ def chunks_ahead(source: Source, chunk_rows: int) -> Iterator[Chunk]:
 
 def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
     # The limit of threads lies in a context variable, which a new thread does not inherit.
-    context = contextvars.copy_context()
+    run: Any = contextvars.copy_context().run
     with ThreadPoolExecutor(1, thread_name_prefix="chimap-read") as reader:
-        waiting = reader.submit(context.run, next, chunks, None)
+        waiting = reader.submit(run, next, chunks, None)
         try:
             while (chunk := waiting.result()) is not None:
-                waiting = reader.submit(context.run, next, chunks, None)
+                waiting = reader.submit(run, next, chunks, None)
                 yield chunk
                 del chunk  # else it would be kept until the next but one is asked for
         finally:
