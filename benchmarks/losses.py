@@ -93,7 +93,9 @@ def solvers(Z, y, strength):
         plain = lbfgs(Logistic(), chunks, strength, start, tolerance=1e-5, max_passes=200)
         plain_s = time.perf_counter() - began
         began = time.perf_counter()
-        peers = [LogisticRegression(C=1 / strength, tol=1e-6, max_iter=300).fit(Z, Y[:, t]) for t in range(CLASSES)]
+        peers = [
+            LogisticRegression(C=1 / strength, tol=1e-6, max_iter=300).fit(Z, Y[:, t]) for t in range(CLASSES)
+        ]
         peer_s = time.perf_counter() - began
     peer = objective(
         np.array([p.coef_[0] for p in peers]).T.astype(np.float32), np.ravel([p.intercept_ for p in peers])

@@ -1,6 +1,7 @@
 """Bad input is refused with the file, the place in it, and what to do."""
 
 import gzip
+import os
 import zipfile
 
 import numpy as np
@@ -9,6 +10,8 @@ import scipy.sparse as sp
 
 from chimap._validation import DataError
 from chimap.data import ArraySource, NpySource, NpzSource, SvmlightSource
+
+from .small_sources import compressed
 
 
 @pytest.mark.parametrize(
@@ -47,13 +50,14 @@ def test_npy_cut_off(tmp_path):
 
 def test_npy_that_shrinks_while_it_is_read(tmp_path):
     path = tmp_path / "rows.npy"
-    np.save(path, np.ones((100, 5)))
-    source = NpySource(path)
-    path.write_bytes(path.read_bytes()[:3000])
+    np.save(path, np.ones((1000, 5)))
+    chunks = NpySource(path).chunks(20)
+    next(chunks)
+    os.truncate(path, 30_000)
     with pytest.raises(
-        DataError, match=r"rows\.npy, rows 60 to 80: .* bytes are missing; the file has changed"
+        DataError, match=r"rows\.npy, rows \d+0 to \d+0: .* bytes are missing; the file has changed"
     ):
-        list(source.chunks(20))
+        list(chunks)
 
 
 def test_npy_is_never_unpickled(tmp_path):
@@ -205,3 +209,19 @@ def test_svmlight_that_changes_after_it_was_opened(tmp_path):
         path.write_text(content)
         with pytest.raises(DataError, match=r"rows\.svm: the file has changed"):
             list(source.chunks(5))
+
+
+@pytest.mark.parametrize("packed", [".gz", ".bz2", ".zst"])
+def test_compressed_text_that_is_damaged_or_cut_off(tmp_path, packed):
+    path = tmp_path / "rows.svm"
+    rng = np.random.default_rng(0)
+    path.write_text("".join(f"1 1:{a} 2:{b}\n" for a, b in rng.random((5000, 2))))
+    path = compressed(path, packed)
+    whole = path.read_bytes()
+    for content in (whole[:-30], whole[: len(whole) // 3]):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"rows\.svm\.\w+, after line \d+: cannot be decompressed"):
+            SvmlightSource(path)
+    path.write_bytes(whole[:5000] + bytes(200) + whole[5200:])
+    with pytest.raises(DataError, match=r"rows\.svm\.\w+, (after )?line \d+: "):  # found by sum or by sense
+        SvmlightSource(path)

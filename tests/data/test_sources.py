@@ -83,7 +83,7 @@ def test_sources_can_be_sent_to_other_processes(source):
 
 def test_blocks_of_lines_do_not_show(tmp_path, monkeypatch):
     monkeypatch.setattr(svmlight, "BLOCK_BYTES", 100)
-    for kind in ("svmlight, from 0", "svmlight, gzip"):
+    for kind in ("svmlight, from 0", "svmlight, gzip", "svmlight, Zstandard"):
         test_chunks_give_all_rows_in_order(SOURCES[kind](tmp_path), 7)
 
 

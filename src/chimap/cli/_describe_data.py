@@ -110,6 +110,8 @@ def _plan(source: Source, memory: str, components: int) -> dict[str, Any]:
         n_frequencies=components // 2,
         row_bytes=source.row_bytes,
         itemsize=4,
+        held_bytes=source.held_bytes,
+        reads_ahead=source.from_files,
     )
     chunk_rows = chunk_rows_within(job, parse_memory(memory))
     return {

@@ -54,13 +54,14 @@ def explain_interrupt() -> int:
 
 
 def is_fault_of_input(error: BaseException) -> bool:
-    """Whether the user can mend it: files and folders, and the ValueErrors that our own checks raise.
+    """Whether the user can mend it: files and folders, and the errors that our own checks raise, of values and of
+    packages that are not installed.
 
     A ValueError from within NumPy or scikit-learn was not foreseen by a check: a fault of the program.
     """
     if isinstance(error, OSError):
         return error.errno is None or error.filename is not None or error.errno == errno.ENOSPC
-    if not isinstance(error, ValueError):
+    if not isinstance(error, ValueError | ImportError):
         return False
     frames = traceback.extract_tb(error.__traceback__)
     package = Path(__file__).parents[1]

@@ -13,7 +13,8 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Rows of bins: .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, or svmlight text.",
+        help="Rows of bins: .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (also a folder), .feather, "
+        ".zarr, .h5, .csv, .mtx, or svmlight text; a path, or an address such as s3://BUCKET/FILE.",
         show_default=False,
     ),
 ]
@@ -24,7 +25,8 @@ Labels = Annotated[
     str | None,
     typer.Option(
         metavar="LABELS",
-        help="Labels where DATA has none: .npy, .csv, text with one a line, or ::MEMBER of DATA.",
+        help="Labels: name of a column or array of DATA; or, where DATA has none, .npy, .csv, text with one a line, or "
+        "::MEMBER of DATA.",
         show_default=False,
     ),
 ]

@@ -73,7 +73,8 @@ def labels_of(source: Source) -> np.ndarray:
     if y is None:
         raise DataError(
             f"{source.name} has no labels. Name them with --labels: a file (.npy, .csv, or text with one a "
-            "line), or ::MEMBER of an .npz file; an array y in an .npz file is found by itself."
+            "line), a column of a table, or ::MEMBER of an .npz, .h5 or .zarr file; an array or column y is found by "
+            "itself."
         )
     return y
 

@@ -54,7 +54,8 @@ def chimap(
                       chimap evaluate my.model data.npz --output report.html
                       chimap predict my.model new.npz --output predictions.csv
 
-    Data are .npz (X and y, or a scipy CSR matrix), .npy, or svmlight text (.svm, .txt, .gz).
+    Data are .npz (X and y, or a scipy CSR matrix), .npy, Parquet, Feather, Zarr, HDF5, CSV, Matrix Market, or svmlight
+    text (.svm, .txt), at a path or an address such as s3://BUCKET/FILE.
     """
 
 

@@ -12,14 +12,22 @@ from typing import Any
 
 from chimap._validation import DataError
 from chimap.data.arrays import ArraySource
+from chimap.data.arrow import ArrowSource
+from chimap.data.arrow_parts import IPC, PARQUET
 from chimap.data.base import Chunk, Source
-from chimap.data.files import existing_file, split_member
+from chimap.data.batches import BatchSource
+from chimap.data.compressed import COMPRESSIONS
+from chimap.data.csv import CsvSource
+from chimap.data.files import existing_file, is_folder, split_member
+from chimap.data.hdf5 import Hdf5Source
 from chimap.data.labels import check_labels, read_labels
+from chimap.data.matrix_market import MatrixMarketSource
 from chimap.data.npy import NpySource
 from chimap.data.npz import NpzSource
 from chimap.data.split import split_source
 from chimap.data.svmlight import SvmlightSource
 from chimap.data.synthetic import write_histograms
+from chimap.data.zarr import ZarrSource, is_store
 
 __all__ = [
     "open_source",
@@ -28,6 +36,12 @@ __all__ = [
     "ArraySource",
     "NpySource",
     "NpzSource",
+    "ArrowSource",
+    "ZarrSource",
+    "Hdf5Source",
+    "CsvSource",
+    "MatrixMarketSource",
+    "BatchSource",
     "SvmlightSource",
     "split_source",
     "write_histograms",
@@ -36,29 +50,31 @@ __all__ = [
     "ENDINGS",
 ]
 
+_TEXT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
+
 ENDINGS: dict[str, Callable[..., Source]] = {
     ".npy": NpySource,
     ".npz": NpzSource,
-    ".svm": SvmlightSource,
-    ".svmlight": SvmlightSource,
-    ".libsvm": SvmlightSource,
-    ".txt": SvmlightSource,
-    ".dat": SvmlightSource,
-    ".svm.gz": SvmlightSource,
-    ".svmlight.gz": SvmlightSource,
-    ".libsvm.gz": SvmlightSource,
-    ".txt.gz": SvmlightSource,
-    ".dat.gz": SvmlightSource,
+    **dict.fromkeys(PARQUET + IPC, ArrowSource),
+    ".zarr.zip": ZarrSource,
+    **dict.fromkeys((".h5", ".hdf5", ".hdf"), Hdf5Source),
+    **{text + packed: CsvSource for text in (".csv", ".tsv") for packed in COMPRESSIONS},
+    **{".mtx" + packed: MatrixMarketSource for packed in COMPRESSIONS},
+    **{text + packed: SvmlightSource for text in _TEXT for packed in COMPRESSIONS},
 }
+
+WITH_MEMBERS = (NpzSource, ArrowSource, ZarrSource, Hdf5Source)
 
 
 def open_source(path_or_array: Any, labels: Any = None) -> Source:
     """A source for an array or a file; a source comes back as it is.
 
-    path_or_array: numpy array, scipy sparse matrix, data frame, or the path of a file whose ending is in
-    ``ENDINGS``; ``file.npz::member`` names an array in an archive.
-    labels: array, or file of labels (``.npy``, ``.npz::member``, ``.csv``, text with one label a line); None
-    takes the labels in the file, if there are any.
+    path_or_array: numpy array, scipy sparse matrix, data frame; or the path or address (``s3://...``) of a file whose
+    ending is in ``ENDINGS``, of a folder of Parquet or Feather files, or of a Zarr store; ``file.npz::member`` names
+    an array in a file that holds several, or the column of lists; or a function that gives batches, see
+    ``BatchSource``.
+    labels: array; name of a column or array in the same file; or file of labels (``.npy``, ``.npz::member``, ``.csv``,
+    text with one label a line); None takes the labels in the file, if there are any.
     Raises FileNotFoundError for a missing file, DataError for one that cannot be read or has an unknown
     ending, ValueError for labels on top of a source.
 
@@ -70,15 +86,27 @@ def open_source(path_or_array: Any, labels: Any = None) -> Source:
         if labels is not None:
             raise ValueError("labels must be None for a Source, which has its own.")
         return path_or_array
+    if callable(path_or_array) and labels is None:
+        return BatchSource(path_or_array)
     if not isinstance(path_or_array, str | os.PathLike):
         return ArraySource(path_or_array, labels)
     path, member = split_member(path_or_array)
-    existing_file(path)
-    ending = next((e for e in ENDINGS if path.name.lower().endswith(e)), None)
-    if ending is None:
-        raise DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(ENDINGS)}.")
+    kind = _kind_of(path)
     if member is None:
-        return ENDINGS[ending](path, labels)
-    if ending != ".npz":
-        raise DataError(f"{path}: only .npz files have members, so leave '::{member}' out.")
-    return NpzSource(path, labels, member)
+        return kind(path, labels)
+    if kind not in WITH_MEMBERS:
+        raise DataError(
+            f"{path}: only .npz, .h5, .zarr and .parquet files have members, so leave '::{member}' out."
+        )
+    return kind(path, labels, member)
+
+
+def _kind_of(path: str) -> Callable[..., Source]:
+    """What reads this file or folder."""
+    if is_folder(path):
+        return ZarrSource if is_store(path) else ArrowSource
+    name = existing_file(path).name.lower()
+    kind = next((ENDINGS[ending] for ending in ENDINGS if name.endswith(ending)), None)
+    if kind is None:
+        raise DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(ENDINGS)}.")
+    return kind

@@ -38,7 +38,7 @@ class Archive:
         self.path = existing_file(path)
         self._held: dict[str, bytes] = {}
         try:
-            with zipfile.ZipFile(self.path) as file:
+            with self.path.open() as opened, zipfile.ZipFile(opened) as file:
                 self._sizes = {info.filename: info.file_size for info in file.infolist()}
         except BROKEN as error:
             raise DataError(
@@ -96,7 +96,7 @@ class Archive:
         if member in self._held:
             yield io.BytesIO(self._held[member])
             return
-        with zipfile.ZipFile(self.path) as archive:
+        with self.path.open() as opened, zipfile.ZipFile(opened) as archive:
             with self._naming(member):
                 file = archive.open(f"{member}.npy")
             with file:

@@ -41,6 +41,8 @@ class Source(ABC):
     is_sparse: whether chunks are CSR.
     has_labels: whether chunks carry y.
     row_bytes: mean bytes of one row as it comes in a chunk; memory planning uses it.
+    held_bytes: what reading keeps in memory beside chunks, an open row group for example; so is this.
+    from_files: whether rows are read from files, so that a pass gains by reading a chunk ahead.
     """
 
     name: str
@@ -50,6 +52,8 @@ class Source(ABC):
     is_sparse: bool
     has_labels: bool
     row_bytes: float
+    held_bytes: float = 0.0
+    from_files: bool = False
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import numbers
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from chimap._validation import DataError
 from chimap.data.archive import Archive
-from chimap.data.files import existing_file, split_member
+from chimap.data.files import DataFile, existing_file, split_member
 from chimap.data.npy_format import fill, read_header
 
 
@@ -40,7 +39,7 @@ def check_labels(y: Any, n_rows: int, where: str) -> np.ndarray:
     return _clean(_from_objects(y, where) if y.dtype == object else y, where)
 
 
-def read_labels(labels: Any, n_rows: int, data_path: Path | None = None) -> np.ndarray | None:
+def read_labels(labels: Any, n_rows: int, data_path: DataFile | None = None) -> np.ndarray | None:
     """Labels from an array or from a file, (n_rows,); None stays None.
 
     Files: ``.npy``; ``file.npz::member`` (``::member``: in the data file itself; no member: ``y``);
@@ -52,15 +51,15 @@ def read_labels(labels: Any, n_rows: int, data_path: Path | None = None) -> np.n
         return None
     if not isinstance(labels, str | os.PathLike):
         return check_labels(labels, n_rows, "labels")
-    path, member = split_member(labels)
-    if path == Path():
+    address, member = split_member(labels)
+    if address == "":
         if data_path is None:
             raise DataError(
                 f"labels {labels!r} name a member of the data, but the data are not an .npz file."
             )
-        path = data_path
-    path = existing_file(path)
-    ending = path.suffix.lower()
+        address = data_path.address
+    path = existing_file(address)
+    ending = path.suffix
     if member is not None and ending != ".npz":
         raise DataError(f"{path}: only .npz files have members, so leave '::{member}' out.")
     if ending == ".npy":
@@ -71,7 +70,7 @@ def read_labels(labels: Any, n_rows: int, data_path: Path | None = None) -> np.n
     texts = _read_csv(path) if ending == ".csv" else _read_lines(path)
     if ending == ".csv" and len(texts) == n_rows + 1:
         texts = texts[1:]  # one line more than rows: a heading
-    return check_labels(_from_texts(texts, path), n_rows, f"labels in {path}")
+    return check_labels(numbers_or_text(texts, f"labels in {path}"), n_rows, f"labels in {path}")
 
 
 def whole_numbers(y: np.ndarray) -> np.ndarray:
@@ -82,6 +81,29 @@ def whole_numbers(y: np.ndarray) -> np.ndarray:
     """
     whole = np.isfinite(y).all() and np.all(y == np.round(y)) and np.abs(y).max(initial=0.0) < 2**53
     return y.astype(np.int64) if whole else y
+
+
+def numbers_or_text(texts: list[str], where: str) -> np.ndarray:
+    """Labels from text: int64 if all are whole numbers, else float64 or text. DataError for a mixture, by row.
+
+    >>> numbers_or_text(["1", "2"], "y")
+    array([1, 2])
+    """
+    values = [_number(text) for text in texts]
+    strange = [line for line, value in enumerate(values) if (value is None) != (values[0] is None)]
+    if strange:
+        raise DataError(
+            f"{where}, row {strange[0]}: {texts[strange[0]]!r} after {texts[0]!r}. "
+            "Labels must be all numbers or all text; mend that line."
+        )
+    if texts and values[0] is None:
+        return np.array(texts)
+    return whole_numbers(np.array(values, dtype=np.float64))
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number, NaN and infinity among them."""
+    return _number(text) is not None
 
 
 def _clean(y: np.ndarray, where: str) -> np.ndarray:
@@ -112,19 +134,6 @@ def _from_objects(y: np.ndarray, where: str) -> np.ndarray:
     return np.array(y.tolist())
 
 
-def _from_texts(texts: list[str], path: Path) -> np.ndarray:
-    values = [_number(text) for text in texts]
-    strange = [line for line, value in enumerate(values) if (value is None) != (values[0] is None)]
-    if strange:
-        raise DataError(
-            f"labels in {path}, row {strange[0]}: {texts[strange[0]]!r} after {texts[0]!r}. "
-            "Labels must be all numbers or all text; mend that line."
-        )
-    if texts and values[0] is None:
-        return np.array(texts)
-    return whole_numbers(np.array(values, dtype=np.float64))
-
-
 def _number(text: str) -> float | None:
     try:
         return float(text)
@@ -132,8 +141,8 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _read_npy(path: Path) -> np.ndarray:
-    with path.open("rb") as file:
+def _read_npy(path: DataFile) -> np.ndarray:
+    with path.open() as file:
         header = read_header(file, f"labels in {path}")
         values = np.empty(header.shape, header.dtype)
         try:
@@ -143,14 +152,14 @@ def _read_npy(path: Path) -> np.ndarray:
     return values
 
 
-def _read_lines(path: Path) -> list[str]:
+def _read_lines(path: DataFile) -> list[str]:
     lines = [line.strip() for line in _read_text(path).rstrip().splitlines()]
     if "" in lines:
         raise DataError(f"labels in {path}, line {lines.index('') + 1}: blank. Give one label a line.")
     return lines
 
 
-def _read_csv(path: Path) -> list[str]:
+def _read_csv(path: DataFile) -> list[str]:
     records = list(csv.reader(_read_text(path).rstrip().splitlines()))
     for line, record in enumerate(records, 1):
         if len(record) != 1 or not record[0].strip():
@@ -161,8 +170,9 @@ def _read_csv(path: Path) -> list[str]:
     return [record[0].strip() for record in records]
 
 
-def _read_text(path: Path) -> str:
+def _read_text(path: DataFile) -> str:
     try:
-        return path.read_text("utf-8-sig")
+        with path.open() as file:
+            return file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"labels in {path}: not text in UTF-8 ({error}). Use text, .npy or .npz.") from error

@@ -36,13 +36,14 @@ class NpySource(Source):
     """
 
     is_sparse = False
+    from_files = True
 
     def __init__(self, path: str | os.PathLike[str], labels: Any = None) -> None:
         self.path = existing_file(path)
         self.name = self.path.name
-        with self.path.open("rb") as file:
+        with self.path.open() as file:
             self._header = read_header(file, str(self.path))
-        size, promised = self.path.stat().st_size, self._header.start + self._header.nbytes
+        size, promised = self.path.size, self._header.start + self._header.nbytes
         if size < promised:
             raise DataError(
                 f"{self.path}: cut off: its header promises shape {self._header.shape} of "
@@ -56,10 +57,11 @@ class NpySource(Source):
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """All rows, in order, each chunk in a fresh buffer."""
-        with self.path.open("rb") as file:
+        with self.path.open() as file:
             for start, stop in row_ranges(self.n_rows, chunk_rows):
                 y = None if self._y is None else self._y[start:stop]
                 yield Chunk(self._read(file, start, stop), y, start)
+        self.path.check_unchanged()
 
     def labels(self) -> np.ndarray | None:
         """Labels of all rows, or None."""
@@ -71,7 +73,7 @@ class NpySource(Source):
             return super().take(rows)
         out = np.empty((len(rows), self.n_features), self.dtype)
         runs = np.split(np.arange(len(rows)), np.flatnonzero(np.diff(rows) != 1) + 1)
-        with self.path.open("rb") as file:
+        with self.path.open() as file:
             for run in runs:
                 first = int(rows[run[0]])
                 out[run[0] : run[-1] + 1] = self._read(file, first, first + len(run))
@@ -81,7 +83,7 @@ class NpySource(Source):
         """Name, size, shape, dtype, and digests of the labels and of windows of the file."""
         return {
             "name": self.name,
-            "bytes": self.path.stat().st_size,
+            "bytes": self.path.size,
             "shape": [self.n_rows, self.n_features],
             "dtype": str(self._header.dtype),
             "digest": file_digest(self.path),

@@ -40,6 +40,8 @@ class NpzSource(Source):
     (3, array([0, 1, 2]))
     """
 
+    from_files = True
+
     def __init__(self, path: str | os.PathLike[str], labels: Any = None, member: str | None = None) -> None:
         file, member_of_path = split_member(path)
         member = member or member_of_path
@@ -64,6 +66,7 @@ class NpzSource(Source):
             stop = start + X.shape[0]
             yield Chunk(X, None if self._y is None else self._y[start:stop], start)
             start = stop
+        self.path.check_unchanged()
 
     def labels(self) -> np.ndarray | None:
         """Labels of all rows, or None."""
@@ -76,7 +79,7 @@ class NpzSource(Source):
         """
         return {
             "name": self.name,
-            "bytes": self.path.stat().st_size,
+            "bytes": self.path.size,
             "shape": [self.n_rows, self.n_features],
             "dtype": str(self.dtype),
             "digest": file_digest(self.path),

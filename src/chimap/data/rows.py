@@ -79,27 +79,65 @@ def csr_row_bytes(nnz: int, n_rows: int, dtype: np.dtype) -> float:
     return nnz / n_rows * (dtype.itemsize + 4) + 4
 
 
-def regroup(blocks: Iterable[Any], chunk_rows: int) -> Iterator[Any]:
-    """The rows of ``blocks``, in order, ``chunk_rows`` at a time (the last may be shorter)."""
+def regroup(blocks: Iterable[Any], chunk_rows: int, n_rows: int) -> Iterator[Any]:
+    """The rows of ``blocks``, in order, ``chunk_rows`` at a time (the last may be shorter).
+
+    n_rows: of all blocks together, as far as is known; no chunk takes memory for more.
+    Dense blocks are copied into a chunk as they come, so that there is never more than a chunk and a block.
+    """
     check_positive(chunk_rows, "chunk_rows", integer=True)
-    held: list[Any] = []
-    missing = chunk_rows
+    size = min(chunk_rows, n_rows)
+    gather: _DenseRows | _SparseRows | None = None
     for block in blocks:
+        if gather is None:
+            gather = (_SparseRows if _arrays.is_sparse(block) else _DenseRows)(size)
         first = 0
-        while block.shape[0] - first >= missing:
-            held.append(block[first : first + missing])
-            first += missing
-            yield _joined(held)
-            held, missing = [], chunk_rows
-        if first < block.shape[0]:
-            held.append(block[first:])
-            missing -= block.shape[0] - first
-    if held:
-        yield _joined(held)
+        while first < block.shape[0]:
+            last = min(block.shape[0], first + size - gather.filled)
+            gather.add(block[first:last])
+            first = last
+            if gather.filled == size:
+                yield gather.release()
+    if gather is not None and gather.filled:
+        yield gather.release()
 
 
-def _joined(held: list[Any]) -> Any:
-    return held[0] if len(held) == 1 else _arrays.stack_rows(held)
+class _DenseRows:
+    """A chunk that dense blocks are copied into; a block of the full size is the chunk itself."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._rows, self.filled = size, np.empty((0, 0)), 0
+
+    def add(self, block: np.ndarray) -> None:
+        if block.shape[0] == self._size:
+            self._rows = block
+        elif self.filled == 0:
+            self._rows = np.empty((self._size, block.shape[1]), block.dtype)
+        if self._rows is not block:
+            self._rows[self.filled : self.filled + block.shape[0]] = block
+        self.filled += block.shape[0]
+
+    def release(self) -> np.ndarray:
+        rows, self._rows = self._rows[: self.filled], np.empty((0, 0))
+        self.filled = 0
+        return rows
+
+
+class _SparseRows:
+    """A chunk of CSR blocks, joined when it is full."""
+
+    def __init__(self, size: int) -> None:
+        self._blocks: list[Any] = []
+        self.filled = 0
+
+    def add(self, block: Any) -> None:
+        self._blocks.append(block)
+        self.filled += block.shape[0]
+
+    def release(self) -> Any:
+        rows = self._blocks[0] if len(self._blocks) == 1 else _arrays.stack_rows(self._blocks)
+        self._blocks, self.filled = [], 0
+        return rows
 
 
 def digest(*arrays: np.ndarray) -> str:

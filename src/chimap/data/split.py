@@ -43,7 +43,8 @@ class PartSource(Source):
         self.name = f"{source.name}, {part} part"
         self.n_features, self.dtype = source.n_features, source.dtype
         self.is_sparse, self.has_labels = source.is_sparse, source.has_labels
-        self.row_bytes = source.row_bytes
+        self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
+        self.from_files = source.from_files
         blocks = range(0, source.n_rows, BLOCK_ROWS)
         counts = [np.count_nonzero(self._members(start, start + BLOCK_ROWS)) for start in blocks]
         self._ends = np.cumsum(counts)  # rows of this part up to the end of each block
@@ -59,7 +60,7 @@ class PartSource(Source):
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """The rows of this part, in order; ``start`` counts rows of the part."""
         start = 0
-        for X in regroup(self._rows(chunk_rows), chunk_rows):
+        for X in regroup(self._rows(chunk_rows), chunk_rows, self.n_rows):
             stop = start + X.shape[0]
             yield Chunk(X, None if self._y is None else self._y[start:stop], start)
             start = stop

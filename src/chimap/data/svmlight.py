@@ -1,35 +1,34 @@
-"""Text in the svmlight / libsvm layout, plain or gzipped, read in blocks of lines."""
+"""Text in the svmlight / libsvm layout, plain or compressed, read in blocks of lines."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import math
 import os
-import zlib
 from collections.abc import Iterator
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 
 from chimap._validation import DataError, check_choice, check_positive
-from chimap.data.base import Chunk, Source
-from chimap.data.files import existing_file, file_digest
-from chimap.data.labels import read_labels, whole_numbers
-from chimap.data.rows import csr_row_bytes, csr_rows, digest, regroup
+from chimap.data.compressed import decompressed, read_piece
+from chimap.data.files import DataFile, existing_file, file_digest
+from chimap.data.labels import is_number, read_labels, whole_numbers
+from chimap.data.rows import csr_row_bytes, csr_rows
+from chimap.data.stream import StreamSource
 
 BLOCK_BYTES = 2**20
 LARGEST_COLUMN = np.iinfo(np.int32).max
 
 
-class SvmlightSource(Source):
+class SvmlightSource(StreamSource):
     """The rows of a text file ``label column:value column:value ...``, one row a line.
 
     Construction reads the file once, to count rows, find the widest and check every line; chunks then read
     it again, block by block, so that a block of lines and a chunk are all that is in memory. Comments
     (``#``) and ``qid`` are skipped.
 
-    path: the file; gzip if it ends in ``.gz``.
+    path: the file; compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``.
     labels: array or file of labels instead of those in the file, see ``read_labels``. Labels in the file
     come as int64 if all are whole, else as float64.
     n_features: columns of the whole, by default the largest in the file.
@@ -47,6 +46,7 @@ class SvmlightSource(Source):
     """
 
     is_sparse = True
+    from_files = True
     dtype = np.dtype(np.float64)
 
     def __init__(
@@ -63,7 +63,7 @@ class SvmlightSource(Source):
         self.path = existing_file(path)
         self.name = self.path.name
         scan = _Scan(str(self.path), lowest=1 if zero_based is False else 0)
-        for first_line, block in _blocks(str(self.path)):
+        for first_line, block in _blocks(self.path):
             scan.read(first_line, block)
         if scan.n_rows == 0:
             raise DataError(f"{self.path}: no rows, only blank lines or comments. Write it again.")
@@ -82,43 +82,21 @@ class SvmlightSource(Source):
         self._y = whole_numbers(np.concatenate(scan.labels)) if given is None else given
         self.has_labels = True
 
-    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """All rows, in order."""
-        start = 0
-        for X in regroup(self._rows(), chunk_rows):
-            stop = start + X.shape[0]
-            if stop > self.n_rows:
-                break
-            yield Chunk(X, self._y[start:stop], start)
-            start = stop
-        if start != self.n_rows:
-            raise self._changed()
-
-    def labels(self) -> np.ndarray:
-        """Labels of all rows."""
-        return self._y
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Name, size, shape, dtype, and digests of the labels and of windows of the file."""
-        return {
-            "name": self.name,
-            "bytes": self.path.stat().st_size,
-            "shape": [self.n_rows, self.n_features],
-            "dtype": str(self.dtype),
-            "digest": file_digest(self.path),
-            "labels": digest(self._y),
-        }
-
-    def _rows(self) -> Iterator[Any]:
-        for first_line, block in _blocks(str(self.path)):
+    def _blocks(self) -> Iterator[Any]:
+        for first_line, block in _blocks(self.path):
             X, _ = _parse(block, str(self.path), first_line, self._first_column)
             columns = X.indices - self._first_column
             if columns.max(initial=0) >= self.n_features:
-                raise self._changed()
+                raise DataError(
+                    f"{self.path}: wider than when it was opened: the file has changed. Open it again."
+                )
             yield csr_rows(X.data, columns, X.indptr, self.n_features, self.dtype)
 
-    def _changed(self) -> DataError:
-        return DataError(f"{self.path}: the file has changed since it was opened. Open it again.")
+    def _content(self) -> dict[str, Any]:
+        return {"bytes": self.path.size, "digest": file_digest(self.path)}
+
+    def _check_unchanged(self) -> None:
+        self.path.check_unchanged()
 
 
 class _Scan:
@@ -163,31 +141,17 @@ class _Scan:
         )
 
 
-def _blocks(path: str) -> Iterator[tuple[int, bytes]]:
+def _blocks(path: DataFile) -> Iterator[tuple[int, bytes]]:
     """(number of the first line, whole lines) from the start to the end of the file."""
     first_line = 1
-    with _open(path) as file:
-        while True:
-            try:
-                block = file.read(BLOCK_BYTES)
-                if b"\0" in block:
-                    raise DataError(
-                        f"{path}, after line {first_line}: not text. Give lines 'label column:value'."
-                    )
-                block += file.readline()
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    with decompressed(path) as file:
+        while block := read_piece(path, file, BLOCK_BYTES, f"after line {first_line}"):
+            if b"\0" in block:
                 raise DataError(
-                    f"{path}, after line {first_line}: cannot be decompressed ({error}). "
-                    "The file is damaged or cut off; copy it again."
-                ) from error
-            if not block:
-                return
+                    f"{path}, after line {first_line}: not text. Give lines 'label column:value'."
+                )
             yield first_line, block
             first_line += block.count(b"\n")
-
-
-def _open(path: str) -> IO[bytes]:
-    return cast(IO[bytes], gzip.open(path, "rb")) if path.lower().endswith(".gz") else open(path, "rb")
 
 
 def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[Any, np.ndarray]:
@@ -240,7 +204,7 @@ def _fault(line: bytes, lowest: int) -> str | None:
             return (
                 f"column {column} after column {previous}; columns must increase. Sort them, merge repeats."
             )
-        if not _is_number(value):
+        if not is_number(value):
             return f"value {value!r} of column {column}, expected a number. Correct or delete the line."
         previous = int(column)
     return None
@@ -250,16 +214,8 @@ def _tokens(line: bytes) -> list[str]:
     return line.split(b"#", 1)[0].decode("utf-8", "replace").split()
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _is_finite(text: str) -> bool:
-    return _is_number(text) and math.isfinite(float(text))
+    return is_number(text) and math.isfinite(float(text))
 
 
 def _line_with(block: bytes, column: int) -> int:

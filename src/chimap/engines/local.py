@@ -10,6 +10,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap.data import Source
+from chimap.data.read_ahead import chunks_ahead
 from chimap.engines.progress import Progress, Stopwatch
 from chimap.moments import FoldMoments, fold_of_rows
 
@@ -34,7 +35,7 @@ class Pass:
     def run(self, source: Source, chunk_rows: int, progress: Progress) -> None:
         """Read the source once and add all of its rows."""
         progress.stage("learning", source.n_rows)
-        for chunk in self.clock.timed("read", source.chunks(chunk_rows)):
+        for chunk in self.clock.timed("read", chunks_ahead(source, chunk_rows)):
             self.add(chunk.X, chunk.y, chunk.start, source.name)
             progress.advance(chunk.X.shape[0])
         self.moments.release_buffers()

@@ -17,7 +17,8 @@ class Job:
     """The sizes that the memory of a fit depends on.
 
     n_features D, n_targets t, n_folds K, n_mapped (features before the random projection, 0 without one),
-    n_frequencies, row_bytes of the source, itemsize of the precision. For losses that are minimised by passes:
+    n_frequencies, row_bytes of the source, itemsize of the precision; held_bytes, which reading keeps beside the
+    chunks, and whether it reads a chunk ahead (``from_files`` of the source). For losses that are minimised by passes:
     n_kept rows whose features stay in memory, at kept_itemsize bytes a number, and n_vectors of the size of the
     weights.
     """
@@ -29,6 +30,8 @@ class Job:
     n_frequencies: int
     row_bytes: float
     itemsize: int
+    held_bytes: float = 0.0
+    reads_ahead: bool = False
     n_kept: int = 0
     kept_itemsize: int = 0
     n_vectors: int = 0
@@ -58,7 +61,8 @@ class Job:
         square = self.itemsize * self.n_features**2
         features = self.itemsize * (piece * self.n_features + min(512, piece) * self.n_mapped)
         targets = 24 * chunk_rows * self.n_targets
-        rows = _CHUNK_COPIES * self.row_bytes * chunk_rows
+        copies = _CHUNK_COPIES + self.reads_ahead  # one more is filled while the first is worked on
+        rows = copies * self.row_bytes * chunk_rows + self.held_bytes
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
         return int(self.moments_bytes + square + features + targets + rows + frequencies)
 
@@ -79,7 +83,8 @@ class Job:
         searching = self.search_bytes + (
             passing - self.moments_bytes if self.n_vectors and not self.n_kept else 0
         )
-        return self.kept_bytes + max(self.model_bytes, searching, passing)
+        held = int(self.held_bytes)
+        return self.kept_bytes + max(self.model_bytes + held, searching + held, passing)
 
 
 def chunk_rows_within(job: Job, budget: int) -> int:

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from chimap.data import Source
+from chimap.data.read_ahead import chunks_ahead
 from chimap.engines.local import Pass
 
 _ROWS = 2048  # a chunk of kept rows: large enough for the products, small enough to be in the cache for the second
@@ -62,6 +63,6 @@ class ReplayedRows:
     def chunks(self, folds: Sequence[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Features in a buffer that the next chunk overwrites."""
         work = self._work
-        for chunk in work.clock.timed("read", self._source.chunks(self._chunk_rows)):
+        for chunk in work.clock.timed("read", chunks_ahead(self._source, self._chunk_rows)):
             for _, Z, Y in work.parts(chunk.X, chunk.y, chunk.start, self._source.name, folds):
                 yield Z, Y

@@ -26,6 +26,7 @@ from chimap._validation import (
 from chimap.blocks import PrincipalFeatures, add_blocks, block_moments
 from chimap.data import ArraySource, Source
 from chimap.data.base import choose_rows
+from chimap.data.read_ahead import chunks_ahead
 from chimap.engines import Job, Progress, RichProgress, Stopwatch, chunk_rows_within
 from chimap.engines.local import Pass
 from chimap.engines.rows import FeatureRows, KeptRows, ReplayedRows
@@ -166,7 +167,7 @@ class HistogramModel(BaseEstimator):
                 self._check_settings()
             if self.n_principal is not None:
                 raise ValueError("n_principal takes two passes over all rows: use fit or fit_source.")
-            job = self._job(source.n_features, source.row_bytes)
+            job = self._job(source)
             chunk_rows = chunk_rows_within(job, parse_memory(self.memory))
             if moments is None:
                 sample = self._prepare(_arrays.take_rows(X, slice(_SAMPLE_ROWS)), 0, "X")
@@ -189,7 +190,7 @@ class HistogramModel(BaseEstimator):
     def _plan(self, source: Source) -> tuple[Job, int]:
         """What the fit needs, and rows a chunk: with the features of all rows in memory if a loss is to pass over them
         and the budget allows."""
-        job, budget = self._job(source.n_features, source.row_bytes), parse_memory(self.memory)
+        job, budget = self._job(source), parse_memory(self.memory)
         if self._is_ridge():
             return job, chunk_rows_within(job, budget)
         is_hinge = self.loss == "hinge"
@@ -260,7 +261,7 @@ class HistogramModel(BaseEstimator):
         moments = block_moments(self.features_, sample[:1024])
         for one in sources:
             progress.stage("components", one.n_rows)
-            for chunk in clock.timed("read", one.chunks(chunk_rows)):
+            for chunk in clock.timed("read", chunks_ahead(one, chunk_rows)):
                 rows = self._prepare(chunk.X, chunk.start, one.name)
                 with clock("components"):
                     add_blocks(self.features_, moments, rows)
@@ -301,8 +302,8 @@ class HistogramModel(BaseEstimator):
             return max(1, min(self.n_folds, n_rows // 2))
         return self.n_folds
 
-    def _job(self, n_bins: int, row_bytes: float) -> Job:
-        parts = self._parts(n_bins)
+    def _job(self, source: Source) -> Job:
+        parts = self._parts(source.n_features)
         sizes = sizes_of(parts)
         features = sizes.features
         if self.n_principal is not None:
@@ -318,8 +319,10 @@ class HistogramModel(BaseEstimator):
             self._fold_count(None),
             sizes.mapped,
             sizes.frequencies,
-            row_bytes,
+            source.row_bytes,
             self._dtype.itemsize,
+            source.held_bytes,
+            source.from_files,
         )
 
     def _sample(self, source: Source) -> Any:
@@ -418,7 +421,7 @@ class HistogramModel(BaseEstimator):
         coef = self._coef.astype(self._dtype)
         with threads(self.n_jobs), progress:
             progress.stage("predicting", source.n_rows)
-            for chunk in source.chunks(_PREDICT_ROWS):
+            for chunk in chunks_ahead(source, _PREDICT_ROWS):
                 rows = self._prepare(chunk.X, chunk.start, source.name)
                 z = Z[: rows.shape[0]]
                 self.features_.features_into(rows, z)

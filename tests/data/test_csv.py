@@ -1,0 +1,130 @@
+"""CSV: headings, delimiters, labels, and the line that is at fault."""
+
+import os
+
+import numpy as np
+import pytest
+
+from chimap._validation import DataError
+from chimap.data import CsvSource, csv, open_source
+
+from .small_sources import COUNTS, LABELS, SOURCES, compressed
+
+pytest.importorskip("pyarrow")
+
+
+def write(folder, text, name="rows.csv"):
+    (folder / name).write_text(text, "utf-8")
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "labels"),
+    [
+        ("a,b\n1,2\n", [[1, 2]], None),
+        ("a,label\n1,x\n", [[1]], ["x"]),
+        ("\ufeffa,y\r\n1,2\r\n", [[1]], [2]),
+        ("1,2\n3,4\n", [[1, 2], [3, 4]], None),
+        ("0,1,y\n3,4,5\n", [[3, 4]], [5]),  # an unnamed data frame
+        ("0,5\n3,4\n", [[0, 5], [3, 4]], None),
+        ("\n\na;b\n1;2\n\n3;4", [[1, 2], [3, 4]], None),
+        ("a|b\n1|2\n", [[1, 2]], None),
+        ('"a","y"\n"1e-3","x, y"\n', [[1e-3]], ["x, y"]),
+        ("a\n1\n2\n", [[1], [2]], None),
+        ("a,b\n 1 , 2\n", [[1, 2]], None),
+    ],
+)
+def test_headings_and_delimiters(tmp_path, text, rows, labels):
+    source = open_source(write(tmp_path, text))
+    np.testing.assert_array_equal(np.concatenate([chunk.X for chunk in source.chunks(1)]), rows)
+    assert (source.labels() is None) if labels is None else (source.labels().tolist() == labels)
+
+
+def test_labels_by_name_number_array_and_file(tmp_path):
+    path = write(tmp_path, "a,kind,b\n1,x,2\n3,z,4\n")
+    for labels in ("kind", "1", 1, -2, "-2"):
+        assert open_source(path, labels).labels().tolist() == ["x", "z"]
+    np.save(tmp_path / "y.npy", [7, 8])
+    numbers = write(tmp_path, "1,2\n3,4\n", "numbers.csv")
+    for labels in ([7, 8], tmp_path / "y.npy"):
+        assert open_source(numbers, labels).labels().tolist() == [7, 8]
+        assert open_source(numbers, labels).n_features == 2
+    with pytest.raises(DataError, match=r"rows\.csv: no column 3; there are 3, the first is 0, the last -1"):
+        open_source(path, 3)
+    with pytest.raises(FileNotFoundError, match="No such file: knid"):
+        open_source(path, "knid")
+
+
+def test_heading_and_delimiter_can_be_given(tmp_path):
+    path = write(tmp_path, "1 2\n3 4\n")
+    assert CsvSource(path, delimiter=" ", header=True).n_rows == 1
+    assert CsvSource(path, delimiter=" ", header=False).n_rows == 2
+    with pytest.raises(ValueError, match="header must be one of"):
+        CsvSource(path, header="no")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b,y\n1,2,0\n3,x,1\n", r"rows\.csv, line 3, column 'b': 'x', expected a number"),
+        ("a,b,y\n1,2,0\n\n3,,1\n", r"rows\.csv, line 4, column 'b': '', expected a number"),
+        ("a,b,y\n1,NA,0\n", r"rows\.csv, line 2, column 'b': 'NA', expected a number"),
+        ("a,b,y\n1,2,0\n3,1\n", r"rows\.csv, line 3: 2 fields, expected 3"),
+        ("a,b,y\n1,2,0\n3,1,4,5\n", r"rows\.csv, line 3: 4 fields, expected 3"),
+        ("a,b,y\n1,2,\n", r"rows\.csv, row 0: no label in column 'y'"),
+        ("a,b,y\n1,2,x\n1,2,3\n", r"rows\.csv, column 'y', row 1: '3' after 'x'"),
+        ("a,b,y\n1,2,nan\n", r"rows\.csv, column 'y', row 0: nan"),
+        ("a,a,y\n1,2,1\n", "two columns are called 'a'"),
+        ("y\n1\n", "no columns beside the labels"),
+        ("a,b\n", "no rows, only a heading"),
+        ("\n\n", "no rows, only blank lines"),
+        ("1_000,2\n", r"rows\.csv: cannot be read \(.*1_000"),
+    ],
+)
+def test_lines_at_fault(tmp_path, text, message):
+    with pytest.raises(DataError, match=message):
+        list(open_source(write(tmp_path, text)).chunks(10))
+
+
+def test_faults_far_into_the_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv, "BLOCK_BYTES", 1000)
+    lines = [f"{i},{i}" for i in range(5000)]
+    lines[4321] = "1,one"
+    with pytest.raises(DataError, match=r"line 4322, column '1': 'one'"):
+        list(CsvSource(write(tmp_path, "\n".join(lines))).chunks(10))
+
+
+def test_not_text(tmp_path):
+    (tmp_path / "rows.csv").write_bytes(b"a,b\n1,\xff\n")
+    with pytest.raises(DataError, match=r"rows\.csv: cannot be read \(.*utf-8"):
+        list(open_source(tmp_path / "rows.csv").chunks(10))
+    (tmp_path / "rows.csv").write_bytes(b"\xff\xfe,b\n1,2\n")
+    with pytest.raises(DataError, match=r"rows\.csv, line 1: not text in UTF-8"):
+        open_source(tmp_path / "rows.csv")
+
+
+@pytest.mark.parametrize("packed", [".gz", ".bz2", ".zst"])
+def test_cut_off(tmp_path, packed):
+    rng = np.random.default_rng(0)
+    path = write(tmp_path, "".join(f"{a},{b}\n" for a, b in rng.random((5000, 2))))
+    path = compressed(path, packed)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(DataError, match=r"rows\.csv\.\w+.*cannot be (read|decompressed)"):
+        list(open_source(path).chunks(100))
+
+
+def test_small_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv, "BLOCK_BYTES", 100)
+    for number, kind in enumerate(("CSV", "CSV, semicolons", "TSV, Zstandard")):
+        (tmp_path / str(number)).mkdir()
+        source = SOURCES[kind](tmp_path / str(number))
+        np.testing.assert_array_equal(np.concatenate([chunk.X for chunk in source.chunks(7)]), COUNTS)
+
+
+def test_a_table_that_changes(tmp_path):
+    path = write(tmp_path, "a,b\n" + "1,2\n" * LABELS.size)
+    source = open_source(path)
+    with path.open("a") as file:
+        file.write("3,4\n")
+    with pytest.raises(DataError, match="the file has changed since it was opened"):
+        list(source.chunks(10))
