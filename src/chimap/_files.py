@@ -22,14 +22,7 @@ FORMAT = 3  # raised when what a file holds changes its meaning
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that takes its place when the block ends well and vanishes when not."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist; create it first.")
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file in it.")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    beside = Path(name)
+    path, beside = Path(path), _beside(path)
     try:
         yield beside
         umask = os.umask(0)
@@ -38,6 +31,28 @@ def replacing(path: str | Path) -> Iterator[Path]:
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def check_writable(path: str | Path) -> None:
+    """Refuse a path that could not be written, before the work that would be lost. Raises OSError."""
+    _beside(path).unlink()
+
+
+def _beside(path: str | Path) -> Path:
+    """A new empty file in the folder of ``path``."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist; create it first.")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it.")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    os.close(handle)
+    return Path(name)
+
+
+def plain_json(value: Any) -> Any:
+    """A value as it comes back from JSON: tuples are lists, keys are texts."""
+    return json.loads(json.dumps(value))
 
 
 def write_tensors(path: str | Path, kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:

@@ -143,23 +143,44 @@ class PrincipalFeatures:
         return folded, intercept - means @ folded
 
 
-def block_moments(features: BlockFeatures, rows: Any) -> list[Moments]:
-    """Empty moments of each block's features, without targets, about their means over these rows."""
-    found = []
-    for j in range(len(features.features_)):
-        Z = features.block_features(j, rows)
-        shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
-        found.append(Moments(Z.shape[1], 0, shift, np.zeros(0)))
-    return found
+class BlockMoments:
+    """Moments of each block's features, without targets: what principal components of the blocks need.
 
+    blocks : one ``Moments`` a block.
+    """
 
-def add_blocks(features: BlockFeatures, moments: list[Moments], rows: Any) -> None:
-    """Add rows, a block at a time, to the moments of the blocks."""
-    no_targets = np.zeros((rows.shape[0], 0))
-    for j, own in enumerate(moments):
-        Z = features.block_features(j, rows)
-        Z -= np.asarray(own.shift, dtype=Z.dtype)
-        own.add_shifted(Z, no_targets, np.empty((own.n_features, own.n_features), dtype=Z.dtype))
+    def __init__(self, blocks: Sequence[Moments]):
+        self.blocks = list(blocks)
+
+    @classmethod
+    def about(cls, features: BlockFeatures, rows: Any) -> BlockMoments:
+        """Empty ones about the means of these rows."""
+        found = []
+        for j in range(len(features.features_)):
+            Z = features.block_features(j, rows)
+            shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
+            found.append(Moments(Z.shape[1], 0, shift, np.zeros(0)))
+        return cls(found)
+
+    def fresh(self) -> BlockMoments:
+        """Empty ones about the same shifts."""
+        return BlockMoments([own.fresh() for own in self.blocks])
+
+    def merge(self, other: BlockMoments) -> None:
+        """Add the rows of other moments, block by block."""
+        for own, more in zip(self.blocks, other.blocks, strict=True):
+            own.merge(more)
+
+    def add(self, features: BlockFeatures, rows: Any) -> None:
+        """Add checked rows, a block at a time."""
+        no_targets = np.zeros((rows.shape[0], 0))
+        for j, own in enumerate(self.blocks):
+            Z = features.block_features(j, rows)
+            Z -= np.asarray(own.shift, dtype=Z.dtype)
+            own.add_shifted(Z, no_targets, np.empty((own.n_features, own.n_features), dtype=Z.dtype))
+
+    def release_buffers(self) -> None:
+        """Nothing is kept beside the sums."""
 
 
 def check_blocks(blocks: Any, n_columns: int) -> tuple[list[str], list[np.ndarray]]:

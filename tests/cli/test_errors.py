@@ -23,7 +23,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "no such file": (["fit", "nothing.npz", *OUT], r"No such file: nothing\.npz"),
     "no such model": (["predict", "no.model", "digits.npz", "-o", "a.csv"], r"no\.model: no such file"),
     "unknown ending": (["fit", "names.pdf", *OUT], r"names\.pdf: unknown kind of file.*\.npz"),
-    "a folder": (["fit", ".", *OUT], r"is a folder; expected a data file"),
+    "a folder": (["fit", ".", *OUT], r"a folder without parts; expected files that end in"),
     "empty file": (["fit", "empty.npz", *OUT], r"empty\.npz is empty \(0 bytes\)"),
     "empty rows": (["fit", "no-rows.npy", *OUT], r"no-rows\.npy: empty, shape \(0, 4\)"),
     "npz cut off": (["fit", "cut.npz", *OUT], r"cut\.npz: not an \.npz archive, or cut off.*Copy it again"),

@@ -51,9 +51,10 @@ class Precision(StrEnum):
 
 
 class Engine(StrEnum):
-    """Where the rows are read."""
+    """What reads the rows: this process, or workers of ``dask.distributed``."""
 
     local = "local"
+    dask = "dask"
 
 
 def number_or(word: str, text: str, flag: str) -> float | str:

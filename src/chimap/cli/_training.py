@@ -111,14 +111,21 @@ def train(
     overwrite: bool = False,
     silent: bool = False,
     unlabelled: str | None = None,
+    scheduler: str | None = None,
+    checkpoint: Path | None = None,
+    checkpoint_every: float = 60.0,
 ) -> Fitted:
     """Fit on a file, score on the rows held out, and write the model. The path is checked before the work."""
     from chimap._validation import DataError
     from chimap.cli._score import score
     from chimap.data import split_source
+    from chimap.learning.checkpoint import Checkpoint
 
     _options.check_output(output, overwrite, data, labels)
     settings.check()
+    if scheduler is not None and settings.engine is not Engine.dask:
+        raise ValueError("--scheduler is the address for --engine dask.")
+    log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     source = _rows.open_data(data, labels)
     task, reason = _rows.decide_task(_rows.labels_of(source), settings.task, source.name)
     training, held_out = source, None
@@ -130,7 +137,10 @@ def train(
     model = settings.estimator(task)
     try:
         more = None if unlabelled is None else _rows.open_data(unlabelled, None)
-        model.fit_source(training, _show.progress(silent), unlabelled=more)
+        model.fit_source(
+            training, _show.progress(silent), unlabelled=more, checkpoint=log,
+            engine=scheduler or settings.engine.value,
+        )  # fmt: skip
         model.training_ = _remembered(source, training, labels, settings, task)
         result = None if held_out is None else score(model, held_out, _show.progress(silent))
     except DataError:
@@ -139,6 +149,8 @@ def train(
         )  # names the row of the file rather than of a sample or of a part
         raise
     model.save(output, overwrite=overwrite)
+    if log is not None:
+        log.remove()
     _errors.written.append(str(output))
     return Fitted(model, source, reason, result)
 

@@ -68,7 +68,28 @@ def fit(
     precision: Annotated[
         Precision, typer.Option(help="Of features; sums are always float64.")
     ] = Settings.precision,
-    engine: Annotated[Engine, typer.Option(help="Where the rows are read.")] = Settings.engine,
+    engine: Annotated[
+        Engine, typer.Option(help="What reads the rows: this process, or Dask workers.")
+    ] = Settings.engine,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Of a Dask cluster, such as tcp://host:8786; without it, workers on this machine.",
+            show_default=False,
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Written now and then; a fit that was interrupted goes on from it.",
+            show_default=False,
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Between two writings of the checkpoint.")
+    ] = 60.0,
     blocks: Annotated[
         str | None,
         typer.Option(
@@ -116,6 +137,8 @@ def fit(
       chimap fit big.svm.gz --components 8192 --memory 4GiB --output my.model
       chimap fit data.npz --blocks sift=0:300,hog=300:500 --kernel exp-chi2,chi2 --output my.model
       chimap fit data.npz --components 9000 --principal 3000 --output my.model
+      chimap fit huge.parquet --labels species --checkpoint fit.checkpoint --output my.model
+      chimap fit huge.parquet --engine dask --scheduler tcp://head:8786 --output my.model
       chimap fit data.npz --loss squared_hinge --output my.model
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
     """
@@ -123,7 +146,10 @@ def fit(
         kernel, gamma, terms, components, map, sampling, strength, normalize, task, test_fraction, memory,
         precision, engine, jobs, folds, seed, loss, blocks, principal,
     )  # fmt: skip
-    fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled)
+    fitted = train(
+        data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled, scheduler=scheduler,
+        checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+    )  # fmt: skip
     if json:
         _show.as_json(as_dict(fitted, output))
         return

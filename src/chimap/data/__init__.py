@@ -18,6 +18,7 @@ from chimap.data.base import Chunk, Source
 from chimap.data.batches import BatchSource
 from chimap.data.compressed import COMPRESSIONS
 from chimap.data.csv import CsvSource
+from chimap.data.dask import DaskSource, is_collection
 from chimap.data.files import existing_file, is_folder, split_member
 from chimap.data.hdf5 import Hdf5Source
 from chimap.data.labels import check_labels, read_labels
@@ -42,6 +43,7 @@ __all__ = [
     "CsvSource",
     "MatrixMarketSource",
     "BatchSource",
+    "DaskSource",
     "SvmlightSource",
     "split_source",
     "write_histograms",
@@ -69,14 +71,13 @@ WITH_MEMBERS = (NpzSource, ArrowSource, ZarrSource, Hdf5Source)
 def open_source(path_or_array: Any, labels: Any = None) -> Source:
     """A source for an array or a file; a source comes back as it is.
 
-    path_or_array: numpy array, scipy sparse matrix, data frame; or the path or address (``s3://...``) of a file whose
-    ending is in ``ENDINGS``, of a folder of Parquet or Feather files, or of a Zarr store; ``file.npz::member`` names
-    an array in a file that holds several, or the column of lists; or a function that gives batches, see
-    ``BatchSource``.
-    labels: array; name of a column or array in the same file; or file of labels (``.npy``, ``.npz::member``, ``.csv``,
-    text with one label a line); None takes the labels in the file, if there are any.
-    Raises FileNotFoundError for a missing file, DataError for one that cannot be read or has an unknown
-    ending, ValueError for labels on top of a source.
+    path_or_array: numpy array, scipy sparse matrix, data frame, Dask array or data frame; or the path or
+    address (``s3://...``) of a file whose ending is in ``ENDINGS``, of a folder of Parquet or Feather files, or
+    of a Zarr store; ``file.npz::member`` names an array in a file that holds several, or the column of lists;
+    or a function that gives batches, see ``BatchSource``. labels: array; name of a column or array in the same
+    file; or file of labels (``.npy``, ``.npz::member``, ``.csv``, text with one label a line); None takes the
+    labels in the file, if there are any. Raises FileNotFoundError for a missing file, DataError for one that
+    cannot be read or has an unknown ending, ValueError for labels on top of a source.
 
     >>> import numpy as np
     >>> open_source(np.eye(3), labels=["a", "b", "a"]).n_rows
@@ -86,6 +87,8 @@ def open_source(path_or_array: Any, labels: Any = None) -> Source:
         if labels is not None:
             raise ValueError("labels must be None for a Source, which has its own.")
         return path_or_array
+    if is_collection(path_or_array):
+        return DaskSource(path_or_array, labels)
     if callable(path_or_array) and labels is None:
         return BatchSource(path_or_array)
     if not isinstance(path_or_array, str | os.PathLike):

@@ -28,6 +28,8 @@ class ArraySource(Source):
     [(0, (2, 2), 'float32'), (2, (1, 2), 'float32')]
     """
 
+    can_seek = True
+
     def __init__(self, X: Any, y: Any = None, name: str = "array") -> None:
         self.name = name
         self.is_sparse = _arrays.is_sparse(X)

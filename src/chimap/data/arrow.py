@@ -11,9 +11,10 @@ import numpy as np
 from chimap._validation import DataError
 from chimap.data.arrow_columns import FeatureColumns, check_label, find_label, label_values
 from chimap.data.arrow_parts import Part, find_parts, part_files
+from chimap.data.base import Chunk
 from chimap.data.files import file_digest, plain_path
 from chimap.data.labels import check_labels, numbers_or_text, read_labels
-from chimap.data.rows import digest
+from chimap.data.rows import digest, regroup
 from chimap.data.stream import BLOCK_BYTES, StreamSource
 
 
@@ -47,6 +48,7 @@ class ArrowSource(StreamSource):
 
     is_sparse = False
     from_files = True
+    can_seek = True
 
     def __init__(
         self,
@@ -106,11 +108,27 @@ class ArrowSource(StreamSource):
                 done += here.size
         return out
 
+    def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
+        """See ``Source``; row groups before ``first`` are not read, and each of the others once."""
+        stop, start = self.n_rows if stop is None else stop, first
+        for X in regroup(self._blocks_between(first, stop), chunk_rows, stop - first):
+            yield Chunk(X, None if self._y is None else self._y[start : start + X.shape[0]], start)
+            start += X.shape[0]
+
     def _blocks(self) -> Iterator[np.ndarray]:
+        yield from self._blocks_between(0, self.n_rows)
+
+    def _blocks_between(self, first: int, stop: int) -> Iterator[np.ndarray]:
         self._check_unchanged()
-        for p, g in self._groups:
-            for _, block in self._decoded(self._parts[p], g):
-                yield block
+        starts = np.concatenate([[0], self._ends])
+        for place, (p, g) in enumerate(self._groups):
+            if starts[place + 1] <= first or starts[place] >= stop:
+                continue
+            for start, block in self._decoded(self._parts[p], g):
+                begins = int(starts[place]) + start
+                wanted = block[max(0, first - begins) : max(0, stop - begins)]
+                if wanted.shape[0]:
+                    yield wanted
 
     def _decoded(self, part: Part, group: int) -> Iterator[tuple[int, np.ndarray]]:
         """(first row within the row group, rows) of consecutive blocks of a row group."""

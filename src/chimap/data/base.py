@@ -43,6 +43,7 @@ class Source(ABC):
     row_bytes: mean bytes of one row as it comes in a chunk; memory planning uses it.
     held_bytes: what reading keeps in memory beside chunks, an open row group for example; so is this.
     from_files: whether rows are read from files, so that a pass gains by reading a chunk ahead.
+    can_seek: whether rows in the middle can be read without those before.
     """
 
     name: str
@@ -54,10 +55,32 @@ class Source(ABC):
     row_bytes: float
     held_bytes: float = 0.0
     from_files: bool = False
+    can_seek: bool = False
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """All rows, in order, ``chunk_rows`` at a time (the last chunk may be shorter)."""
+
+    def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
+        """The chunks of ``chunks`` from row ``first`` on, a multiple of chunk_rows, to row ``stop`` or the end.
+
+        Sources that cannot seek read the rows before and pass over them.
+        """
+        stop = self.n_rows if stop is None else stop
+        if self.can_seek:
+            for start in range(first, stop, chunk_rows):
+                yield self.block(start, min(start + chunk_rows, stop))
+            return
+        for chunk in self.chunks(chunk_rows):
+            if chunk.start >= stop:
+                return
+            if chunk.start >= first:
+                yield chunk
+
+    def block(self, start: int, stop: int) -> Chunk:
+        """The rows from start to stop in one chunk."""
+        y = self.labels()
+        return Chunk(self.take(np.arange(start, stop)), None if y is None else y[start:stop], start)
 
     @abstractmethod
     def labels(self) -> np.ndarray | None:

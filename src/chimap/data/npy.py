@@ -51,6 +51,7 @@ class NpySource(Source):
             )
         self.n_rows, self.n_features = matrix_shape(self._header.shape, str(self.path))
         self.dtype = chunk_dtype(self._header.dtype, str(self.path))
+        self.can_seek = not self._header.fortran_order
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
         self._y = read_labels(labels, self.n_rows)
         self.has_labels = self._y is not None

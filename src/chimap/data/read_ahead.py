@@ -10,18 +10,20 @@ from typing import Any
 from chimap.data.base import Chunk, Source
 
 
-def chunks_ahead(source: Source, chunk_rows: int) -> Iterator[Chunk]:
+def chunks_ahead(source: Source, chunk_rows: int, first: int = 0) -> Iterator[Chunk]:
     """The chunks of a source, in order; where it reads files, the next is read on a thread meanwhile.
 
-    At most one chunk is ahead, which a memory budget counts (``Job.reads_ahead``). An error in reading is raised
-    in place of the chunk that it hit. When the consumer stops early or ends, the thread has ended, too: it finishes the
-    chunk that it reads, and the source closes its files.
+    Chunks before row ``first``, a multiple of chunk_rows, are passed over. At most one chunk is ahead, which a
+    memory budget counts (``Job.reads_ahead``). An error in reading is raised in place of the chunk that it hit.
+    When the consumer stops early or ends, the thread has ended, too: it finishes the chunk that it reads, and
+    the source closes its files.
 
     >>> from chimap.data import ArraySource
     >>> [chunk.start for chunk in chunks_ahead(ArraySource([[1.0], [2.0], [3.0]]), 2)]
     [0, 2]
     """
-    return _ahead(source.chunks(chunk_rows)) if source.from_files else source.chunks(chunk_rows)
+    chunks = source.chunks(chunk_rows) if first == 0 else source.chunks_from(first, chunk_rows)
+    return _ahead(chunks) if source.from_files else chunks
 
 
 def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:

@@ -44,7 +44,7 @@ class PartSource(Source):
         self.n_features, self.dtype = source.n_features, source.dtype
         self.is_sparse, self.has_labels = source.is_sparse, source.has_labels
         self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
-        self.from_files = source.from_files
+        self.from_files, self.can_seek = source.from_files, source.can_seek
         blocks = range(0, source.n_rows, BLOCK_ROWS)
         counts = [np.count_nonzero(self._members(start, start + BLOCK_ROWS)) for start in blocks]
         self._ends = np.cumsum(counts)  # rows of this part up to the end of each block

@@ -29,6 +29,7 @@ class StoredArraySource(StreamSource):
 
     is_sparse = False
     from_files = True
+    can_seek = True
 
     def __init__(self, path: str | os.PathLike[str], labels: Any = None, member: str | None = None) -> None:
         address, member_of_path = split_member(path)

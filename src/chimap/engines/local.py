@@ -1,23 +1,80 @@
-"""The pass on this machine: chunks in, fold moments out."""
+"""Passes over the rows: chunks in, moments out; on this machine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from chimap import _arrays
+from chimap.blocks import BlockFeatures, BlockMoments
 from chimap.data import Source
 from chimap.data.read_ahead import chunks_ahead
 from chimap.engines.progress import Progress, Stopwatch
 from chimap.moments import FoldMoments, fold_of_rows
 
 
+class Work(Protocol):
+    """What a pass does with each chunk, and what it has added up so far: moments that have ``fresh`` and ``merge``."""
+
+    moments: Any
+    clock: Stopwatch
+
+    def add(self, X: Any, y: Any, start: int, name: str) -> None:
+        """Add a chunk whose first row is row ``start`` of the source of this name."""
+
+    def fresh(self) -> Self:
+        """The same work, with nothing added up yet."""
+        ...
+
+
+Reached = Callable[[Any, int], None]
+"""Told after each chunk: the work, and the first row that it has not seen."""
+
+
+class Engine(Protocol):
+    """What reads the rows of a source and has them worked on."""
+
+    def run(
+        self,
+        work: Any,
+        source: Source,
+        chunk_rows: int,
+        progress: Progress,
+        stage: str,
+        first: int,
+        reached: Reached,
+    ) -> None:
+        """Have all chunks from row ``first`` on added to the work; ``reached`` is told after each."""
+
+
+class LocalEngine:
+    """This process: one chunk after the other, the next being read meanwhile."""
+
+    def run(
+        self,
+        work: Any,
+        source: Source,
+        chunk_rows: int,
+        progress: Progress,
+        stage: str,
+        first: int,
+        reached: Reached,
+    ) -> None:
+        """See ``Engine``."""
+        progress.stage(stage, source.n_rows)
+        progress.advance(first)
+        for chunk in work.clock.timed("read", chunks_ahead(source, chunk_rows, first)):
+            work.add(chunk.X, chunk.y, chunk.start, source.name)
+            progress.advance(chunk.X.shape[0])
+            reached(work, chunk.start + chunk.X.shape[0])
+
+
 @dataclass(frozen=True)
 class Pass:
-    """What happens to each chunk of rows on its way into the moments.
+    """The pass that learns: features of the rows, fold by fold, into moments.
 
     prepare(X, first row, name) checks and normalises rows; features.features_into(rows, out, shift) maps them;
     encode(y) gives targets (rows, t); keep(fold, Z, Y), if given, is handed what was added. The fold of a row depends
@@ -32,13 +89,9 @@ class Pass:
     clock: Stopwatch
     keep: Callable[[int, np.ndarray, np.ndarray], None] | None = None
 
-    def run(self, source: Source, chunk_rows: int, progress: Progress) -> None:
-        """Read the source once and add all of its rows."""
-        progress.stage("learning", source.n_rows)
-        for chunk in self.clock.timed("read", chunks_ahead(source, chunk_rows)):
-            self.add(chunk.X, chunk.y, chunk.start, source.name)
-            progress.advance(chunk.X.shape[0])
-        self.moments.release_buffers()
+    def fresh(self) -> Pass:
+        """See ``Work``."""
+        return replace(self, moments=self.moments.fresh(), clock=Stopwatch(), keep=None)
 
     def add(self, X: Any, y: Any, start: int, name: str) -> None:
         """Add a chunk whose first row is row ``start`` of the source, fold by fold.
@@ -70,3 +123,23 @@ class Pass:
                 Z = self.moments.buffer(part.shape[0])
                 self.features.features_into(part, Z, self.moments.shift)
             yield fold, Z, targets[chosen]
+
+
+@dataclass(frozen=True)
+class BlockPass:
+    """The pass that finds principal components: features of the rows, block by block, into moments without targets."""
+
+    prepare: Callable[[Any, Any, str], Any]
+    features: BlockFeatures
+    moments: BlockMoments
+    clock: Stopwatch
+
+    def fresh(self) -> BlockPass:
+        """See ``Work``."""
+        return replace(self, moments=self.moments.fresh(), clock=Stopwatch())
+
+    def add(self, X: Any, y: Any, start: int, name: str) -> None:
+        """Add a chunk; labels are not looked at."""
+        rows = self.prepare(X, start, name)
+        with self.clock("components"):
+            self.moments.add(self.features, rows)

@@ -23,15 +23,24 @@ from chimap._validation import (
     check_width,
     parse_memory,
 )
-from chimap.blocks import PrincipalFeatures, add_blocks, block_moments
-from chimap.data import ArraySource, Source
+from chimap.data import ArraySource, DaskSource, Source
 from chimap.data.base import choose_rows
+from chimap.data.dask import is_collection
 from chimap.data.read_ahead import chunks_ahead
-from chimap.engines import Job, Progress, RichProgress, Stopwatch, chunk_rows_within
+from chimap.engines import (
+    Job,
+    Progress,
+    RichProgress,
+    Stopwatch,
+    chunk_rows_within,
+    current_engine,
+    engine_of,
+)
 from chimap.engines.local import Pass
-from chimap.engines.rows import FeatureRows, KeptRows, ReplayedRows
+from chimap.engines.rows import FeatureRows, KeptRows
 from chimap.kernels import AdditiveKernel
 from chimap.learning import model_file
+from chimap.learning.checkpoint import Checkpoint
 from chimap.learning.features import (
     FeatureSettings,
     Part,
@@ -41,6 +50,7 @@ from chimap.learning.features import (
     parts_of,
     sizes_of,
 )
+from chimap.learning.fitting import Fit
 from chimap.learning.smooth import (
     LIBLINEAR_ITEMSIZE,
     N_VECTORS,
@@ -53,7 +63,7 @@ from chimap.learning.smooth import (
 )
 from chimap.losses import Loss, Square
 from chimap.maps import check_map
-from chimap.moments import PCA, FoldMoments, fold_of_rows
+from chimap.moments import FoldMoments, fold_of_rows
 from chimap.solvers import StrengthScores, choose_strength, ridge
 
 _SAMPLE_ROWS = 4096  # rows that the map, gamma and the provisional mean are fitted on
@@ -108,51 +118,53 @@ class HistogramModel(BaseEstimator):
     # --- fitting
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit on rows X (n, bins), dense or sparse, and labels or targets y (n,); returns self."""
+        """Fit on rows X (n, bins), dense or sparse, and labels or targets y (n,); returns self.
+
+        X may be a Dask array or data frame. Dask collections are worked on by the cluster of the current
+        client, if there is one.
+        """
+        if is_collection(X):
+            return self.fit_source(DaskSource(X, y), engine=current_engine())
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
         )
         return self.fit_source(ArraySource(X, y))
 
     def fit_source(
-        self, source: Source, progress: Progress | None = None, *, unlabelled: Source | None = None
+        self,
+        source: Source,
+        progress: Progress | None = None,
+        *,
+        unlabelled: Source | None = None,
+        checkpoint: Checkpoint | str | Path | None = None,
+        engine: Any = "local",
     ) -> Self:
         """Fit on a source, read in chunks under the ``memory`` budget; returns self.
 
         It is read once; a second time with ``n_principal``, whose components take ``unlabelled`` rows too (transductive
         PCA); and again at each pass of a loss other than the square if its features do not fit the budget.
-        Raises DataError for bad rows or labels (named by row), MemoryBudgetError for a budget that is too small.
+
+        checkpoint: a file that says every minute where the fit stands. If it is there the fit goes on from it, with the
+        same result as if it had not been interrupted; it is removed at the end (a ``Checkpoint`` is not).
+        engine: "local"; "dask", for workers on this machine; or a client of ``dask.distributed``.
+
+        Raises DataError for bad rows or labels (named by row) and for the checkpoint of another fit, MemoryBudgetError
+        for a budget that is too small.
         """
         if not source.has_labels:
             raise DataError(
                 f"{source.name} has no labels; pass labels=... to open_source (--labels on the command line)."
             )
         progress = progress or (RichProgress() if self.verbose else Progress())
-        clock = Stopwatch()
-        with threads(self.n_jobs), progress:
-            with clock("sample"):
-                progress.stage("sampling", None)
-                self._check_settings()
-                self._learn_targets(source.labels())
-                job, chunk_rows = self._plan(source)
-                sample = self._sample(source)
-            with clock("map"):
-                self._fit_features(sample)
-            features = self._principal_features(source, unlabelled, sample, chunk_rows, clock, progress)
-            with clock("map"):
-                moments = self._start(features, sample, source.n_rows)
-            kept = self._room_for(job, moments)
-            work = self._pass(features, moments, clock, kept and kept.put)
-            work.run(source, chunk_rows, progress)
-            if self._is_ridge():
-                self._solve(moments, clock, progress)
-            else:
-                self._solve_loss(moments, kept or ReplayedRows(work, source, chunk_rows), clock, progress)
-        if isinstance(features, PrincipalFeatures):
-            self._coef, self._intercept = features.folded(self._coef, self._intercept)
+        given = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
+        with threads(self.n_jobs), progress, engine_of(engine) as running:
+            fit = Fit(self, source, unlabelled, given, running, progress)
+            fit.run()
         self.n_features_in_ = source.n_features
-        self.stage_seconds_ = clock.seconds
+        self.stage_seconds_ = fit.clock.seconds
         self._moments = None
+        if given is not None and given is not checkpoint:
+            given.remove()
         return self
 
     def _partial_fit(self, X: Any, y: Any) -> Self:
@@ -187,9 +199,10 @@ class HistogramModel(BaseEstimator):
     def _is_ridge(self) -> bool:
         return self.loss == "square" or self.loss == Square()
 
-    def _plan(self, source: Source) -> tuple[Job, int]:
+    def _plan(self, source: Source, *, keep: bool = True) -> tuple[Job, int]:
         """What the fit needs, and rows a chunk: with the features of all rows in memory if a loss is to pass over them
-        and the budget allows."""
+        and the budget allows. (Not with a checkpoint, ``keep`` False: a fit that goes on has not made those of the rows
+        before.)"""
         job, budget = self._job(source), parse_memory(self.memory)
         if self._is_ridge():
             return job, chunk_rows_within(job, budget)
@@ -197,6 +210,8 @@ class HistogramModel(BaseEstimator):
         itemsize = self._dtype.itemsize + (LIBLINEAR_ITEMSIZE if is_hinge else 0)
         job = replace(job, n_vectors=N_VECTORS)
         keeping = replace(job, n_kept=source.n_rows, kept_itemsize=itemsize)
+        if not (keep or is_hinge):
+            return job, chunk_rows_within(job, budget)
         try:
             return keeping, chunk_rows_within(keeping, budget)
         except MemoryBudgetError as error:
@@ -245,31 +260,6 @@ class HistogramModel(BaseEstimator):
         self.features_ = parts[0].settings.make(self._seed) if alone else features_of(parts, self._seed)
         self.features_.fit(sample)
         self.kernel_ = self.features_.kernel_
-
-    def _principal_features(
-        self, source: Source, unlabelled: Source | None, sample: Any, chunk_rows: int, clock: Stopwatch,
-        progress: Progress,
-    ) -> Any:  # fmt: skip
-        """The features, or their coordinates along principal components found in a pass of their own."""
-        if self.n_principal is None:
-            if unlabelled is not None:
-                raise ValueError("unlabelled rows join principal components alone: give n_principal.")
-            return self.features_
-        sources = [source] if unlabelled is None else [source, unlabelled]
-        for other in sources[1:]:
-            check_width(np.empty((0, other.n_features)), source.n_features, type(self).__name__)
-        moments = block_moments(self.features_, sample[:1024])
-        for one in sources:
-            progress.stage("components", one.n_rows)
-            for chunk in clock.timed("read", chunks_ahead(one, chunk_rows)):
-                rows = self._prepare(chunk.X, chunk.start, one.name)
-                with clock("components"):
-                    add_blocks(self.features_, moments, rows)
-                progress.advance(rows.shape[0])
-        with clock("components"):
-            return PrincipalFeatures(
-                self.features_, [PCA.of(m, min(self.n_principal, m.n_features)) for m in moments]
-            )
 
     def _start(self, features: Any, sample: Any, n_rows: int | None) -> FoldMoments:
         """Empty moments about the means of the sample's features."""

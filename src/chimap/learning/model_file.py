@@ -36,6 +36,7 @@ from chimap.losses import CATALOGUE as LOSSES
 from chimap.maps import CATALOGUE as MAPS
 from chimap.maps import DirichletMap
 from chimap.maps.identity import IdentityMap
+from chimap.moments import PCA
 from chimap.nystroem import NystroemFeatures
 from chimap.solvers import StrengthScores
 
@@ -61,7 +62,7 @@ _FEATURES = (
     IdentityMap,
     DirichletMap,
 )
-_SCORES = (StrengthScores, HeldOutLosses)
+_SCORES = (StrengthScores, HeldOutLosses, PCA)
 _PARTS: dict[str, type] = {
     cls.__name__: cls for cls in (*MAPS.values(), *LOSSES.values(), *_FEATURES, *_KINDS, *_SCORES)
 }
@@ -81,7 +82,7 @@ def save(model: Any, path: str | Path, *, overwrite: bool = False) -> None:
     from chimap import __version__
 
     arrays: dict[str, np.ndarray] = {}
-    body = _encode(model, "model", arrays)
+    body = encode(model, "model", arrays)
     meta = {"version": __version__, "about": model.describe(), "model": body}
     _files.write_tensors(path, "model", meta, arrays)
 
@@ -90,12 +91,13 @@ def load(path: str | Path) -> Any:
     """A model written by ``save``; runs no code from the file. Raises DataError for any other file."""
     meta, arrays = _files.read_tensors(path, "model")
     try:
-        return _decode(meta["model"], arrays)
+        return decode(meta["model"], arrays)
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is damaged: {error!r}.") from error
 
 
-def _encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
+def encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
+    """A value as JSON holds it; its arrays go into ``arrays``, under names that begin with ``place``."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -108,9 +110,9 @@ def _encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, list | tuple):
-        return {"list": [_encode(v, f"{place}.{i}", arrays) for i, v in enumerate(value)]}
+        return {"list": [encode(v, f"{place}.{i}", arrays) for i, v in enumerate(value)]}
     if isinstance(value, dict):
-        return {"dict": {k: _encode(v, f"{place}.{k}", arrays) for k, v in value.items()}}
+        return {"dict": {k: encode(v, f"{place}.{k}", arrays) for k, v in value.items()}}
     if isinstance(value, AdditiveKernel):
         return {"kernel": value.name, "gamma": value.gamma, "is_signed": value.is_signed}
     if isinstance(value, np.random.RandomState | np.random.Generator):
@@ -122,10 +124,11 @@ def _encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
         state = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
     else:
         state = {k: v for k, v in vars(value).items() if k not in _DROPPED}
-    return {"object": name, "state": {k: _encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
+    return {"object": name, "state": {k: encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
 
 
-def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """The value that ``encode`` was given. Runs no code that came with it."""
     if not isinstance(value, dict):
         return value
     if "texts" in value:
@@ -135,14 +138,14 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if "slice" in value:
         return slice(*value["slice"])
     if "list" in value:
-        return [_decode(v, arrays) for v in value["list"]]
+        return [decode(v, arrays) for v in value["list"]]
     if "dict" in value:
-        return {k: _decode(v, arrays) for k, v in value["dict"].items()}
+        return {k: decode(v, arrays) for k, v in value["dict"].items()}
     if "kernel" in value:
         kernel = KERNELS[value["kernel"]].with_gamma(value["gamma"])
         return kernel.signed() if value["is_signed"] else kernel
     cls = {**_PARTS, **_models()}[value["object"]]
-    state = {k: _decode(v, arrays) for k, v in value["state"].items()}
+    state = {k: decode(v, arrays) for k, v in value["state"].items()}
     if is_dataclass(cls):
         return cls(**state)
     made: Any = object.__new__(cls)

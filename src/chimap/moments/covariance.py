@@ -105,6 +105,10 @@ class Moments:
 
     # --- the monoid
 
+    def fresh(self) -> Moments:
+        """Empty moments about the same shifts."""
+        return Moments(self.n_features, self.n_targets, self.shift, self.target_shift)
+
     def copy(self) -> Moments:
         """An independent copy."""
         twin = Moments(self.n_features, self.n_targets, self.shift, self.target_shift)
@@ -150,7 +154,7 @@ class Moments:
 
     def _reshifted(self, shift: Any, target_shift: Any) -> Moments:
         """The same rows about other shifts: z - b = (z - a) + (a - b)."""
-        own, own_target = self._shifts()
+        own, own_target = self.shifts
         if np.array_equal(shift, own) and np.array_equal(target_shift, own_target):
             return self
         moved = self.copy()
@@ -175,7 +179,7 @@ class Moments:
 
     def projected(self, components: np.ndarray, center: np.ndarray) -> Moments:
         """Moments of the coordinates U'(z - center) for components U (D, p): what any solver takes in place of rows."""
-        shift, target_shift = self._shifts()
+        shift, target_shift = self.shifts
         moved = Moments(components.shape[1], self.n_targets, components.T @ (shift - center), target_shift)
         moved.count = self.count
         moved.feature_sum = components.T @ self.feature_sum
@@ -189,14 +193,16 @@ class Moments:
     @property
     def mean(self) -> np.ndarray:
         """Mean features, (D,)."""
-        return self._shifts()[0] + self.feature_sum / max(1, self.count)
+        return self.shifts[0] + self.feature_sum / max(1, self.count)
 
     @property
     def target_mean(self) -> np.ndarray:
         """Mean targets, (t,)."""
-        return self._shifts()[1] + self.target_sum / max(1, self.count)
+        return self.shifts[1] + self.target_sum / max(1, self.count)
 
-    def _shifts(self) -> tuple[np.ndarray, np.ndarray]:
+    @property
+    def shifts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Shifts of the features (D,) and of the targets (t,); zeros while there are none."""
         shift = np.zeros(self.n_features) if self.shift is None else self.shift
         target = np.zeros(self.n_targets) if self.target_shift is None else self.target_shift
         return shift, target
@@ -234,9 +240,9 @@ class Moments:
 
     # --- files
 
-    def save(self, path: str | Path) -> None:
-        """Write to a file (safetensors: arrays and plain metadata; opening it runs no code)."""
-        shift, target_shift = self._shifts()
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Plain values and arrays (not copied) that ``of_state`` makes the same moments from."""
+        shift, target_shift = self.shifts
         arrays = {
             "shift": shift, "target_shift": target_shift, "feature_sum": self.feature_sum,
             "target_sum": self.target_sum, "features": self.features.flat, "cross": self.cross,
@@ -244,12 +250,11 @@ class Moments:
         }  # fmt: skip
         meta = {"count": self.count, "n_features": self.n_features, "n_targets": self.n_targets,
                 "is_shifted": self.shift is not None}  # fmt: skip
-        write_tensors(path, "moments", meta, arrays)
+        return meta, arrays
 
     @classmethod
-    def load(cls, path: str | Path) -> Moments:
-        """Moments written by ``save``. Raises DataError for any other file."""
-        meta, arrays = read_tensors(path, "moments")
+    def of_state(cls, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> Moments:
+        """Moments from what ``state`` gave."""
         moments = cls(meta["n_features"], meta["n_targets"])
         if meta["is_shifted"]:
             moments.shift, moments.target_shift = arrays["shift"], arrays["target_shift"]
@@ -258,3 +263,12 @@ class Moments:
             setattr(moments, name, arrays[name])
         moments.features = Symmetric(moments.n_features, arrays["features"])
         return moments
+
+    def save(self, path: str | Path) -> None:
+        """Write to a file (safetensors: arrays and plain metadata; opening it runs no code)."""
+        write_tensors(path, "moments", *self.state())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Moments:
+        """Moments written by ``save``. Raises DataError for any other file."""
+        return cls.of_state(*read_tensors(path, "moments"))

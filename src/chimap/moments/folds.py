@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from chimap.moments.covariance import Moments
@@ -45,6 +47,23 @@ class FoldMoments:
         self.dtype = np.dtype(dtype)
         self._workspace: np.ndarray | None = None
         self._rows: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, folds: Sequence[Moments], dtype: np.dtype) -> FoldMoments:
+        """These moments as folds; they must be about the same shifts."""
+        first = folds[0]
+        made = cls(0, first.n_features, first.n_targets, *first.shifts, dtype)
+        made.folds = list(folds)
+        return made
+
+    def fresh(self) -> FoldMoments:
+        """Empty moments of as many folds about the same shifts."""
+        return FoldMoments.of([fold.fresh() for fold in self.folds], self.dtype)
+
+    def merge(self, other: FoldMoments) -> None:
+        """Add the rows of other moments, fold by fold."""
+        for own, more in zip(self.folds, other.folds, strict=True):
+            own.merge(more)
 
     @property
     def count(self) -> int:

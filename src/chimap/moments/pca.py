@@ -61,7 +61,8 @@ class PCA:
         )  # fmt: skip
         vectors = vectors[:, ::-1][:, :wanted]
         largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None, :], axis=0)
-        vectors = vectors * np.where(largest < 0, -1.0, 1.0)
+        # in one order of memory: what is read back from a file then multiplies to the same bits
+        vectors = np.ascontiguousarray(vectors * np.where(largest < 0, -1.0, 1.0))
         return cls(moments.mean, vectors, np.maximum(values[::-1][:wanted], 0), total, moments.count)
 
     @property

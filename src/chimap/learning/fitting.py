@@ -1,0 +1,145 @@
+"""A fit from beginning to end: sample, features, passes over the rows, solution; and where to go on after a break."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chimap._validation import check_width
+from chimap.blocks import BlockMoments, PrincipalFeatures
+from chimap.data import Source
+from chimap.engines import Engine, Progress, Stopwatch
+from chimap.engines.local import BlockPass, Pass
+from chimap.engines.rows import KeptRows, ReplayedRows
+from chimap.learning.checkpoint import Checkpoint, Standing
+from chimap.moments import PCA, FoldMoments
+
+if TYPE_CHECKING:
+    from chimap.learning.base import HistogramModel
+
+
+class Fit:
+    """One fit of a model to a source.
+
+    unlabelled : rows that join the principal components alone, or None. checkpoint : where to write where the
+    fit stands and to go on from, or None. engine : what reads the rows.
+    """
+
+    def __init__(
+        self,
+        model: HistogramModel,
+        source: Source,
+        unlabelled: Source | None,
+        checkpoint: Checkpoint | None,
+        engine: Engine,
+        progress: Progress,
+    ):
+        self.model, self.source, self.engine, self.progress = model, source, engine, progress
+        self.sources = [source] if unlabelled is None else [source, unlabelled]
+        self.checkpoint = checkpoint
+        self.clock = Stopwatch()
+        self.chunk_rows = 0
+        self._check()
+
+    def run(self) -> None:
+        """Fit; the model has learned when it returns."""
+        model, clock = self.model, self.clock
+        standing = self._begin()
+        principal = self._principal(standing)
+        features = model.features_ if principal is None else PrincipalFeatures(model.features_, principal)
+        work, kept = self._pass(features, standing)
+        first = standing.next_row if standing and standing.stage == "learning" else 0
+        self.engine.run(
+            work,
+            self.source,
+            self.chunk_rows,
+            self.progress,
+            "learning",
+            first,
+            self._reached("learning", 0, principal),
+        )
+        work.moments.release_buffers()
+        if model._is_ridge():
+            model._solve(work.moments, clock, self.progress)
+        else:
+            rows = kept or ReplayedRows(work, self.source, self.chunk_rows)
+            model._solve_loss(work.moments, rows, clock, self.progress)
+        if isinstance(features, PrincipalFeatures):
+            model._coef, model._intercept = features.folded(model._coef, model._intercept)
+
+    def _check(self) -> None:
+        if self.checkpoint is not None and self.model.loss == "hinge":
+            raise ValueError("loss='hinge' keeps the features of all rows in memory: it has no checkpoint.")
+        if len(self.sources) > 1 and self.model.n_principal is None:
+            raise ValueError("unlabelled rows join principal components alone: give n_principal.")
+        for other in self.sources[1:]:
+            check_width(np.empty((0, other.n_features)), self.source.n_features, type(self.model).__name__)
+
+    def _begin(self) -> Standing | None:
+        """Learn from the labels and a sample, or take from the checkpoint what was learned from them."""
+        model = self.model
+        with self.clock("sample"):
+            self.progress.stage("sampling", None)
+            model._check_settings()
+            standing = self.checkpoint.open(model, self.sources) if self.checkpoint else None
+            if standing is None:
+                model._learn_targets(self.source.labels())
+            self._job, self.chunk_rows = model._plan(self.source, keep=self.checkpoint is None)
+            if standing is not None:
+                self.chunk_rows = standing.chunk_rows
+                return standing
+            sample = self._sample
+        with self.clock("map"):
+            model._fit_features(sample)
+        return None
+
+    @cached_property
+    def _sample(self) -> Any:
+        return self.model._sample(self.source)
+
+    def _principal(self, standing: Standing | None) -> Sequence[PCA] | None:
+        """Principal components of the blocks, from a pass of their own over all sources."""
+        model = self.model
+        if model.n_principal is None:
+            return None
+        if standing is not None and standing.principal is not None:
+            return standing.principal
+        if standing is None:
+            moments = BlockMoments.about(model.features_, self._sample[:1024])
+        else:
+            moments = BlockMoments(standing.moments)
+        work = BlockPass(model._prepare, model.features_, moments, self.clock)
+        place, first = (0, 0) if standing is None else (standing.place, standing.next_row)
+        for i in range(place, len(self.sources)):
+            self.engine.run(
+                work, self.sources[i], self.chunk_rows, self.progress, "components", first if i == place else 0,
+                self._reached("components", i, None),
+            )  # fmt: skip
+        with self.clock("components"):
+            return [PCA.of(own, min(model.n_principal, own.n_features)) for own in work.moments.blocks]
+
+    def _pass(self, features: Any, standing: Standing | None) -> tuple[Pass, KeptRows | None]:
+        """The pass that learns, with empty moments or those of the checkpoint; and where it keeps the features."""
+        model = self.model
+        with self.clock("map"):
+            if standing is not None and standing.stage == "learning":
+                moments = FoldMoments.of(standing.moments, model._dtype)
+            else:
+                moments = model._start(features, self._sample, self.source.n_rows)
+        kept = model._room_for(self._job, moments)
+        return model._pass(features, moments, self.clock, kept and kept.put), kept
+
+    def _reached(self, stage: str, place: int, principal: Sequence[PCA] | None) -> Callable[[Any, int], None]:
+        """What to do after each chunk: write the checkpoint if it is time."""
+
+        def reached(work: Any, next_row: int) -> None:
+            if self.checkpoint is not None:
+                moments = work.moments.folds if stage == "learning" else work.moments.blocks
+                standing = Standing(stage, place, next_row, self.chunk_rows, moments, principal)
+                with self.clock("checkpoint"):
+                    self.checkpoint.reached(self.model, self.sources, standing)
+
+        return reached

@@ -1,0 +1,79 @@
+"""Fits that are killed in the middle, and go on."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from chimap import load
+from chimap.data import write_histograms
+
+from .terminal import run, start
+
+N_ROWS = 60_000
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kill")
+    write_histograms(folder / "rows.npy", N_ROWS, 64)
+    return folder
+
+
+def command(output):
+    return [
+        "fit", "rows.npy", "--labels", "rows_labels.npy", "--components", "512", "--memory", "48MiB", "--jobs", "1",
+        "--checkpoint", f"{output}.checkpoint", "--checkpoint-every", "0.01", "--output", output,
+    ]  # fmt: skip
+
+
+def killed_and_resumed(folder, name, seconds):
+    """Kill a fit ``seconds`` after its first checkpoint, and run it again until it ends."""
+    process = start(*command(name), cwd=folder)
+    while process.poll() is None and not (folder / f"{name}.checkpoint").exists():
+        time.sleep(0.01)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    was_killed = process.returncode == -signal.SIGKILL
+    again = run(*command(name), "--overwrite", cwd=folder)
+    assert again.code == 0, again.err
+    assert not (folder / f"{name}.checkpoint").exists()
+    return was_killed, load(folder / name)
+
+
+def check_kills(folder, times):
+    whole = run(*command("whole.model"), "--overwrite", cwd=folder)
+    assert whole.code == 0, whole.err
+    expected = load(folder / "whole.model")
+    draw, killed = random.Random(0), 0
+    for i in range(times):
+        was_killed, found = killed_and_resumed(folder, f"{i}.model", draw.uniform(0, 1.0))
+        np.testing.assert_array_equal(found._coef, expected._coef)
+        np.testing.assert_array_equal(found._intercept, expected._intercept)
+        killed += was_killed
+    assert killed > times / 2
+
+
+def test_two_kills(data):
+    check_kills(data, 2)
+
+
+@pytest.mark.slow
+def test_twenty_kills(data):
+    check_kills(data, 20)
+
+
+def test_another_fit_is_refused(data):
+    process = start(*command("other.model"), cwd=data)
+    while process.poll() is None and not (data / "other.model.checkpoint").exists():
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    refused = run(*command("other.model"), "--components", "256", "--overwrite", cwd=data)
+    assert refused.code == 2
+    assert "checkpoint of another fit: --components was 512 and is 256" in refused.err

@@ -1,0 +1,161 @@
+"""The Dask engine on a real cluster of processes: the same model, whoever dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from chimap import HistogramClassifier, open_source
+from chimap._validation import DataError
+from chimap.data import SvmlightSource, write_histograms
+from chimap.engines.dask import DaskEngine
+from chimap.engines.progress import Progress
+from chimap.learning.checkpoint import Checkpoint
+from chimap.learning.fitting import Fit
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+
+N_ROWS = 60_000
+SETTINGS = {"n_components": 128, "memory": "8MiB", "random_state": 0}
+
+
+@contextmanager
+def two_workers():
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    path = tmp_path_factory.mktemp("dask") / "rows.npy"
+    labels = write_histograms(path, N_ROWS, 32)
+    return open_source(path, labels)
+
+
+@pytest.fixture(scope="module")
+def found(client, rows):
+    return HistogramClassifier(**SETTINGS).fit_source(rows, engine=client)
+
+
+def test_as_on_one_machine(found, rows):
+    alone = HistogramClassifier(**SETTINGS).fit_source(rows)
+    assert found.strength_ == pytest.approx(alone.strength_, rel=1e-6)
+    sample = rows.take(np.arange(500))
+    np.testing.assert_allclose(found.decision_function(sample), alone.decision_function(sample), atol=1e-4)
+    assert found.n_rows_ == N_ROWS
+
+
+def test_the_same_to_the_bit_however_often(client, found, rows):
+    again = HistogramClassifier(**SETTINGS).fit_source(rows, engine=client)
+    np.testing.assert_array_equal(again._coef, found._coef)
+
+
+def test_principal_components_and_other_losses(client, rows):
+    settings = SETTINGS | {"n_principal": 30, "blocks": [slice(0, 16), slice(16, 32)], "strengths": 0.1}
+    alone = HistogramClassifier(**settings).fit_source(rows)
+    spread = HistogramClassifier(**settings).fit_source(rows, engine=client)
+    sample = rows.take(np.arange(200))
+    np.testing.assert_allclose(spread.decision_function(sample), alone.decision_function(sample), atol=1e-3)
+
+
+def test_arrays_and_frames(client, found, rows):
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    X, y = rows.take(np.arange(N_ROWS)), rows.labels()
+    ours = HistogramClassifier(**SETTINGS).fit(
+        da.from_array(X, chunks=(7000, 32)), da.from_array(y, chunks=9000)
+    )
+    frame = pd.DataFrame(X, columns=[f"bin{i}" for i in range(32)]).assign(species=y)
+    source = open_source(dd.from_pandas(frame, npartitions=3), "species")
+    again = HistogramClassifier(**SETTINGS).fit_source(source, engine=client)
+    in_memory = HistogramClassifier(**SETTINGS).fit_source(open_source(X, y), engine=client)
+    for model in (ours, again, in_memory):  # whose chunks are a little larger: nothing is read ahead
+        np.testing.assert_allclose(model._coef, found._coef, rtol=1e-3, atol=1e-5)
+
+
+class Deadly(DaskEngine):
+    """Kills a worker as soon as a part has been added up."""
+
+    killed = False
+
+    def _watch(self, parts, sizes, progress):
+        pids = list(self.client.run(os.getpid).values())
+
+        def kill():
+            while not any(part.done() for part in parts):
+                time.sleep(0.005)
+            os.kill(pids[0], signal.SIGKILL)
+            self.killed = True
+
+        threading.Thread(target=kill).start()
+        super()._watch(parts, sizes, progress)
+
+
+def test_a_worker_that_dies_in_the_middle(found, rows):
+    with two_workers() as client:
+        model, engine = HistogramClassifier(**SETTINGS), Deadly(client)
+        Fit(model, rows, None, None, engine, Progress()).run()
+    assert engine.killed
+    np.testing.assert_array_equal(model._coef, found._coef)
+
+
+def test_goes_on_from_a_checkpoint(client, found, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("chimap.engines.dask._GROUP", 2)
+
+    class Stopped(Exception):
+        pass
+
+    class Watched(Checkpoint):
+        def reached(self, *standing):
+            super().reached(*standing)
+            raise Stopped
+
+    whole = HistogramClassifier(**SETTINGS).fit_source(rows, engine=client)
+    with pytest.raises(Stopped):
+        HistogramClassifier(**SETTINGS).fit_source(
+            rows, engine=client, checkpoint=Watched(tmp_path / "c", 1e-9)
+        )
+    again = HistogramClassifier(**SETTINGS).fit_source(rows, engine=client, checkpoint=tmp_path / "c")
+    np.testing.assert_array_equal(again._coef, whole._coef)
+
+
+def test_bad_rows_are_named(client, tmp_path):
+    X = np.random.default_rng(0).random((30_000, 8), dtype=np.float32)
+    X[25_000, 3] = np.nan
+    np.save(tmp_path / "bad.npy", X)
+    source = open_source(tmp_path / "bad.npy", np.arange(30_000) % 2)
+    with pytest.raises(DataError, match=r"bad\.npy, row 25000, column 3: NaN"):
+        HistogramClassifier(**SETTINGS).fit_source(source, engine=client)
+
+
+def test_text_cannot_be_read_in_parts(client, tmp_path):
+    (tmp_path / "rows.svm").write_text("".join(f"{i % 2} 1:{i} 2:1\n" for i in range(200)))
+    with pytest.raises(DataError, match=r"rows\.svm can be read from its beginning only"):
+        HistogramClassifier(**SETTINGS).fit_source(SvmlightSource(tmp_path / "rows.svm"), engine=client)
+
+
+def test_no_scheduler(rows, monkeypatch):
+    monkeypatch.setattr("chimap.engines.dask._CONNECT_SECONDS", 0.5)
+    with pytest.raises(DataError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9 "):
+        HistogramClassifier(**SETTINGS).fit_source(rows, engine="tcp://127.0.0.1:9")
+    with pytest.raises(ValueError, match="engine must be 'local', 'dask', the address"):
+        HistogramClassifier(**SETTINGS).fit_source(rows, engine="spark")
