@@ -77,6 +77,7 @@ __all__ = [
     "load",
     "open_source",
     "Source",
+    "open_images",
     "chi2",
     "intersection",
     "jensen_shannon",
@@ -117,7 +118,7 @@ __all__ = [
 # once and set up the BLAS before NumPy loads it.
 _HOMES = {
     "comparison": (),
-    "data": ("Source", "open_source"),
+    "data": ("Source", "open_images", "open_source"),
     "engines": (),
     "fourier": ("FourierFeatures", "SkewedFourierFeatures"),
     "kernels": (

@@ -21,6 +21,7 @@ from chimap.data.csv import CsvSource
 from chimap.data.dask import DaskSource, is_collection
 from chimap.data.files import existing_file, is_folder, split_member
 from chimap.data.hdf5 import Hdf5Source
+from chimap.data.images import ImageError, ImageSet, open_images
 from chimap.data.labels import check_labels, read_labels
 from chimap.data.matrix_market import MatrixMarketSource
 from chimap.data.npy import NpySource
@@ -45,6 +46,9 @@ __all__ = [
     "BatchSource",
     "DaskSource",
     "SvmlightSource",
+    "ImageSet",
+    "ImageError",
+    "open_images",
     "split_source",
     "write_histograms",
     "check_labels",

@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import os
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -171,14 +172,14 @@ def file_digest(file: DataFile) -> str:
     return total.hexdigest()
 
 
-def needed(module: str, what: str) -> Any:
+def needed(module: str, what: str, extra: str = "data") -> Any:
     """An optional module. Raises ImportError that names the extra to install for ``what``, a plural."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
             f"{what} are read by the package {module.partition('.')[0]}, which is not installed: "
-            'pip install "chimap[data]".'
+            f'pip install "chimap[{extra}]".'
         ) from error
 
 
@@ -192,7 +193,10 @@ def _look(address: str) -> DataFile:
 
 
 def _stamped(address: str, info: dict[str, Any]) -> DataFile:
-    return DataFile(address, int(info["size"] or 0), str([info[key] for key in STAMPS if key in info]))
+    stamps = [info[key] for key in STAMPS if key in info]
+    # the memory file system gives a moment as a date or as seconds, depending on how it is asked
+    stamp = str([s.timestamp() if isinstance(s, datetime) else s for s in stamps])
+    return DataFile(address, int(info["size"] or 0), stamp)
 
 
 def _system(address: str) -> tuple[Any, str]:

@@ -1,0 +1,53 @@
+"""Sets of images, found by what lies at a path: folders, archives, tables, and data sets as they are downloaded."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+from chimap._validation import DataError
+from chimap.data.arrow_parts import PARQUET
+from chimap.data.files import existing_file, is_folder, plain_path
+from chimap.data.image_decoding import ImageError, decode_image, decode_mask
+from chimap.data.image_files import TAR, ZIP, open_files
+from chimap.data.image_folders import class_folders
+from chimap.data.image_set import ImageSet
+from chimap.data.image_tables import listed_images, parquet_images
+from chimap.data.labels import read_labels
+
+__all__ = ["ImageSet", "ImageError", "open_images", "decode_image", "decode_mask"]
+
+TABLES = (".csv", ".tsv")
+
+
+def open_images(path: str | os.PathLike[str] | ImageSet, labels: Any = None) -> ImageSet:
+    """The images at a path, with labels where there are any; a set comes back as it is.
+
+    path: a folder or an archive (tar, also compressed, or zip) with a folder for each class, and perhaps one for each
+    of train, val and test around them; a CSV or TSV file of paths and labels; a Parquet file, or a folder of them, with
+    the bytes of images. labels: name of a column of a table; or array or file of labels, one an image in the order of
+    ``names``, see ``read_labels``.
+
+    Raises FileNotFoundError, ImportError where a package is not installed, and DataError for an empty folder, for an
+    unknown kind of file, and for labels that do not fit.
+    """
+    if isinstance(path, ImageSet):
+        return path
+    address = plain_path(path)
+    if not is_folder(address):
+        name = existing_file(address).name.lower()
+        if name.endswith(TABLES):
+            return listed_images(address, labels)
+        if name.endswith(PARQUET):
+            return parquet_images(address, labels)
+        if not name.endswith(TAR + ZIP):
+            raise DataError(
+                f"{address}: unknown kind of file. Images come in a folder, an archive ({', '.join(TAR + ZIP)}), a "
+                f"table of paths ({', '.join(TABLES)}) or a table of bytes ({', '.join(PARQUET)})."
+            )
+    files = open_files(address)
+    if any(path.endswith(PARQUET) for path in files.paths) and is_folder(address):
+        return parquet_images(address, labels)
+    images = class_folders(files)
+    return images if labels is None else replace(images, labels=read_labels(labels, len(images)))
