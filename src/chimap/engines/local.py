@@ -13,7 +13,7 @@ from chimap.blocks import BlockFeatures, BlockMoments
 from chimap.data import Source
 from chimap.data.read_ahead import chunks_ahead
 from chimap.engines.progress import Progress, Stopwatch
-from chimap.moments import FoldMoments, fold_of_rows
+from chimap.moments import FoldMoments, Targets, fold_of_rows
 
 
 class Work(Protocol):
@@ -77,17 +77,18 @@ class Pass:
     """The pass that learns: features of the rows, fold by fold, into moments.
 
     prepare(X, first row, name) checks and normalises rows; features.features_into(rows, out, shift) maps them;
-    encode(y) gives targets (rows, t); keep(fold, Z, Y), if given, is handed what was added. The fold of a row depends
-    on the seed and on its place in the source alone, so that another chunk size gives the same folds.
+    encode(y) gives targets (rows, t) less their shifts; keep(fold, Z, Y), if given, is handed what was added. The
+    fold of a row depends on the seed and on its place in the source alone, so that another chunk size gives the same
+    folds.
     """
 
     prepare: Callable[[Any, Any, str], Any]
     features: Any
-    encode: Callable[[np.ndarray], np.ndarray]
+    encode: Callable[[np.ndarray], Targets]
     moments: FoldMoments
     seed: int
     clock: Stopwatch
-    keep: Callable[[int, np.ndarray, np.ndarray], None] | None = None
+    keep: Callable[[int, np.ndarray, Targets], None] | None = None
 
     def fresh(self) -> Pass:
         """See ``Work``."""
@@ -106,7 +107,7 @@ class Pass:
 
     def parts(
         self, X: Any, y: Any, start: int, name: str, wanted: Iterable[int]
-    ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    ) -> Iterator[tuple[int, np.ndarray, Targets]]:
         """(fold, features, targets) of the rows of a chunk that are in the wanted folds, both less their shifts.
 
         The features are in a buffer that the next fold overwrites.
@@ -114,7 +115,7 @@ class Pass:
         n_folds = len(self.moments.folds)
         with self.clock("check"):
             rows = self.prepare(X, start, name)
-            targets = self.encode(y) - self.moments.target_shift
+            targets = self.encode(y)
             folds = fold_of_rows(start, rows.shape[0], n_folds, self.seed)
         for fold in wanted:
             chosen = np.flatnonzero(folds == fold) if n_folds > 1 else slice(None)

@@ -60,7 +60,9 @@ class Job:
         piece = -(-chunk_rows // self.n_folds)
         square = self.itemsize * self.n_features**2
         features = self.itemsize * (piece * self.n_features + min(512, piece) * self.n_mapped)
-        targets = 24 * chunk_rows * self.n_targets
+        # sums of rows by target and their difference; a matrix of targets, scores and slopes where there are passes
+        targets = 3 * self.itemsize * self.n_features * self.n_targets
+        targets += 24 * chunk_rows * (self.n_targets if self.n_vectors else 1)
         copies = _CHUNK_COPIES + self.reads_ahead  # one more is filled while the first is worked on
         rows = copies * self.row_bytes * chunk_rows + self.held_bytes
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies

@@ -10,6 +10,7 @@ import numpy as np
 from chimap.data import Source
 from chimap.data.read_ahead import chunks_ahead
 from chimap.engines.local import Pass
+from chimap.moments import Targets
 
 _ROWS = 2048  # a chunk of kept rows: large enough for the products, small enough to be in the cache for the second
 
@@ -35,10 +36,10 @@ class KeptRows:
         self.Z = np.empty((int(counts.sum()), n_features), dtype=dtype)
         self.Y = np.empty((int(counts.sum()), n_targets))
 
-    def put(self, fold: int, Z: np.ndarray, Y: np.ndarray) -> None:
+    def put(self, fold: int, Z: np.ndarray, Y: Targets) -> None:
         """Keep a copy of the next rows of a fold."""
         part = slice(self._filled[fold], self._filled[fold] + Z.shape[0])
-        self.Z[part], self.Y[part] = Z, Y
+        self.Z[part], self.Y[part] = Z, np.asarray(Y)
         self._filled[fold] = part.stop
 
     def of(self, folds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -65,4 +66,4 @@ class ReplayedRows:
         work = self._work
         for chunk in work.clock.timed("read", chunks_ahead(self._source, self._chunk_rows)):
             for _, Z, Y in work.parts(chunk.X, chunk.y, chunk.start, self._source.name, folds):
-                yield Z, Y
+                yield Z, np.asarray(Y)

@@ -63,7 +63,7 @@ from chimap.learning.smooth import (
 )
 from chimap.losses import Loss, Square
 from chimap.maps import check_map
-from chimap.moments import FoldMoments, fold_of_rows
+from chimap.moments import FoldMoments, Targets, fold_of_rows
 from chimap.solvers import StrengthScores, choose_strength, ridge
 
 _SAMPLE_ROWS = 4096  # rows that the map, gamma and the provisional mean are fitted on
@@ -488,8 +488,8 @@ class HistogramModel(BaseEstimator):
         """Learn the classes, or the range of the targets, from all of y; set ``_n_targets``."""
 
     @abstractmethod
-    def _encode(self, y: np.ndarray) -> np.ndarray:
-        """Targets (n, t), float64."""
+    def _encode(self, y: np.ndarray) -> Targets:
+        """Targets (n, t) less ``_target_shift``."""
 
     @abstractmethod
     def _target_shift(self) -> np.ndarray:

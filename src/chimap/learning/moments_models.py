@@ -80,7 +80,7 @@ class MomentsModel(BaseEstimator):
         for first in range(0, X.shape[0], _ROWS):
             part = slice(first, min(X.shape[0], first + _ROWS))
             rows = _arrays.to_dense(_arrays.as_rows(_arrays.take_rows(X, part), moments.dtype))
-            targets = self._encode(y[part]) - moments.target_shift
+            targets = self._encode(y[part])
             folds = fold_of_rows(seen + first, rows.shape[0], len(moments.folds), self._seed)
             for fold in range(len(moments.folds)):
                 chosen = folds == fold

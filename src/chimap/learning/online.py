@@ -108,7 +108,7 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         self.t_ = 0
 
     def _steps(self, rows: Any, y: np.ndarray, order: np.ndarray) -> None:
-        signs = np.ascontiguousarray(self._encode(y).T)
+        signs = np.ascontiguousarray(np.asarray(self._encode(y)).T)
         # the first step is about as long as a typical weight, as in Bottou's stochastic gradient descent tricks
         first = self.t_ + self.alpha**-0.75
         with threads(self.n_jobs):

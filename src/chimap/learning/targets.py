@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from chimap._validation import DataError
 from chimap.losses import CATALOGUE as LOSSES
+from chimap.moments import OneVersusAll, Targets
 
 
 class ClassTargets(ClassifierMixin):
@@ -54,7 +55,7 @@ class ClassTargets(ClassifierMixin):
             )
         self._n_targets = 1 if self.classes_.size == 2 else self.classes_.size
 
-    def _encode(self, y: np.ndarray) -> np.ndarray:
+    def _encode(self, y: np.ndarray) -> Targets:
         place = np.searchsorted(self.classes_, y).clip(0, self.classes_.size - 1)
         unknown = self.classes_[place] != y
         if unknown.any():
@@ -64,7 +65,7 @@ class ClassTargets(ClassifierMixin):
             )
         if self._n_targets == 1:
             return np.where(place == 1, 1.0, -1.0)[:, None]
-        return np.where(place[:, None] == np.arange(self.classes_.size), 1.0, -1.0)
+        return OneVersusAll(place, self.classes_.size)
 
     def _target_shift(self) -> np.ndarray:
         return np.zeros(self._n_targets)
@@ -92,7 +93,7 @@ class RealTargets(RegressorMixin):
         self._provisional_mean = float(np.mean(y, dtype=np.float64))
 
     def _encode(self, y: np.ndarray) -> np.ndarray:
-        return np.asarray(y, dtype=np.float64)[:, None]
+        return np.asarray(y, dtype=np.float64)[:, None] - self._provisional_mean
 
     def _target_shift(self) -> np.ndarray:
         return np.array([self._provisional_mean])

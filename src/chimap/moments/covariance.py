@@ -11,6 +11,7 @@ from chimap import _arrays
 from chimap._files import read_tensors, write_tensors
 from chimap._validation import DataError
 from chimap.moments.symmetric import Symmetric
+from chimap.moments.targets import Targets, sums_of, sums_with
 
 
 class Moments:
@@ -74,16 +75,15 @@ class Moments:
         )
         return self
 
-    def add_shifted(self, Z: np.ndarray, Y: np.ndarray, workspace: np.ndarray) -> None:
+    def add_shifted(self, Z: np.ndarray, Y: Targets, workspace: np.ndarray) -> None:
         """Add C-contiguous rows already less the shifts; workspace is (D, D) of the dtype of Z. No checks."""
-        columns = np.column_stack([np.ones(Z.shape[0]), Y]).astype(Z.dtype)
-        sums = np.empty((columns.shape[1], self.n_features), dtype=Z.dtype)
-        _arrays.product_into(np.ascontiguousarray(columns.T), Z, sums)
+        feature_sum, cross = sums_with(Z, Y)
+        target_sum, targets = sums_of(Y)
         self.count += Z.shape[0]
-        self.feature_sum += sums[0]
-        self.cross += sums[1:].T
-        self.target_sum += Y.sum(axis=0, dtype=np.float64)
-        self.targets += Y.T.astype(np.float64) @ Y
+        self.feature_sum += feature_sum
+        self.cross += cross.T
+        self.target_sum += target_sum
+        self.targets += targets
         self.features.add_product(Z, workspace)
 
     def _checked(self, Z: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:

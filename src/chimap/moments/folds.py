@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from chimap.moments.covariance import Moments
+from chimap.moments.targets import Targets
 
 _BLOCK = 1024  # rows whose folds are drawn together
 
@@ -76,7 +77,7 @@ class FoldMoments:
             self._rows = np.empty((n_rows, self.folds[0].n_features), dtype=self.dtype)
         return self._rows[:n_rows]
 
-    def add_shifted(self, fold: int, Z: np.ndarray, Y: np.ndarray) -> None:
+    def add_shifted(self, fold: int, Z: np.ndarray, Y: Targets) -> None:
         """Add C-contiguous rows, already less the shifts, to a fold."""
         if self._workspace is None:
             n = self.folds[0].n_features
