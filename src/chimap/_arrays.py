@@ -206,6 +206,12 @@ def product_into(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
     gemm(1.0, B.T, A.T, beta=0.0, c=out.T, overwrite_c=1)
 
 
+def back_product_into(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
+    """out = A @ B' for C-contiguous floats of one dtype; see ``product_into``."""
+    gemm = sgemm if out.dtype == np.float32 else dgemm
+    gemm(1.0, B.T, A.T, beta=0.0, c=out.T, trans_a=1, overwrite_c=1)
+
+
 def project(rows: Any, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> None:
     """out = rows @ W for rows (n, d), dense or CSR, all of one dtype; buffer (n, d) is for CSR that is nearly dense."""
     if is_sparse(rows):

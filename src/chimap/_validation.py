@@ -7,7 +7,7 @@ Nothing behind the boundary checks again.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,6 +112,36 @@ def check_choice(value: Any, name: str, choices: Sequence[Any]) -> None:
     if value not in choices:
         listed = ", ".join(repr(c) for c in choices)
         raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+
+
+def check_blocks(blocks: Any, n_columns: int) -> tuple[list[str], list[np.ndarray]]:
+    """Names and index arrays of blocks given as slices or lists of columns, in a sequence or a mapping of names.
+
+    Raises ValueError for blocks without columns and for columns that are not there.
+    """
+    named = (
+        blocks.items() if isinstance(blocks, Mapping) else ((f"block{j}", b) for j, b in enumerate(blocks))
+    )
+    names, found = [], []
+    for name, block in named:
+        if isinstance(block, slice):
+            columns = np.arange(n_columns)[block]
+            beyond = block.stop is not None and block.stop > n_columns
+        else:
+            columns = np.asarray(block, dtype=np.int64).reshape(-1)
+            beyond = bool(columns.size and not 0 <= columns.min() <= columns.max() < n_columns)
+        if columns.size == 0 or beyond:
+            what = "has no columns" if columns.size == 0 else "names columns that are not there"
+            raise ValueError(
+                f"block {name!r} {what}: the rows have columns 0 to {n_columns - 1}; got {block!r}."
+            )
+        if np.unique(columns).size < columns.size:
+            raise ValueError(f"block {name!r} names a column twice; got {block!r}.")
+        names.append(str(name))
+        found.append(columns)
+    if not found:
+        raise ValueError("blocks must hold at least one block of columns; got none.")
+    return names, found
 
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
+from chimap._validation import check_blocks
 from chimap.kernels import Kernel, OnColumns, Sum
 from chimap.moments import Moments
 
@@ -181,33 +182,3 @@ class BlockMoments:
 
     def release_buffers(self) -> None:
         """Nothing is kept beside the sums."""
-
-
-def check_blocks(blocks: Any, n_columns: int) -> tuple[list[str], list[np.ndarray]]:
-    """Names and index arrays of blocks given as slices or lists of columns, in a sequence or a mapping of names.
-
-    Raises ValueError for blocks without columns and for columns that are not there.
-    """
-    named = (
-        blocks.items() if isinstance(blocks, Mapping) else ((f"block{j}", b) for j, b in enumerate(blocks))
-    )
-    names, found = [], []
-    for name, block in named:
-        if isinstance(block, slice):
-            columns = np.arange(n_columns)[block]
-            beyond = block.stop is not None and block.stop > n_columns
-        else:
-            columns = np.asarray(block, dtype=np.int64).reshape(-1)
-            beyond = bool(columns.size and not 0 <= columns.min() <= columns.max() < n_columns)
-        if columns.size == 0 or beyond:
-            what = "has no columns" if columns.size == 0 else "names columns that are not there"
-            raise ValueError(
-                f"block {name!r} {what}: the rows have columns 0 to {n_columns - 1}; got {block!r}."
-            )
-        if np.unique(columns).size < columns.size:
-            raise ValueError(f"block {name!r} names a column twice; got {block!r}.")
-        names.append(str(name))
-        found.append(columns)
-    if not found:
-        raise ValueError("blocks must hold at least one block of columns; got none.")
-    return names, found

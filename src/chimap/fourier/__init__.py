@@ -2,5 +2,6 @@
 
 from chimap.fourier.features import FourierFeatures
 from chimap.fourier.skewed import SkewedFourierFeatures
+from chimap.fourier.widths import WidthFeatures
 
-__all__ = ["FourierFeatures", "SkewedFourierFeatures"]
+__all__ = ["FourierFeatures", "SkewedFourierFeatures", "WidthFeatures"]

@@ -39,8 +39,8 @@ class FourierFeatures(RandomFeatures):
     form : "pair" or "offset".
     random_state : int, RandomState or None.
 
-    Learned: ``kernel_`` (an ``Exponential``), ``gamma_``, ``map_``, ``projection_``, ``frequencies_`` (mapped bins,
-    frequencies), ``offset_`` (frequencies,), zero for pairs.
+    Learned: ``kernel_`` (an ``Exponential``), ``gamma_`` (None where bins have widths of their own), ``map_``,
+    ``projection_``, ``frequencies_`` (mapped bins, frequencies), ``offset_`` (frequencies,), zero for pairs.
 
     Source: Li, Lebanon and Sminchisescu, Algorithm 2; Sreekanth, Vedaldi, Jawahar and Zisserman, Generalized RBF
     feature maps.
@@ -73,6 +73,8 @@ class FourierFeatures(RandomFeatures):
         self.form = form
         self.random_state = random_state
 
+    gamma_: float | None
+
     def fit(self, X: Any, y: Any = None) -> FourierFeatures:
         """Fit the map and gamma on rows X (n, bins) and draw the frequencies; y is not used."""
         kernel = self._check_parameters()
@@ -80,11 +82,12 @@ class FourierFeatures(RandomFeatures):
         rows = validated_rows(self, X, reset=True, signed=self._signed)
         random = check_random_state(self.random_state)
         self.kernel_ = kernel.fitted(rows, random.randint(2**31))
-        self.gamma_ = float(self.kernel_.gamma)
+        gamma = float(self.kernel_.gamma)
+        self.gamma_ = gamma
         self.map_ = self._fitted_map(kernel, rows)
         rng = np.random.default_rng(random.randint(2**31))
         drawn = SAMPLING[self.sampling](self._n_inputs, self._n_frequencies, rng, rows.dtype)
-        self._keep(drawn.scaled(np.sqrt(2 * self.gamma_)), rng, rows.dtype)
+        self._keep(drawn.scaled(np.sqrt(2 * gamma)), rng, rows.dtype)
         return self
 
     def _check_parameters(self) -> Exponential:

@@ -72,7 +72,8 @@ class SkewedFourierFeatures(RandomFeatures):
         self._signed = True  # bins down to -c: the logarithm checks
         rows = validated_rows(self, X, reset=True, signed=self._signed)
         self.kernel_ = kernel.fitted(rows)
-        self.kernel_.shifted_log(rows)
+        self._logarithm = self.kernel_  # the inputs are its ln(x + c), whatever widths kernel_ comes to have
+        self._logarithm.shifted_log(rows)
         random = check_random_state(self.random_state)
         rng = np.random.default_rng(random.randint(2**31))
         drawn = BY_QUANTILE[self.sampling](
@@ -86,10 +87,10 @@ class SkewedFourierFeatures(RandomFeatures):
         return int(self.n_features_in_)
 
     def _describe_inputs(self) -> str:
-        return f"ln(x + {self.kernel_.c:.4g})"
+        return f"ln(x + {self._logarithm.c:.4g})"
 
     def _inputs(self, block: Any, buffer: np.ndarray) -> Any:
-        buffer[:] = self.kernel_.shifted_log(_arrays.as_rows(block))
+        buffer[:] = self._logarithm.shifted_log(_arrays.as_rows(block))
         return buffer
 
     def __sklearn_tags__(self) -> Any:

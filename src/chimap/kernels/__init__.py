@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from chimap.kernels.additive import AdditiveKernel, chi2, hellinger, intersection, jensen_shannon
+from chimap.kernels.anisotropic import Anisotropic
 from chimap.kernels.arccos import ArccosKernel
 from chimap.kernels.base import Kernel
 from chimap.kernels.columns import OnColumns
@@ -33,6 +34,7 @@ OTHERS: dict[str, Callable[[], Kernel]] = {
 
 __all__ = [
     "AdditiveKernel",
+    "Anisotropic",
     "ArccosKernel",
     "CATALOGUE",
     "DirichletKernel",

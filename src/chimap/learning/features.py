@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
-from chimap._validation import check_histograms
-from chimap.blocks import BlockFeatures, check_blocks
+from chimap._validation import check_blocks, check_histograms
+from chimap.blocks import BlockFeatures
 from chimap.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.kernels import AdditiveKernel, DirichletKernel, Exponential, Kernel, as_kernel
 from chimap.kernels.skewed import Skewed

@@ -20,6 +20,7 @@ from chimap.fourier.projection import Hadamard, Matrix
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import (
     AdditiveKernel,
+    Anisotropic,
     DirichletKernel,
     Exponential,
     Gaussian,
@@ -41,6 +42,7 @@ from chimap.nystroem import NystroemFeatures
 from chimap.solvers import StrengthScores
 
 _KINDS = (
+    Anisotropic,
     DirichletKernel,
     Exponential,
     Gaussian,
