@@ -220,6 +220,20 @@ def test_info_of_bad_data_counts_what_is_wrong(folder, tmp_path):
     assert "1 negative and 2 NaN or infinite: 'chimap fit' will refuse them" in found.out
 
 
+def test_info_of_rows_of_uneven_sums_names_the_flag(folder, tmp_path):
+    X = np.ones((30, 4), dtype=np.float32)
+    X[0] = 0  # an empty row is not a small one
+    np.save(tmp_path / "even.npy", X)
+    np.save(tmp_path / "uneven.npy", X * np.arange(30)[:, None])
+    np.save(tmp_path / "empty.npy", 0 * X)
+    even, uneven, empty = run_many(
+        [["info", tmp_path / f"{name}.npy"] for name in ("even", "uneven", "empty")], folder
+    )
+    assert "rows sum to 4 to 4\n" in even.out
+    assert "rows sum to 4 to 116; --normalize" in uneven.out
+    assert "rows sum to 0 to 0\n" in empty.out
+
+
 def test_info_of_the_installation(folder):
     found = run("info", "--json", cwd=folder).json
     assert found["version"] == chimap.__version__

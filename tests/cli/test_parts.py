@@ -105,6 +105,9 @@ def test_lines_of_progress_for_logs():
     progress.advance(500)
     assert stream.getvalue().startswith("learning: 500 of 2,000 rows, ")
     assert stream.getvalue().endswith(" left\n")
+    progress.stage("learning", 2000)
+    progress.advance(0)
+    assert stream.getvalue().endswith("\nlearning: 0 of 2,000 rows\n")  # nobody knows how long yet
     quiet = io.StringIO()
     LineProgress(every=60.0, stream=quiet).advance(500)
     assert quiet.getvalue() == ""

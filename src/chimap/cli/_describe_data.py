@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from chimap.data import Source
     from chimap.engines import Progress
 
+_UNEVEN = 10  # times the smallest sum: rows so uneven are compared by their size first
+
 
 def describe(
     path: str, labels: str | None, memory: str | None, components: int, *, silent: bool
@@ -33,12 +35,20 @@ def describe(
         "bins": f"{source.n_features:,}" + (", stored sparse" if source.is_sparse else ""),
         "filled": f"{_show.percent(found['density'], 2)} of the entries are not zero",
         "range": f"{found['least']:.6g} to {found['most']:.6g}",
-        "sums": f"rows sum to {found['least_sum']:.6g} to {found['most_sum']:.6g}",
+        "sums": _sums_line(found["least_sum"], found["most_sum"]),
         "empty rows": f"{found['empty_rows']:,}" if found["empty_rows"] else None,
         "bad entries": _bad_line(found["negative"], found["not_finite"]),
         "labels": _labels_line(found["labels"]),
         "plan": found["plan"] and _plan_line(found["plan"]),
     }
+
+
+def _sums_line(least: float, most: float) -> str:
+    """The range of the rows' sums, and what to do where it says more than the shapes of the rows."""
+    line = f"rows sum to {least:.6g} to {most:.6g}"
+    if least >= 0 and most > _UNEVEN * least:
+        line += "; --normalize divides each row by its sum, so that shape counts and not size"
+    return line
 
 
 def _scan(source: Source, progress: Progress) -> dict[str, Any]:
@@ -60,9 +70,11 @@ def _scan(source: Source, progress: Progress) -> dict[str, Any]:
             has_zeros = source.is_sparse and values.size < chunk.X.shape[0] * chunk.X.shape[1]
             _widen(ends, np.append(values, 0) if has_zeros else values)
             totals = np.asarray(chunk.X.sum(axis=1, dtype=np.float64)).reshape(-1)
-            _widen(sums, totals[np.isfinite(totals)])
+            _widen(sums, totals[np.isfinite(totals) & (totals != 0)])
             empty += int(np.count_nonzero(totals == 0))
             progress.advance(chunk.X.shape[0])
+    if sums[0] > sums[1]:  # every row is empty
+        sums = [0.0, 0.0]
     return {
         "density": nonzero / (source.n_rows * source.n_features),
         "least": ends[0],

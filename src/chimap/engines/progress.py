@@ -119,9 +119,11 @@ class LineProgress(Progress):
         rate = self._done / max(seconds, 1e-9)
         line = f"{self._name}: {self._done:,}"
         if self._total:
-            left = max(0, self._total - self._done) / max(rate, 1e-9)
-            speed = f", {rate:,.0f}/s" if self._unit == "rows" else ""
-            line += f" of {self._total:,} {self._unit}{speed}, {timedelta(seconds=round(left))} left"
+            line += f" of {self._total:,} {self._unit}"
+            if self._done:
+                left = max(0, self._total - self._done) / max(rate, 1e-9)
+                speed = f", {rate:,.0f}/s" if self._unit == "rows" else ""
+                line += f"{speed}, {timedelta(seconds=round(left))} left"
         return line
 
 
