@@ -68,9 +68,10 @@ def _pool(workers: int) -> ThreadPoolExecutor:
     # a forked child inherits the object but not its threads: pools belong to a process
     key = (os.getpid(), workers)
     if key not in _pools:
-        _pools[key] = ThreadPoolExecutor(workers, thread_name_prefix="chimap", initializer=_enter)
+        _pools[key] = ThreadPoolExecutor(workers, thread_name_prefix="chimap", initializer=enter_pool)
     return _pools[key]
 
 
-def _enter() -> None:
+def enter_pool() -> None:
+    """Of a thread of a pool: compiled loops called on it stay on it."""
     _inside.pool = True

@@ -21,6 +21,7 @@ from chimap.data.csv import CsvSource
 from chimap.data.dask import DaskSource, is_collection
 from chimap.data.files import existing_file, is_folder, split_member
 from chimap.data.hdf5 import Hdf5Source
+from chimap.data.image_reader import ImageReader
 from chimap.data.images import ImageError, ImageSet, open_images
 from chimap.data.labels import check_labels, read_labels
 from chimap.data.matrix_market import MatrixMarketSource
@@ -48,6 +49,7 @@ __all__ = [
     "SvmlightSource",
     "ImageSet",
     "ImageError",
+    "ImageReader",
     "open_images",
     "split_source",
     "write_histograms",
