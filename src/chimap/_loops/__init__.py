@@ -50,6 +50,7 @@ from chimap._loops.maps import (
 from chimap._loops.moments import add_triangle, panel_product
 from chimap._loops.online import intersection_steps, table_scores
 from chimap._loops.ordinal import concordance
+from chimap._loops.vision import largest, share_orientations, sift_vectors
 
 __all__ = [
     "CHI2",
@@ -73,6 +74,7 @@ __all__ = [
     "intersection_steps",
     "kmeans_on_line",
     "landmark_features",
+    "largest",
     "looked_up_features",
     "lookup_sums",
     "lookup_sums_sparse",
@@ -83,6 +85,8 @@ __all__ = [
     "scatter_sums",
     "scatter_sums_sparse",
     "searched_codes",
+    "share_orientations",
+    "sift_vectors",
     "signs",
     "sparse_times_dense",
     "staircase_features",

@@ -178,7 +178,7 @@ def needed(module: str, what: str, extra: str = "data") -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"{what} are read by the package {module.partition('.')[0]}, which is not installed: "
+            f"{what} need the package {module.partition('.')[0]}, which is not installed: "
             f'pip install "chimap[{extra}]".'
         ) from error
 

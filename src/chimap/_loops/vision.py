@@ -1,0 +1,82 @@
+"""Loops over pixels and the points of a grid."""
+
+import numba as nb
+import numpy as np
+
+from chimap._loops._compile import EXACT, SUMS
+
+
+@nb.njit(**EXACT)
+def share_orientations(length, angle, out):
+    """Add the length of each pixel's gradient to the two orientations next to its angle (0 to 2 pi), linearly.
+
+    out (H, W, orientations) holds zeros.
+    """
+    n = out.shape[2]
+    to_bins = np.float32(n / (2 * np.pi))
+    for r in range(length.shape[0]):
+        for c in range(length.shape[1]):
+            place = angle[r, c] * to_bins
+            low = int(place)
+            share = place - np.float32(low)
+            out[r, c, low % n] += (np.float32(1) - share) * length[r, c]
+            out[r, c, (low + 1) % n] += share * length[r, c]
+
+
+@nb.njit(**SUMS)
+def sift_vectors(bins, x, y, size, weights, plane, out, sums):
+    """4 x 4 bins of all orientations at each point, divided by their length, cut at 0.2, divided again.
+
+    bins (H, W, orientations), already filtered; x, y: of the first bin of each column and row of points. They go to
+    out[:, plane]; to sums[:, plane] the sum of the bins before any division.
+    """
+    side, orientations = weights.shape[0], bins.shape[2]
+    floor = np.float32(1e-10)
+    for i in range(y.shape[0]):
+        for j in range(x.shape[0]):
+            o = out[i * x.shape[0] + j, plane]
+            total = np.float32(0)
+            squares = np.float32(0)
+            at = 0
+            for by in range(side):
+                row = bins[y[i] + by * size]
+                for bx in range(side):
+                    b = row[x[j] + bx * size]
+                    w = weights[by] * weights[bx]
+                    for t in range(orientations):
+                        value = w * b[t]
+                        o[at + t] = value
+                        total += value
+                        squares += value * value
+                    at += orientations
+            sums[i * x.shape[0] + j, plane] = total
+            cut = np.float32(0.2) * np.sqrt(squares) + floor
+            squares = np.float32(0)
+            for t in range(o.shape[0]):
+                value = min(o[t], cut)
+                o[t] = value
+                squares += value * value
+            scale = np.float32(1) / (np.sqrt(squares) + floor)
+            for t in range(o.shape[0]):
+                o[t] *= scale
+
+
+@nb.njit(**EXACT)
+def largest(scores, words, values):
+    """The k largest of each row of scores and where they are, largest first; k is the width of ``words``."""
+    k = words.shape[1]
+    for r in range(scores.shape[0]):
+        row, word, value = scores[r], words[r], values[r]
+        for q in range(k):
+            value[q] = -np.inf
+            word[q] = 0
+        for i in range(row.shape[0]):
+            s = row[i]
+            if s > value[k - 1]:
+                q = k - 1
+                while q > 0 and value[q - 1] < s:
+                    value[q] = value[q - 1]
+                    word[q] = word[q - 1]
+                    q -= 1
+                value[q] = s
+                word[q] = i

@@ -1,0 +1,32 @@
+"""Descriptors: what is seen at the points of an image, a file a method."""
+
+from chimap.vision.descriptors.base import Coded, CodedDescriptor, LocalDescriptor, Points
+from chimap.vision.descriptors.colour import ColourHistogram
+from chimap.vision.descriptors.hog import HOG
+from chimap.vision.descriptors.lbp import LBP
+from chimap.vision.descriptors.phog import PHOG
+from chimap.vision.descriptors.sift import SIFT
+
+CATALOGUE: dict[str, LocalDescriptor | CodedDescriptor] = {
+    "sift": SIFT(),
+    "sift-rgb": SIFT(colour="rgb"),
+    "sift-hsv": SIFT(colour="hsv"),
+    "sift-opponent": SIFT(colour="opponent"),
+    "hog": HOG(),
+    "phog": PHOG(),
+    "colour": ColourHistogram(),
+    "lbp": LBP(),
+}
+
+__all__ = [
+    "CATALOGUE",
+    "Coded",
+    "CodedDescriptor",
+    "ColourHistogram",
+    "HOG",
+    "LBP",
+    "LocalDescriptor",
+    "PHOG",
+    "Points",
+    "SIFT",
+]
