@@ -18,7 +18,7 @@ Exact kernels, the oracle for everything else: ``chi2``, ``intersection``, ``jen
 ``DirichletKernel``), ``SignStableProjection`` (bits for the chi-square kernel). A linear model on codes of one byte a
 bin: ``LookupClassifier``. Random features of exponential kernels: ``FourierFeatures``; landmark features of any kernel:
 ``NystroemFeatures``. Sums that merge and subtract: ``Moments``. Files and arrays read in chunks: ``open_source``.
-``load`` opens a saved model.
+``load`` opens a saved model. Images become histograms by ``ImageHistograms``.
 """
 
 from typing import TYPE_CHECKING
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     )
     from chimap.moments import PCA, Moments
     from chimap.nystroem import NystroemFeatures
+    from chimap.vision import ImageHistograms
 
 __version__ = "0.1.0"
 
@@ -78,6 +79,7 @@ __all__ = [
     "open_source",
     "Source",
     "open_images",
+    "ImageHistograms",
     "chi2",
     "intersection",
     "jensen_shannon",
@@ -139,6 +141,7 @@ _HOMES = {
     "penalties": (),
     "report": (),
     "solvers": (),
+    "vision": ("ImageHistograms",),
 }  # fmt: skip
 
 if not TYPE_CHECKING:  # a type checker that saw this would take any name for granted
