@@ -10,3 +10,6 @@ SUMS = {
 
 EXACT = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"contract", "nsz"}}
 """For everything else: the range reductions of the logarithm and the cosine rely on the order of operations."""
+
+INLINED = {**EXACT, "forceinline": True}
+"""For long formulas inside of loops: the compiler would call them, and not vectorise the loop."""

@@ -1,11 +1,12 @@
 """Sums of additive kernels and of their squared distances over pairs of rows."""
 
 import math
+from collections.abc import Callable
 
 import numba as nb
 import numpy as np
 
-from chimap._loops._compile import EXACT, SUMS
+from chimap._loops._compile import EXACT, INLINED, SUMS
 from chimap._loops.elementary import log, log1p_unit
 
 # Numbers of the additive kernels and of their squared distances, as `additive_term` takes them.
@@ -14,7 +15,7 @@ LOG_SECH = 8  # ln sech of ln x - ln y, for products over bins
 DISTANCE = 4  # CHI2 + DISTANCE is the squared distance of chi2, and so on
 
 
-@nb.njit(inline="always", error_model="numpy")
+@nb.njit(**INLINED)
 def _jensen_shannon(x, y):
     # With r = min/max both parts below are positive, so nothing cancels:
     # k = max / (2 ln 2) * [(1 + r) ln(1 + r) - r ln r].
@@ -23,7 +24,7 @@ def _jensen_shannon(x, y):
     return 0.72134752044448170368 * top * ((1.0 + r) * log1p_unit(r) - r * log(max(r, 1e-300)))
 
 
-@nb.njit(inline="always", error_model="numpy")
+@nb.njit(**INLINED)
 def _jensen_shannon_distance(x, y):
     # With u = (x-y)/(x+y): D^2 = (x+y)/(2 ln 2) * [2 u atanh(u) + ln(1-u^2)] = (x+y)/(2 ln 2) sum u^2k/(k(2k-1)).
     # The series serves |u| <= 1/3, where x + y - 2k would cancel; elsewhere the difference is accurate.
@@ -64,7 +65,7 @@ def _chi2_distance(x, y):
     return (x - y) * ((x - y) / s) if s > 0 else x * 0
 
 
-@nb.njit(inline="always", error_model="numpy")
+@nb.njit(**INLINED)
 def _log_sech(x, y):
     # sech(ln x - ln y) = 2 u / (1 + u^2) with u = min/max, which does not overflow; = 1 / (1 + r), r = (1-u)^2 / 2u,
     # which keeps the digits of close values
@@ -73,11 +74,11 @@ def _log_sech(x, y):
     return -log1p_unit(r) if r <= 1.0 else log(max(2.0 * u / (1.0 + u * u), 1e-300))
 
 
-@nb.njit(inline="always", error_model="numpy")
+@nb.njit(**INLINED)
 def additive_term(form, x, y):
     """k(x, y) of one bin for form = CHI2 ..., its squared distance for form = CHI2 + DISTANCE ...
 
-    ``form`` does not change inside a loop, so the compiler lifts the choice out of it.
+    A loop must know ``form`` when it is compiled (see ``for_every_form``): no compiler lifts this choice out of it.
     """
     if form == CHI2:
         return _chi2(x, y)
@@ -100,7 +101,7 @@ def additive_term(form, x, y):
         return d * d
 
 
-@nb.njit(inline="always", error_model="numpy")
+@nb.njit(**INLINED)
 def _distance_gamma(form, x, y, a, b):
     """Squared distance of one bin of the gamma-homogeneous variant; a = x^((gamma-1)/2), 0 where x is 0, and so b.
 
@@ -108,90 +109,114 @@ def _distance_gamma(form, x, y, a, b):
     sqrt y)^2). Of distant ones: a^2 x + b^2 y - 2 a b k. Nothing cancels in either.
     """
     rx, ry = math.sqrt(x), math.sqrt(y)
-    if abs(x - y) > 0.6 * (x + y):
-        return (a * rx) * (a * rx) + (b * ry) * (b * ry) - 2.0 * (a * b * additive_term(form, x, y))
     lead, plain = a * rx - b * ry, rx - ry
-    return lead * lead + a * b * (additive_term(form + DISTANCE, x, y) - plain * plain)
+    near = lead * lead + a * b * (additive_term(form + DISTANCE, x, y) - plain * plain)
+    far = (a * rx) * (a * rx) + (b * ry) * (b * ry) - 2.0 * (a * b * additive_term(form, x, y))
+    return far if abs(x - y) > 0.6 * (x + y) else near
+
+
+def for_every_form(build: Callable[[int], Callable[..., None]]) -> tuple[Callable[..., None], ...]:
+    """The loop of each form, at its number: compiled when it is first called, with its formula alone inside.
+
+    With the form as an argument of one loop the choice stayed within and nothing was vectorised: the kernels took
+    four to nine times as long.
+    """
+    return tuple(build(form) for form in range(LOG_SECH + 1))
 
 
 _ROWS = 8  # rows of X that share a tile of Y while it is in cache
 
 
-@nb.njit(**SUMS)
-def pair_sums(form, X, Y, tile, out):
+@for_every_form
+def pair_sums(form: int) -> Callable[..., None]:
     """out[i, j] = sum over bins of additive_term(form, X[i], Y[j]); Y is walked in tiles of ``tile`` rows."""
-    n, m, d = X.shape[0], Y.shape[0], X.shape[1]
-    for block in range((n + _ROWS - 1) // _ROWS):
-        for first in range(0, m, tile):
-            for i in range(block * _ROWS, min(n, (block + 1) * _ROWS)):
-                a = X[i]
-                for j in range(first, min(m, first + tile)):
-                    b = Y[j]
-                    total = a[0] * 0
-                    for col in range(d):
-                        total += additive_term(form, a[col], b[col])
-                    out[i, j] = total
+
+    @nb.njit(**SUMS)
+    def sums(X, Y, tile, out):
+        n, m, d = X.shape[0], Y.shape[0], X.shape[1]
+        for block in range((n + _ROWS - 1) // _ROWS):
+            for first in range(0, m, tile):
+                for i in range(block * _ROWS, min(n, (block + 1) * _ROWS)):
+                    a = X[i]
+                    for j in range(first, min(m, first + tile)):
+                        b = Y[j]
+                        total = a[0] * 0
+                        for col in range(d):
+                            total += additive_term(form, a[col], b[col])
+                        out[i, j] = total
+
+    return sums
 
 
-@nb.njit(**SUMS)
-def pair_sums_gamma(form, X, Y, XP, YP, squared, tile, out):
+@for_every_form
+def pair_sums_gamma(form: int) -> Callable[..., None]:
     """The same for the gamma-homogeneous variant; XP = X^((gamma-1)/2), 0 where X is 0, and so YP.
 
     ``form`` is a kernel k (not a distance), whose variant is XP YP k.
     """
-    n, m, d = X.shape[0], Y.shape[0], X.shape[1]
-    for block in range((n + _ROWS - 1) // _ROWS):
-        for first in range(0, m, tile):
-            for i in range(block * _ROWS, min(n, (block + 1) * _ROWS)):
-                a, ap = X[i], XP[i]
-                for j in range(first, min(m, first + tile)):
-                    b, bp = Y[j], YP[j]
-                    total = 0.0
-                    if squared:
-                        for col in range(d):
-                            total += _distance_gamma(form, a[col], b[col], ap[col], bp[col])
-                    else:
-                        for col in range(d):
-                            total += ap[col] * bp[col] * additive_term(form, a[col], b[col])
-                    out[i, j] = total
+
+    @nb.njit(**SUMS)
+    def sums(X, Y, XP, YP, squared, tile, out):
+        n, m, d = X.shape[0], Y.shape[0], X.shape[1]
+        for block in range((n + _ROWS - 1) // _ROWS):
+            for first in range(0, m, tile):
+                for i in range(block * _ROWS, min(n, (block + 1) * _ROWS)):
+                    a, ap = X[i], XP[i]
+                    for j in range(first, min(m, first + tile)):
+                        b, bp = Y[j], YP[j]
+                        total = 0.0
+                        if squared:
+                            for col in range(d):
+                                total += _distance_gamma(form, a[col], b[col], ap[col], bp[col])
+                        else:
+                            for col in range(d):
+                                total += ap[col] * bp[col] * additive_term(form, a[col], b[col])
+                        out[i, j] = total
+
+    return sums
 
 
-@nb.njit(**SUMS)
-def pair_sums_sparse(form, xd, xw, xi, xp, yd, yw, yi, yp, n_bins, plain, squared, out):
+@for_every_form
+def pair_sums_sparse(form: int) -> Callable[..., None]:
     """CSR against CSR, kernel or squared distance; xw = xd^((gamma-1)/2) and so yw, not read if ``plain`` (gamma 1).
 
     Row i of X is spread over dense buffers (one pair per block of rows) and every row of Y walks its own entries:
     k(0, y) = 0 and D^2(0, y) = k(y, y) = y^gamma. What X alone holds is left over from its own k(x, x).
     """
-    n, m = xp.shape[0] - 1, yp.shape[0] - 1
-    for block in range((n + _ROWS - 1) // _ROWS):
-        row, weight = np.zeros(n_bins), np.ones(n_bins)
-        for i in range(block * _ROWS, min(n, (block + 1) * _ROWS)):
-            own, n_own = 0.0, 0
-            for e in range(xp[i], xp[i + 1]):
-                x, w = np.float64(xd[e]), 1.0 if plain else np.float64(xw[e])
-                row[xi[e]], weight[xi[e]] = x, w
-                own += w * w * x
-                n_own += 1 if x > 0 else 0
-            for j in range(m):
-                total, shared, n_shared = 0.0, 0.0, 0
-                for e in range(yp[j], yp[j + 1]):
-                    x, y = row[yi[e]], np.float64(yd[e])
-                    a, b = (1.0, 1.0) if plain else (weight[yi[e]], np.float64(yw[e]))
-                    if x > 0 and y > 0:
-                        if not squared:
-                            total += a * b * additive_term(form, x, y)
-                        else:
-                            shared += a * a * x
-                            n_shared += 1
-                            if plain:
-                                total += additive_term(form + DISTANCE, x, y)
+
+    @nb.njit(**SUMS)
+    def sums(xd, xw, xi, xp, yd, yw, yi, yp, n_bins, plain, squared, out):
+        n, m = xp.shape[0] - 1, yp.shape[0] - 1
+        for block in range((n + _ROWS - 1) // _ROWS):
+            row, weight = np.zeros(n_bins), np.ones(n_bins)
+            for i in range(block * _ROWS, min(n, (block + 1) * _ROWS)):
+                own, n_own = 0.0, 0
+                for e in range(xp[i], xp[i + 1]):
+                    x, w = np.float64(xd[e]), 1.0 if plain else np.float64(xw[e])
+                    row[xi[e]], weight[xi[e]] = x, w
+                    own += w * w * x
+                    n_own += 1 if x > 0 else 0
+                for j in range(m):
+                    total, shared, n_shared = 0.0, 0.0, 0
+                    for e in range(yp[j], yp[j + 1]):
+                        x, y = row[yi[e]], np.float64(yd[e])
+                        a, b = (1.0, 1.0) if plain else (weight[yi[e]], np.float64(yw[e]))
+                        if x > 0 and y > 0:
+                            if not squared:
+                                total += a * b * additive_term(form, x, y)
                             else:
-                                total += _distance_gamma(form, x, y, a, b)
-                    elif squared:
-                        total += b * b * y
-                if squared and n_shared < n_own:
-                    total += max(own - shared, 0.0)
-                out[i, j] = total
-            for e in range(xp[i], xp[i + 1]):
-                row[xi[e]] = 0.0
+                                shared += a * a * x
+                                n_shared += 1
+                                if plain:
+                                    total += additive_term(form + DISTANCE, x, y)
+                                else:
+                                    total += _distance_gamma(form, x, y, a, b)
+                        elif squared:
+                            total += b * b * y
+                    if squared and n_shared < n_own:
+                        total += max(own - shared, 0.0)
+                    out[i, j] = total
+                for e in range(xp[i], xp[i + 1]):
+                    row[xi[e]] = 0.0
+
+    return sums

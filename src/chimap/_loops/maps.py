@@ -1,13 +1,14 @@
 """Features of maps: out[r, q, i] is term q of bin i of row r."""
 
 import math
+from collections.abc import Callable
 
 import numba as nb
 import numpy as np
 
 from chimap._loops._compile import EXACT, SUMS
 from chimap._loops.elementary import cos_sin, log
-from chimap._loops.kernels import additive_term
+from chimap._loops.kernels import additive_term, for_every_form
 
 
 @nb.njit(**EXACT)
@@ -65,21 +66,26 @@ def combined_terms(long, combinations, out):
                         o[i] += w[i] * c[i]
 
 
-@nb.njit(**SUMS)
-def landmark_features(form, X, bins, landmarks, coefficients, out):
+@for_every_form
+def landmark_features(form: int) -> Callable[..., None]:
     """out[r, q, i] = sum_j coefficients[b, q, j] k(X[r, i], landmarks[b, j]) with b = bins[i]."""
-    n_landmarks, n_terms = landmarks.shape[1], coefficients.shape[1]
-    k = np.empty(n_landmarks, X.dtype)
-    for r in range(X.shape[0]):
-        for i in range(X.shape[1]):
-            x, points = X[r, i], landmarks[bins[i]]
-            for j in range(n_landmarks):
-                k[j] = additive_term(form, x, points[j])
-            for q in range(n_terms):
-                weights, total = coefficients[bins[i], q], k[0] * 0
+
+    @nb.njit(**SUMS)
+    def features(X, bins, landmarks, coefficients, out):
+        n_landmarks, n_terms = landmarks.shape[1], coefficients.shape[1]
+        k = np.empty(n_landmarks, X.dtype)
+        for r in range(X.shape[0]):
+            for i in range(X.shape[1]):
+                x, points = X[r, i], landmarks[bins[i]]
                 for j in range(n_landmarks):
-                    total += weights[j] * k[j]
-                out[r, q, i] = total
+                    k[j] = additive_term(form, x, points[j])
+                for q in range(n_terms):
+                    weights, total = coefficients[bins[i], q], k[0] * 0
+                    for j in range(n_landmarks):
+                        total += weights[j] * k[j]
+                    out[r, q, i] = total
+
+    return features
 
 
 @nb.njit(**EXACT)

@@ -125,7 +125,7 @@ class AdditiveKernel(Kernel):
         if self.gamma == 1:
             form = form + _loops.DISTANCE if squared else form
             _threads.over_rows(
-                out.shape[0], work, lambda rows: _loops.pair_sums(form, left[rows], right, tile, out[rows])
+                out.shape[0], work, lambda rows: _loops.pair_sums[form](left[rows], right, tile, out[rows])
             )
             return
         powers = signature_powers(left, self.gamma)
@@ -133,8 +133,8 @@ class AdditiveKernel(Kernel):
         _threads.over_rows(
             out.shape[0],
             work,
-            lambda rows: _loops.pair_sums_gamma(
-                form, left[rows], right, powers[rows], right_powers, squared, tile, out[rows]
+            lambda rows: _loops.pair_sums_gamma[form](
+                left[rows], right, powers[rows], right_powers, squared, tile, out[rows]
             ),
         )
 
@@ -145,8 +145,8 @@ class AdditiveKernel(Kernel):
         _threads.over_rows(
             out.shape[0],
             right.nnz,
-            lambda rows: _loops.pair_sums_sparse(
-                form, left.data, powers, left.indices, left.indptr[rows.start : rows.stop + 1],
+            lambda rows: _loops.pair_sums_sparse[form](
+                left.data, powers, left.indices, left.indptr[rows.start : rows.stop + 1],
                 right.data, right_powers, right.indices, right.indptr, left.shape[1], plain, squared, out[rows],
             ),
         )  # fmt: skip

@@ -86,8 +86,8 @@ class Skewed(Kernel):
             _threads.over_rows(
                 part.shape[0],
                 other.size,
-                lambda rows, own=own, part=part: _loops.pair_sums(  # type: ignore[misc]
-                    kernel._form, own[rows], other, tile, part[rows]
+                lambda rows, own=own, part=part: _loops.pair_sums[kernel._form](  # type: ignore[misc]
+                    own[rows], other, tile, part[rows]
                 ),
             )
         return kernel._finish(out)

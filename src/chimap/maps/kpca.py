@@ -94,7 +94,9 @@ class AdditiveKPCA(AdditiveMap):
         return True
 
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
-        _loops.landmark_features(
-            self.kernel_.form, magnitudes, bins, self.landmarks_.astype(magnitudes.dtype),
+        form = self.kernel_.form
+        assert form is not None  # as takes() has seen to
+        _loops.landmark_features[form](
+            magnitudes, bins, self.landmarks_.astype(magnitudes.dtype),
             self._coefficients.astype(magnitudes.dtype), out,
         )  # fmt: skip
