@@ -193,3 +193,37 @@ def test_bad_parameters_are_named():
 
 def test_every_kind_is_tested():
     assert {type(p) for p in PENALTIES.values()} == set(CATALOGUE.values())
+
+
+SHARED = L21(0.7, GROUPS, D, shared=True)
+
+
+def test_shared_groups_are_groups_of_all_targets():
+    """W as one long vector whose groups hold a group's columns of every target."""
+    W = weights(5, (D, 3))
+    flat_groups = [[3 * i + t for i in columns for t in range(3)] for columns in SHARED.members]
+    flat = L21(0.7, flat_groups, 3 * D)
+    assert SHARED.value(W) == pytest.approx(flat.value(W.ravel()))
+    np.testing.assert_allclose(SHARED.prox(W, 1.3).ravel(), flat.prox(W.ravel(), 1.3))
+    np.testing.assert_allclose(SHARED.residuals(W, W[::-1])[:, 0], flat.residuals(W.ravel(), W[::-1].ravel()))
+
+
+@pytest.mark.parametrize(
+    "penalty", [GROUP_NORM, PENALTIES["l21, weighted"], SHARED], ids=["1", "w", "shared"]
+)
+@given(seed=SEEDS, step=st.sampled_from(STEPS))
+def test_residuals_vanish_at_the_proximal_point_and_nowhere_else(penalty, seed, step):
+    W = weights(seed, (D, 2))
+    V = penalty.prox(W, step)
+    np.testing.assert_allclose(penalty.residuals(V, (V - W) / step), 0, atol=1e-10)
+    other = V + 0.1 * weights(seed + 1, (D, 2))
+    assert penalty.residuals(other, (other - W) / step).max() > 1e-4
+
+
+def test_largest_strength_is_where_zero_is_the_minimum():
+    gradient = weights(2, (D, 2))
+    for penalty in (GROUP_NORM, SHARED):
+        largest = penalty.largest(gradient)
+        for factor, is_zero in ((1.001, True), (0.999, False)):
+            moved = L21(factor * largest, GROUPS, D, shared=penalty.shared).prox(-gradient, 1.0)
+            assert np.any(moved) != is_zero

@@ -23,6 +23,8 @@ class L21(Penalty):
     groups : lists of columns, or slices; each of the ``n_features`` columns in exactly one.
     n_features : D.
     group_weights : one positive number a group, such as the roots of their sizes; None is 1 each, as in the paper.
+    shared : of weights (D, t), whether a group is its columns for all targets together, so that they use it or leave it
+        out alike; otherwise each target is a problem by itself.
 
     Raises ValueError for groups that are empty, overlap or leave columns out, and for weights of another shape.
 
@@ -37,6 +39,7 @@ class L21(Penalty):
     groups: Sequence[Any]
     n_features: int
     group_weights: Sequence[float] | None = None
+    shared: bool = False
     is_smooth: ClassVar[bool] = False
     _order: np.ndarray = field(init=False, repr=False, compare=False)  # columns, group after group
     _starts: np.ndarray = field(init=False, repr=False, compare=False)
@@ -64,19 +67,51 @@ class L21(Penalty):
 
     def value(self, W: np.ndarray) -> float:
         """strength sum_g weight_g |w_g|_2."""
-        return self.strength * float((self._weights @ self.norms(W)).sum())
+        return float(self.values(W).sum())
+
+    def values(self, W: np.ndarray) -> np.ndarray:
+        """The penalty of each target by itself, (t,) for weights (D, t); (1,) where they share their groups."""
+        return self.levels() @ self.norms(W)
 
     def prox(self, W: np.ndarray, step: float) -> np.ndarray:
         """w_g max(0, 1 - step strength weight_g / |w_g|)."""
         norms = self.norms(W)
-        least = (step * self.strength * self._weights).reshape(-1, *(1,) * (W.ndim - 1))
-        # max(0, 1 - least / norm), without the division by a norm of zero
-        kept = np.maximum(norms - least, 0) / np.where(norms > 0, norms, 1)
+        # max(0, 1 - level / norm), without the division by a norm of zero
+        kept = np.maximum(norms - step * self.levels(W.ndim), 0) / np.where(norms > 0, norms, 1)
         return W * kept[self._group].astype(W.dtype)
 
     def norms(self, W: np.ndarray) -> np.ndarray:
-        """|w_g|_2, (groups,) or (groups, t) float64. Raises ValueError for weights of another number of features."""
+        """|w_g|_2, (groups,) or (groups, t) float64; (groups, 1) where targets share their groups.
+
+        Raises ValueError for weights of another number of features.
+        """
         if W.shape[0] != self.n_features:
             raise ValueError(f"weights of {W.shape[0]} features; the groups are of {self.n_features}.")
-        squares = np.square(W[self._order], dtype=np.float64)
-        return np.sqrt(np.add.reduceat(squares, self._starts, axis=0))
+        squares = np.add.reduceat(np.square(W[self._order], dtype=np.float64), self._starts, axis=0)
+        if self.shared and W.ndim > 1:
+            squares = squares.sum(axis=1, keepdims=True)
+        return np.sqrt(squares)
+
+    def residuals(self, W: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """How far W is from a minimum of this penalty and a function of that gradient, group by group, as ``norms``.
+
+        The distance of minus the gradient from the subdifferential, over strength times weight of the group: that of
+        -g_g / level from w_g / |w_g|, or from the unit ball where w_g is zero. At a minimum all are 0.
+        """
+        norms, levels = self.norms(W), self.levels(W.ndim)
+        directions = W / np.where(norms > 0, norms, 1)[self._group]
+        scaled = gradient / levels[self._group]
+        return np.where(norms > 0, self.norms(scaled + directions), np.maximum(self.norms(scaled) - 1, 0))
+
+    def largest(self, gradient: np.ndarray) -> float:
+        """The least strength at which zero weights are a minimum, given the gradient of the rest at them."""
+        return self.strength * float((self.norms(gradient) / self.levels(gradient.ndim)).max())
+
+    @property
+    def members(self) -> list[np.ndarray]:
+        """Columns of each group."""
+        return np.split(self._order, self._starts[1:])
+
+    def levels(self, ndim: int = 1) -> np.ndarray:
+        """strength times weight of each group, (groups,), or (groups, 1) for weights of two dimensions."""
+        return (self.strength * self._weights).reshape(-1, *(1,) * (ndim - 1))

@@ -13,6 +13,7 @@ from sklearn.linear_model import enet_path
 
 from chimap._validation import DataError, check_positive
 from chimap.moments import FoldMoments, Moments
+from chimap.penalties import L21
 from chimap.solvers.ridge import LinearSolution, solution
 
 _SMALLEST = 1e-3  # of the strength at which all weights are zero: the end of a path, as in scikit-learn
@@ -120,24 +121,17 @@ def group_lasso(moments: Moments, strengths: np.ndarray, groups: Sequence[np.nda
         for s, strength in enumerate(strengths):
             coefs[:, t, s] = model.set_params(alpha=float(strength)).fit(R, Q[:, t]).coef_
     gradients = _gradients(moments, coefs)
-    residuals = np.zeros(strengths.size)
-    for group, weight in zip(groups, weights, strict=True):
-        w, g = coefs[group], gradients[group]
-        norm = np.linalg.norm(w, axis=0)
-        pull = weight * strengths * w / np.where(norm > 0, norm, 1)
-        violation = np.where(
-            norm > 0,
-            np.linalg.norm(g + pull, axis=0),
-            np.maximum(np.linalg.norm(g, axis=0) - weight * strengths, 0),
-        )
-        residuals = np.maximum(residuals, violation.max(axis=0) / (weight * strengths))
+    residuals = np.array([
+        L21(float(strength), groups, R.shape[1], weights.tolist()).residuals(coefs[:, :, s], gradients[:, :, s]).max()
+        for s, strength in enumerate(strengths)
+    ])  # fmt: skip
     return _path(moments, strengths, coefs, residuals)
 
 
 def largest_group_strength(moments: Moments, groups: Sequence[np.ndarray]) -> float:
     """The least strength of ``group_lasso`` at which all weights are zero."""
     pull = moments.cross_scatter() / moments.count
-    return max(float(np.linalg.norm(pull[g], axis=0).max() / np.sqrt(len(g))) for g in groups)
+    return L21(1.0, groups, pull.shape[0], [len(g) ** 0.5 for g in groups]).largest(pull)
 
 
 def score_path(

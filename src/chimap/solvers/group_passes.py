@@ -1,0 +1,157 @@
+"""Groups of features under any loss: steps in the metric of the moments, a pass over the rows each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.losses import Loss
+from chimap.moments import Moments
+from chimap.penalties import L21
+from chimap.solvers.descent import Evaluation, descend
+from chimap.solvers.group_descent import GroupQuadratic
+from chimap.solvers.group_path import GroupSolution, full_scatter, warn_if_short
+from chimap.solvers.lbfgs import Chunks
+from chimap.solvers.ridge import LinearSolution
+
+TOLERANCE = 1e-6
+_SWEEPS = 5  # over the groups a pass
+_ROWS = 2048  # of a chunk that are multiplied in float64 together
+_LEAST_RIDGE = 1e-7  # of the trace, in the metric: beyond the rounding of float32 products
+_INTERCEPT_STEPS = 100
+
+
+class LossProblem:
+    """Minimise sum loss(y, z'w + b) + strength sum_g weight_g |w_g| over rows that are read again; b is free.
+
+    A loss lies below its parabola: sum loss <= value + G'dW + curvature/2 |dW|^2 in the metric Hc of the moments of all
+    rows, and apart from it the intercept. A step lowers this bound plus the penalty by some sweeps over the groups, for
+    which no row is read; steps are Anderson-mixed. Together a proximal quasi-Newton method, one pass a step. Scores,
+    slopes and sums are in float64 whatever the features, so that the conditions can be met to 1e-6.
+
+    loss: its targets' domain is checked in the first pass. chunks: gives features and targets, both less the shifts of
+    the moments. whole: moments of all those rows, or of more. n_rows: as many as chunks gives.
+
+    The solutions are for features and targets less the shifts.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        chunks: Chunks,
+        whole: Moments,
+        penalty: L21,
+        tolerance: float = TOLERANCE,
+        max_passes: int = 1000,
+        metric: GroupQuadratic | None = None,
+    ):
+        self.loss, self.chunks, self.penalty = loss, chunks, penalty
+        self.tolerance, self.max_passes = tolerance, max_passes
+        self._mean = whole.mean - whole.shifts[0]
+        self._count = whole.count
+        self.metric = metric or metric_of(whole, penalty)
+        self._shape = (whole.n_features, whole.n_targets)
+        self._checked = False
+        self._zero: np.ndarray | None = None
+
+    @property
+    def largest(self) -> float:
+        """The least strength at which all weights are zero."""
+        x = self._at_zero()
+        _, gradient = self._pass(x)
+        return replace(self.penalty, strength=1.0).largest(gradient[:-1])
+
+    def zero(self) -> LinearSolution:
+        """No weights, and the best intercepts without them."""
+        x = self._at_zero()
+        return LinearSolution(x[:-1], x[-1].copy(), 0.0)
+
+    def solve(self, strength: float, start: LinearSolution) -> GroupSolution:
+        """The minimum, from the weights of ``start`` on."""
+        penalty, curvature = replace(self.penalty, strength=float(strength)), self.loss.curvature
+        # the bound over its curvature, so that the metric is the matrix of its quadratic part
+        bound = replace(penalty, strength=penalty.strength / curvature)
+
+        def evaluate(x: np.ndarray) -> Evaluation:
+            values, gradient = self._pass(x)
+            residuals = penalty.residuals(x[:-1], gradient[:-1])
+            used = np.flatnonzero(((residuals > self.tolerance) | (penalty.norms(x[:-1]) > 0)).any(axis=1))
+            intercepts = np.abs(gradient[-1]) / strength
+            if penalty.shared:
+                values, intercepts = values.sum(keepdims=True), intercepts.max(keepdims=True)
+            return Evaluation(
+                values + penalty.values(x[:-1]),
+                np.maximum(residuals.max(axis=0), intercepts),
+                (gradient, used),
+            )
+
+        def step(x: np.ndarray, at: Evaluation) -> np.ndarray:
+            gradient, used = at.more
+            W = x[:-1].copy()
+            V = self.metric.H @ W - gradient[:-1] / curvature
+            for _ in range(_SWEEPS):
+                self.metric.sweep(W, V, bound, used)
+            return np.vstack([W, x[-1] - gradient[-1] / (curvature * self._count)])
+
+        x = np.vstack([start.coef, start.intercept + self._mean @ start.coef])
+        found = descend(evaluate, step, x, self.tolerance, self.max_passes)
+        residual = float(found.at.residuals.max())
+        warn_if_short(residual, self.tolerance, strength, found.evaluations)
+        W = found.x[:-1]
+        return GroupSolution(
+            W, found.x[-1] - self._mean @ W, float(strength), float(found.at.values.sum()), residual,
+            found.evaluations,
+        )  # fmt: skip
+
+    def _at_zero(self) -> np.ndarray:
+        """Zero weights with the intercepts that are best for them, (D + 1, t)."""
+        if self._zero is not None:
+            return self._zero
+
+        def evaluate(x: np.ndarray) -> Evaluation:
+            values, gradient = self._pass(x)
+            return Evaluation(values, np.abs(gradient[-1]) / self._count, gradient[-1])
+
+        def step(x: np.ndarray, at: Evaluation) -> np.ndarray:
+            moved = x.copy()
+            moved[-1] -= at.more / (self.loss.curvature * self._count)
+            return moved
+
+        x = np.zeros((self._shape[0] + 1, self._shape[1]))
+        self._zero = descend(evaluate, step, x, self.tolerance, _INTERCEPT_STEPS).x
+        return self._zero
+
+    def _pass(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sums over the rows of losses (t,) and of their gradients (D + 1, t), in weights of centred features."""
+        W, values, gradient, n = x[:-1], np.zeros(x.shape[1]), np.zeros(x.shape), 0
+        b = x[-1] - self._mean @ W
+        for Z, Y in self.chunks():
+            if not self._checked:
+                self.loss.check_targets(Y)
+            for first in range(0, Z.shape[0], _ROWS):
+                z, y = Z[first : first + _ROWS].astype(np.float64), Y[first : first + _ROWS]
+                scores = z @ W + b
+                slopes = self.loss.gradient(y, scores)
+                values += self.loss.value(y, scores).sum(axis=0)
+                gradient[:-1] += z.T @ slopes
+                gradient[-1] += slopes.sum(axis=0)
+                n += z.shape[0]
+        self._checked = True
+        if n == 0:
+            raise DataError("no rows: the chunks of a pass are empty.")
+        if not (np.isfinite(values).all() and np.isfinite(gradient).all()):
+            raise DataError(
+                f"the objective of the {self.loss.name} loss is not finite: the targets y are too large, or the "
+                "features of a channel are. Divide the targets by their scale."
+            )
+        gradient[:-1] -= np.outer(self._mean, gradient[-1])
+        return values, gradient
+
+
+def metric_of(whole: Moments, penalty: L21) -> GroupQuadratic:
+    """Hc and next to nothing of the identity: what bounds the curvature of a loss of curvature 1 over these rows."""
+    square = full_scatter(whole)
+    square[np.diag_indices_from(square)] += _LEAST_RIDGE * float(np.trace(square)) or 1.0
+    return GroupQuadratic(square, penalty)

@@ -1,0 +1,118 @@
+"""Groups of features, used or left out: the path of strengths, from moments, and by passes for other losses."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from chimap._validation import DataError, check_positive
+from chimap.moments import Moments
+from chimap.penalties import L21
+from chimap.solvers.group_descent import GroupQuadratic
+from chimap.solvers.ridge import LinearSolution, solution
+
+TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True)
+class GroupSolution(LinearSolution):
+    """Weights, and how nearly they are the minimum.
+
+    objective: at the weights, summed over targets. residual: the largest violation of a group's optimality condition,
+    over its strength. evaluations: of the gradient; for losses that need them, passes over the rows.
+    """
+
+    objective: float
+    residual: float
+    evaluations: int
+
+
+class SquareProblem:
+    """Minimise sum (z'w + b - y)^2 / 2 + strength sum_g weight_g |w_g|, from moments; b is free.
+
+    The strength is that of ``losses.Square`` and ``penalties.L21``. penalty: groups, their weights, and whether targets
+    share them; its strength is not used.
+
+    Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, eq. 19, with the square loss.
+    """
+
+    def __init__(self, moments: Moments, penalty: L21, tolerance: float = TOLERANCE):
+        if moments.count == 0:
+            raise DataError("no rows: fit needs moments that have seen some.")
+        self.moments, self.penalty, self.tolerance = moments, penalty, tolerance
+        self._V = moments.cross_scatter()
+        self._constant = float(np.trace(moments.target_scatter())) / 2
+        if not (np.isfinite(self._V).all() and np.isfinite(self._constant)):
+            raise DataError(
+                "the objective of the square loss is not finite: the targets y are too large to be squared. Divide "
+                "them by their scale."
+            )
+        self._quadratic = GroupQuadratic(full_scatter(moments), penalty)
+
+    @property
+    def largest(self) -> float:
+        """The least strength at which all weights are zero."""
+        return replace(self.penalty, strength=1.0).largest(self._V)
+
+    def zero(self) -> LinearSolution:
+        """No weights."""
+        return solution(self.moments, np.zeros_like(self._V), 0.0)
+
+    def solve(self, strength: float, start: LinearSolution) -> GroupSolution:
+        """The minimum, from the weights of ``start`` on."""
+        penalty = replace(self.penalty, strength=float(strength))
+        found = self._quadratic.minimise(self._V, penalty, start.coef, self.tolerance)
+        residual = float(found.at.residuals.max())
+        warn_if_short(residual, self.tolerance, strength, found.evaluations)
+        plain = solution(self.moments, found.x, float(strength))
+        return GroupSolution(
+            plain.coef, plain.intercept, plain.strength, float(found.at.values.sum()) + self._constant, residual,
+            found.evaluations,
+        )  # fmt: skip
+
+
+def full_scatter(moments: Moments) -> np.ndarray:
+    """Hc, both halves, (D, D) float64."""
+    square = np.empty((moments.n_features, moments.n_features))
+    moments.scatter_into(square)
+    for first in range(0, square.shape[0], 256):  # block by block: no second matrix
+        rows = slice(first, first + 256)
+        corner = np.triu(square[rows, rows])
+        square[rows, rows] = corner + np.triu(corner, 1).T
+        square[first + 256 :, rows] = square[rows, first + 256 :].T
+    return square
+
+
+def follow(
+    problem: Any,
+    strengths: Sequence[float] | np.ndarray,
+    on_solution: Callable[[GroupSolution], bool | None] | None = None,
+) -> list[GroupSolution]:
+    """Solutions at strengths from the largest down, each from the one before on.
+
+    on_solution: told of each; True ends the path there.
+    """
+    for strength in strengths:
+        check_positive(float(strength), "each of strengths")
+    found, last = [], problem.zero()
+    for strength in np.sort(np.asarray(strengths, dtype=np.float64))[::-1]:
+        last = problem.solve(float(strength), last)
+        found.append(last)
+        if on_solution is not None and on_solution(last):
+            break
+    return found
+
+
+def warn_if_short(residual: float, tolerance: float, strength: float, evaluations: int) -> None:
+    """A ConvergenceWarning where a residual is above the tolerance."""
+    if residual > tolerance:
+        warnings.warn(
+            f"the group weights at strength {strength:.4g} stopped after {evaluations} evaluations at a residual of "
+            f"{residual:.2g}, short of tolerance={tolerance:g}. Use a larger strength, or precision='float64'.",
+            ConvergenceWarning, stacklevel=3,
+        )  # fmt: skip

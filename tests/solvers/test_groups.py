@@ -1,0 +1,240 @@
+"""Groups of features from moments and by passes: against a library, against each other, and by their own conditions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chimap._validation import DataError
+from chimap.losses import CATALOGUE as LOSSES
+from chimap.losses import Square
+from chimap.penalties import L21
+from chimap.solvers.group_passes import LossProblem
+from chimap.solvers.group_path import SquareProblem, follow
+from chimap.solvers.sparse import strengths_below
+
+from ..moments.cases import moments_of
+
+GROUPS = [slice(0, 7), [7, 9, 11, 8], slice(12, 30), [10], slice(30, 40)]
+D = 40
+TARGETS = {"each by itself": False, "shared": True}
+every_sharing = pytest.mark.parametrize("shared", TARGETS.values(), ids=TARGETS)
+
+
+def problem(n=200, n_targets=2, seed=0, mean=3.0, scale=None):
+    """Correlated rows whose targets come from the first and third groups."""
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((n, 12)) @ rng.standard_normal((12, D)) + 0.3 * rng.standard_normal((n, D)) + mean
+    if scale is not None:
+        Z *= scale
+    W = np.zeros((D, n_targets))
+    W[:7], W[12:30] = rng.standard_normal((7, n_targets)), rng.standard_normal((18, n_targets))
+    return Z, Z @ W + 2 * rng.standard_normal((n, n_targets))
+
+
+def penalty_of(shared=False, weights=None):
+    return L21(1.0, GROUPS, D, weights, shared)
+
+
+def objective(loss, Z, Y, found, penalty, strength):
+    scores = Z @ found.coef + found.intercept
+    return loss.value(Y, scores).sum() + strength * penalty.value(found.coef)
+
+
+def residual(loss, Z, Y, found, penalty, strength):
+    """The optimality conditions from the definition, over the rows."""
+    slopes = loss.gradient(Y, Z @ found.coef + found.intercept)
+    gradient, worst = Z.T @ slopes, np.abs(slopes.sum(axis=0)).max() / strength
+    weights = penalty.levels()
+    for level, g in zip(weights * strength, penalty.members, strict=True):
+        columns = [slice(None)] if penalty.shared else [[t] for t in range(Y.shape[1])]
+        for t in columns:
+            w, pull = found.coef[g][:, t], gradient[g][:, t]
+            size = np.linalg.norm(w)
+            off = np.linalg.norm(pull + level * w / size) if size else np.linalg.norm(pull) - level
+            worst = max(worst, off / level)
+    return worst
+
+
+@every_sharing
+@pytest.mark.parametrize("weights", [None, [1.0, 0.5, 2.0, 1.0, 1.5]])
+def test_conditions_hold_along_the_path(shared, weights):
+    Z, Y = problem()
+    penalty = penalty_of(shared, weights)
+    square = SquareProblem(moments_of(Z, Y), penalty)
+    strengths = strengths_below(square.largest, 8)
+    path = follow(square, strengths)
+    assert [found.strength for found in path] == pytest.approx(strengths)
+    for found in path:
+        assert found.residual < 1e-6
+        assert residual(Square(), Z, Y, found, penalty, found.strength) < 1e-6
+        assert found.objective == pytest.approx(
+            objective(Square(), Z, Y, found, penalty, found.strength), rel=1e-9
+        )
+    used = [(penalty.norms(found.coef) > 0).sum() for found in path]
+    assert used[0] == 0 < used[1] <= used[-1]
+
+
+def test_just_below_the_largest_strength_one_group_is_used():
+    Z, Y = problem(n_targets=1)
+    square = SquareProblem(moments_of(Z, Y), penalty_of())
+    above, below = (square.solve(square.largest * f, square.zero()) for f in (1.0001, 0.9999))
+    assert not np.any(above.coef)
+    assert (penalty_of().norms(below.coef) > 0).sum() == 1
+
+
+@pytest.mark.parametrize("share", [0.5, 0.05, 0.005])
+def test_objective_is_that_of_skglm(share):
+    skglm = pytest.importorskip("skglm")
+    Z, Y = problem(n_targets=1)
+    penalty = penalty_of(weights=[1.0, 0.5, 2.0, 1.0, 1.5])
+    square = SquareProblem(moments_of(Z, Y), penalty)
+    strength = share * square.largest
+    found = square.solve(strength, square.zero())
+    Zc, y = Z - Z.mean(axis=0), Y[:, 0] - Y[:, 0].mean()
+    peer = skglm.GroupLasso(
+        [list(map(int, g)) for g in penalty.members], alpha=strength / len(Z), weights=penalty.levels(),
+        fit_intercept=False, tol=1e-12, max_iter=1000, max_epochs=100_000,
+    ).fit(np.asfortranarray(Zc), y)  # fmt: skip
+    theirs = np.square(Zc @ peer.coef_ - y).sum() / 2 + strength * penalty.value(peer.coef_)
+    ours = np.square(Zc @ found.coef[:, 0] - y).sum() / 2 + strength * penalty.value(found.coef[:, 0])
+    assert ours == pytest.approx(theirs, rel=1e-8)
+    assert ours <= theirs * (1 + 1e-12)
+
+
+def chunks_of(Z, Y, size=64):
+    return lambda: ((Z[i : i + size], Y[i : i + size]) for i in range(0, len(Z), size))
+
+
+def targets_for(loss, Y):
+    return np.sign(Y - Y.mean(axis=0)) if loss.domain == "sign" else Y / Y.std()
+
+
+@every_sharing
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_loss_meets_its_conditions(name, shared):
+    loss = LOSSES[name]()
+    Z, Y = problem(scale=0.1)
+    Y = targets_for(loss, Y)
+    penalty = penalty_of(shared)
+    whole = moments_of(Z, Y)
+    shift = whole.shifts[0]
+    passes = LossProblem(loss, chunks_of(Z - shift, Y), whole, penalty)
+    path = follow(passes, passes.largest * np.array([1.001, 0.3, 0.1]))
+    assert not np.any(path[0].coef)
+    for found in path[1:]:
+        assert np.any(found.coef)
+        assert found.residual < 1e-6
+        assert residual(loss, Z - shift, Y, found, penalty, found.strength) < 2e-6
+
+
+@every_sharing
+def test_passes_of_the_square_loss_end_where_the_moments_do(shared):
+    Z, Y = problem()
+    whole = moments_of(Z, Y)
+    shift, target_shift = whole.shifts
+    square = SquareProblem(whole, penalty_of(shared))
+    strength = 0.05 * square.largest
+    passes = LossProblem(Square(), chunks_of(Z - shift, Y - target_shift), whole, penalty_of(shared))
+    one, other = (p.solve(strength, p.zero()) for p in (square, passes))
+    assert other.objective == pytest.approx(one.objective, rel=1e-10)
+    np.testing.assert_allclose(other.coef, one.coef, atol=1e-4 * np.abs(one.coef).max())
+    intercept = other.intercept - shift @ other.coef + target_shift
+    np.testing.assert_allclose(intercept, one.intercept, atol=1e-4 * np.abs(one.intercept).max())
+    assert other.evaluations < 20  # its bound is the loss itself
+
+
+def test_float32_features_meet_the_conditions_as_well():
+    loss = LOSSES["logistic"]()
+    Z, Y = problem(scale=0.1)
+    Y = targets_for(loss, Y)
+    whole = moments_of(Z, Y)
+    Z = (Z - whole.shifts[0]).astype(np.float32)
+    passes = LossProblem(loss, chunks_of(Z, Y), whole, penalty_of())
+    assert passes.solve(0.05 * passes.largest, passes.zero()).residual < 1e-6
+
+
+def test_targets_apart_are_problems_apart():
+    Z, Y = problem(n_targets=3)
+    both = SquareProblem(moments_of(Z, Y), penalty_of())
+    strength = 0.1 * both.largest
+    together = both.solve(strength, both.zero())
+    for t in range(3):
+        one = SquareProblem(moments_of(Z, Y[:, [t]]), penalty_of())
+        alone = one.solve(strength, one.zero())
+        np.testing.assert_allclose(together.coef[:, [t]], alone.coef, atol=1e-5 * np.abs(alone.coef).max())
+
+
+def test_sharing_uses_a_group_for_all_targets_or_none():
+    Z, Y = problem(n_targets=3)
+    square = SquareProblem(moments_of(Z, Y), penalty_of(shared=True))
+    used = penalty_of().norms(square.solve(0.3 * square.largest, square.zero()).coef) > 0
+    assert 0 < used.any(axis=1).sum() < len(GROUPS)
+    np.testing.assert_array_equal(used.any(axis=1), used.all(axis=1))
+
+
+def test_a_group_that_is_constant_stays_out():
+    Z, Y = problem()
+    Z[:, 30:] = 0.7
+    with np.errstate(all="raise"):
+        square = SquareProblem(moments_of(Z, Y), penalty_of())
+        found = square.solve(1e-3 * square.largest, square.zero())
+    assert found.residual < 1e-6
+    assert not np.any(found.coef[30:])
+    assert np.any(found.coef[12:30])
+
+
+def test_copies_of_a_group_share_its_weight():
+    Z, Y = problem(n_targets=1)
+    Z[:, 30:37] = Z[:, :7]
+    square = SquareProblem(
+        moments_of(Z, Y), L21(1.0, [slice(0, 7), slice(7, 30), slice(30, 37), slice(37, 40)], D)
+    )
+    found = square.solve(0.02 * square.largest, square.zero())
+    assert found.residual < 1e-6
+
+
+def test_a_path_can_be_ended():
+    Z, Y = problem()
+    square = SquareProblem(moments_of(Z, Y), penalty_of())
+    path = follow(square, [1.0, 3.0, 2.0], lambda found: found.strength < 2.5)
+    assert [found.strength for found in path] == [3.0, 2.0]
+    with pytest.raises(ValueError, match="each of strengths must be a positive number"):
+        follow(square, [1.0, -1.0])
+
+
+def test_objectives_that_are_not_finite_name_what_is_too_large():
+    Z, Y = problem()
+    with (
+        np.errstate(over="ignore", invalid="ignore"),
+        pytest.raises(DataError, match="targets y are too large"),
+    ):
+        SquareProblem(moments_of(Z, 1e200 * Y), penalty_of())
+    whole = moments_of(Z, Y)
+    passes = LossProblem(Square(), chunks_of(Z, 1e200 * Y), whole, penalty_of())
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises(DataError, match="square loss is not finite: the targets y"),
+    ):
+        passes.solve(1.0, passes.zero())
+
+
+def test_no_rows_and_targets_that_a_loss_cannot_take():
+    Z, Y = problem()
+    with pytest.raises(DataError, match="no rows"):
+        SquareProblem(moments_of(Z, Y).fresh(), penalty_of())
+    whole = moments_of(Z, Y)
+    with pytest.raises(DataError, match="no rows: the chunks of a pass are empty"):
+        LossProblem(Square(), lambda: [], whole, penalty_of()).zero()
+    with pytest.raises(DataError, match=r"target 0 is .* the logistic loss takes -1 or 1"):
+        LossProblem(LOSSES["logistic"](), chunks_of(Z, Y), whole, penalty_of()).zero()
+
+
+def test_too_few_passes_are_warned_of():
+    loss = LOSSES["logistic"]()
+    Z, Y = problem(scale=0.1)
+    Y = targets_for(loss, Y)
+    whole = moments_of(Z, Y)
+    passes = LossProblem(loss, chunks_of(Z - whole.shifts[0], Y), whole, penalty_of(), max_passes=3)
+    with pytest.warns(UserWarning, match="short of tolerance"):
+        assert passes.solve(0.05 * passes.largest, passes.zero()).evaluations <= 4
