@@ -16,6 +16,7 @@ from chimap.data.arrow import ArrowSource
 from chimap.data.arrow_parts import IPC, PARQUET
 from chimap.data.base import Chunk, Source
 from chimap.data.batches import BatchSource
+from chimap.data.class_splits import PerClassSplits
 from chimap.data.compressed import COMPRESSIONS
 from chimap.data.csv import CsvSource
 from chimap.data.dask import DaskSource, is_collection
@@ -52,6 +53,7 @@ __all__ = [
     "ImageReader",
     "open_images",
     "split_source",
+    "PerClassSplits",
     "write_histograms",
     "check_labels",
     "read_labels",

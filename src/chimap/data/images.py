@@ -6,13 +6,14 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from chimap._validation import DataError
+from chimap._validation import DataError, check_choice
 from chimap.data.arrow_parts import PARQUET
 from chimap.data.files import existing_file, is_folder, plain_path
 from chimap.data.image_decoding import ImageError, decode_image, decode_mask
 from chimap.data.image_files import TAR, ZIP, open_files
 from chimap.data.image_folders import class_folders
 from chimap.data.image_set import ImageSet
+from chimap.data.image_sets import CATALOGUE
 from chimap.data.image_tables import listed_images, parquet_images
 from chimap.data.labels import read_labels
 
@@ -21,13 +22,16 @@ __all__ = ["ImageSet", "ImageError", "open_images", "decode_image", "decode_mask
 TABLES = (".csv", ".tsv")
 
 
-def open_images(path: str | os.PathLike[str] | ImageSet, labels: Any = None) -> ImageSet:
+def open_images(
+    path: str | os.PathLike[str] | ImageSet, labels: Any = None, layout: str | None = None
+) -> ImageSet:
     """The images at a path, with labels where there are any; a set comes back as it is.
 
     path: a folder or an archive (tar, also compressed, or zip) with a folder for each class, and perhaps one for each
     of train, val and test around them; a CSV or TSV file of paths and labels; a Parquet file, or a folder of them, with
-    the bytes of images. labels: name of a column of a table; or array or file of labels, one an image in the order of
-    ``names``, see ``read_labels``.
+    the bytes of images. labels: name of a column of a table; name of one class where images may be of several; or array
+    or file of labels, one an image in the order of ``names``, see ``read_labels``. layout: name of a data set, in
+    ``chimap.data.image_sets.CATALOGUE``, that lies at the path as it comes.
 
     Raises FileNotFoundError, ImportError where a package is not installed, and DataError for an empty folder, for an
     unknown kind of file, and for labels that do not fit.
@@ -35,6 +39,9 @@ def open_images(path: str | os.PathLike[str] | ImageSet, labels: Any = None) -> 
     if isinstance(path, ImageSet):
         return path
     address = plain_path(path)
+    if layout is not None:
+        check_choice(layout, "layout", tuple(CATALOGUE))
+        return _labelled(CATALOGUE[layout](address), labels)
     if not is_folder(address):
         name = existing_file(address).name.lower()
         if name.endswith(TABLES):
@@ -49,5 +56,13 @@ def open_images(path: str | os.PathLike[str] | ImageSet, labels: Any = None) -> 
     files = open_files(address)
     if any(path.endswith(PARQUET) for path in files.paths) and is_folder(address):
         return parquet_images(address, labels)
-    images = class_folders(files)
-    return images if labels is None else replace(images, labels=read_labels(labels, len(images)))
+    return _labelled(class_folders(files), labels)
+
+
+def _labelled(images: ImageSet, labels: Any) -> ImageSet:
+    """The set with other labels, or with those of one of its classes; None leaves them."""
+    if labels is None:
+        return images
+    if isinstance(labels, str) and images.class_names is not None:
+        return images.one_against_rest(labels)
+    return replace(images, labels=read_labels(labels, len(images)), class_names=None)

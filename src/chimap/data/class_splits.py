@@ -1,0 +1,63 @@
+"""Random splits with as many training rows of each class, the protocol of the image data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from chimap._validation import DataError, check_positive
+
+
+class PerClassSplits:
+    """``n_splits`` times, ``n_train`` rows of each class drawn for training, and ``n_test`` of the rest for testing.
+
+    A splitter as scikit-learn's are: an argument ``cv`` takes it.
+
+    n_train: rows of each class to train on. n_test: rows of each class to test on, fewer where there are no more; None
+    is all of them. Every class must have more than ``n_train`` rows, else ``split`` raises DataError, which names it.
+
+    >>> y = np.repeat(["cat", "dog"], [3, 4])
+    >>> train, test = next(PerClassSplits(2, n_splits=1, random_state=0).split(y, y))
+    >>> y[train].tolist(), y[test].tolist()
+    (['cat', 'cat', 'dog', 'dog'], ['cat', 'dog', 'dog'])
+    """
+
+    def __init__(
+        self, n_train: int, n_test: int | None = None, *, n_splits: int = 5, random_state: Any = None
+    ) -> None:
+        self.n_train = n_train
+        self.n_test = n_test
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """(train, test) sorted indices, of labels y (n,); X and groups are not used."""
+        check_positive(self.n_train, "n_train", integer=True)
+        if self.n_test is not None:
+            check_positive(self.n_test, "n_test", integer=True)
+        if y is None:
+            raise ValueError("y must hold the label of each row; got None.")
+        classes, codes = np.unique(np.asarray(y), return_inverse=True)
+        counts = np.bincount(codes)
+        small = np.flatnonzero(counts <= self.n_train)
+        if small.size:
+            raise DataError(
+                f"class {classes[small[0]]!s} has {counts[small[0]]} rows, too few for n_train={self.n_train} and one "
+                f"to test on ({small.size} of {classes.size} classes are too small). Train on fewer rows of each "
+                "class, or leave such classes out."
+            )
+        random = check_random_state(self.random_state)
+        for _ in range(self.n_splits):
+            train, test = [], []
+            for k in range(classes.size):
+                rows = random.permutation(np.flatnonzero(codes == k))
+                train.append(rows[: self.n_train])
+                test.append(rows[self.n_train :][: self.n_test])
+            yield np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of splits."""
+        return self.n_splits
