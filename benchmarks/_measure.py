@@ -1,13 +1,16 @@
-"""What the benchmarks share: data, repeats, child processes with their peak memory, and one line of results."""
+"""What the benchmarks share: data, repeats, bounds, child processes with their peak memory, and lines of results."""
 
 from __future__ import annotations
 
 import json
+import os
+import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from chimap.cli._blas import prepare_blas
 
@@ -37,12 +40,14 @@ def mnist(normalize: bool = False) -> tuple[np.ndarray, ...]:
     return X, y, Xt, yt
 
 
-def counts(name: str) -> sp.csr_matrix:
-    """A CSR matrix of counts, float64, rows l1-normalised."""
+def counts(name: str, labels: bool = False) -> sp.csr_matrix | tuple[sp.csr_matrix, np.ndarray]:
+    """A CSR matrix of counts, float64, rows l1-normalised; with ``labels`` (X, y)."""
     with np.load(data_file(name)) as z:
         X = sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"])).astype(np.float64)
+        y = z["y"].astype(np.int64) if labels else None
     sums = np.asarray(X.sum(axis=1)).ravel()
-    return sp.diags(1 / np.where(sums > 0, sums, 1)) @ X
+    X = (sp.diags(1 / np.where(sums > 0, sums, 1)) @ X).tocsr()
+    return X if y is None else (X, y)
 
 
 def seconds(call: Callable[[], object], repeats: int = 7) -> np.ndarray:
@@ -56,16 +61,74 @@ def seconds(call: Callable[[], object], repeats: int = 7) -> np.ndarray:
     return np.sort(times)
 
 
-def ratio(numerator: np.ndarray, denominator: np.ndarray) -> str:
+class Spread(NamedTuple):
+    """A figure and the range that its quartiles over repeats span."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:6.2f}  [{self.low:.2f}, {self.high:.2f}]"
+
+
+def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Spread:
     """Ratio of medians, with the range that the quartiles span."""
     low = np.quantile(numerator, 0.25) / np.quantile(denominator, 0.75)
     high = np.quantile(numerator, 0.75) / np.quantile(denominator, 0.25)
-    return f"{np.median(numerator) / np.median(denominator):6.2f}  [{low:.2f}, {high:.2f}]"
+    return Spread(*map(float, (np.median(numerator) / np.median(denominator), low, high)))
 
 
 def report(question: str, value: object, target: str) -> None:
-    """One line for people."""
+    """One line for people; and for ``run.py`` one of JSON, in the file that BENCHMARK_LINES names."""
     print(f"{question:<72} {value!s:>22}   target {target}", flush=True)
+    if lines := os.environ.get("BENCHMARK_LINES"):
+        found = {"question": question.strip(), "shown": " ".join(str(value).split()), "target": target}
+        if isinstance(value, Spread):
+            found |= value._asdict()
+        with open(lines, "a") as file:
+            print(json.dumps(found), file=file)
+
+
+_GEMM = """
+import json, time, numpy as np
+A, B, C = (np.full((4096, 4096), 0.5, np.float32) for _ in range(3))
+{product}
+times = []
+for _ in range(6):
+    began = time.perf_counter()
+    call()
+    times.append(time.perf_counter() - began)
+print(json.dumps(2 * 4096**3 / sorted(times)[2]))
+"""
+_NUMPY = "call = lambda: np.matmul(A, B, out=C)"
+_TORCH = "import torch; A, B, C = map(torch.from_numpy, (A, B, C)); call = lambda: torch.mm(A, B, out=C)"
+_CORETYPES = ("Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids")
+
+
+def sgemm_rates() -> dict[str, float]:
+    """Operations a second of a float32 product of order 4096, the third best of six: by NumPy as it comes, by each
+    core type that its OpenBLAS can be told and this machine can run, and by torch if it is installed."""
+    ways = {"numpy": (_NUMPY, None), "torch": (_TORCH, None)}
+    ways |= {f"numpy, {core}": (_NUMPY, core) for core in _CORETYPES}
+    found = {}
+    for name, (product, core) in ways.items():
+        environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_CORETYPE"}
+        if core:
+            environment["OPENBLAS_CORETYPE"] = core
+        code = [sys.executable, "-c", _GEMM.format(product=product)]
+        done = subprocess.run(code, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode == 0:  # not every processor has the instructions of every core type
+            found[name] = json.loads(done.stdout)
+    return found
+
+
+def processor_seconds(arguments: list[str]) -> float:
+    """Processor time, user and system, of a command that ends well."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(arguments, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def child(code: str) -> dict[str, object]:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg.blas import dgemm, sgemm
 
-from chimap import _loops, _threads
+from chimap import _blas, _loops, _threads
 
 _SPARSE_BELOW = 0.04  # density of the rows under which the sparse product beats the dense one
 
@@ -196,34 +195,21 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[
     return matrix
 
 
-def product_into(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
-    """out = A @ B for C-contiguous floats of one dtype.
-
-    By scipy's BLAS, like the symmetric products: numpy brings a BLAS of its own, whose threads go on spinning
-    for a while after each product and would take the cores from the other's.
-    """
-    gemm = sgemm if out.dtype == np.float32 else dgemm
-    gemm(1.0, B.T, A.T, beta=0.0, c=out.T, overwrite_c=1)
-
-
-def back_product_into(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
-    """out = A @ B' for C-contiguous floats of one dtype; see ``product_into``."""
-    gemm = sgemm if out.dtype == np.float32 else dgemm
-    gemm(1.0, B.T, A.T, beta=0.0, c=out.T, trans_a=1, overwrite_c=1)
-
-
 def project(rows: Any, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> None:
-    """out = rows @ W for rows (n, d), dense or CSR, all of one dtype; buffer (n, d) is for CSR that is nearly dense."""
+    """out[:, :m] = rows @ W for rows (n, d), dense or CSR, and W (d, m), all of one dtype.
+
+    out (n, m or more) is C-contiguous; buffer (n, d) is for CSR that is nearly dense.
+    """
     if is_sparse(rows):
         if rows.nnz < _SPARSE_BELOW * buffer.size:
             sparse_product(rows, W, out)
             return
         rows = rows.toarray(out=buffer)
-    product_into(rows, W, out)
+    _blas.multiply(rows, W, out[:, : W.shape[1]])
 
 
 def sparse_product(A: Any, B: np.ndarray, out: np.ndarray) -> None:
-    """out = A @ B for CSR A and C-contiguous B, on all threads, without densifying."""
+    """out[:, :m] = A @ B for CSR A and C-contiguous B (d, m), on all threads, without densifying."""
     _threads.over_rows(
         A.shape[0],
         max(1, A.nnz // max(1, A.shape[0])) * B.shape[1],

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from chimap import _arrays
 from chimap._validation import check_blocks
 from chimap.kernels import Kernel, OnColumns, Sum
-from chimap.moments import Moments
+from chimap.moments import Moments, Product
 
 _ROWS = 2048  # whose features are projected together
 
@@ -178,7 +178,9 @@ class BlockMoments:
         for j, own in enumerate(self.blocks):
             Z = features.block_features(j, rows)
             Z -= np.asarray(own.shift, dtype=Z.dtype)
-            own.add_shifted(Z, no_targets, np.empty((own.n_features, own.n_features), dtype=Z.dtype))
+            product = Product(own.n_features, Z.dtype)
+            own.add_shifted(Z, no_targets, product)
+            product.move_to(own.features)
 
     def release_buffers(self) -> None:
         """Nothing is kept beside the sums."""

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from chimap import _arrays
+from chimap import _arrays, _blas
 from chimap._validation import (
     DataError,
     check_choice,
@@ -155,7 +155,7 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         for first in range(0, rows.shape[0], size):
             part = slice(first, first + size)
             values = self.kernel_(_arrays.take_rows(rows, part), landmarks)
-            _arrays.product_into(values, projection, out[part])
+            _blas.multiply(values, projection, out[part])
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
 

@@ -46,7 +46,7 @@ class Watched(Checkpoint):
 
 def model(**settings):
     return HistogramClassifier(
-        **({"n_components": 64, "memory": "6MiB", "random_state": 0, "n_folds": 2} | settings)
+        **({"n_components": 64, "memory": "3MiB", "random_state": 0, "n_folds": 2} | settings)
     )
 
 

@@ -6,17 +6,27 @@ import numpy as np
 import pytest
 
 from chimap._threads import threads
-from chimap.moments import Symmetric
+from chimap.moments import Product, Symmetric
 
 SIZES = (1, 2, 255, 256, 257, 600)
 
 every_size = pytest.mark.parametrize("n", SIZES)
 
 
+def add_product(S, Z):
+    product = Product(S.n, Z.dtype)
+    product.add(Z[:20])
+    product.add(Z[20:])
+    assert product.rows == Z.shape[0]
+    product.move_to(S)
+    product.move_to(S)  # nothing is left to move
+    assert product.rows == 0
+
+
 def product(n, dtype=np.float64, n_rows=50):
     Z = np.random.default_rng(n).standard_normal((n_rows, n)).astype(dtype)
     S = Symmetric(n)
-    S.add_product(Z, np.empty((n, n), dtype))
+    add_product(S, Z)
     return Z.astype(np.float64), S
 
 
@@ -28,7 +38,7 @@ def test_product(n, dtype):
     np.testing.assert_allclose(S.to_square(), expected, rtol=1e-5, atol=atol)
     np.testing.assert_array_equal(S.to_square(), S.to_square().T)
     np.testing.assert_allclose(S.diagonal(), np.diagonal(expected), rtol=1e-5, atol=atol)
-    S.add_product(Z.astype(dtype), np.full((n, n), np.nan, dtype))
+    add_product(S, Z.astype(dtype))
     np.testing.assert_allclose(S.to_square(), 2 * expected, rtol=1e-5, atol=2 * atol)
 
 

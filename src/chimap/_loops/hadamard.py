@@ -44,12 +44,12 @@ def _transform(a, b):
 
 @nb.njit(**EXACT)
 def structured_projection(X, signs, lengths, out):
-    """out[r] = the first m of [H S_3 H S_2 H S_1 x, ...] (a block for each set of signs) times ``lengths``.
+    """out[r, :m] = the first m of [H S_3 H S_2 H S_1 x, ...] (a block for each set of signs) times ``lengths``.
 
     X: (rows, n), padded with zeros to p = signs.shape[2]; signs: (blocks, 3, p) +-1 in the dtype of X; lengths (m,),
-    out (rows, m). H is not normalised: lengths see to it.
+    out (rows, m or more). H is not normalised: lengths see to it.
     """
-    n, p, m = X.shape[1], signs.shape[2], out.shape[1]
+    n, p, m = X.shape[1], signs.shape[2], lengths.shape[0]
     a, b = np.empty(p, X.dtype), np.empty(p, X.dtype)
     for r in range(X.shape[0]):
         x, o = X[r], out[r]

@@ -12,6 +12,7 @@ from chimap import _arrays
 from chimap.blocks import BlockFeatures, BlockMoments
 from chimap.data import Source
 from chimap.data.read_ahead import chunks_ahead
+from chimap.engines.memory import PIECE_ROWS
 from chimap.engines.progress import Progress, Stopwatch
 from chimap.moments import FoldMoments, Targets, fold_of_rows
 
@@ -99,18 +100,19 @@ class Pass:
 
         Rows and labels are checked before the first sum changes: a bad chunk leaves the moments as they were.
         """
-        for fold, Z, Y in self.parts(X, y, start, name, range(len(self.moments.folds))):
-            with self.clock("moments"):
+        parts = self.parts(X, y, start, name, range(len(self.moments.folds)))
+        with self.clock("moments"), self.moments.collecting():
+            for fold, Z, Y in parts:
                 self.moments.add_shifted(fold, Z, Y)
-            if self.keep is not None:
-                self.keep(fold, Z, Y)
+                if self.keep is not None:
+                    self.keep(fold, Z, Y)
 
     def parts(
         self, X: Any, y: Any, start: int, name: str, wanted: Iterable[int]
     ) -> Iterator[tuple[int, np.ndarray, Targets]]:
         """(fold, features, targets) of the rows of a chunk that are in the wanted folds, both less their shifts.
 
-        The features are in a buffer that the next fold overwrites.
+        Some rows at a time, one fold after the other; the features are in a buffer that the next ones overwrite.
         """
         n_folds = len(self.moments.folds)
         with self.clock("check"):
@@ -118,12 +120,16 @@ class Pass:
             targets = self.encode(y)
             folds = fold_of_rows(start, rows.shape[0], n_folds, self.seed)
         for fold in wanted:
-            chosen = np.flatnonzero(folds == fold) if n_folds > 1 else slice(None)
-            with self.clock("features"):
-                part = _arrays.take_rows(rows, chosen)
-                Z = self.moments.buffer(part.shape[0])
-                self.features.features_into(part, Z, self.moments.shift)
-            yield fold, Z, targets[chosen]
+            members = np.flatnonzero(folds == fold) if n_folds > 1 else np.arange(rows.shape[0])
+            for first in range(0, members.size, PIECE_ROWS):
+                with self.clock("features"):
+                    chosen = members[first : first + PIECE_ROWS]
+                    part = _arrays.take_rows(
+                        rows, chosen if n_folds > 1 else slice(first, first + PIECE_ROWS)
+                    )
+                    Z = self.moments.buffer(part.shape[0])
+                    self.features.features_into(part, Z, self.moments.shift)
+                yield fold, Z, targets[chosen]
 
 
 @dataclass(frozen=True)

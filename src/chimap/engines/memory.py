@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chimap._validation import MemoryBudgetError, format_bytes
-from chimap.moments import Symmetric
+from chimap.moments import Product, Symmetric
+from chimap.moments.product import MOST_ROWS
 
 CHUNK_UNIT = 1024  # rows; chunks are multiples of it
-_PIECE_ROWS = 2048  # of one fold: enough for the products to run at full rate
+PIECE_ROWS = 2048  # of one fold, whose features are in memory together: enough for products at full rate
 _CHUNK_COPIES = 3.0  # a chunk as read, its normalised copy, and the rows of one fold with room to spare
 
 
@@ -57,9 +58,9 @@ class Job:
 
     def pass_bytes(self, chunk_rows: int) -> int:
         """Reading, mapping and accumulating with chunks of so many rows."""
-        piece = -(-chunk_rows // self.n_folds)
-        square = self.itemsize * self.n_features**2
-        features = self.itemsize * (piece * self.n_features + min(512, piece) * self.n_mapped)
+        piece = min(PIECE_ROWS, -(-chunk_rows // self.n_folds))
+        square = Product.nbytes(self.n_features, self.itemsize)
+        features = self.itemsize * piece * (self.n_features + self.n_mapped)
         # sums of rows by target and their difference; a matrix of targets, scores and slopes where there are passes
         targets = 3 * self.itemsize * self.n_features * self.n_targets
         targets += 24 * chunk_rows * (self.n_targets if self.n_vectors else 1)
@@ -102,7 +103,7 @@ def chunk_rows_within(job: Job, budget: int) -> int:
             "fewer n_components (or n_terms), an exponential kernel in place of an additive one on many bins, or "
             "a fixed strength instead of cross-validation."
         )
-    units = max(1, job.n_folds * _PIECE_ROWS // CHUNK_UNIT)
+    units = max(1, job.n_folds * MOST_ROWS // CHUNK_UNIT)
     while units > 1 and job.peak_bytes(units * CHUNK_UNIT) > budget:
         units -= 1
     return units * CHUNK_UNIT

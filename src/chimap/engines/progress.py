@@ -28,6 +28,9 @@ class Progress:
     def advance(self, amount: int = 1) -> None:
         """So many units more are done."""
 
+    def note(self, text: str) -> None:
+        """Say why it takes longer than usual."""
+
 
 class RichProgress(Progress):
     """A line on the terminal: stage, bar, rows done, rows per second, time left.
@@ -80,6 +83,10 @@ class RichProgress(Progress):
             rate=f"{rate:,.0f}/s" if self._unit == "rows" else "",
         )  # fmt: skip
 
+    def note(self, text: str) -> None:
+        """A line above the bars."""
+        self._bars.console.print(text, style="dim", highlight=False)
+
     def _close_stage(self, complete: bool = True) -> None:
         if self._task is not None and complete:
             # a search may take fewer steps than announced
@@ -115,6 +122,10 @@ class LineProgress(Progress):
             self._told = now
             print(self._line(now - self._began), file=self._stream, flush=True)
 
+    def note(self, text: str) -> None:
+        """A line."""
+        print(text, file=self._stream, flush=True)
+
     def _line(self, seconds: float) -> str:
         rate = self._done / max(seconds, 1e-9)
         line = f"{self._name}: {self._done:,}"
@@ -128,19 +139,31 @@ class LineProgress(Progress):
 
 
 class Stopwatch:
-    """Seconds by stage, summed over the times that a stage ran; ``seconds`` keeps the order of first use."""
+    """Seconds by stage, summed over the times that a stage ran; ``seconds`` keeps the order of first use.
+
+    A stage within another is not counted twice: its time is taken from the outer one's.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self._accounted = 0.0
 
     @contextmanager
     def __call__(self, stage: str) -> Iterator[None]:
         """Put the time of the block down to ``stage``."""
-        began = time.perf_counter()
+        self.seconds.setdefault(stage, 0.0)
+        began, before = time.perf_counter(), self._accounted
         try:
             yield
         finally:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - began
+            took = time.perf_counter() - began
+            self.seconds[stage] += took - (self._accounted - before)
+            self._accounted = before + took
+
+    def put(self, stage: str, seconds: float) -> None:
+        """Put down to ``stage`` seconds that the block now running has spent on it."""
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
+        self._accounted += seconds
 
     def timed(self, stage: str, items: Any) -> Iterator[Any]:
         """The items of an iterable, the wait for each put down to ``stage``."""

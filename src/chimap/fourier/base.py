@@ -13,7 +13,7 @@ from chimap import _arrays, _loops, _threads
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.fourier.projection import Projection
 
-BLOCK_ROWS = 512  # rows mapped, projected and turned into cosines while they are in cache
+BLOCK_ROWS = 2048  # rows mapped and projected together: with fewer, copying the frequencies takes its toll
 
 
 class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -76,14 +76,13 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         scale = out.dtype.type(np.sqrt(2.0 / self.n_components))
         n_block = min(BLOCK_ROWS, rows.shape[0])
         buffer = np.empty((n_block, self._n_inputs), dtype=out.dtype)
-        angles = np.empty((n_block, projection.n_frequencies), dtype=out.dtype)
         offset = self.offset_.astype(out.dtype, copy=False)
         for first in range(0, rows.shape[0], BLOCK_ROWS):
             z = out[first : first + BLOCK_ROWS]
-            a, own = angles[: z.shape[0]], buffer[: z.shape[0]]
+            own = buffer[: z.shape[0]]
             block = _arrays.take_rows(rows, slice(first, first + BLOCK_ROWS))
-            projection.project(self._inputs(block, own), own, a)
-            waves(a, scale, offset, shift, z)
+            projection.project(self._inputs(block, own), own, z)  # angles, where their cosines will be
+            waves(scale, offset, shift, z)
 
     def describe(self) -> str:
         """'512 random features, orthogonal, over ...', of fitted features."""
@@ -105,8 +104,6 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return tags
 
 
-def waves(a: np.ndarray, scale: Any, offset: np.ndarray, shift: np.ndarray, z: np.ndarray) -> None:
-    """Angles a to features z, on all threads."""
-    _threads.over_rows(
-        z.shape[0], z.shape[1], lambda rows: _loops.waves(a[rows], scale, offset, shift, z[rows])
-    )
+def waves(scale: Any, offset: np.ndarray, shift: np.ndarray, z: np.ndarray) -> None:
+    """Angles to features in place, on all threads."""
+    _threads.over_rows(z.shape[0], z.shape[1], lambda rows: _loops.waves(scale, offset, shift, z[rows]))

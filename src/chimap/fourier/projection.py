@@ -32,7 +32,8 @@ class Matrix:
         return self if self.matrix.dtype == dtype else Matrix(self.matrix.astype(dtype))
 
     def project(self, rows: Any, buffer: np.ndarray, out: np.ndarray) -> None:
-        """out = rows @ W for rows (n, n_inputs), dense or CSR, of the dtype of out; buffer (n, n_inputs) for CSR."""
+        """out[:, :m] = rows @ W for rows (n, n_inputs), dense or CSR, of the dtype of out (n, m or more), which is
+        C-contiguous; buffer (n, n_inputs) is for CSR."""
         _arrays.project(rows, self.matrix, buffer, out)
 
 

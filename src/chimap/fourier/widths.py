@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from chimap import _arrays
+from chimap import _arrays, _blas
 from chimap._validation import DataError, check_blocks, check_choice
 from chimap.fourier.base import BLOCK_ROWS, RandomFeatures, waves
 from chimap.fourier.features import FourierFeatures
@@ -167,14 +167,14 @@ class WidthFeatures:
             found = features._inputs(_arrays.take_rows(rows, part), own)
             if _arrays.is_sparse(found):
                 found.toarray(out=own)
-            _arrays.product_into(own, W, a)
-            waves(a, scale, offset, no_shift, z)
+            _blas.multiply(own, W, z[:, :m])
+            waves(scale, offset, no_shift, z)
             G = slopes(part, z[:, :D]) if callable(slopes) else slopes[part]
             # d cos = -sin, of all angles; d sin = cos, of those that have a sine among the features
             np.multiply(z[:, m:], G[:, :m], out=a)
             np.negative(a, out=a)
             a[:, : D - m] += z[:, : D - m] * G[:, m:]
-            _arrays.back_product_into(a, W, back[:size])
+            _blas.multiply(a, W, back[:size], transpose=True)
             total += np.einsum("ij,ij->j", own, back[:size])
         return np.bincount(self._inputs_of, weights=total, minlength=self.n_widths)
 

@@ -36,6 +36,7 @@ from chimap.engines import (
     current_engine,
     engine_of,
 )
+from chimap.engines.compilation import compilation
 from chimap.engines.local import Pass
 from chimap.engines.rows import FeatureRows, KeptRows
 from chimap.kernels import AdditiveKernel
@@ -159,7 +160,8 @@ class HistogramModel(BaseEstimator):
         given = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
         with threads(self.n_jobs), progress, engine_of(engine) as running:
             fit = Fit(self, source, unlabelled, given, running, progress)
-            fit.run()
+            with compilation(fit.clock, progress):
+                fit.run()
         self.n_features_in_ = source.n_features
         self.stage_seconds_ = fit.clock.seconds
         self._moments = None
@@ -409,7 +411,7 @@ class HistogramModel(BaseEstimator):
         check_width(np.empty((0, source.n_features)), self.n_features_in_, type(self).__name__)
         Z = np.empty((min(_PREDICT_ROWS, source.n_rows), self._coef.shape[0]), dtype=self._dtype)
         coef = self._coef.astype(self._dtype)
-        with threads(self.n_jobs), progress:
+        with threads(self.n_jobs), progress, compilation(Stopwatch(), progress):
             progress.stage("predicting", source.n_rows)
             for chunk in chunks_ahead(source, _PREDICT_ROWS):
                 rows = self._prepare(chunk.X, chunk.start, source.name)

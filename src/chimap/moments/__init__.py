@@ -3,7 +3,17 @@
 from chimap.moments.covariance import Moments
 from chimap.moments.folds import FoldMoments, fold_of_rows
 from chimap.moments.pca import PCA
+from chimap.moments.product import Product
 from chimap.moments.symmetric import Symmetric
 from chimap.moments.targets import OneVersusAll, Targets
 
-__all__ = ["FoldMoments", "Moments", "OneVersusAll", "PCA", "Symmetric", "Targets", "fold_of_rows"]
+__all__ = [
+    "FoldMoments",
+    "Moments",
+    "OneVersusAll",
+    "PCA",
+    "Product",
+    "Symmetric",
+    "Targets",
+    "fold_of_rows",
+]

@@ -10,6 +10,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._files import read_tensors, write_tensors
 from chimap._validation import DataError
+from chimap.moments.product import Product
 from chimap.moments.symmetric import Symmetric
 from chimap.moments.targets import Targets, sums_of, sums_with
 
@@ -68,15 +69,13 @@ class Moments:
         if self.shift is None or self.target_shift is None:
             self.shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
             self.target_shift = Y.mean(axis=0, dtype=np.float64)
-        self.add_shifted(
-            np.ascontiguousarray(Z - self.shift.astype(Z.dtype)),
-            Y - self.target_shift,
-            np.empty((self.n_features, self.n_features), dtype=Z.dtype),
-        )
+        product = Product(self.n_features, Z.dtype)
+        self.add_shifted(np.ascontiguousarray(Z - self.shift.astype(Z.dtype)), Y - self.target_shift, product)
+        product.move_to(self.features)
         return self
 
-    def add_shifted(self, Z: np.ndarray, Y: Targets, workspace: np.ndarray) -> None:
-        """Add C-contiguous rows already less the shifts; workspace is (D, D) of the dtype of Z. No checks."""
+    def add_shifted(self, Z: np.ndarray, Y: Targets, product: Product) -> None:
+        """Add C-contiguous rows already less the shifts, but for Z'Z: that is added to ``product``. No checks."""
         feature_sum, cross = sums_with(Z, Y)
         target_sum, targets = sums_of(Y)
         self.count += Z.shape[0]
@@ -84,7 +83,7 @@ class Moments:
         self.cross += cross.T
         self.target_sum += target_sum
         self.targets += targets
-        self.features.add_product(Z, workspace)
+        product.add(Z)
 
     def _checked(self, Z: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
         Z = _arrays.to_dense(_arrays.as_rows(Z))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from chimap.moments.covariance import Moments
+from chimap.moments.product import MOST_ROWS, Product
 from chimap.moments.targets import Targets
 
 _BLOCK = 1024  # rows whose folds are drawn together
@@ -31,7 +33,7 @@ def fold_of_rows(first: int, n_rows: int, n_folds: int, seed: int) -> np.ndarray
 class FoldMoments:
     """K moments about the same shifts; their sum is the moments of all rows, the sum less one a training set.
 
-    One workspace serves all folds. n_folds = 1 is plain moments.
+    One product of features serves all folds. n_folds = 1 is plain moments.
     """
 
     def __init__(
@@ -46,7 +48,9 @@ class FoldMoments:
         self.shift, self.target_shift = shift, target_shift
         self.folds = [Moments(n_features, n_targets, shift, target_shift) for _ in range(n_folds)]
         self.dtype = np.dtype(dtype)
-        self._workspace: np.ndarray | None = None
+        self._product: Product | None = None
+        self._collects = False
+        self._fold = 0  # that the product is of
         self._rows: np.ndarray | None = None
 
     @classmethod
@@ -78,15 +82,33 @@ class FoldMoments:
         return self._rows[:n_rows]
 
     def add_shifted(self, fold: int, Z: np.ndarray, Y: Targets) -> None:
-        """Add C-contiguous rows, already less the shifts, to a fold."""
-        if self._workspace is None:
-            n = self.folds[0].n_features
-            self._workspace = np.empty((n, n), dtype=self.dtype)
-        self.folds[fold].add_shifted(Z, Y, self._workspace)
+        """Add C-contiguous rows, already less the shifts, to a fold; see ``collecting``."""
+        if self._product is None:
+            self._product = Product(self.folds[0].n_features, self.dtype)
+        if fold != self._fold or self._product.rows + Z.shape[0] > MOST_ROWS:
+            self._settle()
+        self._fold = fold
+        self.folds[fold].add_shifted(Z, Y, self._product)
+        if not self._collects:
+            self._settle()
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Let the products of consecutive batches of one fold, within the block, join the float64 sums together."""
+        self._collects = True
+        try:
+            yield
+        finally:
+            self._collects = False
+            self._settle()
+
+    def _settle(self) -> None:
+        if self._product is not None:
+            self._product.move_to(self.folds[self._fold].features)
 
     def release_buffers(self) -> None:
         """Give the memory for batches back; the next batch takes it anew."""
-        self._workspace = self._rows = None
+        self._product = self._rows = None
 
     def whole(self) -> Moments:
         """Moments of all rows: the one fold itself where there is one, else a new sum."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.linalg.blas import dgemm, dsyrk, ssyrk
+from scipy.linalg.blas import dgemm
 
 from chimap import _loops, _threads
 
@@ -54,20 +54,6 @@ class Symmetric:
     def copy(self) -> Symmetric:
         """An independent copy."""
         return Symmetric(self.n, self.flat.copy())
-
-    def add_product(self, Z: np.ndarray, workspace: np.ndarray) -> None:
-        """Add Z'Z of C-contiguous float rows Z (rows, n), multiplied in their dtype, summed in float64.
-
-        workspace: (n, n) of the dtype of Z; its contents are overwritten. SYRK does half the work of a GEMM.
-        """
-        syrk = ssyrk if Z.dtype == np.float32 else dsyrk
-        # In Fortran's eyes Z' is (n, rows) and the lower triangle it fills is our upper one.
-        syrk(1.0, Z.T, beta=0.0, c=workspace.T, lower=1, overwrite_c=1)
-        _threads.over_rows(
-            self.n,
-            self.n // 2,
-            lambda rows: _loops.add_triangle(self.flat, self.starts, PANEL, workspace, rows.start, rows.stop),
-        )
 
     def add_outer(self, a: np.ndarray, b: np.ndarray, factor: float = 1.0) -> None:
         """Add factor (a b' + b a') / 2 for vectors (n,)."""

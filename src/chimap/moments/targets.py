@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from chimap import _arrays
+from chimap import _arrays, _blas
 
 
 class OneVersusAll:
@@ -52,7 +52,7 @@ def sums_with(Z: np.ndarray, Y: Targets) -> tuple[np.ndarray, np.ndarray]:
         return total, by_class
     columns = np.column_stack([np.ones(Z.shape[0]), Y]).astype(Z.dtype)
     sums = np.empty((columns.shape[1], Z.shape[1]), dtype=Z.dtype)
-    _arrays.product_into(np.ascontiguousarray(columns.T), Z, sums)
+    _blas.multiply(np.ascontiguousarray(columns.T), Z, sums)
     return sums[0], sums[1:]
 
 

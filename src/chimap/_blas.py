@@ -1,0 +1,104 @@
+"""Matrix products on views: rows may be apart in memory, and results may be added to what is there.
+
+By the BLAS of scipy, for which scipy publishes the addresses of its routines (``scipy.linalg.cython_blas``): its Python
+functions copy whatever is not contiguous. One BLAS serves all products of the passes; numpy brings another, whose
+threads go on spinning for a while after each product and would take the cores from this one's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cython_blas
+
+
+def multiply(
+    A: np.ndarray, B: np.ndarray, out: np.ndarray, *, transpose: bool = False, add: bool = False
+) -> None:
+    """out = A B, A B' with ``transpose``, or out += that, for floats of one dtype.
+
+    A copy is made only of an A or B whose rows are scattered.
+
+    Raises ValueError for shapes, types or an ``out`` that will not do.
+    """
+    A, B = _by_rows(A), _by_rows(B)
+    (n, k), (inner, m) = A.shape, B.shape[::-1] if transpose else B.shape
+    _check_out(out, (n, m), A, B)
+    if inner != k:
+        raise ValueError(f"a matrix of {k} columns does not multiply one of {inner} rows.")
+    gemm, number = _routine("gemm", out.dtype)
+    # in Fortran's eyes every matrix is its transpose: out' = B' A'
+    how = _YES if transpose else _NO
+    gemm(
+        how, _NO, _int(m), _int(n), _int(k), number(1), B.ctypes, _ld(B), A.ctypes, _ld(A), number(add), out.ctypes,
+        _ld(out),
+    )  # fmt: skip
+
+
+def add_square(Z: np.ndarray, out: np.ndarray, *, add: bool) -> None:
+    """The upper triangle of out = Z'Z, or of out += Z'Z: half the work of ``multiply``; errors as there."""
+    Z = _by_rows(Z)
+    _check_out(out, (Z.shape[1], Z.shape[1]), Z)
+    syrk, number = _routine("syrk", out.dtype)
+    syrk(
+        _LOWER, _NO, _int(Z.shape[1]), _int(Z.shape[0]), number(1), Z.ctypes, _ld(Z), number(add), out.ctypes, _ld(out)
+    )  # fmt: skip
+
+
+_NO, _YES, _LOWER = (ctypes.byref(ctypes.c_char(letter)) for letter in (b"N", b"T", b"L"))
+_ARGUMENTS = {"gemm": 13, "syrk": 10}
+_LETTERS: dict[np.dtype, tuple[str, Any]] = {
+    np.dtype(np.float32): ("s", ctypes.c_float),
+    np.dtype(np.float64): ("d", ctypes.c_double),
+}
+_found: dict[str, Callable[..., None]] = {}
+
+
+def _has_rows(matrix: np.ndarray) -> bool:
+    """Whether the numbers of a row lie side by side, and the rows one after the other."""
+    n, m = matrix.shape
+    step, item = matrix.strides
+    return (m < 2 or item == matrix.itemsize) and (n < 2 or step >= m * matrix.itemsize)
+
+
+def _by_rows(matrix: np.ndarray) -> np.ndarray:
+    return matrix if _has_rows(matrix) else np.ascontiguousarray(matrix)
+
+
+def _check_out(out: np.ndarray, shape: tuple[int, int], *factors: np.ndarray) -> None:
+    dtypes = {out.dtype, *(factor.dtype for factor in factors)}
+    if out.shape != shape or len(dtypes) > 1 or out.dtype not in _LETTERS or not _has_rows(out):
+        raise ValueError(
+            f"the product is {shape}, of one floating type and row by row; got {out.shape}, strides {out.strides}, "
+            f"of {', '.join(sorted(map(str, dtypes)))}."
+        )
+
+
+def _int(value: int) -> Any:
+    return ctypes.byref(ctypes.c_int(value))
+
+
+def _ld(matrix: np.ndarray) -> Any:
+    """Numbers from one row to the next."""
+    return _int(max(1, matrix.strides[0] // matrix.itemsize, matrix.shape[1]))
+
+
+def _routine(name: str, dtype: np.dtype) -> tuple[Callable[..., None], Callable[[float], Any]]:
+    letter, number = _LETTERS[dtype]
+    full = letter + name
+    if full not in _found:
+        capsule = cython_blas.__pyx_capi__[full]
+        signature = _PyCapsule_GetName(capsule)
+        address = _PyCapsule_GetPointer(capsule, signature)
+        _found[full] = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * _ARGUMENTS[name])(address)
+    return _found[full], lambda value: ctypes.byref(number(value))
+
+
+_PyCapsule_GetName = ctypes.pythonapi.PyCapsule_GetName
+_PyCapsule_GetName.restype, _PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
+_PyCapsule_GetPointer = ctypes.pythonapi.PyCapsule_GetPointer
+_PyCapsule_GetPointer.restype = ctypes.c_void_p
+_PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]

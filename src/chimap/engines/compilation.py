@@ -1,0 +1,45 @@
+"""Compilation made visible: its seconds as a stage of their own, and a word to whoever waits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core import event
+
+from chimap.engines.progress import Progress, Stopwatch
+
+
+@contextmanager
+def compilation(clock: Stopwatch, progress: Progress) -> Iterator[None]:
+    """Put down what loops compile within the block to the stage "compile" of the clock; the first one tells progress.
+
+    A loop compiles at its first call for each kind of array after the installation, and is kept on disk from then on.
+    """
+    with event.install_listener("numba:compile", _Watch(clock, progress)):
+        yield
+
+
+class _Watch(event.Listener):
+    """A loop that calls others compiles them within its own time: the outermost counts."""
+
+    def __init__(self, clock: Stopwatch, progress: Progress):
+        self._clock, self._progress = clock, progress
+        self._depth, self._began, self._told = 0, 0.0, False
+
+    def on_start(self, event: Any) -> None:
+        """A compilation begins; one at a time, since the compiler holds a lock."""
+        if self._depth == 0:
+            self._began = time.perf_counter()
+        self._depth += 1
+        if not self._told:
+            self._told = True
+            self._progress.note("compiling loops for this machine: once, they are kept on disk")
+
+    def on_end(self, event: Any) -> None:
+        """It ends."""
+        self._depth -= 1
+        if self._depth == 0:
+            self._clock.put("compile", time.perf_counter() - self._began)

@@ -1,0 +1,39 @@
+"""What an import loads, and what it leaves for the first use."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numba", "scipy.stats", "matplotlib", "torch", "sklearn", "pandas", "dask", "distributed")
+
+
+def loaded(code: str) -> set[str]:
+    """Modules in memory after the code."""
+    program = f"import sys\n{code}\nprint('\\n' + ' '.join(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(found.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import chimap",
+        "import chimap; dir(chimap); chimap.__version__",
+        "from chimap.cli.main import main; main(['--help'])",
+        "from chimap.cli.main import main; main(['fit', '--help'])",
+        "from chimap.cli.main import main; main(['--version'])",
+    ],
+)
+def test_nothing_heavy(code):
+    modules = loaded(code)
+    assert "chimap" in modules
+    assert modules.isdisjoint({*HEAVY, "numpy", "scipy"})
+
+
+def test_estimators_leave_what_few_fits_need():
+    modules = loaded("import chimap; chimap.HistogramClassifier; chimap.OptimalMap; chimap.open_source")
+    assert "numba" in modules
+    assert modules.isdisjoint({"matplotlib", "torch", "dask", "distributed"})
