@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from PIL import Image
 from sklearn.base import clone
 
 pytest.importorskip("cv2")
 
 from chimap import HistogramClassifier
 from chimap._validation import DataError
+from chimap.data import ImageError, open_images
 from chimap.vision import SIFT, ColourHistogram, ImageHistograms
 
 from .pictures import stripes, texture
@@ -107,22 +109,26 @@ def test_one_pixel_is_a_row_of_zeros(fitted):
     assert row[fitted.blocks_["colour"]].sum() == 2
 
 
-def test_errors_of_images_come_out(fitted):
-    class Broken:
-        def __len__(self):
-            return 50
-
-        def read(self, i):
-            if i == 30:
-                raise DataError("picture 30 is broken")
-            return IMAGES[i % 36]
-
-    with pytest.raises(DataError, match="picture 30"):
-        fitted.transform(Broken())
-    with pytest.raises(DataError, match="picture 30"):
-        ImageHistograms(SPARSE_SIFT, **SMALL).fit(Broken())
+def test_bad_arrays(fitted):
     with pytest.raises(DataError, match="image 1: expected"):
         fitted.transform([IMAGES[0], np.zeros((4, 4, 3))])
+
+
+def test_broken_files(fitted, tmp_path):
+    for i, image in enumerate(IMAGES[:4]):
+        Image.fromarray(image).save(tmp_path / f"{i}.png")
+    whole = fitted.transform(open_images(tmp_path))
+    np.testing.assert_array_equal(whole, fitted.transform(IMAGES[:4]))
+    content = (tmp_path / "2.png").read_bytes()
+    (tmp_path / "2.png").write_bytes(content[: len(content) // 2])
+    images = open_images(tmp_path)
+    with pytest.raises(ImageError, match=r"2\.png"):
+        fitted.transform(images)
+    reader = fitted.rows(images)
+    assert [i for i, _ in reader] == [0, 1, 3]
+    assert "2.png" in reader.report()
+    np.testing.assert_array_equal(np.stack([row for _, row in reader]), whole[[0, 1, 3]])
+    assert ImageHistograms(SPARSE_SIFT, **SMALL).fit(images).n_columns == 100
 
 
 def test_bad_settings():

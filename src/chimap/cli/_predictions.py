@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -43,7 +44,7 @@ def writer(output: Path, model: Any, scores: bool) -> Callable[[Any, Source, Pro
         chunks = (outputs for _, outputs in model.predict_chunks(source, progress))
         if str(output) == "-":
             _errors.written.append("predictions to stdout, not all")
-            _csv_lines(sys.stdout, model, chunks, scores)
+            _csv_lines(sys.stdout, model, source, chunks, scores)
             sys.stdout.flush()
             return
         with replacing(output) as beside, beside.open("wb") as file:
@@ -59,21 +60,23 @@ def class_scores(model: Any, outputs: np.ndarray) -> np.ndarray:
 
 def _write_csv(file: IO[bytes], model: Any, source: Source, chunks: Chunks, scores: bool) -> None:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    _csv_lines(text, model, chunks, scores)
+    _csv_lines(text, model, source, chunks, scores)
     text.flush()
     text.detach()
 
 
-def _csv_lines(text: Any, model: Any, chunks: Chunks, scores: bool) -> None:
+def _csv_lines(text: Any, model: Any, source: Source, chunks: Chunks, scores: bool) -> None:
+    """A line a row: its name, where rows have names, the answer, and the scores if wanted."""
     lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(["prediction", *(model.classes_ if scores else ())])
+    named = source.row_names is not None
+    lines.writerow([*(["name"] if named else []), "prediction", *(model.classes_ if scores else ())])
+    names = iter(source.row_names or ())
     for outputs in chunks:
-        predicted = answers(model, outputs).tolist()
+        columns: list[list[Any]] = [list(itertools.islice(names, len(outputs)))] if named else []
+        columns.append(answers(model, outputs).tolist())
         if scores:
-            rows = class_scores(model, outputs).astype(model.precision).astype(str).tolist()
-            lines.writerows([label, *row] for label, row in zip(predicted, rows, strict=True))
-        else:
-            lines.writerows([label] for label in predicted)
+            columns.extend(class_scores(model, outputs).astype(model.precision).astype(str).T.tolist())
+        lines.writerows(zip(*columns, strict=True))
 
 
 def _write_npy(file: IO[bytes], model: Any, source: Source, chunks: Chunks, scores: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from chimap.cli import _images
 from chimap.cli._options import Task
 from chimap.cli._show import busy
 
@@ -26,14 +27,26 @@ class Chosen(NamedTuple):
     warning: str | None
 
 
-def open_data(data: str, labels: str | None = None, model: Any = None) -> Source:
-    """The source of a file. For a ``model``, svmlight text is read with the bins that the model knows.
+def open_data(
+    data: str, labels: str | None = None, model: Any = None, *, part: str | None = None, silent: bool = False
+) -> Source:
+    """The source of a file. For a ``model``, svmlight text is read with the bins that the model knows, and images are
+    described as those that it was fitted on.
 
     Raises FileNotFoundError, and DataError for bad files and a number of bins other than the model's.
     """
     from chimap import open_source
+    from chimap._validation import DataError
     from chimap.data import SvmlightSource
 
+    if _images.holds_images(data):
+        if model is None:
+            raise DataError(
+                f"{data} holds images. Write their histograms first: chimap features IMAGES --output FILE."
+            )
+        return _images.rows_for(model, data, labels, part, silent)
+    if part is not None:
+        raise ValueError(f"--part is for images, but {data} holds rows of bins; leave it out.")
     with busy(f"opening {data}"):
         source = open_source(data, labels)
         if model is None:

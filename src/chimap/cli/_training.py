@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chimap.cli import _errors, _options, _rows, _show
+from chimap.cli import _errors, _images, _options, _rows, _show
+from chimap.cli._image_options import ImageSettings
 from chimap.cli._options import Engine, Precision, Task
 
 if TYPE_CHECKING:
@@ -44,15 +45,19 @@ class Settings:
         """One name, or one a block."""
         return _options.listed(self.kernel)
 
-    def check(self) -> None:
-        """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag."""
+    def check(self, n_descriptors: int = 0) -> None:
+        """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag.
+
+        n_descriptors: of images, which are blocks unless other ones are given.
+        """
         from chimap._validation import parse_memory
 
         for kernel in self.kernels:
             _options.check_kernel(kernel)
             _options.check_map(self.map, kernel)
         blocks = _options.blocks_of(self.blocks)
-        if len(self.kernels) > 1 and len(self.kernels) != len(blocks or ()):
+        n_blocks = n_descriptors if blocks is None else len(blocks)
+        if len(self.kernels) > 1 and len(self.kernels) != n_blocks:
             raise ValueError(f"--kernel names {len(self.kernels)} kernels; --blocks must then be as many.")
         _options.check_sampling(self.sampling)
         _options.check_loss(self.loss)
@@ -114,19 +119,29 @@ def train(
     scheduler: str | None = None,
     checkpoint: Path | None = None,
     checkpoint_every: float = 60.0,
+    images: ImageSettings | None = None,
 ) -> Fitted:
-    """Fit on a file, score on the rows held out, and write the model. The path is checked before the work."""
+    """Fit on a file or on images, score on the rows held out, and write the model. The path is checked before the
+    work."""
     from chimap._validation import DataError
     from chimap.cli._score import score
     from chimap.data import split_source
     from chimap.learning.checkpoint import Checkpoint
 
     _options.check_output(output, overwrite, data, labels)
-    settings.check()
+    images = images or ImageSettings()
+    is_images = _images.holds_images(data)
+    settings.check(len(_options.listed(images.descriptors)) if is_images else 0)
     if scheduler is not None and settings.engine is not Engine.dask:
         raise ValueError("--scheduler is the address for --engine dask.")
     log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
-    source = _rows.open_data(data, labels)
+    histograms = None
+    if is_images:
+        fraction, seed, jobs = settings.test_fraction, settings.seed, settings.jobs
+        source, histograms = _images.training_rows(data, labels, images, fraction, seed, jobs, silent)
+    else:
+        images.check_unused(data)
+        source = _rows.open_data(data, labels)
     task, reason = _rows.decide_task(_rows.labels_of(source), settings.task, source.name)
     training, held_out = source, None
     if settings.test_fraction:
@@ -135,12 +150,15 @@ def train(
             _check_classes(training, held_out)
     _options.check_loss(settings.loss, task)
     model = settings.estimator(task)
+    if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
+        model.set_params(blocks=histograms.blocks_)
     try:
         more = None if unlabelled is None else _rows.open_data(unlabelled, None)
         model.fit_source(
             training, _show.progress(silent), unlabelled=more, checkpoint=log,
             engine=scheduler or settings.engine.value,
         )  # fmt: skip
+        model.histograms_ = histograms
         model.training_ = _remembered(source, training, labels, settings, task)
         result = None if held_out is None else score(model, held_out, _show.progress(silent))
     except DataError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from chimap.cli import _errors, _options, _rows, _show
+from chimap.cli import _errors, _image_options, _options, _rows, _show
 
 if TYPE_CHECKING:
     from chimap.cli._rows import Chosen
@@ -36,6 +36,7 @@ def evaluate(
     all_rows: Annotated[
         bool, typer.Option("--all-rows", help="Take the rows that the model was trained on, too.")
     ] = False,
+    part: _image_options.ImagePart = None,
     overwrite: _options.Overwrite = False,
     json: _options.Json = False,
 ) -> None:
@@ -48,8 +49,11 @@ def evaluate(
       chimap evaluate my.model data.npz
       chimap evaluate my.model test.npz --output report.html
       chimap evaluate my.model rows.npy --labels labels.csv --json
+      chimap evaluate photos.model photos/ --output report.html
     """
-    found = measure(model, data, labels, output, all_rows=all_rows, overwrite=overwrite, silent=json)
+    found = measure(
+        model, data, labels, output, all_rows=all_rows, part=part, overwrite=overwrite, silent=json
+    )
     if json:
         _show.as_json({"command": "evaluate", "report": output and str(output), **page_of(found).as_dict()})
         return
@@ -63,6 +67,7 @@ def measure(
     output: Path | None,
     *,
     all_rows: bool = False,
+    part: str | None = None,
     overwrite: bool = False,
     silent: bool = False,
 ) -> Evaluated:
@@ -75,7 +80,7 @@ def measure(
     if output is not None:
         _options.check_output(output, overwrite, model, data, labels)
     fitted = load(model)
-    source = _rows.open_data(data, labels, fitted)
+    source = _rows.open_data(data, labels, fitted, part=part, silent=silent)
     _rows.labels_of(source)
     chosen = _rows.choose_rows(fitted, source, all_rows)
     if chosen.warning:

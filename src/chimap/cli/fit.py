@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli import _options, _rows, _show
+from chimap.cli import _image_options, _options, _rows, _show
+from chimap.cli._image_options import ImageSettings
 from chimap.cli._options import Engine, Precision, Task
 from chimap.cli._training import Fitted, Settings, cross_validated_r2, train
 
@@ -113,6 +114,14 @@ def fit(
             metavar="DATA", help="Rows without labels that join the principal components.", show_default=False
         ),
     ] = None,
+    descriptors: _image_options.Descriptors = ImageSettings.descriptors,
+    words: _image_options.Words = ImageSettings.words,
+    coding: _image_options.Coding = ImageSettings.coding,
+    grids: _image_options.Grids = ImageSettings.grids,
+    step: _image_options.Step = ImageSettings.step,
+    sizes: _image_options.Sizes = ImageSettings.sizes,
+    part: _image_options.ImagePart = None,
+    strict: _image_options.Strict = False,
     jobs: Annotated[
         int | None, typer.Option(metavar="N", help="Threads; all cores by default.", show_default=False)
     ] = Settings.jobs,
@@ -140,6 +149,8 @@ def fit(
       chimap fit huge.parquet --labels species --checkpoint fit.checkpoint --output my.model
       chimap fit huge.parquet --engine dask --scheduler tcp://head:8786 --output my.model
       chimap fit data.npz --loss squared_hinge --output my.model
+      chimap fit photos/ --kernel chi2 --test-fraction 0.2 --output photos.model
+      chimap fit photos.tar --descriptors sift,colour --kernel exp-chi2,chi2 --output photos.model
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
     """
     settings = Settings(
@@ -149,6 +160,7 @@ def fit(
     fitted = train(
         data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled, scheduler=scheduler,
         checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+        images=ImageSettings(descriptors, words, coding, grids, step, sizes, part, strict),
     )  # fmt: skip
     if json:
         _show.as_json(as_dict(fitted, output))
@@ -188,6 +200,7 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
         "data": source.name,
         "rows": rows,
         "bins": f"{source.n_features:,}",
+        "histograms": None if model.histograms_ is None else model.histograms_.describe(),
         "task": f"{task} ({fitted.task_reason})",
         "kernel": _show.kernel(about["kernel"], about["gamma"]),
         "features": f"{n_features:,}: {about['features']}",

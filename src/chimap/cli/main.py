@@ -16,11 +16,12 @@ from chimap.cli import _blas, _errors
 from chimap.cli.compare import compare
 from chimap.cli.demo import demo
 from chimap.cli.evaluate import evaluate
+from chimap.cli.features import features
 from chimap.cli.fit import fit
 from chimap.cli.info import info
 from chimap.cli.predict import predict
 
-COMMANDS = (demo, fit, predict, evaluate, compare, info)
+COMMANDS = (demo, features, fit, predict, evaluate, compare, info)
 
 app = typer.Typer(
     name="chimap",
@@ -53,6 +54,10 @@ def chimap(
     On your own file: chimap fit data.npz --test-fraction 0.2 --output my.model
                       chimap evaluate my.model data.npz --output report.html
                       chimap predict my.model new.npz --output predictions.csv
+
+    \b
+    From images:      chimap fit photos/ --test-fraction 0.2 --output photos.model
+                      chimap features photos/ --output photos.parquet
 
     Data are .npz (X and y, or a scipy CSR matrix), .npy, Parquet, Feather, Zarr, HDF5, CSV, Matrix Market, or svmlight
     text (.svm, .txt), at a path or an address such as s3://BUCKET/FILE.

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chimap.cli import _errors, _options, _rows, _show
+from chimap.cli import _errors, _image_options, _options, _rows, _show
 from chimap.cli._options import Json, Overwrite
 
 
@@ -28,18 +28,21 @@ def predict(
     scores: Annotated[
         bool, typer.Option("--scores", help="Add the score of every class: the largest is the prediction.")
     ] = False,
+    part: _image_options.ImagePart = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Write a prediction for every row of DATA.
 
     Labels, or numbers if the model is a regression, in the order of the rows. DATA needs no labels.
+    Images, for a model that was fitted on images, go by their names.
 
     \b
     Examples:
       chimap predict my.model new.npz --output predictions.csv
       chimap predict my.model new.npz --scores --output predictions.npz
       chimap predict my.model new.svm --output - | head
+      chimap predict photos.model new-photos/ --output predictions.csv
     """  # fmt: skip
     from chimap import load
     from chimap.cli._predictions import writer
@@ -51,8 +54,8 @@ def predict(
         _options.check_output(output, overwrite, model, data)
     fitted = load(model)
     write = writer(output, fitted, scores)
-    source = _rows.open_data(data, model=fitted)
     began = time.perf_counter()
+    source = _rows.open_data(data, model=fitted, part=part, silent=json)
     write(fitted, source, _show.progress(json))
     if to_stdout:
         return

@@ -44,6 +44,7 @@ class Source(ABC):
     held_bytes: what reading keeps in memory beside chunks, an open row group for example; so is this.
     from_files: whether rows are read from files, so that a pass gains by reading a chunk ahead.
     can_seek: whether rows in the middle can be read without those before.
+    row_names: names of the rows, of images for example, or None.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Source(ABC):
     held_bytes: float = 0.0
     from_files: bool = False
     can_seek: bool = False
+    row_names: list[str] | None = None
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:

@@ -93,11 +93,15 @@ class PartSource(Source):
 
     def _members(self, start: int, stop: int) -> np.ndarray:
         """Whether each of the rows from start to stop, or to the end, is in this part, as bool."""
-        stop = min(stop, self._source.n_rows)
-        first = start // BLOCK_ROWS
-        drawn = [
-            np.random.default_rng([self._seed, block]).random(BLOCK_ROWS) < self._fraction
-            for block in range(first, -(-stop // BLOCK_ROWS))
-        ]
-        is_test = np.concatenate(drawn)[start - first * BLOCK_ROWS : stop - first * BLOCK_ROWS]
+        is_test = drawn_for_test(start, min(stop, self._source.n_rows), self._fraction, self._seed)
         return is_test if self._part == "test" else ~is_test
+
+
+def drawn_for_test(start: int, stop: int, test_fraction: float, seed: int) -> np.ndarray:
+    """Whether ``split_source`` gives the rows from start to stop to the test part, as bool."""
+    first = start // BLOCK_ROWS
+    drawn = [
+        np.random.default_rng([seed, block]).random(BLOCK_ROWS) < test_fraction
+        for block in range(first, -(-stop // BLOCK_ROWS))
+    ]
+    return np.concatenate(drawn)[start - first * BLOCK_ROWS : stop - first * BLOCK_ROWS]

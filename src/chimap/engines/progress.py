@@ -80,7 +80,7 @@ class RichProgress(Progress):
         rate = done / max(time.perf_counter() - self._began, 1e-9)
         self._bars.update(
             self._task, advance=amount, done=f"{done:,}{of} {self._unit}",
-            rate=f"{rate:,.0f}/s" if self._unit == "rows" else "",
+            rate=_speed(rate, self._unit),
         )  # fmt: skip
 
     def note(self, text: str) -> None:
@@ -133,9 +133,17 @@ class LineProgress(Progress):
             line += f" of {self._total:,} {self._unit}"
             if self._done:
                 left = max(0, self._total - self._done) / max(rate, 1e-9)
-                speed = f", {rate:,.0f}/s" if self._unit == "rows" else ""
-                line += f"{speed}, {timedelta(seconds=round(left))} left"
+                speed = _speed(rate, self._unit)
+                line += f", {speed}" if speed else ""
+                line += f", {timedelta(seconds=round(left))} left"
         return line
+
+
+def _speed(rate: float, unit: str) -> str:
+    """'19/s' for units that come in great number, else nothing."""
+    if unit not in ("rows", "images"):
+        return ""
+    return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
 
 
 class Stopwatch:

@@ -72,13 +72,21 @@ _DROPPED = ("_moments", "_tables", "_sklearn_output_config")
 
 
 def _models() -> dict[str, type]:
+    # imported late: these write themselves by ``save``
+    from chimap import vision
     from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
 
-    return {cls.__name__: cls for cls in (HistogramClassifier, HistogramRegressor)}
+    models = (HistogramClassifier, HistogramRegressor, vision.ImageHistograms, vision.Vocabulary)
+    descriptors = (vision.SIFT, vision.HOG, vision.PHOG, vision.ColourHistogram, vision.LBP)
+    codings = (vision.HardCoding, vision.SoftCoding)
+    return {cls.__name__: cls for cls in (*models, *descriptors, *codings)}
 
 
-def save(model: Any, path: str | Path, *, overwrite: bool = False) -> None:
-    """Write a fitted model; nothing half-written stays. Raises FileExistsError unless ``overwrite``."""
+def save(model: Any, path: str | Path, *, overwrite: bool = False, kind: str = "model") -> None:
+    """Write a fitted model; nothing half-written stays. Raises FileExistsError unless ``overwrite``.
+
+    kind: "model", or "words" for what turns images into histograms.
+    """
     if Path(path).exists() and not overwrite:
         raise FileExistsError(f"{path} exists; choose another name, or allow overwriting it.")
     from chimap import __version__
@@ -86,12 +94,12 @@ def save(model: Any, path: str | Path, *, overwrite: bool = False) -> None:
     arrays: dict[str, np.ndarray] = {}
     body = encode(model, "model", arrays)
     meta = {"version": __version__, "about": model.describe(), "model": body}
-    _files.write_tensors(path, "model", meta, arrays)
+    _files.write_tensors(path, kind, meta, arrays)
 
 
-def load(path: str | Path) -> Any:
+def load(path: str | Path, kind: str = "model") -> Any:
     """A model written by ``save``; runs no code from the file. Raises DataError for any other file."""
-    meta, arrays = _files.read_tensors(path, "model")
+    meta, arrays = _files.read_tensors(path, kind)
     try:
         return decode(meta["model"], arrays)
     except (KeyError, TypeError, AttributeError) as error:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.base import choose_rows
+from chimap.data.image_reader import ImageReader
 from chimap.engines import Progress, RichProgress
+from chimap.learning import model_file
 from chimap.vision.coding import CATALOGUE as CODINGS
 from chimap.vision.coding import Coding
 from chimap.vision.descriptors import CATALOGUE as DESCRIPTORS
@@ -22,18 +24,8 @@ from chimap.vision.descriptors import Coded, CodedDescriptor, LocalDescriptor
 from chimap.vision.descriptors.base import check_image, opencv
 from chimap.vision.pyramid import Pyramid
 from chimap.vision.vocabulary import Vocabulary, learn_vocabulary, reservoir
-from chimap.vision.workers import in_order
 
 Descriptor = LocalDescriptor | CodedDescriptor
-
-
-class Images(Protocol):
-    """Images that are read one by one: ``chimap.data.ImageSet``, for example."""
-
-    def __len__(self) -> int: ...
-
-    def read(self, i: int) -> np.ndarray:
-        """Image i, (H, W, 3) uint8."""
 
 
 class ImageHistograms(TransformerMixin, BaseEstimator):
@@ -99,7 +91,8 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, progress: Progress | None = None) -> ImageHistograms:
         """Learn the words from images X: an ``ImageSet``, or a sequence of arrays (H, W, 3) uint8; y is not used.
 
-        Raises DataError for images that are broken or too small to have so many descriptors.
+        Broken files of a set are passed over. Raises DataError where nothing is left, and for images that are too small
+        to have so many descriptors.
         """
         images = as_images(X)
         if not len(images):
@@ -112,50 +105,66 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         self.vocabularies_: list[Vocabulary | None] = []
         progress = progress or self._progress()
         with progress:
-            for name, descriptor in zip(self.names_, self.descriptors_, strict=True):
-                self.vocabularies_.append(None)
-                if isinstance(descriptor, LocalDescriptor):
-                    progress.stage(f"{name} words", len(chosen), "images")
-                    vectors = in_order(
-                        partial(self._sampled, images, descriptor, seed), chosen.tolist(), self.n_jobs
-                    )
-                    sample = reservoir(_counted(vectors, progress), self.n_sample, seed)
-                    self.vocabularies_[-1] = learn_vocabulary(sample, self.n_words, self.learner, seed)
+            for name, descriptor in found.items():
+                if isinstance(descriptor, CodedDescriptor):
+                    self.vocabularies_.append(None)
+                    continue
+                progress.stage(f"{name} words", len(chosen), "images")
+                reader = ImageReader(
+                    images, self._sampler(descriptor, len(chosen), seed), rows=chosen, n_jobs=self.n_jobs
+                )
+                sample = reservoir(_counted(reader, progress), self.n_sample, seed)
+                self.vocabularies_.append(learn_vocabulary(sample, self.n_words, self.learner, seed))
         self._lay_out(pyramid)
         return self
 
     def transform(self, X: Any, masks: Sequence[np.ndarray] | None = None) -> Any:
-        """Rows (n, columns) float32 of images X, dense or CSR. masks: region of each pixel, (H, W) each, for
-        ``n_regions`` of two or more; an ``ImageSet`` with masks brings its own."""
+        """Rows (n, columns) float32 of images X, dense or CSR.
+
+        masks: region of each pixel, (H, W) each, for ``n_regions`` of two or more; an ``ImageSet`` with masks brings
+        its own. Raises ImageError for a broken file; ``rows`` can leave them out.
+        """
         check_is_fitted(self)
         images = as_images(X)
-        out, parts = None, []
         progress = self._progress()
         with progress:
             progress.stage("describing", len(images), "images")
-            rows = self.rows(images, range(len(images)), masks)
+            rows = _counted(self.rows(images, masks=masks, strict=True), progress)
             if self.sparse_output:
-                parts = [sp.csr_matrix(row) for row in _counted(rows, progress)]
+                parts = [sp.csr_matrix(row) for row in rows]
                 return (
                     sp.vstack(parts, format="csr")
                     if parts
                     else sp.csr_matrix((0, self.n_columns), dtype=np.float32)
                 )
             out = np.empty((len(images), self.n_columns), np.float32)
-            for i, row in enumerate(_counted(rows, progress)):
+            for i, row in enumerate(rows):
                 out[i] = row
         return out
 
     def rows(
-        self, images: Images, chosen: Sequence[int], masks: Sequence[np.ndarray] | None = None
-    ) -> Iterator[np.ndarray]:
-        """The rows (columns,) of the chosen images, in this order, as they are ready."""
+        self,
+        images: Any,
+        chosen: Sequence[int] | np.ndarray | None = None,
+        masks: Sequence[np.ndarray] | None = None,
+        *,
+        strict: bool = False,
+    ) -> ImageReader:
+        """(i, row (columns,)) of the chosen images (None: all), in this order, by threads, as they are ready.
+
+        Unless ``strict``, broken ones are left out and then named by the ``broken`` of the reader. Memory is a budget
+        for what is decoded, and what an image of ``max_side`` needs on each thread.
+        """
         check_is_fitted(self)
-        if masks is None and self.n_regions > 1 and hasattr(images, "mask"):
-            read_mask: Callable[[int], np.ndarray] | None = images.mask
-        else:
-            read_mask = None if masks is None else masks.__getitem__
-        return in_order(partial(self._row, images, read_mask), chosen, self.n_jobs)
+        images = as_images(images)
+        read_mask: Callable[[int], np.ndarray] | None = None if masks is None else masks.__getitem__
+        if read_mask is None and self.n_regions > 1 and hasattr(images, "mask"):
+            read_mask = images.mask
+
+        def work(i: int, image: np.ndarray) -> np.ndarray:
+            return self.histogram(image, None if read_mask is None else read_mask(i))
+
+        return ImageReader(images, work, rows=chosen, n_jobs=self.n_jobs, strict=strict)
 
     def histogram(self, image: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         """The row (columns,) float32 of one image."""
@@ -198,6 +207,19 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         words = [f"{name}, {self._n_words(i)} words" for i, name in enumerate(self.names_)]
         return f"{'; '.join(words)}; grids {', '.join(f'{rows}x{columns}' for rows, columns in self.grids)}"
 
+    def save(self, path: str | Path, overwrite: bool = False) -> None:
+        """Write what was learned, so that other images get the same words (safetensors and JSON; no code in it).
+
+        Raises FileExistsError if the path exists, unless ``overwrite``.
+        """
+        check_is_fitted(self)
+        model_file.save(self, path, overwrite=overwrite, kind="words")
+
+    @classmethod
+    def load(cls, path: str | Path) -> ImageHistograms:
+        """What ``save`` wrote. Raises DataError for any other file."""
+        return model_file.load(path, kind="words")
+
     # --- inside
 
     @property
@@ -231,17 +253,20 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
             self.blocks_[name] = slice(start, stop)
             start = stop
 
-    def _sampled(self, images: Images, descriptor: LocalDescriptor, seed: int, i: int) -> np.ndarray:
-        """Descriptors of an image, without those of flat places: at most four times its share of the sample."""
-        vectors = descriptor.points(self._resized(check_image(images.read(i)), None)[0]).vectors
-        vectors = vectors[vectors.any(axis=1)]
-        most = max(64, 4 * self.n_sample // min(self.n_images, len(images)))
-        if len(vectors) <= most:
-            return vectors
-        return vectors[np.sort(np.random.default_rng([seed, i]).choice(len(vectors), most, replace=False))]
+    def _sampler(
+        self, descriptor: LocalDescriptor, n_images: int, seed: int
+    ) -> Callable[[int, np.ndarray], np.ndarray]:
+        """What draws descriptors of an image, without those of flat places, up to what the sample may need of it."""
+        most = max(64, 4 * self.n_sample // n_images)
 
-    def _row(self, images: Images, read_mask: Callable[[int], np.ndarray] | None, i: int) -> np.ndarray:
-        return self.histogram(images.read(i), None if read_mask is None else read_mask(i))
+        def sampled(i: int, image: np.ndarray) -> np.ndarray:
+            vectors = descriptor.points(self._resized(check_image(image), None)[0]).vectors
+            seen = np.flatnonzero(vectors.any(axis=1))
+            if seen.size > most:
+                seen = np.sort(np.random.default_rng([seed, i]).choice(seen, most, replace=False))
+            return vectors[seen]
+
+        return sampled
 
     def _resized(self, image: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         longest = max(image.shape[:2])
@@ -286,7 +311,9 @@ def described(descriptors: Any) -> dict[str, Descriptor]:
 
 
 class _Arrays:
-    """A sequence of arrays as ``Images``."""
+    """A sequence of arrays, read as an ``ImageSet`` is."""
+
+    name = "images"
 
     def __init__(self, arrays: Sequence[np.ndarray]) -> None:
         self._arrays = arrays
@@ -294,17 +321,26 @@ class _Arrays:
     def __len__(self) -> int:
         return len(self._arrays)
 
-    def read(self, i: int) -> np.ndarray:
-        """Image i."""
-        return check_image(self._arrays[i], f"image {i}")
+    def where(self, i: int) -> str:
+        """Image i as messages call it."""
+        return f"image {i}"
+
+    def open(self, i: int) -> tuple[np.ndarray, int]:
+        """Image i, and its number of pixels."""
+        image = check_image(self._arrays[i], self.where(i))
+        return image, image.shape[0] * image.shape[1]
+
+    def pixels(self, i: int, image: np.ndarray) -> np.ndarray:
+        """The image as it was opened."""
+        return image
 
 
-def as_images(X: Any) -> Images:
-    """Images of what reads them already, or of a sequence of arrays."""
-    return X if hasattr(X, "read") else _Arrays(X)
+def as_images(X: Any) -> Any:
+    """A set of images as it is, a sequence of arrays as something that is read like one."""
+    return X if hasattr(X, "pixels") else _Arrays(X)
 
 
-def _counted(results: Iterator[np.ndarray], progress: Progress) -> Iterator[np.ndarray]:
-    for result in results:
+def _counted(reader: ImageReader, progress: Progress) -> Iterator[np.ndarray]:
+    for _, result in reader:
         yield result
         progress.advance()

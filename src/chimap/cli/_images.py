@@ -1,0 +1,79 @@
+"""Images on the command line: what is opened, which are left out, rows for a fit and for a fitted model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from chimap.cli import _errors, _show
+from chimap.cli._image_options import ImageSettings
+
+if TYPE_CHECKING:
+    from chimap.data import ImageSet, Source
+
+
+def holds_images(data: str) -> bool:
+    """Whether DATA are images rather than rows."""
+    from chimap.data.image_kind import holds_images
+
+    return holds_images(data)
+
+
+def open_set(data: str, labels: str | None, part: str | None) -> ImageSet:
+    """The images of DATA with one label each, or none; of one part if it is named."""
+    from chimap.data import open_images
+    from chimap.vision.source import check_single_labels
+
+    with _show.busy(f"opening {data}"):
+        images = open_images(data, labels)
+    check_single_labels(images)
+    return images if part is None else images.part(part)
+
+
+def warn_of(report: str | None) -> None:
+    """Say which images were left out, if any."""
+    if report:
+        _errors.say("warning", f"{report} They are left out.")
+
+
+def training_rows(
+    data: str,
+    labels: str | None,
+    settings: ImageSettings,
+    test_fraction: float,
+    seed: int,
+    jobs: int | None,
+    silent: bool,
+) -> tuple[Source, Any]:
+    """Rows of all images of DATA, and how they were made: with words of those that are not held out."""
+    import numpy as np
+
+    from chimap.data.split import drawn_for_test
+    from chimap.vision.source import ImageSource, readable
+
+    settings.check()
+    images = open_set(data, labels, settings.part)
+    images, report = readable(images, _show.progress(silent), strict=settings.strict)
+    warn_of(report)
+    training = np.flatnonzero(~drawn_for_test(0, len(images), test_fraction, seed))
+    histograms = settings.histograms(seed, jobs)
+    histograms.fit(images.take(training), progress=_show.progress(silent))
+    return ImageSource(images, histograms, _show.progress(silent), strict=True), histograms
+
+
+def rows_for(model: Any, data: str, labels: str | None, part: str | None, silent: bool) -> Source:
+    """Rows of the images of DATA, made as those that the model was fitted on.
+
+    Raises DataError for a model that was fitted on rows.
+    """
+    from chimap._validation import DataError
+    from chimap.vision.source import ImageSource
+
+    histograms = getattr(model, "histograms_", None)
+    if histograms is None:
+        raise DataError(
+            f"{data} holds images, but the model was fitted on rows of bins and does not know how to make them. Write "
+            "rows with the words of those: chimap features IMAGES --like WORDS; or fit on images: chimap fit IMAGES."
+        )
+    source = ImageSource(open_set(data, labels, part), histograms, _show.progress(silent))
+    warn_of(source.report)
+    return source

@@ -1,0 +1,136 @@
+"""Images on the command line: features, fit, predict and evaluate, and what they refuse."""
+
+from __future__ import annotations
+
+import csv
+import json
+import tarfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from chimap import load, open_source
+from chimap.vision import ImageHistograms
+
+from ..vision.pictures import stripes
+from .terminal import run_many
+
+pytest.importorskip("cv2")
+
+QUICK = ["--words", "12", "--step", "8", "--sizes", "4", "--grids", "1x1,2x1"]
+FIT = [*QUICK, "--kernel", "chi2", "--strength", "0.1"]
+BAD_FLAGS = {
+    "descriptors": (["--descriptors", "surf"], "--descriptors must be different ones of sift"),
+    "grids": (["--grids", "2"], "--grids must be ROWSxCOLUMNS"),
+    "coding": (["--coding", "fisher"], "--coding must be one of hard, soft"),
+    "words": (["--words", "0"], "--words must be a whole number of at least 1"),
+    "sizes": (["--sizes", "4,x"], "--sizes must be whole numbers"),
+    "part": (["--part", "train"], "no split 'train'"),
+    "strict": (["--strict"], "3.png"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Images of two classes, one of them broken, as a folder and as an archive; and what the commands made of them."""
+    folder = tmp_path_factory.mktemp("images")
+    for name, angle in (("flat", 0.0), ("steep", 1.2)):
+        (folder / "photos" / name).mkdir(parents=True)
+        for i in range(20):
+            Image.fromarray(stripes(30, 34 + i % 3, angle, i)).save(folder / "photos" / name / f"{i:02d}.png")
+    cut = folder / "photos" / "flat" / "03.png"
+    cut.write_bytes(cut.read_bytes()[:300])
+    with tarfile.open(folder / "photos.tar", "w") as archive:
+        archive.add(folder / "photos", "photos")
+    np.savez(folder / "rows.npz", X=np.eye(8), y=np.arange(8) % 2)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(folder):
+    commands = {
+        "features": ["features", "photos", "-o", "photos.parquet", *QUICK, "--json"],
+        "like": ["features", "photos.tar", "--like", "photos.words", "-o", "again.zarr"],
+        "fit": ["fit", "photos", "-o", "photos.model", *FIT, "--test-fraction", "0.3"],
+        "two": ["fit", "photos.tar", "-o", "two.model", *FIT, "--descriptors", "sift,lbp", "--kernel", "exp-chi2,chi2",
+                "--components", "64", "--json"],
+        "evaluate": ["evaluate", "photos.model", "photos", "--json"],
+        "predict": ["predict", "photos.model", "photos.tar", "-o", "answers.csv", "--scores"],
+        "rows": ["fit", "rows.npz", "-o", "rows.model", "--components", "16"],
+        "images for rows": ["predict", "rows.model", "photos", "-o", "no.csv"],
+        "flags for rows": ["fit", "rows.npz", "-o", "no.model", "--words", "5"],
+        "compare": ["compare", "photos"],
+        "exists": ["features", "photos", "-o", "photos.parquet", *QUICK],
+        "like and words": ["features", "photos", "--like", "photos.words", "--words", "3", "-o", "no.parquet"],
+        "ending": ["features", "photos", "-o", "no.csv"],
+        "missing": ["features", "nowhere", "-o", "no.parquet"],
+        **{name: ["features", "photos", "-o", "bad.parquet", *QUICK, *flags] for name, (flags, _) in BAD_FLAGS.items()},
+    }  # fmt: skip
+    return dict(zip(commands, run_many(list(commands.values()), folder), strict=True))
+
+
+def test_features(folder, results):
+    assert results["features"].code == 0, results["features"].err
+    found = json.loads(results["features"].out)
+    assert (found["rows"], found["bins"], list(found["broken"])) == (39, 36, ["flat/03.png"])
+    assert "1 of 40 images are broken" in results["features"].err
+    source = open_source(folder / "photos.parquet")
+    words = ImageHistograms.load(folder / "photos.words")
+    assert source.labels().tolist() == ["flat"] * 19 + ["steep"] * 20
+    np.testing.assert_array_equal(source.take([20])[0], words.histogram(stripes(30, 35, 1.2, 1)))
+
+
+def test_like_gives_the_same_words(folder, results):
+    assert results["like"].code == 0, results["like"].err
+    one, other = open_source(folder / "photos.parquet"), open_source(folder / "again.zarr")
+    np.testing.assert_array_equal(one.take(np.arange(39)), other.take(np.arange(39)))
+    assert one.labels().tolist() == other.labels().tolist()
+    assert not (folder / "again.words").exists()
+
+
+def test_fit_and_evaluate(folder, results):
+    assert results["fit"].code == 0, results["fit"].err
+    assert "sift, 12 words; grids 1x1, 2x1" in results["fit"].out
+    model = load(folder / "photos.model")
+    assert model.predict(model.histograms_.transform([stripes(30, 34, 1.2, 99)])) == ["steep"]
+    assert results["evaluate"].code == 0, results["evaluate"].err
+    found = json.loads(results["evaluate"].out)
+    assert "held out" in found["data"]["which rows"]
+    assert found["metrics"]["accuracy"] > 0.9
+
+
+def test_descriptors_are_blocks(folder, results):
+    assert results["two"].code == 0, results["two"].err
+    model = load(folder / "two.model")
+    assert model.features_.names_ == ["sift", "lbp"]
+    assert model.kernel_.name == "exp-chi2[36 bins]+chi2[354 bins]"
+
+
+def test_predictions_have_names(folder, results):
+    assert results["predict"].code == 0, results["predict"].err
+    lines = list(csv.reader((folder / "answers.csv").open()))
+    assert lines[0] == ["name", "prediction", "flat", "steep"]
+    assert len(lines) == 40
+    right = [name.split("/")[1] == answer for name, answer, *_ in lines[1:]]
+    assert sum(right) > 35
+    assert "1 of 40 images are broken" in results["predict"].err
+
+
+REFUSED = {
+    "images for rows": "the model was fitted on rows of bins",
+    "flags for rows": "--words is for images",
+    "compare": "chimap features IMAGES",
+    "exists": "photos.parquet exists",
+    "like and words": "leave the other flags out",
+    "ending": ".parquet or .zarr",
+    "missing": "nowhere",
+} | {name: message for name, (_, message) in BAD_FLAGS.items()}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(folder, results, name):
+    assert results[name].code == 2, results[name].err
+    assert REFUSED[name] in results[name].err
+    assert not (folder / "bad.parquet").exists()
+    assert not list(folder.glob("no.*"))
