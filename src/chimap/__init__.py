@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         jensen_shannon,
     )
     from chimap.learning import (
+        CompiledClassifier,
+        CompiledRegressor,
         HistogramClassifier,
         HistogramRegressor,
         LookupClassifier,
@@ -75,6 +77,8 @@ __all__ = [
     "HistogramClassifier",
     "HistogramRegressor",
     "LookupClassifier",
+    "CompiledClassifier",
+    "CompiledRegressor",
     "load",
     "open_source",
     "Source",
@@ -128,6 +132,7 @@ _HOMES = {
         "PQKernel", "SkewedChi2", "SkewedIntersection", "chi2", "hellinger", "intersection", "jensen_shannon",
     ),
     "learning": (
+        "CompiledClassifier", "CompiledRegressor",
         "HistogramClassifier", "HistogramRegressor", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso",
         "MomentsRidge", "MomentsRidgeClassifier", "OnlineIntersectionClassifier", "load",
     ),
@@ -141,6 +146,7 @@ _HOMES = {
     "penalties": (),
     "report": (),
     "solvers": (),
+    "tables": (),
     "vision": ("ImageHistograms",),
 }  # fmt: skip
 

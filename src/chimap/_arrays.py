@@ -20,6 +20,11 @@ def is_sparse(X: Any) -> bool:
     return bool(sp.issparse(X))
 
 
+def is_plain(X: Any) -> bool:
+    """Whether X is a matrix of float32 or float64, a NumPy array or CSR, and nothing derived from these."""
+    return type(X) in (np.ndarray, sp.csr_matrix, sp.csr_array) and X.ndim == 2 and X.dtype in FLOATS
+
+
 def float_dtype(dtype: Any) -> np.dtype:
     """float32 and float64 stay; every other type that is a number becomes float64 (float16 float32)."""
     dtype = np.dtype(dtype)
