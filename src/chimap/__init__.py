@@ -43,8 +43,6 @@ if TYPE_CHECKING:
         jensen_shannon,
     )
     from chimap.learning import (
-        CompiledClassifier,
-        CompiledRegressor,
         HistogramClassifier,
         HistogramRegressor,
         LookupClassifier,
@@ -77,8 +75,6 @@ __all__ = [
     "HistogramClassifier",
     "HistogramRegressor",
     "LookupClassifier",
-    "CompiledClassifier",
-    "CompiledRegressor",
     "load",
     "open_source",
     "Source",
@@ -132,7 +128,6 @@ _HOMES = {
         "PQKernel", "SkewedChi2", "SkewedIntersection", "chi2", "hellinger", "intersection", "jensen_shannon",
     ),
     "learning": (
-        "CompiledClassifier", "CompiledRegressor",
         "HistogramClassifier", "HistogramRegressor", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso",
         "MomentsRidge", "MomentsRidgeClassifier", "OnlineIntersectionClassifier", "load",
     ),
@@ -146,7 +141,6 @@ _HOMES = {
     "penalties": (),
     "report": (),
     "solvers": (),
-    "tables": (),
     "vision": ("ImageHistograms",),
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Arrays at the boundary: dense or sparse, integers or floats, told apart here and nowhere else."""
+"""Arrays at the boundary: dense or sparse, integers or floats, numpy's or a device's, told apart here alone."""
 
 from __future__ import annotations
 
@@ -20,9 +20,42 @@ def is_sparse(X: Any) -> bool:
     return bool(sp.issparse(X))
 
 
-def is_plain(X: Any) -> bool:
-    """Whether X is a matrix of float32 or float64, a NumPy array or CSR, and nothing derived from these."""
-    return type(X) in (np.ndarray, sp.csr_matrix, sp.csr_array) and X.ndim == 2 and X.dtype in FLOATS
+def is_on_device(X: Any) -> bool:
+    """Whether X is an array of torch or cupy, wherever its memory is."""
+    return type(X).__module__.partition(".")[0] in ("torch", "cupy")
+
+
+def namespace(X: Any) -> Any:
+    """The functions for arrays such as X, under the names of the Python array API standard."""
+    from array_api_compat import array_namespace
+
+    return array_namespace(X)
+
+
+def to_host(X: Any) -> Any:
+    """An array of a device as numpy's; any other X itself."""
+    if not is_on_device(X):
+        return X
+    return X.get() if hasattr(X, "get") else X.detach().cpu().numpy()
+
+
+def beside(values: np.ndarray, X: Any) -> Any:
+    """Values of numpy as an array of the kind, the device and the dtype of X."""
+    return namespace(X).asarray(values, dtype=X.dtype, device=X.device)
+
+
+def device_rows(X: Any) -> Any:
+    """X of a device as rows of float32 or float64, where it is; other numbers become float64 (float16 float32)."""
+    xp = namespace(X)
+    if X.dtype in (xp.float32, xp.float64):
+        return X
+    return xp.astype(X, xp.float32 if "float16" in str(X.dtype) else xp.float64)
+
+
+def float_bits(X: Any) -> Any:
+    """The bits of float32 or float64 numbers as integers of that width, in the same memory."""
+    xp = namespace(X)
+    return X.view(xp.int32 if X.dtype == xp.float32 else xp.int64)
 
 
 def float_dtype(dtype: Any) -> np.dtype:

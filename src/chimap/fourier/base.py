@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,10 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def _inputs(self, block: Any, buffer: np.ndarray) -> Any:
         """u of checked rows: dense into ``buffer`` (which is returned), or CSR."""
 
+    @abstractmethod
+    def _array_inputs(self, rows: Any) -> Any:
+        """u of checked dense rows of any kind of array, by its own operations."""
+
     def _check_features(self, samplings: tuple[str, ...]) -> None:
         check_positive(self.n_components, "n_components", integer=True)
         check_choice(self.sampling, "sampling", samplings)
@@ -62,9 +67,12 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self.projection_.matrix
 
     def transform(self, X: Any) -> np.ndarray:
-        """Features (n, n_components), dense, in the floating type of X."""
+        """Features (n, n_components), dense, in the floating type of X; of a tensor of torch (or an array of cupy) on
+        its device."""
         check_is_fitted(self)
-        rows = validated_rows(self, X, reset=False, signed=self._signed)
+        rows = validated_rows(self, X, reset=False, signed=self._signed, on_device=True)
+        if _arrays.is_on_device(rows):
+            return self.bound(rows)(rows)
         out = np.empty((rows.shape[0], self.n_components), dtype=rows.dtype)
         self.features_into(rows, out)
         return out
@@ -83,6 +91,19 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             block = _arrays.take_rows(rows, slice(first, first + BLOCK_ROWS))
             projection.project(self._inputs(block, own), own, z)  # angles, where their cosines will be
             waves(scale, offset, shift, z)
+
+    def bound(self, like: Any) -> Callable[[Any], Any]:
+        """The map of checked dense rows to features (n, n_components) by the operations of arrays such as ``like``,
+        with the frequencies on its device. numpy's own have ``features_into``, which is compiled."""
+        xp = _arrays.namespace(like)
+        W, offset = (_arrays.beside(values, like) for values in (self.projection_.matrix, self.offset_))
+        n_sines, scale = self.n_components - W.shape[1], float(np.sqrt(2.0 / self.n_components))
+
+        def features(rows: Any) -> Any:
+            angles = self._array_inputs(rows) @ W + offset
+            return scale * xp.concat([xp.cos(angles), xp.sin(angles[:, :n_sines])], axis=1)
+
+        return features
 
     def describe(self) -> str:
         """'512 random features, orthogonal, over ...', of fitted features."""

@@ -126,6 +126,9 @@ class FourierFeatures(RandomFeatures):
         self.map_.transform_into(block, buffer)
         return buffer
 
+    def _array_inputs(self, rows: Any) -> Any:
+        return self.map_.array_features(rows)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         kernel = self.kernel

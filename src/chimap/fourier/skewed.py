@@ -93,6 +93,12 @@ class SkewedFourierFeatures(RandomFeatures):
         buffer[:] = self._logarithm.shifted_log(_arrays.as_rows(block))
         return buffer
 
+    def _array_inputs(self, rows: Any) -> Any:
+        c, xp = float(self.kernel_.c), _arrays.namespace(rows)
+        if not bool(xp.all(rows > -c)):
+            self.kernel_.shifted_log(_arrays.to_host(rows))  # names the place
+        return xp.log(rows + c)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True  # down to -c, which is the smaller the smaller the data

@@ -1,6 +1,5 @@
 """Estimators in scikit-learn's manner."""
 
-from chimap.learning.compiled import CompiledClassifier, CompiledRegressor
 from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
 from chimap.learning.lookup import LookupClassifier
 from chimap.learning.model_file import load
@@ -13,8 +12,6 @@ from chimap.learning.moments_models import (
 from chimap.learning.online import OnlineIntersectionClassifier
 
 __all__ = [
-    "CompiledClassifier",
-    "CompiledRegressor",
     "HistogramClassifier",
     "HistogramRegressor",
     "LookupClassifier",

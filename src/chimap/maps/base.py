@@ -27,8 +27,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     (``_fit_values``; where bins differ, on the rows: ``_fit_rows``) and evaluates magnitudes (``_evaluate``); signs,
     the gamma variant (where the subclass maps the plain kernel), sparse rows and checks are handled here.
 
-    Learned: ``kernel_`` (the exact kernel that this map approximates), ``n_features_in_``, ``largest_`` (bins,), the
-    largest magnitude in each bin.
+    Learned: ``kernel_`` (the exact kernel that this map approximates), ``n_features_in_``.
     """
 
     kernels: ClassVar[tuple[str, ...] | None] = None  # names of those it approximates, or None for every one
@@ -36,7 +35,6 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     kernel: Any
     n_terms: int
     kernel_: AdditiveKernel
-    largest_: np.ndarray
 
     # Subclasses whose _evaluate is that of gamma = 1 say so, and the power is applied here.
     _maps_plain_kernel = False
@@ -48,18 +46,19 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         """
         self.kernel_ = self._checked_kernel()
         self._check_parameters()
-        rows = validated_rows(self, X, reset=True, signed=self.kernel_.is_signed)
-        self.largest_ = _arrays.column_maxima(rows)
-        self._fit_rows(rows)
+        self._fit_rows(validated_rows(self, X, reset=True, signed=self.kernel_.is_signed))
         return self
 
     def transform(self, X: Any) -> Any:
-        """Features (n, n_terms_out * bins) of rows X (n, bins): dense to dense, sparse to CSR.
+        """Features (n, n_terms_out * bins) of rows X (n, bins): dense to dense, sparse to CSR, a tensor of torch (or an
+        array of cupy) to one on its device.
 
         Raises DataError for rows of another width, and for entries that ``fit`` refuses.
         """
         check_is_fitted(self)
-        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed)
+        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed, on_device=True)
+        if _arrays.is_on_device(rows):
+            return self.array_features(rows)
         if _arrays.is_sparse(rows):
             return self.transform_sparse(rows)
         out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
@@ -70,6 +69,28 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         """The same for checked, C-contiguous dense rows into ``out`` of their dtype: no allocation, no checks."""
         n, n_bins = rows.shape
         self._evaluate_signed(rows, np.arange(n_bins), out.reshape(n, self._n_terms_out, n_bins))
+
+    def array_features(self, rows: Any) -> Any:
+        """Features (n, n_features_out) of checked dense rows by the operations of their own kind of array.
+
+        Any kind of the Python array API will do, numpy's too, for which the compiled loops are much faster. A map
+        without a formula for them (``_formula``) is evaluated by its loop, on the host.
+        """
+        xp = _arrays.namespace(rows)
+        magnitudes = xp.abs(rows) if self.kernel_.is_signed else rows
+        found = self._formula(xp, magnitudes)
+        if self._maps_plain_kernel and self.kernel_.gamma != 1:
+            zero = xp.zeros_like(magnitudes)
+            base = xp.where(magnitudes > 0, magnitudes, zero + 1)
+            powers = xp.where(magnitudes > 0, base ** (0.5 * (self.kernel_.gamma - 1)), zero)
+            found = found * powers[:, None, :]
+        if self.kernel_.is_signed:
+            found = found * xp.sign(rows)[:, None, :]
+        return xp.reshape(found, (rows.shape[0], self._n_features_out))
+
+    def bound(self, like: Any) -> Any:
+        """``array_features`` for arrays such as ``like``; random features keep their frequencies on its device so."""
+        return self.array_features
 
     def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Dense features minus ``shift`` of checked rows, dense or CSR, into ``out`` of their dtype."""
@@ -113,11 +134,6 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     def _differs_by_bin(self) -> bool:
         """Whether equal values of two bins may have different features."""
         return False
-
-    @property
-    def n_straight_pieces(self) -> int | None:
-        """Into how many equal pieces a bin's range falls where the features are straight in each; None: they bend."""
-        return None
 
     @classmethod
     def takes(cls, kernel: AdditiveKernel) -> bool:
@@ -165,6 +181,15 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         The columns are all bins in order for dense rows, and the entries of CSR rows otherwise (as one row). out
         need not be contiguous.
         """
+
+    def _formula(self, xp: Any, x: Any) -> Any:
+        """What ``_evaluate`` gives of all bins, (n, terms, bins), by functions xp of arrays such as x (n, bins)."""
+        magnitudes = np.ascontiguousarray(_arrays.to_host(x))
+        n, n_bins = magnitudes.shape
+        out = np.empty((n, self._n_terms_out, n_bins), magnitudes.dtype)
+        self._prepare(magnitudes.dtype)
+        self._evaluate(magnitudes, np.arange(n_bins), out)
+        return _arrays.beside(out, x)
 
     def _evaluate_signed(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         self._prepare(rows.dtype)

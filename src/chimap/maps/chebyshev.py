@@ -53,5 +53,16 @@ class ChebyshevMap(AdditiveMap):
         largest = float(values.max()) if values.size else 1.0
         self.scale_ = largest if self.scale == "max" else float(self.scale)
 
+    def _formula(self, xp: Any, x: Any) -> Any:
+        v = xp.astype(x, xp.float64) / self.scale_
+        L = xp.log(xp.where(v > 0, v, xp.ones_like(v))) / np.pi
+        terms = [2 * v / (v + 1)]
+        for q in range(1, self.n_terms):
+            if q == 1:
+                terms.append(-np.sqrt(2.0) * L * terms[0])
+            else:
+                terms.append(((-1) ** q * 2 * L * terms[-1] + (q - 2) * terms[-2]) / q)
+        return xp.astype(np.sqrt(self.scale_) * xp.stack(terms, axis=1), x.dtype)
+
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         _loops.chebyshev_features(magnitudes, self.scale_, out)

@@ -93,6 +93,14 @@ class DirectMap(AdditiveMap):
             )
         return nodes
 
+    def _formula(self, xp: Any, x: Any) -> Any:
+        product, terms = xp.ones_like(x), []
+        for k in _arrays.beside(self.nodes_, x):  # numbers, or one a bin
+            share = product / (x + k)
+            terms.append(2 * xp.sqrt(k) * x * share)
+            product = (x - k) * share
+        return xp.stack(terms, axis=1)
+
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         nodes = self.nodes_.astype(magnitudes.dtype)
         if self.per_bin:

@@ -66,6 +66,16 @@ class HomogeneousMap(AdditiveMap):
         spectrum = discrete_spectrum(self.kernel_, self.period_, m, self.window)
         self.amplitudes_ = np.sqrt(spectrum * np.r_[1.0, np.full(m, 2.0)])
 
+    def _formula(self, xp: Any, x: Any) -> Any:
+        v = xp.astype(x, xp.float64)
+        positive = v > 0
+        ln = xp.log(xp.where(positive, v, xp.ones_like(v)))
+        root = xp.where(positive, xp.exp(0.5 * self.kernel_.gamma * ln), xp.zeros_like(v))
+        terms, step = [self.amplitudes_[0] * root], 2 * np.pi / self.period_
+        for j, amplitude in enumerate(self.amplitudes_[1:].tolist(), start=1):
+            terms += [amplitude * root * xp.cos(j * step * ln), amplitude * root * xp.sin(j * step * ln)]
+        return xp.astype(xp.stack(terms, axis=1), x.dtype)
+
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         step = 2 * np.pi / self.period_
         _loops.homogeneous_features(magnitudes, self.amplitudes_, step, self.kernel_.gamma, out)

@@ -25,6 +25,10 @@ class IdentityMap:
         """'the bins as they are'."""
         return "the bins as they are"
 
+    def array_features(self, rows: Any) -> Any:
+        """Rows of any kind of array as they are."""
+        return rows
+
     def transform_into(self, rows: np.ndarray, out: np.ndarray) -> None:
         """Copy dense rows into ``out``."""
         out[:] = rows

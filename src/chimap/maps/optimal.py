@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
-from chimap import _loops
+from chimap import _arrays, _loops
 from chimap.maps.base import AdditiveMap
 from chimap.maps.nodes import density
 
@@ -90,6 +90,21 @@ class OptimalMap(AdditiveMap):
     def _prepare(self, dtype: np.dtype) -> None:
         if dtype not in self._tables:
             self._tables[dtype] = tabulate(self.eigenfunctions, *self.range_, dtype)
+
+    def _formula(self, xp: Any, x: Any) -> Any:
+        dtype = np.dtype(np.float32 if x.dtype == xp.float32 else np.float64)
+        self._prepare(dtype)
+        values, drop, first = self._tables[dtype]
+        tables, bits = _arrays.beside(values, x), _arrays.float_bits(x)
+        segment = xp.astype(xp.clip((bits >> drop) - first, 0, values.shape[2] - 1), xp.int64)
+        t = xp.astype(bits & ((1 << drop) - 1), x.dtype) / (1 << drop)
+        terms = []
+        for table in tables:
+            found = table[-1][segment]
+            for p in range(values.shape[1] - 2, -1, -1):
+                found = table[p][segment] + t * found
+            terms.append(found)
+        return xp.stack(terms, axis=1)
 
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         tables, drop, first = self._tables[magnitudes.dtype]
