@@ -86,7 +86,7 @@ class _Scorer:
 
     def __init__(self, folds: FoldMoments, whole: Moments, on_score: Callable[[float, float], None] | None):
         self.whole = whole
-        self.folds = [_Fold(fold, whole) for fold in folds.folds]
+        self.folds = [Fold(fold, whole) for fold in folds.folds]
         self.factor = Factor(whole.n_features)
         # With fewer training rows than features, what only a fold's own rows say is held by the strength alone: its
         # matrix and that of the whole are then far apart, and iterations would be many.
@@ -134,7 +134,7 @@ class _Scorer:
         )
 
 
-class _Fold:
+class Fold:
     """What leaving one fold out takes from the whole.
 
     Hc(all) = Hc(rest) + Hc(fold) + c d d', with d = mean(rest) - mean(fold), c = n_rest n_fold / n (Chan). So the
@@ -173,14 +173,23 @@ class _Fold:
 
     def error(self, W: np.ndarray, FW: np.ndarray) -> float:
         """Mean held-out |f(z) - y|^2 of weights W (D, t), given F W."""
-        scattered = FW - self.weight * np.outer(self.gap, self.gap @ W)
-        within = (W * scattered).sum(0) - 2 * (W * self.cross).sum(0) + self.target_scatter
-        # f has the training means: its mean error on the fold is (mean z gap)'w - mean y gap
-        bias = self.gap @ W - self.target_gap
-        return float((within / self.count + bias**2).sum())
+        within = (W * self._scattered(W, FW)).sum(0) - 2 * (W * self.cross).sum(0) + self.target_scatter
+        return float((within / self.count + self.bias(W) ** 2).sum())
+
+    def error_slope(self, W: np.ndarray, FW: np.ndarray) -> np.ndarray:
+        """The derivative of count times ``error`` in W, (D, t)."""
+        return 2 * (self._scattered(W, FW) - self.cross + self.count * np.outer(self.gap, self.bias(W)))
+
+    def bias(self, W: np.ndarray) -> np.ndarray:
+        """Mean of y - f(z) over the fold, (t,): f has the training means."""
+        return self.gap @ W - self.target_gap
+
+    def _scattered(self, W: np.ndarray, FW: np.ndarray) -> np.ndarray:
+        """Hc(fold) W."""
+        return FW - self.weight * np.outer(self.gap, self.gap @ W)
 
 
-def _errors_directly(folds: list[_Fold], whole: Moments, strength: float, factor: Factor) -> np.ndarray:
+def _errors_directly(folds: list[Fold], whole: Moments, strength: float, factor: Factor) -> np.ndarray:
     """Held-out errors of all folds at one strength, by a factorisation a fold: for many targets."""
     errors = []
     for fold in folds:
@@ -190,7 +199,7 @@ def _errors_directly(folds: list[_Fold], whole: Moments, strength: float, factor
     return np.array(errors)
 
 
-def _errors_by_iteration(folds: list[_Fold], factor: Factor) -> tuple[np.ndarray, int] | None:
+def _errors_by_iteration(folds: list[Fold], factor: Factor) -> tuple[np.ndarray, int] | None:
     """Held-out errors of all folds at one strength, and the number of iterations; None where they are too many.
 
     With A = Hc(all) + strength I the weights of a fold solve (A - F) w = v. A preconditions conjugate gradients: the
@@ -234,7 +243,7 @@ def _errors_by_iteration(folds: list[_Fold], factor: Factor) -> tuple[np.ndarray
     return np.array(errors), iterations
 
 
-def _products(folds: list[_Fold], P: np.ndarray) -> np.ndarray:
+def _products(folds: list[Fold], P: np.ndarray) -> np.ndarray:
     t = P.shape[1] // len(folds)
     out = np.empty_like(P)
     for i, fold in enumerate(folds):
