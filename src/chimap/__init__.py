@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from chimap.data import Source, open_source
-    from chimap.fourier import FourierFeatures, SkewedFourierFeatures
+    from chimap.fourier import FourierFeatures, SkewedFourierFeatures, WidthFeatures
     from chimap.kernels import (
         AdditiveKernel,
         ArccosKernel,
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         jensen_shannon,
     )
     from chimap.learning import (
+        FourierKernelLearner,
+        FourierKernelRegressor,
         HistogramClassifier,
         HistogramRegressor,
         LookupClassifier,
@@ -74,6 +76,8 @@ __version__ = "0.1.0"
 __all__ = [
     "HistogramClassifier",
     "HistogramRegressor",
+    "FourierKernelLearner",
+    "FourierKernelRegressor",
     "LookupClassifier",
     "load",
     "open_source",
@@ -106,6 +110,7 @@ __all__ = [
     "SignStableProjection",
     "FourierFeatures",
     "SkewedFourierFeatures",
+    "WidthFeatures",
     "NystroemFeatures",
     "Moments",
     "PCA",
@@ -122,12 +127,13 @@ _HOMES = {
     "comparison": (),
     "data": ("Source", "open_images", "open_source"),
     "engines": (),
-    "fourier": ("FourierFeatures", "SkewedFourierFeatures"),
+    "fourier": ("FourierFeatures", "SkewedFourierFeatures", "WidthFeatures"),
     "kernels": (
         "AdditiveKernel", "ArccosKernel", "DirichletKernel", "Exponential", "Gaussian", "Kernel", "Linear",
         "PQKernel", "SkewedChi2", "SkewedIntersection", "chi2", "hellinger", "intersection", "jensen_shannon",
     ),
     "learning": (
+        "FourierKernelLearner", "FourierKernelRegressor",
         "HistogramClassifier", "HistogramRegressor", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso",
         "MomentsRidge", "MomentsRidgeClassifier", "OnlineIntersectionClassifier", "load",
     ),

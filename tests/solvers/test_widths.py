@@ -38,8 +38,8 @@ def ridge_weights(Z, Y, strength):
 def by_definition(Z, Y, strength):
     error = 0.0
     for k in range(3):
-        W, b = ridge_weights(Z[FOLDS != k], Y[FOLDS != k], strength)
-        error += np.square(Z[FOLDS == k] @ W + b - Y[FOLDS == k]).sum()
+        W, b = ridge_weights(Z[k != FOLDS], Y[k != FOLDS], strength)
+        error += np.square(Z[k == FOLDS] @ W + b - Y[k == FOLDS]).sum()
     return error / np.square(Y - Y.mean(0)).sum()
 
 
@@ -64,7 +64,9 @@ def test_values_and_slopes(objective):
 def test_folds_without_rows_are_named():
     Z, Y = rows()
     folds, whole = moments(Z, Y, np.where(FOLDS == 1, 2, FOLDS))
-    with pytest.raises(DataError, match=r"fold 1 of 3 holds 0 of 30 rows: too few to hold out. Use fewer folds"):
+    with pytest.raises(
+        DataError, match=r"fold 1 of 3 holds 0 of 30 rows: too few to hold out. Use fewer folds"
+    ):
         held_out(folds, whole, LAM)
     folds, whole = moments(Z, Y, np.zeros(30, int))
     with pytest.raises(DataError, match=r"fold 0 of 1 holds 30 of 30 rows"):

@@ -29,7 +29,7 @@ class Progress:
         """So many units more are done."""
 
     def note(self, text: str) -> None:
-        """Say why it takes longer than usual."""
+        """A line of its own: what the stage has come to, or why it takes longer than usual."""
 
 
 class RichProgress(Progress):

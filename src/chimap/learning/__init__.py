@@ -1,6 +1,7 @@
 """Estimators in scikit-learn's manner."""
 
 from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
+from chimap.learning.kernel_learning import FourierKernelLearner, FourierKernelRegressor
 from chimap.learning.lookup import LookupClassifier
 from chimap.learning.model_file import load
 from chimap.learning.moments_models import (
@@ -12,6 +13,8 @@ from chimap.learning.moments_models import (
 from chimap.learning.online import OnlineIntersectionClassifier
 
 __all__ = [
+    "FourierKernelLearner",
+    "FourierKernelRegressor",
     "HistogramClassifier",
     "HistogramRegressor",
     "LookupClassifier",

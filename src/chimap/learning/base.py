@@ -263,6 +263,9 @@ class HistogramModel(BaseEstimator):
         self.features_.fit(sample)
         self.kernel_ = self.features_.kernel_
 
+    def _learn_features(self, source: Source, sample: Any, clock: Stopwatch, progress: Progress) -> None:
+        """Adapt the features to the labels of the source, before they are frozen; plain ones are as they are."""
+
     def _start(self, features: Any, sample: Any, n_rows: int | None) -> FoldMoments:
         """Empty moments about the means of the sample's features."""
         first = sample[:1024]

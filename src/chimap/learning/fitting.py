@@ -94,6 +94,7 @@ class Fit:
             sample = self._sample
         with self.clock("map"):
             model._fit_features(sample)
+        model._learn_features(self.source, sample, self.clock, self.progress)
         return None
 
     @cached_property

@@ -75,11 +75,13 @@ def _models() -> dict[str, type]:
     # imported late: these write themselves by ``save``
     from chimap import vision
     from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
+    from chimap.learning.kernel_learning import FourierKernelLearner, FourierKernelRegressor
 
     models = (HistogramClassifier, HistogramRegressor, vision.ImageHistograms, vision.Vocabulary)
+    learners = (FourierKernelLearner, FourierKernelRegressor)
     descriptors = (vision.SIFT, vision.HOG, vision.PHOG, vision.ColourHistogram, vision.LBP)
     codings = (vision.HardCoding, vision.SoftCoding)
-    return {cls.__name__: cls for cls in (*models, *descriptors, *codings)}
+    return {cls.__name__: cls for cls in (*models, *learners, *descriptors, *codings)}
 
 
 def save(model: Any, path: str | Path, *, overwrite: bool = False, kind: str = "model") -> None:

@@ -101,12 +101,13 @@ class _Scorer:
             return
         try:
             self.factor.of(self.whole, strength)
+            found = _errors_by_iteration(self.folds, self.factor) if self.iterate else None
+            found = found or (_errors_directly(self.folds, self.whole, strength, self.factor), 0)
         except DataError:
-            # too small for these data: it cannot win, and it is listed with its infinite error
+            # too small for these data, or for a fold of them: it cannot win, and it is listed with its infinite error
             self.scores[strength] = (np.full(len(self.folds), np.inf), 0)
             return
-        found = _errors_by_iteration(self.folds, self.factor) if self.iterate else None
-        self.scores[strength] = found or (_errors_directly(self.folds, self.whole, strength, self.factor), 0)
+        self.scores[strength] = found
         if self.on_score is not None:
             self.on_score(strength, float(self.mean(strength)))
 

@@ -1,9 +1,9 @@
 """What widths of a kernel are worth, from moments of its features: training and held-out error, and their slopes.
 
 The weights are in closed form (ridge), so that the objective is a function of the features alone. Its derivative in the
-features of a row is a combination of a few columns, the weights and, where the weights were not fitted to the error that
-is measured, the solution of one more system with the same matrix (the adjoint): what follows from a change of the features
-through the weights costs one solve a fold, and nothing is differentiated entry by entry.
+features of a row is a combination of a few columns: the weights and, where they were not fitted to the error that is
+measured, the solution of one more system with the same matrix (the adjoint). What follows from a change of the features
+through the weights costs one solve a fold; nothing is differentiated entry by entry.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chimap import _arrays
+from chimap import _blas
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
 from chimap.solvers.cross_validation import Fold
@@ -40,7 +40,7 @@ class RowSlopes:
         K, t = self.target_means.shape
         C = np.ascontiguousarray(self.columns, dtype=Z.dtype)
         S = np.empty((Z.shape[0], C.shape[1]), dtype=Z.dtype)
-        _arrays.product_into(np.ascontiguousarray(Z), C, S)
+        _blas.multiply(np.ascontiguousarray(Z), C, S)
         S -= self.offsets.astype(Z.dtype)
         scores, adjoint = S.reshape(-1, 2, K, t).transpose(1, 0, 2, 3)
         errors = Y[:, None, :] - self.target_means - scores
@@ -50,7 +50,7 @@ class RowSlopes:
         errors[own] = 0
         shares = np.stack([weights, errors], axis=1).reshape(S.shape) * self.scale
         out = np.empty(Z.shape, dtype=Z.dtype)
-        _arrays.back_product_into(np.ascontiguousarray(shares, dtype=Z.dtype), C, out)
+        _blas.multiply(np.ascontiguousarray(shares, dtype=Z.dtype), C, out, transpose=True)
         return out
 
 
@@ -70,10 +70,10 @@ class TrainingSlopes:
         """As ``RowSlopes.of``; the folds do not matter."""
         W = np.ascontiguousarray(self.weights, dtype=Z.dtype)
         S = np.empty((Z.shape[0], W.shape[1]), dtype=Z.dtype)
-        _arrays.product_into(np.ascontiguousarray(Z), W, S)
+        _blas.multiply(np.ascontiguousarray(Z), W, S)
         errors = (Y - (S - self.offset)) * (-2 * self.scale)
         out = np.empty(Z.shape, dtype=Z.dtype)
-        _arrays.back_product_into(np.ascontiguousarray(errors, dtype=Z.dtype), W, out)
+        _blas.multiply(np.ascontiguousarray(errors, dtype=Z.dtype), W, out, transpose=True)
         return out
 
 
