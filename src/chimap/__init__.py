@@ -43,6 +43,8 @@ if TYPE_CHECKING:
         jensen_shannon,
     )
     from chimap.learning import (
+        CompiledClassifier,
+        CompiledRegressor,
         FourierKernelLearner,
         FourierKernelRegressor,
         HistogramClassifier,
@@ -79,6 +81,8 @@ __all__ = [
     "FourierKernelLearner",
     "FourierKernelRegressor",
     "LookupClassifier",
+    "CompiledClassifier",
+    "CompiledRegressor",
     "load",
     "open_source",
     "Source",
@@ -133,6 +137,7 @@ _HOMES = {
         "PQKernel", "SkewedChi2", "SkewedIntersection", "chi2", "hellinger", "intersection", "jensen_shannon",
     ),
     "learning": (
+        "CompiledClassifier", "CompiledRegressor",
         "FourierKernelLearner", "FourierKernelRegressor",
         "HistogramClassifier", "HistogramRegressor", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso",
         "MomentsRidge", "MomentsRidgeClassifier", "OnlineIntersectionClassifier", "load",
@@ -147,6 +152,7 @@ _HOMES = {
     "penalties": (),
     "report": (),
     "solvers": (),
+    "tables": (),
     "vision": ("ImageHistograms",),
 }  # fmt: skip
 

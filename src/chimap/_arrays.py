@@ -20,6 +20,11 @@ def is_sparse(X: Any) -> bool:
     return bool(sp.issparse(X))
 
 
+def is_plain(X: Any) -> bool:
+    """Whether X is a matrix of float32 or float64, a NumPy array or CSR, and nothing derived from these."""
+    return type(X) in (np.ndarray, sp.csr_matrix, sp.csr_array) and X.ndim == 2 and X.dtype in FLOATS
+
+
 def is_on_device(X: Any) -> bool:
     """Whether X is an array of torch or cupy, wherever its memory is."""
     return type(X).__module__.partition(".")[0] in ("torch", "cupy")

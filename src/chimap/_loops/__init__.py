@@ -50,6 +50,7 @@ from chimap._loops.maps import (
 from chimap._loops.moments import add_triangle, panel_product
 from chimap._loops.online import intersection_steps, table_scores
 from chimap._loops.ordinal import concordance
+from chimap._loops.tables import TABLE_END, dense_table_scores, pieces_of, sparse_table_scores
 from chimap._loops.vision import largest, share_orientations, sift_vectors
 
 __all__ = [
@@ -59,12 +60,14 @@ __all__ = [
     "INTERSECTION",
     "JENSEN_SHANNON",
     "LOG_SECH",
+    "TABLE_END",
     "add_triangle",
     "all_in_domain",
     "blended_features",
     "chebyshev_features",
     "combined_terms",
     "concordance",
+    "dense_table_scores",
     "differing_bits",
     "direct_features",
     "direct_features_by_bin",
@@ -82,6 +85,7 @@ __all__ = [
     "pair_sums_gamma",
     "pair_sums_sparse",
     "panel_product",
+    "pieces_of",
     "scatter_sums",
     "scatter_sums_sparse",
     "searched_codes",
@@ -89,6 +93,7 @@ __all__ = [
     "sift_vectors",
     "signs",
     "sparse_times_dense",
+    "sparse_table_scores",
     "staircase_features",
     "structured_projection",
     "table_features",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,20 @@ def is_model(path: str) -> bool:
 def describe(path: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
     """As plain values, and in words. Raises DataError for other files."""
     found = _found(path)
-    training = found["training"]
+    training, tables = found["training"], found["tables"]
+    features, strength = found["features"], found["strength"]
     return found, {
         "model": found["estimator"],
         "kernel": _show.kernel(found["kernel"], found["gamma"]),
         "bins": f"{found['bins']:,}" + (", each row divided by its sum" if found["normalize"] else ""),
-        "features": f"{found['features']:,} in {found['precision']}: {found['made_of']}",
+        "features": found["made_of"]
+        if features is None
+        else f"{features:,} in {found['precision']}: {found['made_of']}",
+        "tables": None if tables is None else _tables_line(tables),
         "classes": _classes_line(found["classes"]),
-        "rows": f"{found['rows']:,}",
+        "rows": None if found["rows"] is None else f"{found['rows']:,}",
         "loss": found["loss"],
-        "strength": f"{found['strength']:.4g}",
+        "strength": None if strength is None else f"{strength:.4g}",
         "trained on": _training_line(training) if training else None,
         "version": f"chimap {found['version']}",
         "size": _show.size(found["bytes"]),
@@ -50,7 +55,10 @@ def _found(path: Path) -> dict[str, Any]:
     try:
         with safe_open(path, framework="numpy") as file:
             state = _plain(meta["model"]["state"], file)
+            # of a compiled model the rest is told by the one that was compiled, if it is there
+            fitted = (state["exact_"] or {}).get("state", {}) if "tables_" in state else state
             about = meta["about"]
+            coef = fitted.get("_coef")
             return {
                 "version": meta["version"],
                 "bytes": path.stat().st_size,
@@ -58,18 +66,37 @@ def _found(path: Path) -> dict[str, Any]:
                 "kernel": about["kernel"],
                 "gamma": about["gamma"],
                 "made_of": about["features"],
-                "features": file.get_slice(state["_coef"]["array"]).get_shape()[0],
+                "tables": _tables(state, file),
+                "features": None if coef is None else file.get_slice(coef["array"]).get_shape()[0],
                 "bins": state["n_features_in_"],
-                "normalize": state["normalize"],
-                "precision": state["precision"],
-                "rows": state["n_rows_"],
-                "loss": _loss_name(state["loss"]),
-                "strength": state["strength_"],
+                "normalize": fitted.get("normalize"),
+                "precision": fitted.get("precision", "float32"),
+                "rows": fitted.get("n_rows_"),
+                "loss": _loss_name(fitted["loss"]) if "loss" in fitted else None,
+                "strength": fitted.get("strength_"),
                 "classes": _classes(state.get("classes_"), file),
                 "training": state.get("training_"),
             }
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise DataError(f"{path} is damaged: {error!r}. Fit the model again.") from error
+
+
+def _tables(state: dict[str, Any], file: Any) -> dict[str, Any] | None:
+    """Of a compiled model: how many numbers, their bytes, and how far off a score is at most; None of others."""
+    if "tables_" not in state:
+        return None
+    own = state["tables_"]["state"]
+    lines = "lines" in own
+    shape = file.get_slice(own["lines" if lines else "tables"]["array"]).get_shape()
+    worst = float(file.get_tensor(own["errors"]["array"]).max(axis=1).sum()) if lines else None
+    kind = "straight pieces" if lines else "codes"
+    return {"kind": kind, "a_bin": shape[1], "bytes": 4 * math.prod(shape), "worst_error": worst}
+
+
+def _tables_line(tables: dict[str, Any]) -> str:
+    worst = tables["worst_error"]
+    off = "" if worst is None else f"; scores are off by {worst:.2g} at most"
+    return f"{tables['a_bin']} {tables['kind']} a bin, {_show.size(tables['bytes'])}{off}"
 
 
 def _loss_name(loss: Any) -> str:

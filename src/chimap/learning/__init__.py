@@ -1,5 +1,6 @@
 """Estimators in scikit-learn's manner."""
 
+from chimap.learning.compiled import CompiledClassifier, CompiledRegressor
 from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
 from chimap.learning.kernel_learning import FourierKernelLearner, FourierKernelRegressor
 from chimap.learning.lookup import LookupClassifier
@@ -13,6 +14,8 @@ from chimap.learning.moments_models import (
 from chimap.learning.online import OnlineIntersectionClassifier
 
 __all__ = [
+    "CompiledClassifier",
+    "CompiledRegressor",
     "FourierKernelLearner",
     "FourierKernelRegressor",
     "HistogramClassifier",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
@@ -20,13 +19,11 @@ from chimap._validation import (
     MemoryBudgetError,
     check_choice,
     check_positive,
-    check_width,
     parse_memory,
 )
 from chimap.data import ArraySource, DaskSource, Source
 from chimap.data.base import choose_rows
 from chimap.data.dask import is_collection
-from chimap.data.read_ahead import chunks_ahead
 from chimap.engines import (
     Job,
     Progress,
@@ -52,6 +49,7 @@ from chimap.learning.features import (
     sizes_of,
 )
 from chimap.learning.fitting import Fit
+from chimap.learning.prediction import LinearPrediction
 from chimap.learning.smooth import (
     LIBLINEAR_ITEMSIZE,
     N_VECTORS,
@@ -69,10 +67,9 @@ from chimap.solvers import StrengthScores, choose_strength, ridge
 
 _SAMPLE_ROWS = 4096  # rows that the map, gamma and the provisional mean are fitted on
 _SAMPLE_BYTES = 2**26
-_PREDICT_ROWS = 2048
 
 
-class HistogramModel(BaseEstimator):
+class HistogramModel(LinearPrediction, BaseEstimator):
     """Ridge on explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters."""
 
     def __init__(
@@ -389,39 +386,6 @@ class HistogramModel(BaseEstimator):
                 self._solve(self._moments, Stopwatch(), Progress())
 
     # --- using
-
-    def _outputs(self, X: Any) -> np.ndarray:
-        """f(x) of rows X, (n, t)."""
-        self._refresh()
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        return self.predict_source(ArraySource(X))
-
-    def predict_source(self, source: Source, progress: Progress | None = None) -> np.ndarray:
-        """Linear outputs f(x) (n, t) of every row of a source, chunk by chunk; float64."""
-        self._refresh()
-        out = np.empty((source.n_rows, self._coef.shape[1]))
-        for start, outputs in self.predict_chunks(source, progress):
-            out[start : start + outputs.shape[0]] = outputs
-        return out
-
-    def predict_chunks(
-        self, source: Source, progress: Progress | None = None
-    ) -> Iterator[tuple[int, np.ndarray]]:
-        """(first row, linear outputs (rows, t) float64) of consecutive rows of a source; memory does not grow
-        with it."""
-        self._refresh()
-        progress = progress or Progress()
-        check_width(np.empty((0, source.n_features)), self.n_features_in_, type(self).__name__)
-        Z = np.empty((min(_PREDICT_ROWS, source.n_rows), self._coef.shape[0]), dtype=self._dtype)
-        coef = self._coef.astype(self._dtype)
-        with threads(self.n_jobs), progress, compilation(Stopwatch(), progress):
-            progress.stage("predicting", source.n_rows)
-            for chunk in chunks_ahead(source, _PREDICT_ROWS):
-                rows = self._prepare(chunk.X, chunk.start, source.name)
-                z = Z[: rows.shape[0]]
-                self.features_.features_into(rows, z)
-                yield chunk.start, z @ coef + self._intercept
-                progress.advance(rows.shape[0])
 
     def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
         """Rows checked, in the precision of the model, and their blocks l1-normalised if asked."""

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from chimap._arrays import stored_bytes
 from chimap._threads import threads
 from chimap._validation import DataError, check_choice, check_positive
+from chimap.learning.compiled import CompiledClassifier, compiled_codes
 from chimap.losses import Logistic, Loss, SquaredHinge
 from chimap.maps import AnchorMap
 from chimap.maps.codes import add_up, check_codes, look_up
@@ -124,6 +125,11 @@ class LookupClassifier(ClassifierMixin, BaseEstimator):
     def predict_codes(self, codes: Any) -> np.ndarray:
         """The same from the codes of the rows."""
         return self._classes_of(self.decision_codes(codes))
+
+    def compile(self) -> CompiledClassifier:
+        """The same model in single precision, which saves and loads as a model file; see ``CompiledModel``."""
+        check_is_fitted(self)
+        return compiled_codes(self)
 
     def _classes_of(self, outputs: np.ndarray) -> np.ndarray:
         index = (outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)

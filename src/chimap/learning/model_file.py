@@ -40,6 +40,7 @@ from chimap.maps.identity import IdentityMap
 from chimap.moments import PCA
 from chimap.nystroem import NystroemFeatures
 from chimap.solvers import StrengthScores
+from chimap.tables import CodeTables, LineTables
 
 _KINDS = (
     Anisotropic,
@@ -65,19 +66,22 @@ _FEATURES = (
     DirichletMap,
 )
 _SCORES = (StrengthScores, HeldOutLosses, PCA)
+_TABLES = (LineTables, CodeTables)
 _PARTS: dict[str, type] = {
-    cls.__name__: cls for cls in (*MAPS.values(), *LOSSES.values(), *_FEATURES, *_KINDS, *_SCORES)
+    cls.__name__: cls for cls in (*MAPS.values(), *LOSSES.values(), *_FEATURES, *_KINDS, *_SCORES, *_TABLES)
 }
-_DROPPED = ("_moments", "_tables", "_sklearn_output_config")
+_DROPPED = ("_moments", "_tables", "_cast_weights", "_sklearn_output_config")
 
 
 def _models() -> dict[str, type]:
     # imported late: these write themselves by ``save``
     from chimap import vision
+    from chimap.learning.compiled import CompiledClassifier, CompiledRegressor
     from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
     from chimap.learning.kernel_learning import FourierKernelLearner, FourierKernelRegressor
 
-    models = (HistogramClassifier, HistogramRegressor, vision.ImageHistograms, vision.Vocabulary)
+    compiled = (CompiledClassifier, CompiledRegressor)
+    models = (HistogramClassifier, HistogramRegressor, *compiled, vision.ImageHistograms, vision.Vocabulary)
     learners = (FourierKernelLearner, FourierKernelRegressor)
     descriptors = (vision.SIFT, vision.HOG, vision.PHOG, vision.ColourHistogram, vision.LBP)
     codings = (vision.HardCoding, vision.SoftCoding)

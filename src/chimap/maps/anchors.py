@@ -245,6 +245,17 @@ class AnchorMap(AdditiveMap):
     def _terms_at_most(self) -> int:
         return self.n_terms or self.n_anchors - 1
 
+    @property
+    def has_codes(self) -> bool:
+        """Whether a bin's features are finitely many, which codes name."""
+        return not self._blends
+
+    @property
+    def n_straight_pieces(self) -> int | None:
+        """The gaps between uniform anchors, where values between two are interpolated."""
+        straight = self._blends and self.n_neighbors == 2 and self.anchors == "uniform"
+        return self.n_anchors - 1 if straight else None
+
     def _check_tables(self) -> None:
         if self._blends:
             raise ValueError(

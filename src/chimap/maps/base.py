@@ -27,7 +27,8 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     (``_fit_values``; where bins differ, on the rows: ``_fit_rows``) and evaluates magnitudes (``_evaluate``); signs,
     the gamma variant (where the subclass maps the plain kernel), sparse rows and checks are handled here.
 
-    Learned: ``kernel_`` (the exact kernel that this map approximates), ``n_features_in_``.
+    Learned: ``kernel_`` (the exact kernel that this map approximates), ``n_features_in_``, ``largest_`` (bins,), the
+    largest magnitude in each bin.
     """
 
     kernels: ClassVar[tuple[str, ...] | None] = None  # names of those it approximates, or None for every one
@@ -35,6 +36,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     kernel: Any
     n_terms: int
     kernel_: AdditiveKernel
+    largest_: np.ndarray
 
     # Subclasses whose _evaluate is that of gamma = 1 say so, and the power is applied here.
     _maps_plain_kernel = False
@@ -46,7 +48,9 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         """
         self.kernel_ = self._checked_kernel()
         self._check_parameters()
-        self._fit_rows(validated_rows(self, X, reset=True, signed=self.kernel_.is_signed))
+        rows = validated_rows(self, X, reset=True, signed=self.kernel_.is_signed)
+        self.largest_ = _arrays.column_maxima(rows)
+        self._fit_rows(rows)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -134,6 +138,11 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     def _differs_by_bin(self) -> bool:
         """Whether equal values of two bins may have different features."""
         return False
+
+    @property
+    def n_straight_pieces(self) -> int | None:
+        """Into how many equal pieces a bin's range falls where the features are straight in each; None: they bend."""
+        return None
 
     @classmethod
     def takes(cls, kernel: AdditiveKernel) -> bool:

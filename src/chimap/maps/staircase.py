@@ -66,6 +66,11 @@ class StaircaseMap(AdditiveMap):
     def _differs_by_bin(self) -> bool:
         return True
 
+    @property
+    def n_straight_pieces(self) -> int | None:
+        """The steps, or None where they round the value, or a gamma bends them."""
+        return self.n_terms if self.steps == "linear" and self.kernel_.gamma == 1 else None
+
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         rates, heights = self._steps()
         heights = heights[bins].astype(magnitudes.dtype)

@@ -1,0 +1,150 @@
+"""Tables of straight pieces, one a bin, and the scores that are looked up in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays, _loops, _threads
+
+_LANES = 16  # outputs that are added up together at most
+_BLOCK_BYTES = 2**18  # of tables, and of rows, that stay in cache while they meet
+
+
+@dataclass(frozen=True, eq=False)
+class LineTables:
+    """f_c(x) = intercept_c + sum_i sign(x_i) a + b x_i, with (a, b) of the piece that |x_i| lies in.
+
+    With u = |x_i| rate_i, the pieces of [0, 1) are of equal length in u^(1 / 2^power) (nearly: see ``_loops.tables``),
+    the same number in each bin; the first has a = 0.
+
+    Fields
+    ------
+    lines : (bins, n_pieces, 2, t) float32, a and b of each piece.
+    errors : (bins, n_pieces) float32, how far any output's piece is from the function at most.
+    rates : (bins,) float32, 1 / the value where the table ends.
+    intercept : (t,) float64. power : of the spacing. is_signed : whether negative values are looked up as odd.
+    """
+
+    lines: np.ndarray
+    errors: np.ndarray
+    rates: np.ndarray
+    intercept: np.ndarray
+    power: int
+    is_signed: bool
+
+    @property
+    def n_bins(self) -> int:
+        """Bins a row."""
+        return int(self.lines.shape[0])
+
+    @property
+    def n_pieces(self) -> int:
+        """Pieces a bin."""
+        return int(self.lines.shape[1])
+
+    @property
+    def n_outputs(self) -> int:
+        """t."""
+        return int(self.lines.shape[3])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables in memory, as they are looked up."""
+        return sum(table.nbytes for table in self._packed)
+
+    @property
+    def worst_error(self) -> float:
+        """No score of a row within the tables is further off: the sum over bins of the largest error of each."""
+        return float(self.errors.max(axis=1).sum(dtype=np.float64))
+
+    def describe(self) -> str:
+        """'48 straight pieces a bin'."""
+        return f"{self.n_pieces} straight pieces a bin"
+
+    def scores(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        """(scores (n, t) float64, outside (n,) bool) of float32 rows (n, bins), dense or CSR.
+
+        A row is outside, and its scores mean nothing, if it has a value beyond the table of its bin, one that is no
+        number, or one below 0 (or -0.0) where the kernel is not signed.
+        """
+        found, outside = np.empty((rows.shape[0], self.n_outputs)), np.zeros(rows.shape[0], dtype=bool)
+        for first, table in zip(range(0, self.n_outputs, _LANES), self._packed, strict=True):
+            part = slice(first, min(self.n_outputs, first + _LANES))
+            sums = self._sums(rows, table, outside)
+            np.add(sums[:, : part.stop - part.start], self.intercept[part], out=found[:, part])
+        return found, outside
+
+    def bound(self, rows: Any) -> np.ndarray:
+        """No score of a row that is not outside is further off than this, (n,) float64."""
+        outside = np.zeros(rows.shape[0], dtype=bool)
+        entries = _arrays.to_sparse(rows)  # zeros are exact, whatever the error of the piece that they lie in
+        return self._sums(entries, self._error_table, outside)[:, 0].astype(np.float64)
+
+    def _sums(self, rows: Any, table: np.ndarray, outside: np.ndarray) -> np.ndarray:
+        lanes, n = table.shape[2], rows.shape[0]
+        out = np.zeros((n, lanes), dtype=np.float32)
+        mirror = self.n_pieces if self.is_signed else 0
+        grid = (
+            np.int32(0x7FFFFFFF if self.is_signed else -1), np.int32(self.power), np.int32(self.n_pieces),
+            np.int32(mirror), self._starts, table,
+        )  # fmt: skip
+        call: Callable[[slice], None]
+        if _arrays.is_sparse(rows):
+            work = max(1, rows.nnz // max(1, n)) * lanes
+            sparse = _loops.sparse_table_scores[lanes]
+
+            def call(part: slice) -> None:
+                indptr = rows.indptr[part.start : part.stop + 1]
+                sparse(rows.data, rows.indices, indptr, self.rates, *grid, out[part], outside[part])
+        else:
+            work = self.n_bins * lanes
+            dense = _loops.dense_table_scores[lanes]
+            bins_at_once = max(16, _BLOCK_BYTES * self.n_bins // max(1, table.nbytes))
+            rows_at_once = max(16, _BLOCK_BYTES // max(1, 4 * self.n_bins))
+
+            def call(part: slice) -> None:
+                dense(rows[part], self.rates, *grid, bins_at_once, rows_at_once, out[part], outside[part])
+
+        _threads.over_rows(n, work, call)
+        return out
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        places = self.n_pieces * (2 if self.is_signed else 1)
+        return (np.arange(self.n_bins) * places).astype(np.uint32)
+
+    @cached_property
+    def _packed(self) -> list[np.ndarray]:
+        """Tables (bins * places, 2, lanes) of up to sixteen outputs each, as the loops take them."""
+        groups = range(0, self.n_outputs, _LANES)
+        return [self._pack(self.lines[:, :, :, first : first + _LANES], odd=True) for first in groups]
+
+    @cached_property
+    def _error_table(self) -> np.ndarray:
+        return self._pack(np.stack([self.errors, np.zeros_like(self.errors)], axis=2)[..., None], odd=False)
+
+    def _pack(self, lines: np.ndarray, odd: bool) -> np.ndarray:
+        width = next(lanes for lanes in (1, 4, 8, _LANES) if lanes >= lines.shape[3])
+        if self.is_signed:  # sign(x) (a + b |x|) = -a + b x for x < 0
+            signs = np.array([-1.0, 1.0], dtype=np.float32) if odd else np.ones(2, dtype=np.float32)
+            lines = np.concatenate([lines, lines * signs[:, None]], axis=1)
+        out = _aligned((lines.shape[0] * lines.shape[1], 2, width))
+        out[:, :, : lines.shape[3]] = lines.reshape(-1, 2, lines.shape[3])
+        return out
+
+    def __getstate__(self) -> dict[str, Any]:
+        # what is packed is made again in less time than it takes to send it
+        return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+
+
+def _aligned(shape: tuple[int, ...]) -> np.ndarray:
+    """Zeros, float32, that begin with a cache line: an entry of sixteen outputs is two of them, not parts of three."""
+    size = 4 * int(np.prod(shape))
+    memory = np.zeros(size + 64, dtype=np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + size].view(np.float32).reshape(shape)

@@ -1,0 +1,185 @@
+"""From the functions of the bins to straight pieces: as few as an error allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from chimap import _loops
+from chimap._validation import MemoryBudgetError, check_positive, format_bytes
+from chimap.tables.functions import BinFunctions
+from chimap.tables.lines import LineTables
+
+_POWERS = (0, 1, 2, 3)  # pieces of equal length in u, about its root, its fourth and its eighth root
+_FIRST = 32  # pieces that the powers are compared at
+_MOST = 4096
+_SOME = 64  # bins that the spacing is chosen on
+_NUMBERS = 2**21  # values of functions in memory together
+_TESTED = np.array([0.0, 0.07, 0.25, 0.4, 0.5, 0.6, 0.75, 0.93, 1.0])  # places in a piece where it is tested
+_NODES = (
+    np.array([1.0, 1.0]) + np.array([-1.0, 1.0]) * np.sqrt(0.5)
+) / 2  # Chebyshev's: where it meets the function
+_BETWEEN = 1.25  # what may lie between the tested places
+_ROUNDING = 2.0**-20  # of a + b x, and of the sums, in float32
+_NEAR_ZERO = 24  # tested places in the first piece, each half as far from 0 as the one before
+
+
+def line_tables(
+    functions: BinFunctions, intercept: np.ndarray, tolerance: float, most_bytes: float = np.inf
+) -> LineTables:
+    """Tables whose errors, summed over the bins, are at most ``tolerance`` times the bins' largest values so summed.
+
+    Each piece meets the function at its two Chebyshev points (the first piece, which begins at 0, at 0 and one point);
+    its error is the largest difference at nine places, a quarter added for what lies between. The spacing is that of
+    the four which needs the fewest pieces. Raises ValueError for functions that 4096 pieces a bin do not meet (they
+    jump), MemoryBudgetError for tables above ``most_bytes``.
+    """
+    check_positive(tolerance, "tolerance")
+    bins = np.arange(functions.n_bins)
+    some = np.unique(np.linspace(0, bins.size - 1, min(bins.size, _SOME)).astype(int))
+    grid = _best_grid(functions, some, tolerance)
+    while True:
+        if grid.n_pieces > _MOST:
+            raise ValueError(
+                f"tables of {_MOST} pieces a bin do not come within tolerance={tolerance:g} of this model. Either "
+                "that is below the rounding of float32 (1e-5): raise it; or the map jumps, as StaircaseMap does with "
+                "constant steps, and OptimalMap near zero where a small gamma makes the kernel steep: use "
+                "HomogeneousMap, or AnchorMap without blocks, whose codes are looked up as they are."
+            )
+        width = -(-functions.n_outputs // 4) * 4 if functions.n_outputs > 1 else 1
+        needed = 8 * bins.size * grid.n_pieces * width * (2 if functions.is_signed else 1)
+        if needed > most_bytes:
+            raise MemoryBudgetError(
+                f"the tables take {format_bytes(needed)} ({bins.size:,} bins, {grid.n_pieces} pieces, "
+                f"{functions.n_outputs} outputs), above the {format_bytes(most_bytes)} allowed. Raise memory, or the "
+                "tolerance."
+            )
+        found = _fitted(functions, grid, bins)
+        if found.excess(tolerance) <= 1:
+            tops = functions.tops
+            return LineTables(
+                found.lines, found.errors, (1 / tops).astype(np.float32), np.asarray(intercept, np.float64),
+                grid.power, functions.is_signed,
+            )  # fmt: skip
+        grid = grid.finer(found.excess(tolerance))
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Pieces of [0, 1): numbers u whose root, as the loops see it, lies in [j, j + 1) / n_pieces."""
+
+    power: int
+    n_pieces: int
+
+    def at(self, place: np.ndarray) -> np.ndarray:
+        """float32 u at places j + t in [0, n_pieces]: the inverse of the loops' root."""
+        one = np.int32(_loops.TABLE_END)
+        root = np.asarray(place / self.n_pieces, dtype=np.float32).view(np.int32)
+        bits = (root.astype(np.int64) - (one - (one >> self.power))) << self.power
+        return np.clip(bits, 0, int(one) - 1).astype(np.int32).view(np.float32)
+
+    def edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """The first and the last float32 of each piece, as the loops see them."""
+        starts = self.at(np.arange(1, self.n_pieces)).view(np.int32)
+        for step in (1, -1):  # by rounding the border is some numbers off, up or down
+            while True:
+                belongs = self._pieces(starts if step > 0 else starts - 1) >= np.arange(1, self.n_pieces)
+                wrong = ~belongs if step > 0 else belongs
+                if not wrong.any():
+                    break
+                starts = starts + step * wrong.astype(np.int32)
+        first = np.append(np.int32(0), starts).astype(np.int32)
+        last = np.append(starts, np.int32(_loops.TABLE_END)).astype(np.int32) - np.int32(1)
+        return first.view(np.float32), last.view(np.float32)
+
+    def _pieces(self, bits: np.ndarray) -> np.ndarray:
+        out = np.empty(bits.size, dtype=np.uint32)
+        _loops.pieces_of(bits, self.power, self.n_pieces, out)
+        return out
+
+    def finer(self, excess: float) -> _Grid:
+        """With pieces enough for an error that falls with their square, in eights."""
+        wanted = self.n_pieces * max(1.05, 1.02 * np.sqrt(min(excess, 1e6)))
+        return _Grid(self.power, 8 * int(np.ceil(wanted / 8)))
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    lines: np.ndarray
+    errors: np.ndarray
+    worst: np.ndarray  # (t,) sums over bins of the largest error of each
+    largest: np.ndarray  # (t,) sums over bins of the largest value of each
+
+    def excess(self, tolerance: float) -> float:
+        """How many times too large the error of the worst output is."""
+        allowed = np.where(self.largest > 0, tolerance * self.largest, np.inf)
+        return float((self.worst / allowed).max())
+
+
+def _best_grid(functions: BinFunctions, some: np.ndarray, tolerance: float) -> _Grid:
+    """The spacing that needs the fewest pieces, from some bins."""
+    for n_pieces in sorted(functions.kinks):
+        straight = _Grid(0, n_pieces)
+        if n_pieces <= _MOST and _fitted(functions, straight, some).excess(tolerance) <= 1:
+            return straight
+    grids = []
+    for power in _POWERS:
+        first = _Grid(power, _FIRST)
+        excess = _fitted(functions, first, some).excess(tolerance)
+        grid = (
+            first.finer(excess)
+            if excess > 1
+            else _Grid(power, max(8, 8 * int(np.ceil(_FIRST * np.sqrt(excess) / 8))))
+        )
+        grids.append(grid)
+    return min(grids, key=lambda grid: grid.n_pieces)
+
+
+def _fitted(functions: BinFunctions, grid: _Grid, bins: np.ndarray) -> _Fitted:
+    t, k = functions.n_outputs, grid.n_pieces
+    first, last = grid.edges()
+    inner = grid.at(np.arange(k)[:, None] + np.concatenate([_NODES, _TESTED]))
+    inner = np.clip(inner, first[:, None], last[:, None])
+    near = last[0] * np.float32(0.5) ** np.arange(_NEAR_ZERO, dtype=np.float32)
+    u = np.concatenate([inner.reshape(-1), near]).astype(np.float64)
+    lines = np.empty((bins.size, k, 2, t), dtype=np.float32)
+    errors = np.empty((bins.size, k), dtype=np.float32)
+    worst, largest = np.zeros(t), np.zeros(t)
+    size = max(1, _NUMBERS // (u.size * max(t, 4)))
+    tops = functions.tops
+    for start in range(0, bins.size, size):
+        own = bins[start : start + size]
+        x = u[:, None] * tops[own]
+        g = functions(x, own)
+        found, error = _pieces(x, g, k)
+        part = slice(start, start + own.size)
+        lines[part], errors[part] = found.transpose(1, 0, 2, 3), error.max(axis=2).T
+        worst += error.max(axis=0).sum(axis=0)
+        largest += np.abs(g).max(axis=0).sum(axis=0)
+    return _Fitted(lines, errors, worst, largest)
+
+
+def _pieces(x: np.ndarray, g: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """(lines (k, bins, 2, t) float32, errors (k, bins, t)) of values g (places, bins, t) at x (places, bins)."""
+    n_inner, n_nodes = k * (_NODES.size + _TESTED.size), _NODES.size
+    by_piece = x[:n_inner].reshape(k, -1, x.shape[1])
+    values = g[:n_inner].reshape(k, -1, *g.shape[1:])
+    run = by_piece[:, 1] - by_piece[:, 0]
+    slope = (values[:, 1] - values[:, 0]) / np.where(run > 0, run, 1)[..., None]
+    slope[0] = values[0, 1] / by_piece[0, 1][:, None]
+    start = values[:, 1] - slope * by_piece[:, 1][..., None]
+    start[0] = 0
+    lines = np.stack([start, slope], axis=2).astype(np.float32)
+    a, b = lines[:, :, 0].astype(np.float64), lines[:, :, 1].astype(np.float64)
+    tested = slice(n_nodes, None)
+    gaps = np.abs(values[:, tested] - a[:, None] - b[:, None] * by_piece[:, tested][..., None])
+    error = gaps.max(axis=1)
+    near = np.abs(g[n_inner:] - a[0] - b[0] * x[n_inner:][..., None])
+    error[0] = np.maximum(error[0], near.max(axis=0))
+    # where the function jumps at a border, rounding may put a value on the other side of it
+    jumps = np.abs(values[1:, n_nodes] - values[:-1, -1])
+    error[1:] = np.maximum(error[1:], jumps)
+    error[:-1] = np.maximum(error[:-1], jumps)
+    size = np.abs(a) + np.abs(b) * by_piece[:, -1][..., None]
+    return lines, _BETWEEN * error + _ROUNDING * size
