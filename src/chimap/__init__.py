@@ -54,6 +54,8 @@ if TYPE_CHECKING:
         MomentsLasso,
         MomentsRidge,
         MomentsRidgeClassifier,
+        MultipleKernelLearner,
+        MultipleKernelRegressor,
         OnlineIntersectionClassifier,
         load,
     )
@@ -80,6 +82,8 @@ __all__ = [
     "HistogramRegressor",
     "FourierKernelLearner",
     "FourierKernelRegressor",
+    "MultipleKernelLearner",
+    "MultipleKernelRegressor",
     "LookupClassifier",
     "CompiledClassifier",
     "CompiledRegressor",
@@ -140,7 +144,8 @@ _HOMES = {
         "CompiledClassifier", "CompiledRegressor",
         "FourierKernelLearner", "FourierKernelRegressor",
         "HistogramClassifier", "HistogramRegressor", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso",
-        "MomentsRidge", "MomentsRidgeClassifier", "OnlineIntersectionClassifier", "load",
+        "MomentsRidge", "MomentsRidgeClassifier", "MultipleKernelLearner", "MultipleKernelRegressor",
+        "OnlineIntersectionClassifier", "load",
     ),
     "losses": (),
     "maps": (

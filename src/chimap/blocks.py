@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
-from chimap._validation import check_blocks
+from chimap._validation import DataError, check_blocks
 from chimap.kernels import Kernel, OnColumns, Sum
 from chimap.moments import Moments, Product
 
@@ -53,8 +53,8 @@ class BlockFeatures(TransformerMixin, BaseEstimator):
                 f"features must be one a block, {len(self.columns_)} of them; got {len(self.features)}."
             )
         self.features_ = [
-            clone(own).fit(_arrays.take_columns(rows, columns))
-            for own, columns in zip(self.features, self.columns_, strict=True)
+            _fitted(own, _arrays.take_columns(rows, columns), name)
+            for own, columns, name in zip(self.features, self.columns_, self.names_, strict=True)
         ]
         self.borders_ = np.cumsum([0, *(own._n_features_out for own in self.features_)])
         return self
@@ -103,6 +103,14 @@ class BlockFeatures(TransformerMixin, BaseEstimator):
         own = np.empty((rows.shape[0], self.borders_[j + 1] - self.borders_[j]), dtype=rows.dtype)
         self.features_[j].features_into(_arrays.take_columns(rows, self.columns_[j]), own)
         return own
+
+
+def _fitted(features: Any, rows: Any, name: str) -> Any:
+    """A clone fitted on the columns of a block, which an error names."""
+    try:
+        return clone(features).fit(rows)
+    except DataError as error:
+        raise DataError(f"block {name!r}: {error}") from error
 
 
 class PrincipalFeatures:

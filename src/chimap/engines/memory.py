@@ -21,7 +21,7 @@ class Job:
     n_frequencies, row_bytes of the source, itemsize of the precision; held_bytes, which reading keeps beside the
     chunks, and whether it reads a chunk ahead (``from_files`` of the source). For losses that are minimised by passes:
     n_kept rows whose features stay in memory, at kept_itemsize bytes a number, and n_vectors of the size of the
-    weights.
+    weights. solver_bytes: what a solver takes beside a full matrix and its vectors.
     """
 
     n_features: int
@@ -36,6 +36,7 @@ class Job:
     n_kept: int = 0
     kept_itemsize: int = 0
     n_vectors: int = 0
+    solver_bytes: int = 0
 
     @property
     def model_bytes(self) -> int:
@@ -54,7 +55,7 @@ class Job:
         whole = Symmetric.nbytes(self.n_features) if self.n_folds > 1 else 0
         vectors = 12 * 8 * self.n_features * self.n_targets * self.n_folds
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
-        return self.moments_bytes + whole + 8 * self.n_features**2 + vectors + frequencies
+        return self.moments_bytes + whole + 8 * self.n_features**2 + vectors + frequencies + self.solver_bytes
 
     def pass_bytes(self, chunk_rows: int) -> int:
         """Reading, mapping and accumulating with chunks of so many rows."""

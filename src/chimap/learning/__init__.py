@@ -11,6 +11,7 @@ from chimap.learning.moments_models import (
     MomentsRidge,
     MomentsRidgeClassifier,
 )
+from chimap.learning.multiple_kernels import MultipleKernelLearner, MultipleKernelRegressor
 from chimap.learning.online import OnlineIntersectionClassifier
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "MomentsLasso",
     "MomentsRidge",
     "MomentsRidgeClassifier",
+    "MultipleKernelLearner",
+    "MultipleKernelRegressor",
     "OnlineIntersectionClassifier",
     "load",
 ]

@@ -40,6 +40,7 @@ from chimap.maps.identity import IdentityMap
 from chimap.moments import PCA
 from chimap.nystroem import NystroemFeatures
 from chimap.solvers import StrengthScores
+from chimap.solvers.group_path import KernelPath
 from chimap.tables import CodeTables, LineTables
 
 _KINDS = (
@@ -65,7 +66,7 @@ _FEATURES = (
     IdentityMap,
     DirichletMap,
 )
-_SCORES = (StrengthScores, HeldOutLosses, PCA)
+_SCORES = (StrengthScores, HeldOutLosses, KernelPath, PCA)
 _TABLES = (LineTables, CodeTables)
 _PARTS: dict[str, type] = {
     cls.__name__: cls for cls in (*MAPS.values(), *LOSSES.values(), *_FEATURES, *_KINDS, *_SCORES, *_TABLES)
@@ -79,10 +80,11 @@ def _models() -> dict[str, type]:
     from chimap.learning.compiled import CompiledClassifier, CompiledRegressor
     from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
     from chimap.learning.kernel_learning import FourierKernelLearner, FourierKernelRegressor
+    from chimap.learning.multiple_kernels import MultipleKernelLearner, MultipleKernelRegressor
 
     compiled = (CompiledClassifier, CompiledRegressor)
     models = (HistogramClassifier, HistogramRegressor, *compiled, vision.ImageHistograms, vision.Vocabulary)
-    learners = (FourierKernelLearner, FourierKernelRegressor)
+    learners = (FourierKernelLearner, FourierKernelRegressor, MultipleKernelLearner, MultipleKernelRegressor)
     descriptors = (vision.SIFT, vision.HOG, vision.PHOG, vision.ColourHistogram, vision.LBP)
     codings = (vision.HardCoding, vision.SoftCoding)
     return {cls.__name__: cls for cls in (*models, *learners, *descriptors, *codings)}

@@ -34,9 +34,13 @@ class GroupQuadratic:
         levels = penalty.levels()
         for j in active:
             g, (values, vectors) = self.groups[j], self._spectra[j]
-            pull = V[g] - self.H[g] @ W
-            pull += vectors @ (values[:, None] * (vectors.T @ W[g]))  # but for what the group itself says
-            W[g] = vectors @ _best_of_group(values, vectors.T @ pull, float(levels[j]), penalty.shared)
+            own = vectors.T @ W[g]
+            pull = (
+                vectors.T @ (V[g] - self.H[g] @ W) + values[:, None] * own
+            )  # but for what the group itself says
+            squares = np.square(own).sum(axis=0, keepdims=True)
+            lengths = np.sqrt(squares.sum(axis=1) if penalty.shared else squares[0])
+            W[g] = vectors @ _best_of_group(values, pull, float(levels[j]), lengths)
 
     def minimise(
         self, V: np.ndarray, penalty: L21, start: np.ndarray, tolerance: float, max_rounds: int = 2000
@@ -63,27 +67,28 @@ class GroupQuadratic:
         return descend(evaluate, step, start, tolerance, max_rounds)
 
 
-def _best_of_group(values: np.ndarray, C: np.ndarray, level: float, shared: bool) -> np.ndarray:
+def _best_of_group(values: np.ndarray, C: np.ndarray, level: float, guess: np.ndarray) -> np.ndarray:
     """argmin w'diag(values)w/2 - c'w + level |w| for each column c of C (m, t), or over all columns at once.
 
-    The length r solves sum_i c_i^2 / (values_i r + level)^2 = 1, whose left side falls; Newton's method on one over its
-    root, which is nearly a straight line and concave, comes from the left (More and Sorensen).
+    guess: lengths |w| near those, (t,), or (1,) for all columns at once. The length r solves
+    sum_i c_i^2 / (values_i r + level)^2 = 1, whose left side falls; Newton's method on one over its root, which is
+    concave and nearly a straight line, comes from the left whatever it starts from (More and Sorensen).
     """
     squares = np.square(C)
-    if shared:
+    if guess.size < C.shape[1]:
         squares = squares.sum(axis=1, keepdims=True)
     used = squares.sum(axis=0) > level**2
     lengths = np.zeros(squares.shape[1])
     if not used.any():
         return np.zeros_like(C)
-    squares, r, e = squares[:, used], np.zeros(int(used.sum())), values[:, None]
+    squares, r, e = squares[:, used], guess[used], values[:, None]
     for _ in range(_MOST_NEWTON):
         terms = e * r + level
         shares = squares / np.square(terms)
         left = shares.sum(axis=0)
         move = left * (np.sqrt(left) - 1) / (shares * (e / terms)).sum(axis=0)
-        r += move
-        if np.all(np.abs(move) <= 4 * _NOISE * r):
+        r = np.maximum(r + move, 0)
+        if np.all(np.abs(move) <= 8 * _NOISE * r):
             break
     lengths[used] = r
     return C * (lengths / (e * lengths + level))

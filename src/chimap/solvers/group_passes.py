@@ -32,7 +32,8 @@ class LossProblem:
     slopes and sums are in float64 whatever the features, so that the conditions can be met to 1e-6.
 
     loss: its targets' domain is checked in the first pass. chunks: gives features and targets, both less the shifts of
-    the moments. whole: moments of all those rows, or of more. n_rows: as many as chunks gives.
+    the moments. whole: moments of all those rows, or of more. tolerance: of the residuals; warns: whether to say so
+    where max_passes do not reach it. metric: ``metric_of`` the moments, where it is at hand.
 
     The solutions are for features and targets less the shifts.
     """
@@ -46,9 +47,10 @@ class LossProblem:
         tolerance: float = TOLERANCE,
         max_passes: int = 1000,
         metric: GroupQuadratic | None = None,
+        warns: bool = True,
     ):
         self.loss, self.chunks, self.penalty = loss, chunks, penalty
-        self.tolerance, self.max_passes = tolerance, max_passes
+        self.tolerance, self.max_passes, self.warns = tolerance, max_passes, warns
         self._mean = whole.mean - whole.shifts[0]
         self._count = whole.count
         self.metric = metric or metric_of(whole, penalty)
@@ -98,7 +100,8 @@ class LossProblem:
         x = np.vstack([start.coef, start.intercept + self._mean @ start.coef])
         found = descend(evaluate, step, x, self.tolerance, self.max_passes)
         residual = float(found.at.residuals.max())
-        warn_if_short(residual, self.tolerance, strength, found.evaluations)
+        if self.warns:
+            warn_if_short(residual, self.tolerance, strength, found.evaluations)
         W = found.x[:-1]
         return GroupSolution(
             W, found.x[-1] - self._mean @ W, float(strength), float(found.at.values.sum()), residual,

@@ -32,6 +32,29 @@ class GroupSolution(LinearSolution):
     evaluations: int
 
 
+@dataclass(frozen=True)
+class KernelPath:
+    """The regularisation path: what each strength gives.
+
+    strengths: (s,), descending. weights: (s, t, r), the weight |w_j| / sqrt(2) of each of r kernels for each of t
+    targets (1 where they share them). objectives, residuals: (s,), and the largest violation of an optimality condition
+    over the strength. errors: (s, K) of the rows of each fold that was held out, mean loss a row summed over targets
+    (|f - y|^2 for the square loss), or None. chosen: index of the strength that is used.
+    """
+
+    strengths: np.ndarray
+    weights: np.ndarray
+    objectives: np.ndarray
+    residuals: np.ndarray
+    errors: np.ndarray | None
+    chosen: int
+
+    @property
+    def n_used(self) -> np.ndarray:
+        """Kernels that some target uses, (s,)."""
+        return (self.weights > 0).any(axis=1).sum(axis=1)
+
+
 class SquareProblem:
     """Minimise sum (z'w + b - y)^2 / 2 + strength sum_g weight_g |w_g|, from moments; b is free.
 
@@ -109,10 +132,10 @@ def follow(
 
 
 def warn_if_short(residual: float, tolerance: float, strength: float, evaluations: int) -> None:
-    """A ConvergenceWarning where a residual is above the tolerance."""
+    """A ConvergenceWarning where a residual is above the tolerance that was asked for."""
     if residual > tolerance:
         warnings.warn(
             f"the group weights at strength {strength:.4g} stopped after {evaluations} evaluations at a residual of "
-            f"{residual:.2g}, short of tolerance={tolerance:g}. Use a larger strength, or precision='float64'.",
+            f"{residual:.2g}, short of tolerance={tolerance:g}. Use a larger strength.",
             ConvergenceWarning, stacklevel=3,
         )  # fmt: skip

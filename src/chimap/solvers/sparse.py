@@ -64,9 +64,9 @@ class SparsePath:
         return np.array([int(np.any(found.coef != 0, axis=1).sum()) for found in self.solutions])
 
 
-def strengths_below(largest: float, n_strengths: int) -> np.ndarray:
-    """Strengths (n_strengths,) from the one at which all weights are zero, geometrically, to a thousandth."""
-    return np.geomspace(largest or 1.0, _SMALLEST * (largest or 1.0), n_strengths)
+def strengths_below(largest: float, n_strengths: int, share: float = _SMALLEST) -> np.ndarray:
+    """Strengths (n_strengths,) from the one at which all weights are zero, geometrically, to a share of it."""
+    return np.geomspace(largest or 1.0, share * (largest or 1.0), n_strengths)
 
 
 def elastic_net(moments: Moments, strengths: np.ndarray, l1_ratio: float = 1.0) -> SparsePath:

@@ -1,0 +1,322 @@
+"""Kernels of several channels, weighted by learning: RFF-MKL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from chimap._validation import DataError, check_choice, check_positive
+from chimap.data import Source
+from chimap.engines import Job, Progress, Stopwatch
+from chimap.engines.rows import FeatureRows
+from chimap.fourier.widths import partition
+from chimap.learning.base import HistogramModel
+from chimap.learning.features import features_of
+from chimap.learning.smooth import named_loss, unshifted
+from chimap.learning.targets import ClassTargets, RealTargets
+from chimap.losses import CATALOGUE as LOSSES
+from chimap.losses import Loss, Square
+from chimap.moments import FoldMoments, Moments, Symmetric
+from chimap.penalties import L21
+from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, follow
+from chimap.solvers.group_passes import metric_of
+from chimap.solvers.group_path import KernelPath
+from chimap.solvers.sparse import held_out_error, strengths_below
+
+_SEARCH_TOLERANCE = 1e-3  # of residuals while strengths are compared
+_SEARCH_PASSES = 60  # a strength at most, while strengths are compared
+_SMALLEST = (
+    1e-2  # of the largest strength: the end of a path by passes, whose number grows as the strength falls
+)
+_PATIENCE = 4  # strengths without a lower held-out loss, after which a search by passes ends
+
+
+class MultipleKernelModel(HistogramModel):
+    """A sum of kernels, one a channel, whose weights are learned. See ``MultipleKernelLearner``."""
+
+    map = None  # of the base class, which has more settings
+    n_principal = None
+
+    def __init__(
+        self,
+        kernel: Any = "exp-chi2",
+        *,
+        blocks: Any = None,
+        gamma: Any = "mean",
+        n_components: int = 512,
+        n_terms: int = 2,
+        sampling: str = "auto",
+        form: str = "pair",
+        normalize: str | None = None,
+        loss: Any = "square",
+        shared: bool = False,
+        group_weights: Sequence[float] | None = None,
+        strengths: Any = "auto",
+        n_strengths: int = 30,
+        n_folds: int = 5,
+        memory: str | int = "1GiB",
+        precision: str = "float32",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ):
+        self.kernel = kernel
+        self.blocks = blocks
+        self.gamma = gamma
+        self.n_components = n_components
+        self.n_terms = n_terms
+        self.sampling = sampling
+        self.form = form
+        self.normalize = normalize
+        self.loss = loss
+        self.shared = shared
+        self.group_weights = group_weights
+        self.strengths = strengths
+        self.n_strengths = n_strengths
+        self.n_folds = n_folds
+        self.memory = memory
+        self.precision = precision
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- what the fit asks for
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_positive(self.n_strengths, "n_strengths", integer=True)
+        check_choice(self.shared, "shared", (False, True))
+
+    def _fit_features(self, sample: Any) -> None:
+        partition(self.blocks, sample.shape[1])  # each column belongs to one kernel
+        self.features_ = features_of(self._parts(sample.shape[1]), self._seed).fit(sample)
+        self.kernel_ = self.features_.kernel_
+
+    def _job(self, source: Source) -> Job:
+        job = super()._job(source)
+        each = [part.settings.sizes(part.columns.size).features for part in self._parts(source.n_features)]
+        # the moments of the rows outside a fold; eigenvectors of the blocks, with the workspace of the largest
+        rest = Symmetric.nbytes(job.n_features) if job.n_folds > 1 else 0
+        return replace(job, solver_bytes=rest + 8 * (sum(m * m for m in each) + 3 * max(each) ** 2))
+
+    def _penalty(self) -> L21:
+        borders = self.features_.borders_.tolist()
+        groups = [slice(a, b) for a, b in pairwise(borders)]
+        return L21(1.0, groups, borders[-1], self.group_weights, bool(self.shared))
+
+    # --- from moments
+
+    def _solve(self, moments: FoldMoments, clock: Stopwatch, progress: Progress) -> None:
+        whole, penalty = moments.whole(), self._penalty()
+        with clock("solve"):
+            problem = SquareProblem(whole, penalty)
+            strengths = self._strengths(problem.largest, 1e-3)
+        errors = None
+        if len(moments.folds) > 1:
+            with clock("choose strength"):
+                progress.stage("strength", len(moments.folds) * strengths.size, "strengths")
+                errors = _held_out(moments, whole, penalty, strengths, progress)
+        with clock("solve"):
+            progress.stage("path", strengths.size, "strengths")
+            path = follow(problem, strengths, lambda found: progress.advance())
+        chosen = 0 if errors is None else int(np.argmin(np.average(errors, axis=1, weights=_counts(moments))))
+        if errors is None and strengths.size > 1:  # too few rows for folds: the middle of the path
+            chosen = strengths.size // 2
+        self.n_passes_, self.loss_ = 1, Square()
+        self._learned(path[chosen], path[chosen], whole, path, errors, chosen)
+
+    def _strengths(self, largest: float, share: float) -> np.ndarray:
+        """Descending: those given, or a path from the largest to a share of it."""
+        if isinstance(self.strengths, str):
+            return strengths_below(largest, self.n_strengths, share)
+        return np.sort(np.atleast_1d(np.asarray(self.strengths, dtype=np.float64)))[::-1]
+
+    # --- by passes
+
+    def _solve_loss(
+        self, moments: FoldMoments, rows: FeatureRows, clock: Stopwatch, progress: Progress
+    ) -> None:
+        whole, penalty = moments.whole(), self._penalty()
+        loss: Loss = named_loss(self.loss, whole) if isinstance(self.loss, str) else self.loss
+        self.loss_ = loss
+        n_folds = len(moments.folds)
+        self.n_passes_ = 0
+        with clock("solve"):
+            metric = metric_of(whole, penalty)
+
+        def problem_of(folds: Sequence[int], is_search: bool) -> LossProblem:
+            def chunks() -> Any:
+                self.n_passes_ += 1
+                progress.advance()
+                return rows.chunks(folds)
+
+            if not is_search:
+                return LossProblem(loss, chunks, whole, penalty, metric=metric)
+            return LossProblem(
+                loss, chunks, whole, penalty, _SEARCH_TOLERANCE, _SEARCH_PASSES, metric, warns=False
+            )
+
+        everything = problem_of(range(n_folds), False)
+        errors: list[float] = []
+        if n_folds == 1:
+            with clock("passes"):
+                progress.stage("passes", None, "passes")
+                strengths = self._strengths(everything.largest, _SMALLEST)
+                path = follow(
+                    everything, strengths if strengths.size == 1 else strengths[: strengths.size // 2 + 1]
+                )
+                chosen, found = len(path) - 1, path[-1]
+        else:
+            with clock("choose strength"):
+                progress.stage("strength", None, "passes")
+                part = problem_of(range(1, n_folds), True)
+
+                def is_enough(found: GroupSolution) -> bool:
+                    errors.append(held_out_loss(loss, rows, found))
+                    return len(errors) - 1 - int(np.argmin(errors)) >= _PATIENCE
+
+                path = follow(part, self._strengths(part.largest, _SMALLEST), is_enough)
+                chosen = int(np.argmin(errors))
+            with clock("passes"):
+                progress.stage("passes", None, "passes")
+                found = everything.solve(path[chosen].strength, path[chosen])
+        held_out = np.array(errors)[:, None] if errors else None
+        self._learned(found, unshifted(found, whole), whole, path, held_out, chosen)
+
+    def _learned(
+        self, found: GroupSolution, plain: LinearSolution, whole: Moments, path: list[GroupSolution],
+        errors: np.ndarray | None, chosen: int,
+    ) -> None:  # fmt: skip
+        penalty = self._penalty()
+
+        def weights(solution: LinearSolution) -> np.ndarray:
+            return np.ascontiguousarray(penalty.norms(solution.coef).T) / np.sqrt(2)
+
+        self._coef, self._intercept, self.strength_ = plain.coef, plain.intercept, found.strength
+        self.kernel_weights_ = weights(found)
+        self.kkt_residual_, self.objective_ = found.residual, found.objective
+        self.path_ = KernelPath(
+            np.array([one.strength for one in path]), np.array([weights(one) for one in path]),
+            np.array([one.objective for one in path]), np.array([one.residual for one in path]), errors, chosen,
+        )  # fmt: skip
+        self.strength_scores_ = self.loss_scores_ = None
+        self.n_rows_ = whole.count
+        self._stale = False
+
+    @property
+    def channels_(self) -> list[str]:
+        """Names of the channels, in the order of ``kernel_weights_``."""
+        return list(self.features_.names_)
+
+    def describe(self) -> dict[str, Any]:
+        """See ``HistogramClassifier``; and of each channel its share of the kernel weights, summed over the targets."""
+        totals = self.kernel_weights_.sum(axis=0)
+        shares = totals / (totals.sum() or 1.0)
+        return super().describe() | {
+            "channels": dict(zip(self.channels_, shares.tolist(), strict=True)),
+        }
+
+
+def _counts(moments: FoldMoments) -> list[int]:
+    return [fold.count for fold in moments.folds]
+
+
+def _held_out(
+    moments: FoldMoments, whole: Moments, penalty: L21, strengths: np.ndarray, progress: Progress
+) -> np.ndarray:
+    """Errors (s, K) of each fold at the solutions for the others."""
+    errors = np.empty((strengths.size, len(moments.folds)))
+    for k, fold in enumerate(moments.folds):
+        if fold.count == 0 or fold.count == whole.count:
+            raise DataError(f"fold {k} holds {fold.count} of {whole.count} rows: too few to cross-validate.")
+        problem = SquareProblem(whole - fold, penalty, _SEARCH_TOLERANCE)
+        found = follow(problem, strengths, lambda one: progress.advance())
+        errors[:, k] = [held_out_error(fold, one) for one in found]
+    return errors
+
+
+def held_out_loss(loss: Loss, rows: FeatureRows, found: LinearSolution) -> float:
+    """Mean loss over the rows of fold 0, summed over targets. Raises DataError where there are none."""
+    total, n = 0.0, 0
+    for Z, Y in rows.chunks([0]):
+        total += float(loss.value(Y, Z @ found.coef.astype(Z.dtype) + found.intercept).sum())
+        n += Z.shape[0]
+    if n == 0:
+        raise DataError(
+            "fold 0 holds no rows: too few to choose a strength by. Use fewer folds, or give one."
+        )
+    return total / n
+
+
+class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
+    """Classifier on a weighted sum of kernels, one a channel, whose weights are learned at linear cost (RFF-MKL).
+
+    Each channel, a block of columns such as a descriptor, gets random features z_j of its own kernel; weights minimise
+
+        sum loss(y, sum_j z_j'w_j + b) + strength sum_j |w_j|_2,
+
+    one class versus the others each. The norms make channels that do not help vanish as a whole. It is multiple kernel
+    learning with the l1 norm on the weights d_j of the kernels, sum_j d_j k_j: d_j = |w_j| / sqrt(2), at the strength
+    sqrt(2) / C (GMKL; ``solvers.gmkl`` is the exact counterpart).
+
+    With the square loss one pass over the rows gives their moments, and the moments the whole path of strengths, from
+    the least at which no kernel is used downwards, and its exact cross-validation. Other losses pass over the rows
+    again, from features in memory where they fit the budget; their strength is chosen on one fold held out.
+
+    Parameters
+    ----------
+    kernel : one, or a list of one a channel; see ``HistogramClassifier``.
+    blocks : the channels: columns as slices or lists, in a list or a mapping of names. Each column must be in exactly
+        one. None is a single channel.
+    gamma, n_terms, sampling, form, normalize : see ``HistogramClassifier``.
+    n_components : random features of each channel.
+    loss : "square", "logistic", "squared_hinge", "smooth_hinge", or an object of ``chimap.losses``.
+    shared : whether all classes use the same kernels: the norm is then over a channel's weights for all classes.
+    group_weights : of the channels in the penalty, one positive number each; None is 1. A channel of larger weight has
+        to help more.
+    strengths : "auto" (a path of ``n_strengths`` from the largest, at which no kernel is used, to a thousandth of it,
+        of which the folds choose one; to a hundredth, or until the held-out loss has risen four times, for losses other
+        than the square), numbers to choose from, or one number.
+    n_folds, memory, precision, n_jobs, random_state, verbose : see ``HistogramClassifier``.
+
+    Learned: ``kernel_weights_`` (t, r), d_j of each class (one row for two classes, or if ``shared``);
+    ``channels_``, their names; ``path_``, a ``KernelPath``; ``kkt_residual_``, the largest violation of an optimality
+    condition over the strength; ``objective_``; ``strength_``, ``coef_``, ``intercept_``, ``features_``, ``kernel_``
+    (the plain sum), ``classes_``, ``n_passes_``.
+
+    Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 3.4; Varma and Babu, More generality in
+    efficient multiple kernel learning (GMKL).
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.dirichlet(np.ones(4), size=(300, 3)).reshape(300, 12), rng.integers(0, 2, 300)
+    >>> X[:, 4:8] = np.where(y[:, None] == 0, X[:, 4:8], rng.dirichlet([4, 4, 1, 1], size=300))  # one says something
+    >>> channels = {"colour": slice(0, 4), "shape": slice(4, 8), "size": slice(8, 12)}
+    >>> model = MultipleKernelLearner(blocks=channels, n_components=64, random_state=0).fit(X, y)
+    >>> model.channels_[int(model.kernel_weights_[0].argmax())]
+    'shape'
+    """
+
+    _losses: ClassVar[tuple[str, ...]] = (
+        "square",
+        *(n for n, loss in LOSSES.items() if loss.domain == "sign"),
+    )
+
+
+class MultipleKernelRegressor(RealTargets, MultipleKernelModel):
+    """Regression on a weighted sum of kernels whose weights are learned; parameters as in ``MultipleKernelLearner``.
+
+    loss is "square" or "epsilon_insensitive" (0.1 of the targets' standard deviation), or an object
+    ``losses.EpsilonInsensitive``, as in the paper.
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(4), size=(300, 2)).reshape(300, 8)
+    >>> y = np.sqrt(X[:, 0]) - X[:, 1]
+    >>> model = MultipleKernelRegressor(blocks=[slice(0, 4), slice(4, 8)], n_components=64, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95), bool(model.kernel_weights_[0, 0] > 10 * model.kernel_weights_[0, 1])
+    (True, True)
+    """

@@ -1,0 +1,137 @@
+"""The exact counterpart of weighted channels: a sum of kernels whose weights are learned, on Gram matrices (GMKL)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from chimap._validation import DataError, check_positive
+from chimap.losses import Loss
+
+_NOISE = 1e-12  # of the largest eigenvalue of a Gram matrix: what is rounding
+_INNER = 1e-9  # gradient of the inner problem, over that at zero
+
+
+@dataclass(frozen=True)
+class GramSolution:
+    """What GMKL comes to.
+
+    weights: d (r,) of the kernels. duals: alpha (n, t), f(x) = sum_i K(x, x_i) alpha_i + intercept with
+    K = sum_j d_j K_j. objective: of the whole. norms: |w_j| = d_j sqrt(alpha'K_j alpha), (r,), of the weights of the
+    channels in the equivalent l21 problem. gradient: of the objective in d, (r,), at least 0 where d_j is 0.
+    """
+
+    weights: np.ndarray
+    duals: np.ndarray
+    intercept: np.ndarray
+    objective: float
+    norms: np.ndarray
+    gradient: np.ndarray
+
+
+def gmkl(
+    grams: Sequence[np.ndarray], Y: np.ndarray, loss: Loss, C: float, *, max_iterations: int = 500
+) -> GramSolution:
+    """min over d >= 0, w and b of |w|^2 / 2 + C sum loss(y, f(x)) + sum_j d_j with the kernel sum_j d_j K_j.
+
+    This is l1-regularised generalised multiple kernel learning. With d_j optimal for given channels it is
+    sqrt(2) sum_j |w_j| + C sum loss: the l21 problem of ``LossProblem`` and ``SquareProblem`` at the strength
+    sqrt(2) / C, with d_j = |w_j| / sqrt(2). It costs a factorisation of an n x n matrix an iteration, and memory for
+    r + 3 of them: for comparison on some thousand rows.
+
+    Inside, d being given, L-BFGS finds beta with f = R beta + b, R R' = K; outside, L-BFGS-B moves d along the gradient
+    1 - alpha'K_j alpha / 2, alpha = -C loss'(y, f), which is exact because beta is optimal.
+
+    grams: K_j (n, n), such as ``Exponential(chi2, gamma)(X)`` of each channel. Y: targets (n, t), whose kernels are
+    shared. C: > 0, what an error costs.
+
+    Raises DataError for matrices that are not square, symmetric or of n rows, and for targets that the loss does not
+    take.
+
+    Source: Varma and Babu, More generality in efficient multiple kernel learning (2009); Bazavan, Li and Sminchisescu,
+    Fourier kernel learning, eqs 14 to 19.
+
+    >>> import numpy as np
+    >>> from chimap.losses import Square
+    >>> rng = np.random.default_rng(0)
+    >>> Z, noise = rng.standard_normal((2, 60, 3))
+    >>> found = gmkl([Z @ Z.T, noise @ noise.T], Z[:, :1], Square(), C=0.05)
+    >>> found.weights.round(2).tolist()
+    [0.43, 0.0]
+    """
+    grams = [np.asarray(K, dtype=np.float64) for K in grams]
+    Y = np.asarray(Y, dtype=np.float64)
+    _check(grams, Y)
+    check_positive(C, "C")
+    loss.check_targets(Y)
+    problem = _Problem(grams, Y, loss, C)
+    scales = np.array([np.trace(K) / Y.shape[0] for K in grams])
+    start = 1 / np.where(scales > 0, scales, 1) / len(grams)
+    found = minimize(
+        problem, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(grams),
+        options={"maxiter": max_iterations, "maxfun": 3 * max_iterations, "ftol": 1e-15, "gtol": 1e-9},
+    )  # fmt: skip
+    objective, gradient = problem(found.x)
+    squares = np.array([float((problem.duals * (K @ problem.duals)).sum()) for K in grams])
+    norms = found.x * np.sqrt(np.maximum(squares, 0))
+    return GramSolution(found.x, problem.duals, problem.intercept, objective, norms, gradient)
+
+
+class _Problem:
+    """The objective and its gradient in d; remembers the inner solution, from which the next one starts."""
+
+    def __init__(self, grams: list[np.ndarray], Y: np.ndarray, loss: Loss, C: float):
+        self.grams, self.Y, self.loss, self.C = grams, Y, loss, C
+        self.intercept = np.zeros(Y.shape[1])
+        self.duals = np.zeros(Y.shape)
+
+    def __call__(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        K = sum(d * gram for d, gram in zip(weights, self.grams, strict=True))
+        values, vectors = np.linalg.eigh(K)
+        kept = values > _NOISE * max(float(values[-1]), np.finfo(float).tiny)
+        values, vectors = values[kept], vectors[:, kept]
+        # in coordinates of which the inner Hessian is nearly the identity: 1 + C curvature times the eigenvalue
+        roots = np.sqrt(values / (1 + self.C * self.loss.curvature * values))
+        R, shares = vectors * roots, 1 / (1 + self.C * self.loss.curvature * values)
+        n, t = self.Y.shape
+        scale = 1 / np.sqrt(self.C * self.loss.curvature * n)
+
+        def inner(x: np.ndarray) -> tuple[float, np.ndarray]:
+            beta, b = x[:-t].reshape(-1, t), scale * x[-t:]
+            scores = R @ beta + b
+            slopes = self.C * self.loss.gradient(self.Y, scores)
+            value = self.C * self.loss.value(self.Y, scores).sum() + (shares[:, None] * beta**2).sum() / 2
+            gradient = R.T @ slopes + shares[:, None] * beta
+            return float(value), np.concatenate([gradient.reshape(-1), scale * slopes.sum(axis=0)])
+
+        beta = (vectors.T @ (K @ self.duals)) / np.where(roots > 0, roots, 1)[:, None]
+        start = np.concatenate([beta.reshape(-1), self.intercept / scale])
+        at_zero = float(np.linalg.norm(inner(np.zeros_like(start))[1])) or 1.0
+        found = minimize(
+            inner, start, jac=True, method="L-BFGS-B",
+            options={"maxiter": 5000, "maxfun": 10_000, "maxcor": 20, "ftol": 0.0, "gtol": _INNER * at_zero},
+        )  # fmt: skip
+        beta, self.intercept = found.x[:-t].reshape(-1, t), scale * found.x[-t:]
+        self.duals = -self.C * self.loss.gradient(self.Y, R @ beta + self.intercept)
+        pulls = np.array([float((self.duals * (gram @ self.duals)).sum()) for gram in self.grams])
+        return float(found.fun) + float(weights.sum()), 1 - pulls / 2
+
+
+def _check(grams: list[np.ndarray], Y: np.ndarray) -> None:
+    """Refuse matrices that are no Gram matrices of the rows of Y (n, t)."""
+    if not grams or Y.ndim != 2:
+        raise DataError(
+            f"gmkl takes one Gram matrix a kernel and targets (n, t); got {len(grams)} and {Y.shape}."
+        )
+    for j, K in enumerate(grams):
+        if K.shape != (Y.shape[0], Y.shape[0]):
+            raise DataError(
+                f"Gram matrix {j} must be {Y.shape[0]} x {Y.shape[0]}, as many as targets; got {K.shape}."
+            )
+        if not np.isfinite(K).all() or np.abs(K - K.T).max() > 1e-8 * np.abs(K).max():
+            raise DataError(
+                f"Gram matrix {j} must be finite and symmetric: a kernel of the rows with themselves."
+            )
