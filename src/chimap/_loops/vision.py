@@ -80,3 +80,52 @@ def largest(scores, words, values):
                     q -= 1
                 value[q] = s
                 word[q] = i
+
+
+@nb.njit(**EXACT)
+def scan_windows(words, places, table, first, scores):
+    """Add to scores (rows, columns, t) the sums over words of table[word, count], (words, most + 1, t).
+
+    Counts are of the points in some rectangles of the layers of words (layers, H, W), -1 for no point: places
+    (rectangles, 5) holds layer, top, left, height and width of each, at window (0, 0); those of window (first + i, j)
+    lie i rows lower and j columns to the right. From a window to the next, points of a column leave and others come:
+    two look-ups a point that moves, whatever the size of the window.
+    """
+    n_outputs = scores.shape[2]
+    counts = np.zeros(table.shape[0], np.int32)
+    nothing = np.zeros(n_outputs)
+    for w in range(table.shape[0]):
+        for t in range(n_outputs):
+            nothing[t] += table[w, 0, t]
+    score = np.empty(n_outputs)
+    for i in range(scores.shape[0]):
+        counts[:] = 0
+        score[:] = nothing
+        for p in range(places.shape[0]):
+            layer, top, left, height, width = places[p]
+            for x in range(left, left + width):
+                for y in range(first + i + top, first + i + top + height):
+                    w = words[layer, y, x]
+                    if w >= 0:
+                        for t in range(n_outputs):
+                            score[t] += table[w, counts[w] + 1, t] - table[w, counts[w], t]
+                        counts[w] += 1
+        for j in range(scores.shape[1]):
+            for t in range(n_outputs):
+                scores[i, j, t] += score[t]
+            if j + 1 == scores.shape[1]:
+                break
+            for p in range(places.shape[0]):
+                layer, top, left, height, width = places[p]
+                for y in range(first + i + top, first + i + top + height):
+                    old, new = words[layer, y, left + j], words[layer, y, left + j + width]
+                    if old == new:
+                        continue
+                    if old >= 0:
+                        for t in range(n_outputs):
+                            score[t] += table[old, counts[old] - 1, t] - table[old, counts[old], t]
+                        counts[old] -= 1
+                    if new >= 0:
+                        for t in range(n_outputs):
+                            score[t] += table[new, counts[new] + 1, t] - table[new, counts[new], t]
+                        counts[new] += 1

@@ -6,6 +6,7 @@ loaded when they are first needed: ``pip install "chimap[vision]"``.
 
 from chimap.vision.coding import HardCoding, SoftCoding
 from chimap.vision.descriptors import HOG, LBP, PHOG, SIFT, ColourHistogram
+from chimap.vision.detector import Detection, WindowDetector
 from chimap.vision.histograms import ImageHistograms
 from chimap.vision.pyramid import Pyramid
 from chimap.vision.vocabulary import Vocabulary, learn_vocabulary, reservoir
@@ -23,4 +24,6 @@ __all__ = [
     "HardCoding",
     "SoftCoding",
     "Pyramid",
+    "WindowDetector",
+    "Detection",
 ]

@@ -185,7 +185,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         if isinstance(descriptor, CodedDescriptor):
             return descriptor.coded(image), descriptor.n_words
         assert vocabulary is not None
-        return self._coding.code(descriptor.points(image), vocabulary), len(vocabulary.centres)
+        return self.coder.code(descriptor.points(image), vocabulary), len(vocabulary.centres)
 
     @property
     def n_columns(self) -> int:
@@ -223,7 +223,8 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
     # --- inside
 
     @property
-    def _coding(self) -> Coding:
+    def coder(self) -> Coding:
+        """What ``coding`` stands for."""
         return CODINGS[self.coding] if isinstance(self.coding, str) else self.coding
 
     @property

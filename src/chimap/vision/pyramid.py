@@ -75,8 +75,8 @@ class Pyramid:
             inside, (top, left, bottom, right) = _region(coded, shape, mask, region)
             for rows, columns in self.grids:
                 _, place = next(levels)
-                row = _cells(inside.y, top, bottom, rows)
-                cell = row * columns + _cells(inside.x, left, right, columns)
+                row = cells_of(inside.y, top, bottom, rows)
+                cell = row * columns + cells_of(inside.x, left, right, columns)
                 bins = inside.words + n_words * cell[:, None]
                 weights = None if inside.weights is None else inside.weights.ravel()
                 counts = np.bincount(bins.ravel(), weights, minlength=rows * columns * n_words)
@@ -103,7 +103,7 @@ def _region(
     return Coded(coded.x[inside], coded.y[inside], coded.words[inside], weights), box
 
 
-def _cells(places: np.ndarray, first: int, stop: int, n: int) -> np.ndarray:
+def cells_of(places: np.ndarray, first: int, stop: int, n: int) -> np.ndarray:
     """Which of n equal parts of the pixels first to stop - 1 holds each place; a pixel reaches half of one each way."""
     parts = ((places - first + 0.5) * (n / (stop - first))).astype(np.int64)
     return np.clip(parts, 0, n - 1)
