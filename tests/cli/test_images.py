@@ -57,6 +57,8 @@ def results(folder):
                 "--components", "64", "--json"],
         "evaluate": ["evaluate", "photos.model", "photos", "--json"],
         "predict": ["predict", "photos.model", "photos.tar", "-o", "answers.csv", "--scores"],
+        "info images": ["info", "photos.tar"],
+        "info words": ["info", "photos.words", "--json"],
         "rows": ["fit", "rows.npz", "-o", "rows.model", "--components", "16"],
         "images for rows": ["predict", "rows.model", "photos", "-o", "no.csv"],
         "flags for rows": ["fit", "rows.npz", "-o", "no.model", "--words", "5"],
@@ -115,6 +117,12 @@ def test_predictions_have_names(folder, results):
     right = [name.split("/")[1] == answer for name, answer, *_ in lines[1:]]
     assert sum(right) > 35
     assert "1 of 40 images are broken" in results["predict"].err
+
+
+def test_info(results):
+    assert "2, from 20 images (flat) to 20 (flat)" in results["info images"].out
+    found = json.loads(results["info words"].out)
+    assert (found["bins"], found["blocks"]) == (36, {"sift": [0, 36]})
 
 
 REFUSED = {

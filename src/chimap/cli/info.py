@@ -37,16 +37,21 @@ def info(
       chimap info
       chimap info my.model
       chimap info data.npz
+      chimap info photos/
       chimap info data.npz --memory 512MiB --components 4096
     """
-    from chimap.cli import _describe_data, _describe_machine, _describe_model
+    from chimap.cli import _describe_data, _describe_images, _describe_machine, _describe_model, _images
 
     if memory is not None and (path is None or _describe_model.is_model(path)):
         raise ValueError("--memory is about a fit on a data file; name one, or leave --memory out.")
     if path is None:
         title, found, lines = "This installation", *_describe_machine.describe()
+    elif _describe_model.is_model(path) and _describe_images.is_words(path):
+        title, found, lines = f"Visual words {path}", *_describe_images.describe_words(Path(path))
     elif _describe_model.is_model(path):
         title, found, lines = f"Model {path}", *_describe_model.describe(Path(path))
+    elif _images.holds_images(path):
+        title, found, lines = f"Images {path}", *_describe_images.describe(path, labels)
     else:
         title = f"Data {path}"
         found, lines = _describe_data.describe(path, labels, memory, components, silent=json)

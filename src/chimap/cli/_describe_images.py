@@ -1,0 +1,74 @@
+"""What a set of images holds, without decoding them; and what a file of visual words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from chimap.cli import _images, _show
+
+Described = tuple[dict[str, Any], dict[str, str | None]]
+
+
+def describe(path: str, labels: str | None) -> Described:
+    """As plain values, and in words."""
+    import numpy as np
+
+    images = _images.open_set(path, labels, None)
+    names, counts = (None, None) if images.labels is None else np.unique(images.labels, return_counts=True)
+    parts = (
+        None
+        if images.splits is None
+        else dict(zip(*np.unique(images.splits, return_counts=True), strict=True))
+    )
+    found = {
+        "data": images.name,
+        "images": len(images),
+        "classes": None if names is None else dict(zip(names.tolist(), counts.tolist(), strict=True)),
+        "parts": parts and {str(name): int(count) for name, count in parts.items()},
+        "masks": images.masks is not None,
+    }
+    return found, {
+        "images": f"{len(images):,}",
+        "classes": _classes_line(found["classes"]),
+        "parts": found["parts"] and ", ".join(f"{name}: {count:,}" for name, count in found["parts"].items()),
+        "masks": "one an image" if found["masks"] else None,
+    }
+
+
+def is_words(path: str) -> bool:
+    """Whether a chimap file holds what turns images into histograms."""
+    from chimap._files import read_header
+
+    return read_header(path).get("kind") == "words"
+
+
+def describe_words(path: Path) -> Described:
+    """As plain values, and in words. Raises DataError for other files."""
+    from chimap.vision import ImageHistograms
+
+    histograms = ImageHistograms.load(path)
+    found = {
+        "words": str(path),
+        "histograms": histograms.describe(),
+        "bins": histograms.n_columns,
+        "blocks": {name: [columns.start, columns.stop] for name, columns in histograms.blocks_.items()},
+        "coding": str(histograms.coder),
+        "bytes": path.stat().st_size,
+    }
+    blocks = ",".join(f"{name}={start}:{stop}" for name, (start, stop) in found["blocks"].items())
+    return found, {
+        "histograms": found["histograms"],
+        "descriptors": "\n".join(map(str, histograms.descriptors_)),
+        "coding": found["coding"],
+        "bins": f"{histograms.n_columns:,}",
+        "blocks": f"--blocks {blocks}" if len(found["blocks"]) > 1 else None,
+        "size": _show.size(found["bytes"]),
+    }
+
+
+def _classes_line(classes: dict[Any, int] | None) -> str | None:
+    if classes is None:
+        return "none: the images lie in no folder of a class; --labels names some"
+    least, most = min(classes, key=classes.__getitem__), max(classes, key=classes.__getitem__)
+    return f"{len(classes):,}, from {classes[least]:,} images ({least}) to {classes[most]:,} ({most})"
