@@ -15,17 +15,18 @@ def describe(path: str, labels: str | None) -> Described:
     import numpy as np
 
     images = _images.open_set(path, labels, None)
-    names, counts = (None, None) if images.labels is None else np.unique(images.labels, return_counts=True)
-    parts = (
-        None
-        if images.splits is None
-        else dict(zip(*np.unique(images.splits, return_counts=True), strict=True))
-    )
-    found = {
+
+    def counted(values: np.ndarray | None) -> dict[Any, int] | None:
+        if values is None:
+            return None
+        names, counts = np.unique(values, return_counts=True)
+        return dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+    found: dict[str, Any] = {
         "data": images.name,
         "images": len(images),
-        "classes": None if names is None else dict(zip(names.tolist(), counts.tolist(), strict=True)),
-        "parts": parts and {str(name): int(count) for name, count in parts.items()},
+        "classes": counted(images.labels),
+        "parts": counted(images.splits),
         "masks": images.masks is not None,
     }
     return found, {
@@ -48,7 +49,7 @@ def describe_words(path: Path) -> Described:
     from chimap.vision import ImageHistograms
 
     histograms = ImageHistograms.load(path)
-    found = {
+    found: dict[str, Any] = {
         "words": str(path),
         "histograms": histograms.describe(),
         "bins": histograms.n_columns,
