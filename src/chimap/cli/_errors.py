@@ -19,6 +19,8 @@ written: list[str] = []  # what this run has put in place, for the message after
 
 # What messages of the package call by the name of a parameter has a flag here.
 _FLAGS = {
+    "n_tune_components": "--tune-components",
+    "n_tune_rows": "--tune-rows",
     "n_components": "--components",
     "n_terms": "--terms",
     "n_folds": "--folds",

@@ -119,7 +119,7 @@ def page_of(found: Evaluated) -> Evaluation:
         data={name: value for name, value in data.items() if value is not None},
         metrics=found.score.metrics,
         baseline=found.score.baseline,
-        curve=_curve(model),
+        curve=strength_curve(model),
         stages=seconds | {"predict": found.score.seconds},
         settings=_settings(model),
     )
@@ -181,7 +181,7 @@ def _baseline_line(score: Score) -> str:
     return f"RMSE {score.baseline.value:.4g}, {score.baseline.name}"
 
 
-def _curve(model: Any) -> Any:
+def strength_curve(model: Any) -> Any:
     """How the strength was chosen, or None where it was given."""
     import numpy as np
 

@@ -19,9 +19,10 @@ from chimap.cli.evaluate import evaluate
 from chimap.cli.features import features
 from chimap.cli.fit import fit
 from chimap.cli.info import info
+from chimap.cli.learn_kernel import learn_kernel
 from chimap.cli.predict import predict
 
-COMMANDS = (demo, features, fit, predict, evaluate, compare, info)
+COMMANDS = (demo, features, fit, predict, evaluate, compare, learn_kernel, info)
 
 app = typer.Typer(
     name="chimap",

@@ -2,7 +2,8 @@
 
 The way through the folder: ``metrics`` measures predictions, ``evaluation`` holds all that a report shows,
 ``curves`` draws it, ``html`` sets it on a page; ``comparison`` and the two files named after it do the same for
-maps side by side. matplotlib and jinja2 are imported when a page is drawn.
+maps side by side, ``kernel`` and those named after it for a learned kernel. matplotlib and jinja2 are imported when a
+page is drawn.
 
 >>> metrics = classification_metrics(["cat", "dog", "dog"], ["cat", "dog", "cat"])
 >>> page = Evaluation("Pets", "HistogramClassifier", data={"file": "pets.npz"}, metrics=metrics)
@@ -16,6 +17,8 @@ from chimap.report.comparison import Comparison
 from chimap.report.comparison_page import render_comparison, write_comparison
 from chimap.report.evaluation import Evaluation, StrengthCurve, package_versions
 from chimap.report.html import render_report, write_report
+from chimap.report.kernel import ChannelPath, ChannelWeights, LearnedKernel, Widths
+from chimap.report.kernel_page import render_learned_kernel, write_learned_kernel
 from chimap.report.metrics import (
     Baseline,
     ClassificationMetrics,
@@ -46,6 +49,12 @@ __all__ = [
     "Comparison",
     "render_comparison",
     "write_comparison",
+    "ChannelPath",
+    "ChannelWeights",
+    "LearnedKernel",
+    "Widths",
+    "render_learned_kernel",
+    "write_learned_kernel",
     "render_report",
     "write_report",
 ]

@@ -1,0 +1,79 @@
+"""Kernels learned from the command line: widths, the page, and models that predict like any other."""
+
+from __future__ import annotations
+
+import re
+
+from .terminal import run_many
+
+HALVES = ["--blocks", "top=0:32,bottom=32:64"]
+LEARN = [
+    "learn-kernel",
+    "digits.npz",
+    *HALVES,
+    "--components",
+    "128",
+    "--tune-components",
+    "64",
+    "--iterations",
+    "4",
+]
+
+BAD = {
+    "overlap": (["--blocks", "top=0:40,bottom=32:64"], r"blocks overlap: column 32 is in 'top' and in 'bottom'"),
+    "missing": (["--blocks", "top=0:32"], r"blocks miss 32 of the 64 columns, column 32 first"),
+    "kernels": (["--kernel", "exp-chi2,gaussian"], r"--method widths learns one for all blocks"),
+    "no width": (["--kernel", "chi2"], r"use its exponential form, such as 'exp-chi2'"),
+    "rows": (["--tune-rows", "0"], r"--tune-rows must be a whole number of at least 1; got 0"),
+    "iterations": (["--iterations", "0"], r"--iterations must be a whole number of at least 1; got 0"),
+    "share": (["--validation-fraction", "1"], r"--validation-fraction must be at least 0 and below 1; got 1"),
+    "penalty": (["--width-penalty=-1"], r"--width-penalty must be a number of at least 0; got -1"),
+    "page": (["--page", "nowhere/page.html"], r"the folder nowhere does not exist"),
+}  # fmt: skip
+
+
+def test_widths_a_page_and_predictions(folder):
+    [result, silent] = run_many(
+        [
+            [*LEARN, "--test-fraction", "0.3", "--output", "learned.model", "--page", "kernel.html"],
+            [*LEARN, "--widths", "bin", "--kernel", "gaussian", "--output", "bins.model", "--json"],
+        ],
+        folder,
+    )  # fmt: skip
+    assert result.code == 0, result.err
+    assert re.search(r"objective +0\.\d+ to 0\.\d+ in \d iterations", result.out)
+    assert re.search(r"(top|bottom): \d+\.\d\d x (narrower|wider)", result.out)
+    assert "iteration   0: objective 0." in result.err
+    page = (folder / "kernel.html").read_text()
+    assert page.count("<svg") == 3
+    assert "Widths found" in page
+    assert "Learning curve" in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+    assert silent.code == 0, silent.err
+    found = silent.json
+    assert len(found["widths"]) == 64
+    assert found["history"][-1]["objective"] < found["history"][0]["objective"]
+    evaluated, predicted, described = run_many(
+        [
+            ["evaluate", "learned.model", "digits.npz", "--json"],
+            ["predict", "learned.model", "unlabelled.npz", "--output", "learned.csv"],
+            ["info", "learned.model"],
+        ],
+        folder,
+    )
+    assert evaluated.code == predicted.code == described.code == 0, (
+        evaluated.err,
+        predicted.err,
+        described.err,
+    )
+    assert evaluated.json["metrics"]["accuracy"] > 0.85
+    assert len((folder / "learned.csv").read_text().split()) == 301
+    assert "exp-chi2 of 2 widths" in described.out
+
+
+def test_bad_input(folder):
+    commands = [[*LEARN, *flags, "--output", "bad.model"] for flags, _ in BAD.values()]
+    for name, result in zip(BAD, run_many(commands, folder), strict=True):
+        assert result.code == 2, (name, result)
+        assert re.search(BAD[name][1], result.err), (name, result.err)
+    assert not (folder / "bad.model").exists()
