@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -137,6 +139,51 @@ def test_strict_and_nothing_left(folder):
     with pytest.raises(ValueError, match=r"\.parquet or \.zarr"):
         write_table(images, small(), folder / "rows.csv")
     assert not (folder / "rows.csv").exists()
+
+
+def test_nothing_is_left_of_a_job_that_cannot_begin(folder):
+    images = open_images(folder / "images")
+    with pytest.raises(DataError, match="different descriptors"):
+        write_table(images, small().set_params(n_words=5000), folder / "rows.parquet")
+    assert sorted(path.name for path in folder.iterdir()) == ["images"]
+
+
+def test_every_kind_of_file(tmp_path):
+    """Modes, one pixel, large: all of them rows; what is no image is named."""
+    picture = Image.fromarray(stripes(60, 70, 0.7, 0))
+    made = {
+        "gray.png": picture.convert("L"), "palette.png": picture.convert("P"), "alpha.png": picture.convert("RGBA"),
+        "cmyk.jpg": picture.convert("CMYK"), "bilevel.png": picture.convert("1"), "pixel.png": picture.resize((1, 1)),
+        "deep.png": Image.fromarray(np.asarray(picture.convert("L")).astype(np.uint16) * 257), "rgb.jpg": picture,
+        "large.jpg": picture.resize((5000, 4000)), "line.png": picture.resize((3000, 1)),
+    }  # fmt: skip
+    for name, image in made.items():
+        image.save(tmp_path / name)
+    (tmp_path / "text.jpg").write_text("no image")
+    (tmp_path / "nothing.png").write_bytes(b"")
+    (tmp_path / "cut.jpg").write_bytes((tmp_path / "rgb.jpg").read_bytes()[:-400])
+    table = write_table(open_images(tmp_path), small(), tmp_path / "rows.parquet")
+    assert (table.n_rows, sorted(table.broken)) == (10, ["cut.jpg", "nothing.png", "text.jpg"])
+    rows = open_source(tmp_path / "rows.parquet").take(np.arange(10))
+    colour = rows[:, table.histograms.blocks_["colour"]]
+    np.testing.assert_allclose(colour.sum(axis=1), 2, rtol=1e-5)
+    names = [name for name in open_images(tmp_path).names if name not in table.broken]
+    one, other = (rows[names.index(name)] for name in ("gray.png", "deep.png"))
+    np.testing.assert_array_equal(one, other)
+    without_points = [name for name, row in zip(names, rows, strict=True) if not row[:18].any()]
+    assert without_points == ["line.png", "pixel.png"]
+
+
+def test_an_empty_folder(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="no images"):
+        open_images(tmp_path / "empty")
+
+
+def test_without_opencv(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    with pytest.raises(ImportError, match=r'pip install "chimap\[vision\]"'):
+        small().fit([np.zeros((30, 30, 3), np.uint8)])
 
 
 def test_image_source(folder):

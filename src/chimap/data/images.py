@@ -9,7 +9,7 @@ from typing import Any
 from chimap._validation import DataError, check_choice
 from chimap.data.arrow_parts import PARQUET
 from chimap.data.files import existing_file, is_folder, plain_path
-from chimap.data.image_decoding import ImageError, decode_image, decode_mask
+from chimap.data.image_decoding import ImageError, decode_image, decode_mask, is_image_name
 from chimap.data.image_files import TAR, ZIP, open_files
 from chimap.data.image_folders import class_folders
 from chimap.data.image_set import ImageSet
@@ -54,7 +54,9 @@ def open_images(
                 f"table of paths ({', '.join(TABLES)}) or a table of bytes ({', '.join(PARQUET)})."
             )
     files = open_files(address)
-    if any(path.endswith(PARQUET) for path in files.paths) and is_folder(address):
+    # a table of histograms may lie among the images that it was made of
+    has_images = any(map(is_image_name, files.paths))
+    if is_folder(address) and not has_images and any(path.endswith(PARQUET) for path in files.paths):
         return parquet_images(address, labels)
     return _labelled(class_folders(files), labels)
 

@@ -113,6 +113,11 @@ class PartFolder:
         """The job is done."""
         shutil.rmtree(self.path)
 
+    def remove_if_unused(self) -> None:
+        """The job failed: what could not go on from here is not left behind."""
+        if not any(name.name != _JOB for name in self.path.iterdir()):
+            self.remove()
+
     def _file(self, number: int) -> Path:
         return self.path / f"part-{number:06d}"
 

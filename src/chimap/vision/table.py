@@ -58,7 +58,11 @@ def write_table(
     missing = [number for number in parts.numbers if number not in parts]
     n_left = sum(parts.images_of(number).size for number in missing)
     with progress:
-        fitted = parts.fitted(histograms, progress)
+        try:
+            fitted = parts.fitted(histograms, progress)
+        except BaseException:
+            parts.remove_if_unused()
+            raise
         progress.stage("describing", n_left, "images")
         for number in missing:
             parts.describe(number, fitted, strict, progress)
