@@ -11,7 +11,9 @@ from chimap.report import (
     Evaluation,
     StrengthCurve,
     classification_metrics,
+    examples,
     mean_baseline,
+    ranking_metrics,
     regression_metrics,
 )
 
@@ -60,6 +62,28 @@ def regression(rows: int = 200, **changes) -> Evaluation:
     return evaluation_of(regression_metrics(y_true, y_pred), mean_baseline(y_true, y_true), **changes)
 
 
+def ranked(n_classes: int, with_images: bool = False, **changes) -> Evaluation:
+    """With scores whose highest is the answer, and with images of one colour a class."""
+    names = np.array([f"class {i}" for i in range(n_classes)])
+    y_true, y_pred = predictions(n_classes, 20 * n_classes, 0.6)
+    rng = np.random.default_rng(1)
+    scores = rng.random((y_true.size, n_classes)) + 0.5 * (y_true[:, None] == np.arange(n_classes))
+    scores[np.arange(y_true.size), y_pred] = scores.max(axis=1) + 0.1
+    metrics = classification_metrics(names[y_true], names[y_pred], classes=names)
+    ranking = ranking_metrics(names[y_true], scores, names.tolist())
+    shown = None
+    if with_images:
+        colours = rng.integers(0, 256, (n_classes, 3)).astype(np.uint8)
+
+        def read(row: int) -> np.ndarray:
+            return np.full((60, 90, 3), colours[y_true[row]])
+
+        shown = examples(metrics, ranking, names[y_true], names[y_pred], scores, read)
+    return evaluation_of(
+        metrics, Baseline("chance", 1 / n_classes), ranking=ranking, examples=shown, **changes
+    )
+
+
 CASES = {
     "two classes": lambda: classification(2),
     "ten classes": lambda: classification(10),
@@ -68,6 +92,8 @@ CASES = {
         102, "the long, long name of the class with number {} of them all"
     ),
     "a thousand classes": lambda: classification(1000),
+    "two ranked classes": lambda: ranked(2),
+    "thirty ranked classes with images": lambda: ranked(30, with_images=True),
     "regression, few rows": lambda: regression(50),
     "regression, many rows": lambda: regression(2000),
 }

@@ -50,7 +50,9 @@ def test_page_is_well_formed_and_loads_nothing(evaluation):
     page = Page(text)
     assert text.startswith("<!DOCTYPE html>")
     assert len(page.ids) == len(set(page.ids))
-    assert all(r.startswith(("#", "data:image/png;base64,")) for r in page.references)
+    assert all(
+        r.startswith(("#", "data:image/png;base64,", "data:image/jpeg;base64,")) for r in page.references
+    )
     assert {r[1:] for r in page.references if r.startswith("#")} <= set(page.ids)
     assert not {"script", "link", "iframe", "object"} & page.tags
     without_namespaces = text.replace('xmlns="http://www.w3.org/2000/svg"', "")

@@ -77,3 +77,14 @@ def rows_for(model: Any, data: str, labels: str | None, part: str | None, silent
     source = ImageSource(open_set(data, labels, part), histograms, _show.progress(silent))
     warn_of(source.report)
     return source
+
+
+def images_of(source: Source) -> ImageSet | None:
+    """The images that the rows of a source are of, in the order of the rows; None for other rows."""
+    from chimap.data.split import PartSource
+    from chimap.vision.source import ImageSource
+
+    if isinstance(source, PartSource):
+        images = images_of(source.whole)
+        return None if images is None else images.take(source.places)
+    return source.images if isinstance(source, ImageSource) else None

@@ -12,15 +12,21 @@ if TYPE_CHECKING:
 
     from chimap.data import Source
     from chimap.engines import Progress
-    from chimap.report import Baseline, ClassificationMetrics, RegressionMetrics
+    from chimap.report import Baseline, ClassificationMetrics, RankingMetrics, RegressionMetrics
+
+
+_KEPT_SCORES = 2**24  # numbers; beyond, classes are not ranked, so that memory does not grow with the rows
 
 
 class Score(NamedTuple):
-    """Metrics of predictions, what needs no model, and the seconds it took."""
+    """Metrics of predictions, what needs no model, the seconds it took; of classes their ranking, unless there are too
+    many rows to keep all scores, and what it was found from: labels, answers and scores (n, classes)."""
 
     metrics: ClassificationMetrics | RegressionMetrics
     baseline: Baseline
     seconds: float
+    ranking: RankingMetrics | None = None
+    outcome: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
 
 def is_classifier(model: Any) -> bool:
@@ -34,21 +40,24 @@ def answers(model: Any, outputs: np.ndarray) -> np.ndarray:
 
 
 def predictions(model: Any, source: Source, progress: Progress) -> tuple[np.ndarray, np.ndarray | None]:
-    """Labels or predicted targets of all rows, (n,), and the scores of two classes, (n,), or None."""
+    """Labels or predicted targets of all rows, (n,), and for classes the linear outputs (n, t), or None where they are
+    too many to keep."""
     import numpy as np
 
     answered, scores = [], []
     for _, outputs in model.predict_chunks(source, progress):
         answered.append(answers(model, outputs))
-        if outputs.shape[1] == 1:
-            scores.append(outputs[:, 0].copy())
+        if outputs.shape[1] == 1 or source.n_rows * outputs.shape[1] <= _KEPT_SCORES:
+            scores.append(outputs.astype(np.float32))
     is_ranked = is_classifier(model) and len(scores) > 0
     return np.concatenate(answered), np.concatenate(scores) if is_ranked else None
 
 
 def score(model: Any, source: Source, progress: Progress) -> Score:
     """Predict the rows of a source and compare with its labels."""
-    from chimap.report import classification_metrics, regression_metrics
+    import numpy as np
+
+    from chimap.report import classification_metrics, ranking_metrics, regression_metrics
 
     y = labels_of(source)
     _check_answers(model, y, source.name)
@@ -56,8 +65,13 @@ def score(model: Any, source: Source, progress: Progress) -> Score:
     predicted, scores = predictions(model, source, progress)
     seconds = time.perf_counter() - began
     if is_classifier(model):
-        found = classification_metrics(y, predicted, classes=model.classes_, scores=scores)
-        return Score(found, _baseline(model, y), seconds)
+        of_second = scores[:, 0] if scores is not None and scores.shape[1] == 1 else None
+        found = classification_metrics(y, predicted, classes=model.classes_, scores=of_second)
+        if scores is None:
+            return Score(found, _baseline(model, y), seconds)
+        each = scores if of_second is None else np.concatenate([-scores, scores], axis=1)
+        ranking = ranking_metrics(y, each, found.classes)
+        return Score(found, _baseline(model, y), seconds, ranking, (y, predicted, each))
     return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
 
 

@@ -12,7 +12,7 @@ from chimap.cli import _errors, _image_options, _options, _rows, _show
 if TYPE_CHECKING:
     from chimap.cli._rows import Chosen
     from chimap.cli._score import Score
-    from chimap.report import ClassificationMetrics, Evaluation, RegressionMetrics
+    from chimap.report import ClassificationMetrics, Evaluation, RankingMetrics, RegressionMetrics
 
 
 class Evaluated(NamedTuple):
@@ -122,7 +122,20 @@ def page_of(found: Evaluated) -> Evaluation:
         curve=strength_curve(model),
         stages=seconds | {"predict": found.score.seconds},
         settings=_settings(model),
+        ranking=found.score.ranking,
+        examples=_examples(found),
     )
+
+
+def _examples(found: Evaluated) -> Any:
+    """Images that were confused and that classes rank first, where the rows are of images; else None."""
+    from chimap.cli._images import images_of
+    from chimap.report import examples
+
+    score, images = found.score, images_of(found.chosen.source)
+    if score.ranking is None or score.outcome is None or images is None:
+        return None
+    return examples(score.metrics, score.ranking, *score.outcome, read=images.read)  # type: ignore[arg-type]
 
 
 def summary(found: Evaluated, output: Path | None) -> dict[str, str | None]:
@@ -135,10 +148,12 @@ def summary(found: Evaluated, output: Path | None) -> dict[str, str | None]:
         "peak memory": _show.size(_show.peak_memory()),
         "report": None if output is None else str(output),
     }
-    return head | _metric_lines(metrics) | tail
+    return head | _metric_lines(metrics, score.ranking) | tail
 
 
-def _metric_lines(metrics: ClassificationMetrics | RegressionMetrics) -> dict[str, str | None]:
+def _metric_lines(
+    metrics: ClassificationMetrics | RegressionMetrics, ranking: RankingMetrics | None
+) -> dict[str, str | None]:
     from chimap.report import ClassificationMetrics
 
     if not isinstance(metrics, ClassificationMetrics):
@@ -151,6 +166,9 @@ def _metric_lines(metrics: ClassificationMetrics | RegressionMetrics) -> dict[st
     return {
         "accuracy": f"{accuracy}, {metrics.n_correct:,} of {metrics.n_rows:,} right",
         "balanced": f"{_show.percent(metrics.balanced_accuracy)}, the mean over classes",
+        "mAP": None
+        if ranking is None
+        else f"{_show.percent(ranking.mean_average_precision)}, mean average precision",
         "ROC AUC": None if metrics.auc is None else f"{metrics.auc:.4f}",
         "worst classes": _worst_classes(metrics),
     }

@@ -79,6 +79,16 @@ class PartSource(Source):
             places.append(block * BLOCK_ROWS + members[rows[blocks == block] - before])
         return self._source.take(np.concatenate(places))
 
+    @property
+    def whole(self) -> Source:
+        """The source that this is a part of."""
+        return self._source
+
+    @property
+    def places(self) -> np.ndarray:
+        """Indices of the rows of this part in the whole, (n_rows,)."""
+        return np.flatnonzero(self._members(0, self._source.n_rows))
+
     def fingerprint(self) -> dict[str, Any]:
         """The fingerprint of the whole, and which part of it this is."""
         split = {"part": self._part, "test_fraction": self._fraction, "seed": self._seed}

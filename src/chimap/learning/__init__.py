@@ -3,6 +3,7 @@
 from chimap.learning.compiled import CompiledClassifier, CompiledRegressor
 from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
 from chimap.learning.kernel_learning import FourierKernelLearner, FourierKernelRegressor
+from chimap.learning.kernel_machine import KernelClassifier
 from chimap.learning.lookup import LookupClassifier
 from chimap.learning.model_file import load
 from chimap.learning.moments_models import (
@@ -21,6 +22,7 @@ __all__ = [
     "FourierKernelRegressor",
     "HistogramClassifier",
     "HistogramRegressor",
+    "KernelClassifier",
     "LookupClassifier",
     "MomentsGroupLasso",
     "MomentsLasso",

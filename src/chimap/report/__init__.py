@@ -16,6 +16,7 @@ from __future__ import annotations
 from chimap.report.comparison import Comparison
 from chimap.report.comparison_page import render_comparison, write_comparison
 from chimap.report.evaluation import Evaluation, StrengthCurve, package_versions
+from chimap.report.examples import Example, ExampleRow, Examples, examples
 from chimap.report.html import render_report, write_report
 from chimap.report.kernel import ChannelPath, ChannelWeights, LearnedKernel, Widths
 from chimap.report.kernel_page import render_learned_kernel, write_learned_kernel
@@ -31,6 +32,14 @@ from chimap.report.metrics import (
     regression_metrics,
     wilson_interval,
 )
+from chimap.report.ranking import (
+    PrecisionRecall,
+    RankingMetrics,
+    average_precision,
+    precision_recall,
+    ranking_metrics,
+)
+from chimap.report.segmentation import SegmentationMetrics, segmentation_metrics
 
 __all__ = [
     "accuracy",
@@ -38,6 +47,13 @@ __all__ = [
     "classification_metrics",
     "ClassificationMetrics",
     "most_confused",
+    "average_precision",
+    "precision_recall",
+    "PrecisionRecall",
+    "ranking_metrics",
+    "RankingMetrics",
+    "segmentation_metrics",
+    "SegmentationMetrics",
     "regression_metrics",
     "RegressionMetrics",
     "Baseline",
@@ -45,6 +61,10 @@ __all__ = [
     "mean_baseline",
     "Evaluation",
     "StrengthCurve",
+    "Examples",
+    "ExampleRow",
+    "Example",
+    "examples",
     "package_versions",
     "Comparison",
     "render_comparison",

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from chimap.report._plain import plain
+from chimap.report.examples import Examples
 from chimap.report.metrics import Baseline, ClassificationMetrics, RegressionMetrics
+from chimap.report.ranking import RankingMetrics
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,8 @@ class Evaluation:
     stages: seconds by name of stage, in their order.
     settings: plain values by name of parameter.
     versions: by name of package; by default of those installed.
+    ranking: precision and recall of the scores of each class, or None.
+    examples: images to show, or None.
     created: when, with its time zone; by default now.
     """
 
@@ -108,6 +112,8 @@ class Evaluation:
     stages: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=package_versions)
+    ranking: RankingMetrics | None = None
+    examples: Examples | None = None
     created: datetime = field(default_factory=now)
 
     def as_dict(self) -> dict[str, Any]:
@@ -118,6 +124,7 @@ class Evaluation:
             "created": self.created.isoformat(),
             "data": plain(self.data),
             "metrics": self.metrics.as_dict(),
+            "ranking": self.ranking and self.ranking.as_dict(),
             "baseline": self.baseline and self.baseline.as_dict(),
             "curve": self.curve and self.curve.as_dict(),
             "stages": plain(self.stages),

@@ -13,8 +13,10 @@ import numpy as np
 from chimap.report import _plain
 from chimap.report.evaluation import Evaluation
 from chimap.report.metrics import ClassificationMetrics, most_confused
+from chimap.report.ranking import RankingMetrics
 
 LISTED = 30  # classes up to which the page lists all; beyond, the weakest come first and the rest is folded
+EXTREME = 8  # best and worst classes listed by average precision
 WEAKEST = 15  # classes listed before the fold
 
 
@@ -112,6 +114,23 @@ def _classification_parts(evaluation: Evaluation) -> dict[str, Any]:
         "numbered": len(rows) > NAMED,
         "pairs": most_confused(metrics, 20 if len(rows) > NAMED else 10),
         "confusion_svg": as_markup(confusion_heat_map(metrics)),
+        "ranking": evaluation.ranking,
+        "examples": evaluation.examples,
+        **(_ranking_parts(evaluation.ranking) if evaluation.ranking else {}),
+    }
+
+
+def _ranking_parts(ranking: RankingMetrics) -> dict[str, Any]:
+    """The figure, and the best and the worst classes; all of them as the best where they are few."""
+    from chimap.report.ranking_curves import precision_recall_figure
+
+    order = ranking.ordered()
+    values = [(ranking.classes[k], float(ranking.average_precision[k])) for k in order]
+    few = len(values) <= 2 * EXTREME
+    return {
+        "precision_svg": as_markup(precision_recall_figure(ranking)),
+        "best_found": values if few else values[:EXTREME],
+        "worst_found": [] if few else values[: -EXTREME - 1 : -1],
     }
 
 

@@ -56,6 +56,11 @@ class ImageSource(Source):
         self.row_bytes = self._rows.row_bytes
         self.row_names = self._images.names
 
+    @property
+    def images(self) -> ImageSet:
+        """The images that have rows, in their order."""
+        return self._images
+
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """All rows, in the order of the images."""
         return self._rows.chunks(chunk_rows)
