@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,18 @@ class BlockFeatures(TransformerMixin, BaseEstimator):
         ]
         self.borders_ = np.cumsum([0, *(own._n_features_out for own in self.features_)])
         return self
+
+    @classmethod
+    def of_fitted(
+        cls, features: Sequence[Any], blocks: Mapping[str, np.ndarray], n_columns: int
+    ) -> BlockFeatures:
+        """Fitted features of blocks of rows of so many columns, side by side."""
+        made = cls(features, dict(blocks))
+        made.n_features_in_ = n_columns
+        made.names_, made.columns_ = check_blocks(made.blocks, n_columns)
+        made.features_ = list(features)
+        made.borders_ = np.cumsum([0, *(own._n_features_out for own in features)])
+        return made
 
     @property
     def kernel_(self) -> Kernel:

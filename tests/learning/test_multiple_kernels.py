@@ -247,3 +247,90 @@ def test_targets_that_are_all_equal_need_no_kernel():
     model = MultipleKernelRegressor(**SETTINGS).fit(X[:100], np.full(100, 3.0))
     np.testing.assert_array_equal(model.kernel_weights_, 0)
     np.testing.assert_allclose(model.predict(X[:5]), 3.0)
+
+
+# --- the joint form
+
+
+JOINT = SETTINGS | {"joint": True, "n_tune_components": 64, "max_iter": 4, "n_tune_rows": None}
+
+
+def stretched(n=1000, seed=0):
+    """Gaussian channels; the target changes faster with the second's first column than gamma="mean" is wide."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 6))
+    y = np.sin(2.5 * X[:, 2]) + 0.1 * rng.standard_normal(n)
+    return X, y, {"a": slice(0, 2), "b": slice(2, 4), "c": slice(4, 6)}
+
+
+@pytest.mark.parametrize("loss", ["square", "epsilon_insensitive"])
+@pytest.mark.parametrize("widths", ["block", "bin"])
+def test_joint_form_finds_the_width_that_matters(loss, widths):
+    X, y, blocks = stretched()
+    train, test = slice(0, 700), slice(700, 1000)
+    settings = {
+        "kernel": "gaussian",
+        "blocks": blocks,
+        "n_components": 64,
+        "n_strengths": 10,
+        "random_state": 0,
+    }
+    average = MultipleKernelRegressor(**settings).fit(X[train], y[train])
+    joint = MultipleKernelRegressor(**settings, loss=loss, joint=True, widths=widths, max_iter=6)
+    joint.fit(X[train], y[train])
+    ratios = dict(zip(joint.width_names_, joint.widths_ / joint.start_widths_, strict=True))
+    assert max(ratios, key=ratios.get) == ("b" if widths == "block" else "b, bin 0")
+    assert joint.score(X[test], y[test]) > average.score(X[test], y[test]) + 0.1
+    objectives = [step["objective"] for step in joint.history_]
+    assert np.all(np.diff(objectives) <= 1e-9)
+    assert joint.kkt_residual_ < 1e-6
+    assert joint.kernel_weights_[0].argmax() == 1
+
+
+def test_joint_form_of_classes_and_its_model_file(tmp_path):
+    model = MultipleKernelLearner(**JOINT).fit(X[TRAIN], y[TRAIN])
+    assert model.widths_.shape == (3,)
+    assert model.width_names_ == list(CHANNELS)
+    np.testing.assert_array_equal(model.width_columns_[[0, 24, 63]], [0, 1, 2])
+    assert model.history_[0]["validation_score"] is not None
+    model.save(tmp_path / "a.model")
+    again = chimap.load(tmp_path / "a.model")
+    np.testing.assert_array_equal(again.predict(X[TEST]), model.predict(X[TEST]))
+    np.testing.assert_array_equal(again.widths_, model.widths_)
+
+
+@pytest.mark.parametrize("name", ["square", "logistic", "epsilon_insensitive"])
+def test_gradient_in_the_widths_is_that_of_the_objective(name):
+    from chimap.engines import Stopwatch
+    from chimap.learning.channel_widths import ChannelObjective, ChannelWidths
+    from chimap.learning.features import FeatureSettings, parts_of
+    from chimap.learning.width_search import TuningRows, WidthPenalty
+    from chimap.losses import CATALOGUE
+    from chimap.penalties import L21
+
+    rows, targets = noise_and_signal(200)
+    loss = CATALOGUE[name]()
+    targets = np.sign(targets - targets.mean()) if loss.domain == "sign" else targets
+    common = FeatureSettings("exp-chi2", "mean", 24, 2, None, "auto", "pair")
+    channels = ChannelWidths(parts_of(common, THREE, 18), 24, "bin", 0).fit(rows)
+    tuning = TuningRows(
+        ArraySource(rows, targets), lambda X, first, name: X, lambda t: np.asarray(t, float)[:, None], np.zeros(1), 0,
+        2, 64, Stopwatch(),
+    )  # fmt: skip
+    groups = L21(1.0, [slice(0, 24), slice(24, 48), slice(48, 72)], 72)
+    objective = ChannelObjective(channels, tuning, groups, loss, WidthPenalty("l2", 0.01))
+    x = np.append(channels.start_ + 0.1, np.log(1.0))
+    _, gradient = objective(x)
+    direction = np.append(np.random.default_rng(1).standard_normal(18), 0.0)
+    h = 1e-3
+    difference = (objective(x + h * direction)[0] - objective(x - h * direction)[0]) / (2 * h)
+    assert gradient @ direction == pytest.approx(difference, rel=2e-4)
+
+
+def test_joint_form_takes_kernels_that_have_widths():
+    with pytest.raises(ValueError, match="widths are learned of exponential"):
+        MultipleKernelLearner(**JOINT, kernel="chi2").fit(X[:100], y[:100])
+    rows = X[:100].copy()
+    rows[:, 24:40] = 2.0
+    with pytest.raises(DataError, match="block 'middle' is constant"):
+        MultipleKernelLearner(**JOINT).fit(rows, y[:100])

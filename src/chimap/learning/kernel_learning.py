@@ -136,8 +136,7 @@ class KernelLearner(HistogramModel):
         rows, validation = self._tuning_rows(source, features.n_components, clock)
         if validation is not None and validation.source.n_rows < _LEAST_VALIDATION:
             validation = None
-        penalty = WidthPenalty(self.width_penalty, float(self.width_strength))
-        objective = WidthObjective(features, rows, self.objective, penalty)
+        objective = self._width_objective(features, rows, clock)
         search = WidthSearch(
             objective, validation, hasattr(self, "classes_"), progress, self.max_iter, self.tol, self.patience
         )
@@ -145,6 +144,11 @@ class KernelLearner(HistogramModel):
         self._remember(found, features.start_, objective.evaluations)
         self._take(self._full, found.log_widths)
         del self._full
+
+    def _width_objective(self, features: Any, rows: TuningRows, clock: Stopwatch) -> WidthObjective:
+        """What is minimised over the widths."""
+        penalty = WidthPenalty(self.width_penalty, float(self.width_strength))
+        return WidthObjective(features, rows, self.objective, penalty)
 
     # --- the parts of it
 

@@ -15,9 +15,12 @@ from chimap.engines import Job, Progress, Stopwatch
 from chimap.engines.rows import FeatureRows
 from chimap.fourier.widths import partition
 from chimap.learning.base import HistogramModel
-from chimap.learning.features import features_of
+from chimap.learning.channel_widths import ChannelObjective, ChannelWidths
+from chimap.learning.features import features_of, sizes_of
+from chimap.learning.kernel_learning import KernelLearner
 from chimap.learning.smooth import named_loss, unshifted
 from chimap.learning.targets import ClassTargets, RealTargets
+from chimap.learning.width_search import TuningRows, WidthPenalty
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments, Symmetric
@@ -32,14 +35,15 @@ _SEARCH_PASSES = 60  # a strength at most, while strengths are compared
 _SMALLEST = (
     1e-2  # of the largest strength: the end of a path by passes, whose number grows as the strength falls
 )
+_MOST_JOINT = 0.3  # of the largest strength: what widths are learned at
 _PATIENCE = 4  # strengths without a lower held-out loss, after which a search by passes ends
 
 
-class MultipleKernelModel(HistogramModel):
+class MultipleKernelModel(KernelLearner):
     """A sum of kernels, one a channel, whose weights are learned. See ``MultipleKernelLearner``."""
 
     map = None  # of the base class, which has more settings
-    n_principal = None
+    objective = "training"
 
     def __init__(
         self,
@@ -55,6 +59,16 @@ class MultipleKernelModel(HistogramModel):
         loss: Any = "square",
         shared: bool = False,
         group_weights: Sequence[float] | None = None,
+        joint: bool = False,
+        widths: str = "block",
+        width_penalty: str = "l2",
+        width_strength: float = 0.0,
+        n_tune_components: int | None = 256,
+        n_tune_rows: int | None = 10_000,
+        validation_fraction: float = 0.1,
+        max_iter: int = 30,
+        tol: float = 1e-3,
+        patience: int = 5,
         strengths: Any = "auto",
         n_strengths: int = 30,
         n_folds: int = 5,
@@ -75,6 +89,16 @@ class MultipleKernelModel(HistogramModel):
         self.loss = loss
         self.shared = shared
         self.group_weights = group_weights
+        self.joint = joint
+        self.widths = widths
+        self.width_penalty = width_penalty
+        self.width_strength = width_strength
+        self.n_tune_components = n_tune_components
+        self.n_tune_rows = n_tune_rows
+        self.validation_fraction = validation_fraction
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
         self.strengths = strengths
         self.n_strengths = n_strengths
         self.n_folds = n_folds
@@ -89,22 +113,78 @@ class MultipleKernelModel(HistogramModel):
     def _check_settings(self) -> None:
         super()._check_settings()
         check_positive(self.n_strengths, "n_strengths", integer=True)
-        check_choice(self.shared, "shared", (False, True))
+        for name in ("shared", "joint"):
+            check_choice(getattr(self, name), name, (False, True))
+        check_choice(self.widths, "widths", ("block", "bin"))
 
     def _fit_features(self, sample: Any) -> None:
         partition(self.blocks, sample.shape[1])  # each column belongs to one kernel
+        if self.joint:
+            self._bins = sample.shape[1]
+            super()._fit_features(sample)
+            return
         self.features_ = features_of(self._parts(sample.shape[1]), self._seed).fit(sample)
         self.kernel_ = self.features_.kernel_
 
     def _job(self, source: Source) -> Job:
-        job = super()._job(source)
+        job = HistogramModel._job(self, source)
         each = [part.settings.sizes(part.columns.size).features for part in self._parts(source.n_features)]
         # the moments of the rows outside a fold; eigenvectors of the blocks, with the workspace of the largest
         rest = Symmetric.nbytes(job.n_features) if job.n_folds > 1 else 0
         return replace(job, solver_bytes=rest + 8 * (sum(m * m for m in each) + 3 * max(each) ** 2))
 
-    def _penalty(self) -> L21:
-        borders = self.features_.borders_.tolist()
+    # --- widths
+
+    def _learn_features(self, source: Source, sample: Any, clock: Stopwatch, progress: Progress) -> None:
+        if self.joint:
+            super()._learn_features(source, sample, clock, progress)
+
+    def _width_features(self, n_components: int) -> Any:
+        return ChannelWidths(self._parts(self._bins), n_components, self.widths, self._seed)
+
+    def _job_of(self, source: Source, n_components: int, n_folds: int) -> Job:
+        parts = [
+            replace(part, settings=replace(part.settings, n_components=n_components))
+            for part in self._parts(source.n_features)
+        ]
+        sizes = sizes_of(parts)
+        job = replace(
+            HistogramModel._job(self, source), n_features=sizes.features, n_mapped=sizes.mapped,
+            n_frequencies=sizes.frequencies, n_folds=n_folds,
+        )  # fmt: skip
+        if self._is_ridge():
+            return job
+        # features of the rows to tune on stay while the weights are found
+        n_rows = source.n_rows if self.n_tune_rows is None else min(self.n_tune_rows, source.n_rows)
+        return replace(job, n_kept=n_rows, kept_itemsize=self._dtype.itemsize)
+
+    def _first_strength(self, features: Any, rows: TuningRows, clock: Stopwatch) -> float:
+        """The strength given, or the best by folds of the rows to tune on, at the widths to start from."""
+        if not isinstance(self.strengths, str) and np.ndim(self.strengths) == 0:
+            return float(self.strengths)
+        plain = features.at(features.start_)
+        moments = rows.moments(plain, self._dtype)
+        with clock("choose strength"):
+            whole, penalty = moments.whole(), self._penalty(plain)
+            largest = SquareProblem(whole, penalty).largest
+            # at the largest no kernel is used, and a width that is not used has no gradient
+            strengths = np.minimum(self._strengths(largest, _SMALLEST), _MOST_JOINT * largest)
+            errors = _held_out(moments, whole, penalty, strengths, Progress())
+        return float(strengths[np.argmin(np.average(errors, axis=1, weights=_counts(moments)))])
+
+    def _width_objective(self, features: Any, rows: TuningRows, clock: Stopwatch) -> ChannelObjective:
+        plain = features.at(features.start_)
+        whole = rows.moments(plain, self._dtype).whole()
+        penalty = WidthPenalty(self.width_penalty, float(self.width_strength))
+        return ChannelObjective(features, rows, self._penalty(plain), self._loss_of(whole), penalty)
+
+    # --- what the weights are found from
+
+    def _loss_of(self, whole: Moments) -> Loss:
+        return named_loss(self.loss, whole) if isinstance(self.loss, str) else self.loss
+
+    def _penalty(self, features: Any = None) -> L21:
+        borders = (features or self.features_).borders_.tolist()
         groups = [slice(a, b) for a, b in pairwise(borders)]
         return L21(1.0, groups, borders[-1], self.group_weights, bool(self.shared))
 
@@ -141,8 +221,7 @@ class MultipleKernelModel(HistogramModel):
         self, moments: FoldMoments, rows: FeatureRows, clock: Stopwatch, progress: Progress
     ) -> None:
         whole, penalty = moments.whole(), self._penalty()
-        loss: Loss = named_loss(self.loss, whole) if isinstance(self.loss, str) else self.loss
-        self.loss_ = loss
+        self.loss_ = loss = self._loss_of(whole)
         n_folds = len(moments.folds)
         self.n_passes_ = 0
         with clock("solve"):
@@ -275,6 +354,13 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
     gamma, n_terms, sampling, form, normalize : see ``HistogramClassifier``.
     n_components : random features of each channel.
     loss : "square", "logistic", "squared_hinge", "smooth_hinge", or an object of ``chimap.losses``.
+    joint : whether widths are learned with the weights (the joint form), or the weights alone (the average form). The
+        widths minimise the same objective, on a part of the rows with few features, by L-BFGS, from those of
+        gamma="mean" on; the weights are at their optimum all the while. Then all rows are read with these widths.
+    widths : of the joint form: "block", one a channel, or "bin", one a column.
+    width_penalty, width_strength, n_tune_components (a channel), n_tune_rows, validation_fraction, max_iter, tol,
+        patience : of the joint form; see ``FourierKernelLearner``. Without a penalty on the widths it is the
+        validation rows that keep kernels from becoming too narrow.
     shared : whether all classes use the same kernels: the norm is then over a channel's weights for all classes.
     group_weights : of the channels in the penalty, one positive number each; None is 1. A channel of larger weight has
         to help more.
@@ -286,7 +372,8 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
     Learned: ``kernel_weights_`` (t, r), d_j of each class (one row for two classes, or if ``shared``);
     ``channels_``, their names; ``path_``, a ``KernelPath``; ``kkt_residual_``, the largest violation of an optimality
     condition over the strength; ``objective_``; ``strength_``, ``coef_``, ``intercept_``, ``features_``, ``kernel_``
-    (the plain sum), ``classes_``, ``n_passes_``.
+    (the plain sum), ``classes_``, ``n_passes_``. Of the joint form ``widths_``, ``width_names_``, ``width_columns_``,
+    ``start_widths_``, ``history_``, ``stopped_`` as in ``FourierKernelLearner``.
 
     Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 3.4; Varma and Babu, More generality in
     efficient multiple kernel learning (GMKL).

@@ -17,7 +17,7 @@ from chimap.engines import Progress, Stopwatch
 from chimap.engines.local import Pass
 from chimap.fourier import WidthFeatures
 from chimap.moments import FoldMoments, Moments, Targets, fold_of_rows
-from chimap.solvers import ridge
+from chimap.solvers import LinearSolution, ridge
 from chimap.solvers.widths import Outcome, held_out, total_scatter, training
 
 _REACH = np.log(
@@ -121,6 +121,11 @@ class WidthObjective:
         value = found.value + penalty
         self._check_finite(value, gradient, x)
         return value, gradient
+
+    def weights(self, x: np.ndarray) -> LinearSolution:
+        """Those of all tuning rows, where the objective was evaluated last."""
+        assert self.whole is not None
+        return ridge(self.whole, float(np.exp(x[-1])))
 
     def _check_finite(self, value: float, gradient: np.ndarray, x: np.ndarray) -> None:
         if np.isfinite(value) and np.isfinite(gradient).all():
@@ -244,7 +249,7 @@ class WidthSearch:
         whole = self.objective.whole
         assert whole is not None
         plain = self.objective.features.at(x[:-1])
-        weights = ridge(whole, float(np.exp(x[-1])))
+        weights = self.objective.weights(x)
         squares, right, n = 0.0, 0, 0
         for rows, Y, _ in self.validation.chunks():
             Z = np.empty((rows.shape[0], whole.n_features), dtype=self.objective.dtype)

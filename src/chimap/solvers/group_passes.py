@@ -65,6 +65,11 @@ class LossProblem:
         _, gradient = self._pass(x)
         return replace(self.penalty, strength=1.0).largest(gradient[:-1])
 
+    @property
+    def at_zero(self) -> float:
+        """The objective without weights."""
+        return float(self._pass(self._at_zero())[0].sum())
+
     def zero(self) -> LinearSolution:
         """No weights, and the best intercepts without them."""
         x = self._at_zero()

@@ -82,6 +82,11 @@ class SquareProblem:
         """The least strength at which all weights are zero."""
         return replace(self.penalty, strength=1.0).largest(self._V)
 
+    @property
+    def at_zero(self) -> float:
+        """The objective without weights."""
+        return self._constant
+
     def zero(self) -> LinearSolution:
         """No weights."""
         return solution(self.moments, np.zeros_like(self._V), 0.0)

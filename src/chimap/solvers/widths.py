@@ -9,6 +9,7 @@ through the weights costs one solve a fold; nothing is differentiated entry by e
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +18,14 @@ from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
 from chimap.solvers.cross_validation import Fold
 from chimap.solvers.ridge import Factor
+
+
+class FeatureSlopes(Protocol):
+    """dL/dz of rows z, for an objective L."""
+
+    def of(self, Z: np.ndarray, Y: np.ndarray, folds: np.ndarray) -> np.ndarray:
+        """(n, D), in the dtype of Z, of C-contiguous rows with targets (n, t) and folds (n,)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,7 @@ class Outcome:
 
     value: float
     strength_slope: float
-    slopes: RowSlopes | TrainingSlopes
+    slopes: FeatureSlopes
 
 
 def held_out(folds: FoldMoments, whole: Moments, strength: float) -> Outcome:
