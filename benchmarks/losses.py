@@ -16,7 +16,7 @@ from _measure import mnist, report
 from chimap import HistogramClassifier
 from chimap.losses import Logistic
 from chimap.moments import Moments
-from chimap.solvers import lbfgs, zero_solution
+from chimap.solvers import lbfgs, over, zero_solution
 from chimap.solvers.ridge import Factor
 
 D, ROWS, CLASSES = 1024, 2048, 2  # the solvers are compared on the first classes against the rest
@@ -79,18 +79,18 @@ def solvers(Z, y, strength):
     def objective(W, b):
         return Logistic().value(Y, Z @ W + b).sum() + strength / 2 * np.square(W).sum()
 
-    lbfgs(Logistic(), chunks, 1e3, start)  # warm
+    lbfgs(Logistic(), over(chunks), 1e3, start)  # warm
     began = time.perf_counter()
     factor, moments = Factor(D), Moments(D, CLASSES)
     for part, targets in chunks():
         moments.update(part, targets)
     factor.of(moments, strength / Logistic().curvature)
-    whitened = lbfgs(Logistic(), chunks, strength, start, whitening=factor, tolerance=3e-4)
+    whitened = lbfgs(Logistic(), over(chunks), strength, start, whitening=factor, tolerance=3e-4)
     ours = time.perf_counter() - began
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         began = time.perf_counter()
-        plain = lbfgs(Logistic(), chunks, strength, start, tolerance=1e-5, max_passes=200)
+        plain = lbfgs(Logistic(), over(chunks), strength, start, tolerance=1e-5, max_passes=200)
         plain_s = time.perf_counter() - began
         began = time.perf_counter()
         peers = [

@@ -69,12 +69,48 @@ def test_the_same_to_the_bit_however_often(client, found, rows):
     np.testing.assert_array_equal(again._coef, found._coef)
 
 
-def test_principal_components_and_other_losses(client, rows):
+def test_principal_components(client, rows):
     settings = SETTINGS | {"n_principal": 30, "blocks": [slice(0, 16), slice(16, 32)], "strengths": 0.1}
     alone = HistogramClassifier(**settings).fit_source(rows)
     spread = HistogramClassifier(**settings).fit_source(rows, engine=client)
     sample = rows.take(np.arange(200))
     np.testing.assert_allclose(spread.decision_function(sample), alone.decision_function(sample), atol=1e-3)
+
+
+@pytest.mark.parametrize("settings", [{"strengths": 1.0}, {"n_principal": 30}], ids=["one", "chosen"])
+def test_passes_of_other_losses_run_on_the_workers(client, rows, settings, monkeypatch):
+    settings = SETTINGS | {"loss": "logistic", "n_components": 48} | settings
+    alone = HistogramClassifier(**settings).fit_source(rows)
+    with monkeypatch.context() as patch:
+        patch.setattr("chimap.engines.local.LocalEngine.run", None)
+        patch.setattr("chimap.losses.LossAt.add", None)  # of this process; the workers have their own
+        spread = HistogramClassifier(**settings).fit_source(rows, engine=client)
+    assert spread.n_passes_ > 3
+    assert spread.strength_ == pytest.approx(alone.strength_, rel=1e-3)
+    sample = rows.take(np.arange(200))
+    np.testing.assert_allclose(spread.decision_function(sample), alone.decision_function(sample), atol=0.02)
+
+
+def test_the_hinge_needs_one_process(client, rows):
+    with pytest.raises(
+        ValueError, match=r"memory of one process: use engine='local', or loss='squared_hinge'"
+    ):
+        HistogramClassifier(**SETTINGS, loss="hinge").fit_source(rows, engine=client)
+
+
+def test_workers_let_go_of_what_is_merged(client, rows, monkeypatch):
+    monkeypatch.setattr("chimap.engines.dask._GROUP", 4)
+    monkeypatch.setattr("chimap.engines.dask._PART_CHUNKS", 1)
+    held = []
+
+    class Watched(Checkpoint):
+        def reached(self, *standing):
+            held.append(sum(key.startswith("_added") for keys in client.has_what().values() for key in keys))
+
+    HistogramClassifier(**SETTINGS).fit_source(rows, engine=client, checkpoint=Watched("unused"))
+    assert len(held) > 1
+    assert held[-1] <= 1  # a group of one part
+    assert max(held) <= 5  # and those of the group that is ahead
 
 
 def test_arrays_and_frames(client, found, rows):
@@ -85,10 +121,13 @@ def test_arrays_and_frames(client, found, rows):
         da.from_array(X, chunks=(7000, 32)), da.from_array(y, chunks=9000)
     )
     frame = pd.DataFrame(X, columns=[f"bin{i}" for i in range(32)]).assign(species=y)
-    source = open_source(dd.from_pandas(frame, npartitions=3), "species")
+    source = open_source(dd.from_pandas(frame, npartitions=12), "species")
     again = HistogramClassifier(**SETTINGS).fit_source(source, engine=client)
     in_memory = HistogramClassifier(**SETTINGS).fit_source(open_source(X, y), engine=client)
-    for model in (ours, again, in_memory):  # whose chunks are a little larger: nothing is read ahead
+    persisted = da.from_array(X, chunks=(7000, 32)).persist()
+    held = HistogramClassifier(**SETTINGS).fit(persisted, y)
+    assert open_source(persisted, y).stored_rows == 7000
+    for model in (ours, again, in_memory, held):  # whose chunks are a little larger: nothing is read ahead
         np.testing.assert_allclose(model._coef, found._coef, rtol=1e-3, atol=1e-5)
 
 
@@ -98,10 +137,10 @@ class Deadly(DaskEngine):
     killed = False
 
     def _watch(self, parts, sizes, progress):
-        pids = list(self.client.run(os.getpid).values())
+        pids, parts_now = list(self.client.run(os.getpid).values()), list(parts)
 
         def kill():
-            while not any(part.done() for part in parts):
+            while not any(part.done() for part in parts_now):
                 time.sleep(0.005)
             os.kill(pids[0], signal.SIGKILL)
             self.killed = True

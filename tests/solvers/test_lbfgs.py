@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from chimap._validation import DataError
 from chimap.losses import CATALOGUE, EpsilonInsensitive, Logistic, Square, SquaredHinge
 from chimap.moments import Moments
-from chimap.solvers import lbfgs, ridge, zero_solution
+from chimap.solvers import lbfgs, over, ridge, zero_solution
 from chimap.solvers.ridge import Factor
 
 N, D, T = 500, 12, 3
@@ -29,7 +29,7 @@ def data(dtype=np.float64, seed=0):
 
 
 def in_chunks(Z, Y, rows=128):
-    """Chunks of rows, counting the passes in the list that comes with them."""
+    """The rows in chunks, counting the passes in the list that comes with them."""
     passes = []
 
     def chunks():
@@ -37,7 +37,7 @@ def in_chunks(Z, Y, rows=128):
         for start in range(0, len(Z), rows):
             yield Z[start : start + rows], Y[start : start + rows]
 
-    return chunks, passes
+    return over(chunks), passes
 
 
 def factor_for(Z, Y, loss, strength=STRENGTH):
@@ -154,5 +154,5 @@ def test_bad_input_is_named():
         lbfgs(Logistic(), in_chunks(Z[:0], Y[:0])[0], 1.0, zero_solution(D, T))
     for name, value in (("strength", 0.0), ("tolerance", -1.0), ("max_passes", 1.5)):
         with pytest.raises(ValueError, match=f"{name} must be"):
-            lbfgs(**{"loss": Logistic(), "chunks": in_chunks(Z, Y)[0], "strength": 1.0,
+            lbfgs(**{"loss": Logistic(), "rows": in_chunks(Z, Y)[0], "strength": 1.0,
                      "start": zero_solution(D, T), name: value})  # fmt: skip

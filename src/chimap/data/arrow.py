@@ -11,14 +11,13 @@ import numpy as np
 from chimap._validation import DataError
 from chimap.data.arrow_columns import FeatureColumns, check_label, find_label, label_values
 from chimap.data.arrow_parts import Part, find_parts, part_files
-from chimap.data.base import Chunk
 from chimap.data.files import file_digest, plain_path
 from chimap.data.labels import check_labels, numbers_or_text, read_labels
-from chimap.data.rows import digest, regroup
-from chimap.data.stream import BLOCK_BYTES, StreamSource
+from chimap.data.rows import digest
+from chimap.data.stream import BLOCK_BYTES, SeekableStream
 
 
-class ArrowSource(StreamSource):
+class ArrowSource(SeekableStream):
     """The rows of a Parquet, Feather (version 2) or Arrow IPC file, or of a folder of such files.
 
     The parts of a folder follow each other in the order of their paths, in each the row groups in theirs. Folders
@@ -48,7 +47,6 @@ class ArrowSource(StreamSource):
 
     is_sparse = False
     from_files = True
-    can_seek = True
 
     def __init__(
         self,
@@ -69,7 +67,7 @@ class ArrowSource(StreamSource):
             self._columns.check(part, first)
         groups = [(p, g) for p, part in enumerate(self._parts) for g in range(len(part.group_rows))]
         rows = np.array([self._parts[p].group_rows[g] for p, g in groups], dtype=np.int64)
-        self.n_rows = int(rows.sum())
+        self.n_rows, self.stored_rows = int(rows.sum()), int(rows.max(initial=1))
         if self.n_rows == 0:
             raise DataError(f"{self.path}: no rows. Write it again.")
         order = np.arange(len(groups))
@@ -107,16 +105,6 @@ class ArrowSource(StreamSource):
                 out[done : done + here.size] = block[here]
                 done += here.size
         return out
-
-    def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """See ``Source``; row groups before ``first`` are not read, and each of the others once."""
-        stop, start = self.n_rows if stop is None else stop, first
-        for X in regroup(self._blocks_between(first, stop), chunk_rows, stop - first):
-            yield Chunk(X, None if self._y is None else self._y[start : start + X.shape[0]], start)
-            start += X.shape[0]
-
-    def _blocks(self) -> Iterator[np.ndarray]:
-        yield from self._blocks_between(0, self.n_rows)
 
     def _blocks_between(self, first: int, stop: int) -> Iterator[np.ndarray]:
         self._check_unchanged()

@@ -45,6 +45,7 @@ class Source(ABC):
     from_files: whether rows are read from files, so that a pass gains by reading a chunk ahead.
     can_seek: whether rows in the middle can be read without those before.
     row_names: names of the rows, of images for example, or None.
+    stored_rows: rows that are stored, and decoded, together, a row group for example; a part of them costs as much.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Source(ABC):
     from_files: bool = False
     can_seek: bool = False
     row_names: list[str] | None = None
+    stored_rows: int = 1
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:

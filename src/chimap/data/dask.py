@@ -9,9 +9,9 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._validation import DataError
-from chimap.data.base import Chunk, Source
 from chimap.data.labels import check_labels
-from chimap.data.rows import chunk_dtype, row_ranges
+from chimap.data.rows import chunk_dtype
+from chimap.data.stream import SeekableStream
 
 
 def is_collection(X: Any) -> bool:
@@ -19,13 +19,13 @@ def is_collection(X: Any) -> bool:
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
-class DaskSource(Source):
+class DaskSource(SeekableStream):
     """Rows of a Dask array (n, bins), or of the numeric columns of a Dask data frame.
 
     labels : a Dask or numpy array of n, a series, the name of a column of the data frame, or None.
 
-    A chunk is computed where it is asked for: on the workers with ``engine="dask"``. Lengths of blocks that are
-    not known are computed first.
+    With ``engine="dask"`` blocks are computed and stay where the workers are; otherwise one after the other here, each
+    once in a pass. Lengths of blocks that are not known are computed first.
 
     >>> import dask.array as da
     >>> source = DaskSource(da.ones((6, 3), chunks=(2, 3)))
@@ -34,7 +34,6 @@ class DaskSource(Source):
     """
 
     is_sparse = False
-    can_seek = True
 
     def __init__(self, X: Any, labels: Any = None):
         self.name = type(X).__name__.lower()
@@ -54,36 +53,33 @@ class DaskSource(Source):
         self.n_rows, self.n_features = (int(n) for n in X.shape)
         self.dtype = chunk_dtype(X.dtype, self.name)
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        self.stored_rows = int(max(X.chunks[0]))
+        self.held_bytes = self.stored_rows * self.n_features * (float(X.dtype.itemsize) + self.dtype.itemsize)
         self._y = (
             None if labels is None else check_labels(_computed(labels), self.n_rows, f"labels of {self.name}")
         )
         self.has_labels = self._y is not None
 
-    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """All rows, in order; each chunk is computed when it is its turn."""
-        for start, stop in row_ranges(self.n_rows, chunk_rows):
-            yield self.block(start, stop)
-
-    def labels(self) -> np.ndarray | None:
-        """Labels of all rows, or None."""
-        return self._y
-
     def take(self, rows: np.ndarray) -> Any:
         """The rows with these increasing indices."""
         return _arrays.as_rows(_computed(self._X[np.asarray(rows)]), self.dtype)
 
-    def block(self, start: int, stop: int) -> Chunk:
-        """The rows from start to stop."""
-        X = _arrays.as_rows(_computed(self._X[start:stop]), self.dtype)
-        return Chunk(X, None if self._y is None else self._y[start:stop], start)
+    def lazy(self, start: int, stop: int) -> Any:
+        """The rows from start to stop as a Dask array."""
+        return self._X[start:stop]
 
-    def fingerprint(self) -> dict[str, Any]:
-        """Name, shape, dtype, and Dask's own name of the graph, which differs when it is made of other things."""
-        return {"name": self.name, "shape": [self.n_rows, self.n_features], "graph": self._X.name}
+    def _blocks_between(self, first: int, stop: int) -> Iterator[np.ndarray]:
+        borders = np.concatenate([[0], np.cumsum(self._X.chunks[0])])
+        for start, end in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
+            if start < stop and end > first:
+                block = _computed(self.lazy(max(start, first), min(end, stop)))
+                yield _arrays.as_rows(block, self.dtype)
+
+    def _content(self) -> dict[str, Any]:
+        """Dask's own name of the graph, which differs when it is made of other things."""
+        return {"graph": self._X.name}
 
 
 def _computed(collection: Any) -> np.ndarray:
-    """A numpy array of what may be lazy; within a task of a cluster, by its workers."""
-    if not hasattr(collection, "compute"):
-        return np.asarray(collection)
-    return np.asarray(collection.compute(scheduler="sync"))
+    """A numpy array of what may be lazy."""
+    return np.asarray(collection.compute() if hasattr(collection, "compute") else collection)

@@ -54,6 +54,7 @@ class PartSource(Source):
                 f"{self.name}: no rows, test_fraction={test_fraction} of {source.n_rows} rows. "
                 "Take more rows or another fraction."
             )
+        self.stored_rows = -(-source.stored_rows * self.n_rows // source.n_rows)
         labels = source.labels()
         self._y = None if labels is None else labels[self._members(0, source.n_rows)]
 
@@ -64,6 +65,16 @@ class PartSource(Source):
             stop = start + X.shape[0]
             yield Chunk(X, None if self._y is None else self._y[start:stop], start)
             start = stop
+
+    def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
+        """See ``Source``; where the source can seek, what lies before its rows is not read."""
+        if not self.can_seek:
+            yield from super().chunks_from(first, chunk_rows, stop)
+            return
+        stop, start = self.n_rows if stop is None else stop, first
+        for X in regroup(self._rows_between(first, stop, chunk_rows), chunk_rows, stop - first):
+            yield Chunk(X, None if self._y is None else self._y[start : start + X.shape[0]], start)
+            start += X.shape[0]
 
     def labels(self) -> np.ndarray | None:
         """Labels of the rows of this part, or None."""
@@ -100,6 +111,21 @@ class PartSource(Source):
             members = self._members(chunk.start, chunk.start + chunk.X.shape[0])
             if members.any():
                 yield _arrays.take_rows(chunk.X, np.flatnonzero(members))
+
+    def _rows_between(self, first: int, stop: int, chunk_rows: int) -> Iterator[Any]:
+        begin, end = np.searchsorted(self._ends, (first, stop - 1), side="right")
+        before = int(self._ends[begin - 1]) if begin else 0  # rows of this part before the chunk
+        read = self._source.chunks_from(
+            int(begin) * BLOCK_ROWS,
+            max(1, chunk_rows // 4),
+            min(int(end + 1) * BLOCK_ROWS, self._source.n_rows),
+        )
+        for chunk in read:
+            members = np.flatnonzero(self._members(chunk.start, chunk.start + chunk.X.shape[0]))
+            wanted = members[max(0, first - before) : max(0, stop - before)]
+            before += members.size
+            if wanted.size:
+                yield _arrays.take_rows(chunk.X, wanted)
 
     def _members(self, start: int, stop: int) -> np.ndarray:
         """Whether each of the rows from start to stop, or to the end, is in this part, as bool."""

@@ -15,12 +15,12 @@ from chimap._validation import DataError
 from chimap.data.files import split_member
 from chimap.data.labels import check_labels, read_labels
 from chimap.data.rows import chunk_dtype, matrix_shape
-from chimap.data.stream import BLOCK_BYTES, StreamSource
+from chimap.data.stream import BLOCK_BYTES, SeekableStream
 
 _SCATTERED_BYTES = 2**16  # read at a time where single rows are wanted and nothing is chunked
 
 
-class StoredArraySource(StreamSource):
+class StoredArraySource(SeekableStream):
     """An array of rows, and one of labels, in a container of arrays that are sliced as numpy slices.
 
     Reading follows the chunks of the storage: each is decoded once in a pass. A storage chunk of more rows than a
@@ -29,7 +29,6 @@ class StoredArraySource(StreamSource):
 
     is_sparse = False
     from_files = True
-    can_seek = True
 
     def __init__(self, path: str | os.PathLike[str], labels: Any = None, member: str | None = None) -> None:
         address, member_of_path = split_member(path)
@@ -48,6 +47,7 @@ class StoredArraySource(StreamSource):
             stored = self.n_features * np.dtype(rows.dtype).itemsize
             chunked = getattr(rows, "chunks", None)
             unit = 1 if chunked is None else min(int(chunked[0]), self.n_rows)
+            self.stored_rows = unit
             self._block_rows = min(self.n_rows, unit * max(1, BLOCK_BYTES // (unit * stored)))
             self._scattered_rows = unit if chunked is not None else max(1, _SCATTERED_BYTES // stored)
             label = _label_name(names, self._member, labels)
@@ -72,11 +72,12 @@ class StoredArraySource(StreamSource):
                 out[first:last] = self._read(array, start, stop)[np.asarray(rows)[first:last] - start]
         return out
 
-    def _blocks(self) -> Iterator[np.ndarray]:
+    def _blocks_between(self, first: int, stop: int) -> Iterator[np.ndarray]:
+        step = self._block_rows
         with self._opened() as root:
             array = root[self._member]
-            for start in range(0, self.n_rows, self._block_rows):
-                yield self._read(array, start, min(start + self._block_rows, self.n_rows))
+            for start in range(first - first % step, stop, step):
+                yield self._read(array, max(start, first), min(start + step, stop))
 
     def _read(self, array: Any, start: int, stop: int) -> np.ndarray:
         with self._naming(f", rows {start} to {stop}"):

@@ -63,3 +63,23 @@ class StreamSource(Source):
 
     def _check_unchanged(self) -> None:
         """Raise DataError if what was read to the end is not what was opened; nothing to check by default."""
+
+
+class SeekableStream(StreamSource):
+    """A source whose blocks can be read from the middle on; each that is needed is decoded once in a pass."""
+
+    can_seek = True
+
+    def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
+        """See ``Source``; blocks before ``first`` are not read."""
+        stop, start = self.n_rows if stop is None else stop, first
+        for X in regroup(self._blocks_between(first, stop), chunk_rows, stop - first):
+            yield Chunk(X, None if self._y is None else self._y[start : start + X.shape[0]], start)
+            start += X.shape[0]
+
+    def _blocks(self) -> Iterator[Any]:
+        yield from self._blocks_between(0, self.n_rows)
+
+    @abstractmethod
+    def _blocks_between(self, first: int, stop: int) -> Iterator[Any]:
+        """The rows from first to stop, in order: dense blocks in ``dtype``, or canonical CSR."""

@@ -1,10 +1,13 @@
 """Passes over the rows on the workers of ``dask.distributed``.
 
-The rows are divided into parts whose borders come from the chunks alone, each part is added up on a worker, and the
+The rows are divided into parts whose borders come from the chunks alone. Each part is added up on a worker, and the
 moments of the parts are merged there in pairs, in a tree that does not depend on who is ready first: the result is the
 same, to the bit, however many workers there are and whichever of them die. (A pass on one machine adds the same chunks
 one after the other, which rounds the sums of float64 in another order.) No row passes through this process unless it
 comes from here; moments come back merged, a group of parts at a time, which is where a checkpoint can be written.
+
+Merging goes before adding up, and the moments of a part are let go when they are merged: a worker holds those it adds
+to and a few that wait, however many parts there are.
 """
 
 from __future__ import annotations
@@ -13,23 +16,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from chimap import _threads
 from chimap._validation import DataError
-from chimap.data import Source
+from chimap.data import ArraySource, DaskSource, Source
+from chimap.data.base import Chunk
 from chimap.engines.local import Reached
 from chimap.engines.progress import Progress
 
 _PART_CHUNKS = 4  # a part: enough that adding up outweighs merging
-_GROUP = 64  # parts that are under way together
-_RETRIES = 3  # of a part whose worker has died
+_GROUP = 64  # parts whose moments come back as one
+_RETRIES = 3  # of a task that fails
 _CONNECT_SECONDS = 20
 
 
 class DaskEngine:
     """Workers of a ``dask.distributed`` cluster, reached through a client of it."""
 
+    can_keep = False
+    n_waiting = 4  # two that are merged into a third, and one that waits for its neighbour
+
     def __init__(self, client: Any):
         self.client = client
+        self._sent: dict[int, tuple[Source, Any]] = {}
 
     def run(
         self,
@@ -50,49 +60,86 @@ class DaskEngine:
         progress.stage(stage, source.n_rows)
         progress.advance(first)
         template = self.client.scatter(work.fresh(), broadcast=True, hash=False)
-        shared = self.client.scatter(source, broadcast=True, hash=False)
-        step = chunk_rows * _PART_CHUNKS
-        starts = range(first, source.n_rows, step)
-        for k in range(0, len(starts), _GROUP):
-            group = starts[k : k + _GROUP]
-            stop = min(group[-1] + step, source.n_rows)
-            parts = [
-                self._submit(_added, template, shared, start, min(start + step, source.n_rows), chunk_rows)
-                for start in group
+        # a part of a file that is decoded by so many rows at a time should not be much less than them
+        step = chunk_rows * max(_PART_CHUNKS, -(-source.stored_rows // chunk_rows))
+        parts = [(start, min(start + step, source.n_rows)) for start in range(first, source.n_rows, step)]
+        groups = [parts[k : k + _GROUP] for k in range(0, len(parts), _GROUP)]
+        # one group ahead, so that no worker waits for the last part of another
+        submitted = [self._submit_group(template, source, group, chunk_rows) for group in groups[:1]]
+        for k, group in enumerate(groups):
+            submitted += [
+                self._submit_group(template, source, more, chunk_rows) for more in groups[k + 1 : k + 2]
             ]
-            merged = self._tree(parts)
-            self._watch(parts, [min(start + step, source.n_rows) - start for start in group], progress)
+            merged, added = submitted.pop(0)
+            self._watch(added, [stop - start for start, stop in group], progress)
             work.moments.merge(merged.result())
-            reached(work, stop)
+            reached(work, group[-1][1])
+
+    def _submit_group(
+        self, template: Any, source: Source, group: list[tuple[int, int]], chunk_rows: int
+    ) -> tuple[Any, list[Any]]:
+        """Futures of the moments of all parts of a group, and of each part."""
+        parts = [self._submit_part(template, source, *part, chunk_rows) for part in group]
+        return self._tree(parts), parts
+
+    def _submit_part(self, template: Any, source: Source, start: int, stop: int, chunk_rows: int) -> Any:
+        if isinstance(source, DaskSource):  # whose blocks the scheduler knows, and may have in memory already
+            y = source.labels()
+            X = self.client.compute(source.lazy(start, stop), retries=_RETRIES)
+            labels = None if y is None else y[start:stop]
+            return self._submit(_added_array, 0, template, X, labels, start, chunk_rows, source.name)
+        return self._submit(_added, 0, template, self._on_workers(source), start, stop, chunk_rows)
 
     def _tree(self, parts: list[Any]) -> Any:
-        """Merge neighbours, then neighbours of those, until one is left."""
+        """Merge neighbours, then neighbours of those, until one is left; before any part that has not begun."""
+        level = 0
         while len(parts) > 1:
+            level += 1
             pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
-            parts = [self._submit(_merged, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
+            parts = [self._submit(_merged, level, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
         return parts[0]
 
-    def _submit(self, task: Any, *arguments: Any) -> Any:
-        return self.client.submit(task, *arguments, pure=False, retries=_RETRIES)
+    def _submit(self, task: Any, priority: int, *arguments: Any) -> Any:
+        return self.client.submit(task, *arguments, pure=False, retries=_RETRIES, priority=priority)
+
+    def _on_workers(self, source: Source) -> Any:
+        """The source on every worker, sent once for all passes."""
+        if id(source) not in self._sent:
+            self._sent[id(source)] = (source, self.client.scatter(source, broadcast=True, hash=False))
+        return self._sent[id(source)][1]
 
     def _watch(self, parts: list[Any], rows: list[int], progress: Progress) -> None:
+        """Tell of parts as they are added up, and let go of them: what is merged then leaves the workers' memory."""
         from distributed import as_completed
 
         sizes = {part.key: n for part, n in zip(parts, rows, strict=True)}
-        for done in as_completed(parts):
+        waiting = as_completed(parts)
+        parts.clear()
+        for done in waiting:
             if done.status == "error":
                 done.result()  # raises what the worker raised: a row that will not do, named
             progress.advance(sizes.pop(done.key, 0))
 
 
 def _added(template: Any, source: Source, first: int, stop: int, chunk_rows: int) -> Any:
-    """On a worker: the rows of a part added up, chunk by chunk."""
+    """On a worker: the rows of a part of a source added up, chunk by chunk."""
+    return _sums(template, source.chunks_from(first, chunk_rows, stop), 0, source.name)
+
+
+def _added_array(
+    template: Any, X: np.ndarray, y: np.ndarray | None, first: int, chunk_rows: int, name: str
+) -> Any:
+    """On a worker: rows that begin at row ``first`` of the whole added up, chunk by chunk."""
+    return _sums(template, ArraySource(X, y).chunks(chunk_rows), first, name)
+
+
+def _sums(template: Any, chunks: Iterator[Chunk], first: int, name: str) -> Any:
     from distributed import get_worker
 
     work = template.fresh()
     with _threads.threads(get_worker().state.nthreads):
-        for chunk in source.chunks_from(first, chunk_rows, stop):
-            work.add(chunk.X, chunk.y, chunk.start, source.name)
+        for chunk in chunks:
+            work.add(chunk.X, chunk.y, first + chunk.start, name)
     work.moments.release_buffers()
     return work.moments
 

@@ -36,7 +36,14 @@ Reached = Callable[[Any, int], None]
 
 
 class Engine(Protocol):
-    """What reads the rows of a source and has them worked on."""
+    """What reads the rows of a source and has them worked on.
+
+    can_keep: whether features pass through this process and can be kept for further passes. n_waiting: moments of parts
+    that lie in the memory of a worker beside those that it adds to.
+    """
+
+    can_keep: bool
+    n_waiting: int
 
     def run(
         self,
@@ -53,6 +60,9 @@ class Engine(Protocol):
 
 class LocalEngine:
     """This process: one chunk after the other, the next being read meanwhile."""
+
+    can_keep = True
+    n_waiting = 0
 
     def run(
         self,

@@ -21,7 +21,8 @@ class Job:
     n_frequencies, row_bytes of the source, itemsize of the precision; held_bytes, which reading keeps beside the
     chunks, and whether it reads a chunk ahead (``from_files`` of the source). For losses that are minimised by passes:
     n_kept rows whose features stay in memory, at kept_itemsize bytes a number, and n_vectors of the size of the
-    weights. solver_bytes: what a solver takes beside a full matrix and its vectors.
+    weights. solver_bytes: what a solver takes beside a full matrix and its vectors. n_waiting: moments of parts that
+    wait in memory to be merged (``Engine``).
     """
 
     n_features: int
@@ -37,6 +38,7 @@ class Job:
     kept_itemsize: int = 0
     n_vectors: int = 0
     solver_bytes: int = 0
+    n_waiting: int = 0
 
     @property
     def model_bytes(self) -> int:
@@ -68,7 +70,8 @@ class Job:
         copies = _CHUNK_COPIES + self.reads_ahead  # one more is filled while the first is worked on
         rows = copies * self.row_bytes * chunk_rows + self.held_bytes
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
-        return int(self.moments_bytes + square + features + targets + rows + frequencies)
+        moments = (1 + self.n_waiting) * self.moments_bytes
+        return int(moments + square + features + targets + rows + frequencies)
 
     @property
     def kept_bytes(self) -> int:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 
 from chimap.data import Source
-from chimap.data.read_ahead import chunks_ahead
-from chimap.engines.local import Pass
+from chimap.engines.local import Engine, Pass
+from chimap.engines.progress import Progress, Stopwatch
+from chimap.losses import LossAt, LossSums
 from chimap.moments import Targets
 
 _ROWS = 2048  # a chunk of kept rows: large enough for the products, small enough to be in the cache for the second
 
 
 class FeatureRows(Protocol):
-    """Rows that can be had again and again, fold by fold."""
+    """Rows that can be passed over again and again, fold by fold."""
 
-    def chunks(self, folds: Sequence[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """(features (rows, D), targets (rows, t)), both less their shifts, of the rows of these folds."""
+    def sums(self, at: LossAt, folds: Sequence[int]) -> LossSums:
+        """The sums of a loss over the rows of these folds, features and targets less their shifts."""
         ...
 
 
@@ -48,22 +50,53 @@ class KeptRows:
         return self.Z[part], self.Y[part]
 
     def chunks(self, folds: Sequence[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Views of the kept rows."""
+        """Views of the kept rows, (features, targets)."""
         for fold in folds:
             for start in range(self._starts[fold], self._ends[fold], _ROWS):
                 part = slice(start, min(start + _ROWS, self._ends[fold]))
                 yield self.Z[part], self.Y[part]
 
+    def sums(self, at: LossAt, folds: Sequence[int]) -> LossSums:
+        """See ``FeatureRows``."""
+        found = at.empty()
+        for Z, Y in self.chunks(folds):
+            at.add(found, Z, Y)
+        return found
+
 
 class ReplayedRows:
-    """Features computed again from the source at each pass."""
+    """Features computed again from the source at each pass, by the engine that read the rows before."""
 
-    def __init__(self, work: Pass, source: Source, chunk_rows: int):
-        self._work, self._source, self._chunk_rows = work, source, chunk_rows
+    def __init__(self, work: Pass, source: Source, chunk_rows: int, engine: Engine):
+        self._work = replace(work, clock=Stopwatch(), keep=None)  # these passes are a stage of their own
+        self._source, self._chunk_rows, self._engine = source, chunk_rows, engine
 
-    def chunks(self, folds: Sequence[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Features in a buffer that the next chunk overwrites."""
-        work = self._work
-        for chunk in work.clock.timed("read", chunks_ahead(self._source, self._chunk_rows)):
-            for _, Z, Y in work.parts(chunk.X, chunk.y, chunk.start, self._source.name, folds):
-                yield Z, np.asarray(Y)
+    def sums(self, at: LossAt, folds: Sequence[int]) -> LossSums:
+        """See ``FeatureRows``."""
+        work = LossPass(self._work, at, tuple(folds), at.empty())
+        self._engine.run(work, self._source, self._chunk_rows, Progress(), "passes", 0, _go_on)
+        return work.moments
+
+
+@dataclass(frozen=True)
+class LossPass:
+    """A pass that adds up a loss and its gradient over the rows of some folds; the features are those of a ``Pass``."""
+
+    features: Pass
+    at: LossAt
+    folds: tuple[int, ...]
+    moments: LossSums
+    clock: Stopwatch = field(default_factory=Stopwatch)
+
+    def fresh(self) -> LossPass:
+        """See ``Work``."""
+        return replace(self, features=self.features.fresh(), moments=self.moments.fresh(), clock=Stopwatch())
+
+    def add(self, X: object, y: np.ndarray, start: int, name: str) -> None:
+        """Add a chunk; see ``Work``."""
+        for _, Z, Y in self.features.parts(X, y, start, name, self.folds):
+            self.at.add(self.moments, Z, Y)
+
+
+def _go_on(work: object, next_row: int) -> None:
+    """Nothing to do after a chunk: a pass that is interrupted begins anew."""

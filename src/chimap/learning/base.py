@@ -198,19 +198,19 @@ class HistogramModel(LinearPrediction, BaseEstimator):
     def _is_ridge(self) -> bool:
         return self.loss == "square" or self.loss == Square()
 
-    def _plan(self, source: Source, *, keep: bool = True) -> tuple[Job, int]:
+    def _plan(self, source: Source, *, keep: bool = True, n_waiting: int = 0) -> tuple[Job, int]:
         """What the fit needs, and rows a chunk: with the features of all rows in memory if a loss is to pass over them
-        and the budget allows. (Not with a checkpoint, ``keep`` False: a fit that goes on has not made those of the rows
-        before.)"""
-        job, budget = self._job(source), parse_memory(self.memory)
+        and the budget allows. (``keep`` False: not where a fit that goes on has not made those of the rows before, nor
+        where they are made by other processes.)"""
+        job, budget = replace(self._job(source), n_waiting=n_waiting), parse_memory(self.memory)
         if self._is_ridge():
             return job, chunk_rows_within(job, budget)
         is_hinge = self.loss == "hinge"
         itemsize = self._dtype.itemsize + (LIBLINEAR_ITEMSIZE if is_hinge else 0)
         job = replace(job, n_vectors=N_VECTORS)
-        keeping = replace(job, n_kept=source.n_rows, kept_itemsize=itemsize)
-        if not (keep or is_hinge):
+        if not keep:
             return job, chunk_rows_within(job, budget)
+        keeping = replace(job, n_kept=source.n_rows, kept_itemsize=itemsize)
         try:
             return keeping, chunk_rows_within(keeping, budget)
         except MemoryBudgetError as error:

@@ -65,14 +65,19 @@ class Fit:
         if model._is_ridge():
             model._solve(work.moments, clock, self.progress)
         else:
-            rows = kept or ReplayedRows(work, self.source, self.chunk_rows)
+            rows = kept or ReplayedRows(work, self.source, self.chunk_rows, self.engine)
             model._solve_loss(work.moments, rows, clock, self.progress)
         if isinstance(features, PrincipalFeatures):
             model._coef, model._intercept = features.folded(model._coef, model._intercept)
 
     def _check(self) -> None:
-        if self.checkpoint is not None and self.model.loss == "hinge":
+        if self.model.loss == "hinge" and self.checkpoint is not None:
             raise ValueError("loss='hinge' keeps the features of all rows in memory: it has no checkpoint.")
+        if self.model.loss == "hinge" and not self.engine.can_keep:
+            raise ValueError(
+                "loss='hinge' keeps the features of all rows in the memory of one process: use engine='local', or "
+                "loss='squared_hinge', whose passes run on the workers."
+            )
         if len(self.sources) > 1 and self.model.n_principal is None:
             raise ValueError("unlabelled rows join principal components alone: give n_principal.")
         for other in self.sources[1:]:
@@ -87,7 +92,8 @@ class Fit:
             standing = self.checkpoint.open(model, self.sources) if self.checkpoint else None
             if standing is None:
                 model._learn_targets(self.source.labels())
-            self._job, self.chunk_rows = model._plan(self.source, keep=self.checkpoint is None)
+            keep = self.engine.can_keep and self.checkpoint is None
+            self._job, self.chunk_rows = model._plan(self.source, keep=keep, n_waiting=self.engine.n_waiting)
             if standing is not None:
                 self.chunk_rows = standing.chunk_rows
                 return standing

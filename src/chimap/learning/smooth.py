@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.svm import LinearSVC
 
 from chimap.engines.rows import FeatureRows, KeptRows
-from chimap.losses import CATALOGUE, EpsilonInsensitive, Loss
+from chimap.losses import CATALOGUE, EpsilonInsensitive, Loss, LossAt, LossSums
 from chimap.moments import Moments
 from chimap.solvers import LinearSolution, lbfgs, zero_solution
 from chimap.solvers.lbfgs import PAIRS
@@ -75,11 +74,11 @@ class SmoothFitter:
         """The minimum over the rows of the folds."""
         self._whiten(strength)
 
-        def chunks() -> Any:
+        def sums(at: LossAt) -> LossSums:
             self._on_pass()
-            return self.rows.chunks(folds)
+            return self.rows.sums(at, folds)
 
-        found = lbfgs(self.loss, chunks, strength, start, whitening=self._factor, tolerance=tolerance)
+        found = lbfgs(self.loss, sums, strength, start, whitening=self._factor, tolerance=tolerance)
         self.passes += found.passes
         return found
 
@@ -87,9 +86,10 @@ class SmoothFitter:
         least = _LEAST_RIDGE * float(self.whole.scatter_diagonal().sum())
         self._factor.of(self.whole, max(strength / self.loss.curvature, least))
 
-    def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """What the rows held out are scored by."""
-        return self.loss.value(target, score)
+    def held_out(self, found: LinearSolution) -> float:
+        """Mean loss over the rows of fold 0, summed over targets."""
+        sums = self.rows.sums(LossAt(self.loss, found.coef, found.intercept), [0])
+        return float(sums.values.sum()) / sums.count
 
 
 class HingeFitter:
@@ -123,9 +123,14 @@ class HingeFitter:
                 coef[:, t], intercept[t] = svm.coef_[0], svm.intercept_[0]
         return LinearSolution(coef, intercept, strength)
 
-    def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """max(0, 1 - y s)."""
-        return np.maximum(1 - target * score, 0)
+    def held_out(self, found: LinearSolution) -> float:
+        """Mean of max(0, 1 - y s) over the rows of fold 0, summed over targets."""
+        total, n = 0.0, 0
+        for Z, Y in self.rows.chunks([0]):
+            scores = Z @ found.coef.astype(Z.dtype) + found.intercept
+            total += float(np.maximum(1 - Y * scores, 0).sum())
+            n += Z.shape[0]
+        return total / n
 
 
 def fit_loss(
@@ -165,7 +170,7 @@ class _Search:
             # Not from the solution of the strength before: where rows are told apart with room to spare it is within
             # the tolerance at once, and strengths could not be compared.
             found = self.fitter.fit(strength, self.folds, self.fitter.start(strength), _SEARCH_TOLERANCE)
-            self.found[strength], self.losses[strength] = found, held_out_loss(self.fitter, found)
+            self.found[strength], self.losses[strength] = found, self.fitter.held_out(found)
         return self.losses[strength]
 
     def about(self, first: float) -> None:
@@ -180,16 +185,6 @@ class _Search:
         losses = np.array([self.losses[s] for s in strengths])
         # of equals the largest: rows that are told apart with room to spare are so whatever the strength
         return HeldOutLosses(strengths, losses, int(np.flatnonzero(losses == losses.min())[-1]))
-
-
-def held_out_loss(fitter: SmoothFitter | HingeFitter, found: LinearSolution) -> float:
-    """Mean loss over the rows of fold 0, summed over targets."""
-    total, n = 0.0, 0
-    for Z, Y in fitter.rows.chunks([0]):
-        scores = Z @ found.coef.astype(Z.dtype) + found.intercept
-        total += float(fitter.value(Y, scores).sum())
-        n += Z.shape[0]
-    return total / n
 
 
 def _shifted(found: LinearSolution, moments: Moments, sign: int) -> LinearSolution:

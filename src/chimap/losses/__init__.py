@@ -6,6 +6,7 @@ from chimap.losses.logistic import Logistic
 from chimap.losses.smooth_hinge import SmoothHinge
 from chimap.losses.square import Square
 from chimap.losses.squared_hinge import SquaredHinge
+from chimap.losses.sums import LossAt, LossSums
 
 CATALOGUE: dict[str, type[Loss]] = {
     cls.name: cls for cls in (Square, Logistic, SquaredHinge, SmoothHinge, EpsilonInsensitive)
@@ -17,6 +18,8 @@ __all__ = [
     "EpsilonInsensitive",
     "Logistic",
     "Loss",
+    "LossAt",
+    "LossSums",
     "SmoothHinge",
     "Square",
     "SquaredHinge",

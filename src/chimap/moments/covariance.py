@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,12 @@ class Moments:
         return (upper + np.triu(upper, 1).T) / max(1, self.count)
 
     # --- files
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Empty ones travel between processes without their zeros."""
+        if self.count == 0:
+            return Moments, (self.n_features, self.n_targets, self.shift, self.target_shift)
+        return copyreg.__newobj__, (Moments,), vars(self)  # type: ignore[attr-defined]
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Plain values and arrays (not copied) that ``of_state`` makes the same moments from."""

@@ -3,7 +3,7 @@
 from chimap.solvers.cross_validation import StrengthScores, choose_strength
 from chimap.solvers.group_passes import LossProblem
 from chimap.solvers.group_path import GroupSolution, SquareProblem, follow
-from chimap.solvers.lbfgs import SmoothSolution, lbfgs, zero_solution
+from chimap.solvers.lbfgs import SmoothSolution, lbfgs, over, zero_solution
 from chimap.solvers.principal import PrincipalRidge, PrincipalScores, score_principal
 from chimap.solvers.ridge import LinearSolution, ridge
 
@@ -19,6 +19,7 @@ __all__ = [
     "choose_strength",
     "follow",
     "lbfgs",
+    "over",
     "ridge",
     "score_principal",
     "zero_solution",

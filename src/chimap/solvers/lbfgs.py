@@ -12,9 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import ThreadpoolController
 
 from chimap._validation import DataError, check_positive
-from chimap.losses import Loss
+from chimap.losses import Loss, LossAt, LossSums
 from chimap.penalties import L2
 from chimap.solvers.ridge import Factor, LinearSolution
+
+Rows = Callable[[LossAt], LossSums]
+"""Sums of a loss and its gradient over all rows, wherever these are; called once a pass."""
 
 Chunks = Callable[[], Iterable[tuple[np.ndarray, np.ndarray]]]
 """Gives all rows anew at each call: (features (rows, D), targets (rows, t)) chunk by chunk."""
@@ -41,9 +44,21 @@ def zero_solution(n_features: int, n_targets: int) -> LinearSolution:
     return LinearSolution(np.zeros((n_features, n_targets)), np.zeros(n_targets), 0.0)
 
 
+def over(chunks: Chunks) -> Rows:
+    """The rows of chunks that are given anew at each call."""
+
+    def sums(at: LossAt) -> LossSums:
+        found = at.empty()
+        for Z, Y in chunks():
+            at.add(found, Z, Y)
+        return found
+
+    return sums
+
+
 def lbfgs(
     loss: Loss,
-    chunks: Chunks,
+    rows: Rows,
     strength: float,
     start: LinearSolution,
     *,
@@ -54,12 +69,11 @@ def lbfgs(
     """Minimise sum loss(y, z'w + b) + strength/2 |w|^2 over rows and targets, every target at once; b is free.
 
     With ``Square`` this is ``ridge`` at the same strength; with the losses of classification the strength is 1/C of
-    scikit-learn. One evaluation is one pass over the chunks; products are in the dtype of the features, sums in
-    float64.
+    scikit-learn. One evaluation is one pass over the rows.
 
     Parameters
     ----------
-    chunks : called at each pass; yields (features (rows, D), targets (rows, t)), the same at each call.
+    rows : gives the sums over all rows at each pass; ``over(chunks)`` for those that a function yields.
     start : weights to start from, (D, t), such as those of ridge.
     whitening : a factor L L' of about the Hessian over the curvature of the loss, such as Hc + strength/curvature I:
         the search is then for L'w, whose level sets are nearly round, and takes a tenth of the passes. The features
@@ -72,7 +86,7 @@ def lbfgs(
     """
     check_positive(tolerance, "tolerance")
     check_positive(max_passes, "max_passes", integer=True)
-    objective = _Objective(loss, chunks, L2(strength), whitening)
+    objective = _Objective(loss, rows, L2(strength), whitening)
     x = objective.begin(start)
     goal = tolerance * objective.norm_at_zero
     reason = ""
@@ -106,8 +120,8 @@ class _Objective:
     The weights are W = scale L^-T V and b = scale v / sqrt(n), V and v being the coordinates, flat in one array.
     """
 
-    def __init__(self, loss: Loss, chunks: Chunks, penalty: L2, factor: Factor | None):
-        self.loss, self.chunks, self.penalty, self.factor = loss, chunks, penalty, factor
+    def __init__(self, loss: Loss, rows: Rows, penalty: L2, factor: Factor | None):
+        self.loss, self.rows, self.penalty, self.factor = loss, rows, penalty, factor
         self.scale, self.intercept_scale = 1.0, 1.0
         self.passes = 0
         # SciPy's BLAS has threads of its own, which wait for those of NumPy's that spin after the products of a pass: a
@@ -120,10 +134,10 @@ class _Objective:
         """Evaluate at the start and at zero weights, in one pass; the coordinates of the start."""
         W, b = start.coef, start.intercept
         self.shape = W.shape
-        values, G, g = self._sums(np.hstack([W, np.zeros_like(W)]), np.hstack([b, np.zeros_like(b)]))
-        t = b.size
+        sums = self._sums(np.hstack([W, np.zeros_like(W)]), np.hstack([b, np.zeros_like(b)]))
+        t, G, g = b.size, sums.coef, sums.intercept
         self.norm_at_zero = float(np.linalg.norm(self._in_coordinates(G[:, t:], g[t:])))
-        gradient = self._finish(W, values[:t].sum(), G[:, :t], g[:t])
+        gradient = self._finish(W, sums.values[:t].sum(), G[:, :t], g[:t])
         if self.factor is not None and self.norm > 0:
             # L-BFGS-B makes its first step of length one: let that be Newton's for the largest curvature
             self.scale = self.norm / self.loss.curvature
@@ -135,8 +149,8 @@ class _Objective:
         if np.array_equal(x, self._start):
             return self._remembered
         W, b = self.weights(x)
-        values, G, g = self._sums(W, b)
-        gradient = self._finish(W, values.sum(), G, g) * self.scale
+        sums = self._sums(W, b)
+        gradient = self._finish(W, sums.values.sum(), sums.coef, sums.intercept) * self.scale
         return self.value, gradient
 
     def weights(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -160,33 +174,13 @@ class _Objective:
         self.norm = float(np.linalg.norm(gradient))
         return gradient
 
-    def _sums(self, W: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """One pass: the sums over rows of the losses (t,), and their gradients (D, t) and (t,).
-
-        W may hold several solutions side by side; each meets all targets.
-        """
+    def _sums(self, W: np.ndarray, b: np.ndarray) -> LossSums:
+        """One pass. W may hold several solutions side by side; each meets all targets."""
         with self.pools.limit(limits=self.n_threads, user_api="blas"):
-            return self._sums_over_chunks(W, b)
-
-    def _sums_over_chunks(self, W: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        values, G, g, n = np.zeros(b.size), np.zeros(W.shape), np.zeros(b.size), 0
-        W_now, b_now = W, b
-        for Z, Y in self.chunks():
-            if W_now.dtype != Z.dtype:
-                W_now, b_now = W.astype(Z.dtype), b.astype(Z.dtype)
-            if self.passes == 0:
-                self.loss.check_targets(Y)
-            targets = np.tile(Y, (1, b.size // Y.shape[1])).astype(Z.dtype, copy=False)
-            scores = Z @ W_now
-            scores += b_now
-            values += self.loss.value(targets, scores).sum(axis=0, dtype=np.float64)
-            slopes = self.loss.gradient(targets, scores)
-            G += Z.T @ slopes
-            g += slopes.sum(axis=0, dtype=np.float64)
-            n += Z.shape[0]
-        if n == 0:
+            sums = self.rows(LossAt(self.loss, W, b))
+        if sums.count == 0:
             raise DataError("no rows: the chunks of a pass are empty.")
         if self.passes == 0 and self.factor is not None:
-            self.intercept_scale = 1 / np.sqrt(n)
+            self.intercept_scale = 1 / np.sqrt(sums.count)
         self.passes += 1
-        return values, G, g
+        return sums

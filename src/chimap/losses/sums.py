@@ -1,0 +1,71 @@
+"""What a search for the minimum needs of the rows: a loss and its gradient, summed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chimap.losses.base import Loss
+
+
+@dataclass
+class LossSums:
+    """Sums over rows: the losses (t,), their gradient in the weights (D, t) and in the intercepts (t,), the rows.
+
+    A commutative monoid, as moments are: parts of the rows are added up wherever they lie, and merged.
+    """
+
+    values: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+    count: int = 0
+
+    @classmethod
+    def empty(cls, n_features: int, n_targets: int) -> LossSums:
+        """Of no rows."""
+        return cls(np.zeros(n_targets), np.zeros((n_features, n_targets)), np.zeros(n_targets))
+
+    def fresh(self) -> LossSums:
+        """Empty ones of the same shape."""
+        return LossSums.empty(*self.coef.shape)
+
+    def merge(self, other: LossSums) -> None:
+        """Add the rows of others."""
+        self.values += other.values
+        self.coef += other.coef
+        self.intercept += other.intercept
+        self.count += other.count
+
+    def release_buffers(self) -> None:
+        """Nothing is kept beside the sums."""
+
+
+@dataclass(frozen=True)
+class LossAt:
+    """A loss at weights (D, s t) and intercepts (s t,): s solutions side by side, each of which meets all t targets."""
+
+    loss: Loss
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    def empty(self) -> LossSums:
+        """Sums of no rows."""
+        return LossSums.empty(*self.coef.shape)
+
+    def add(self, sums: LossSums, Z: np.ndarray, Y: Any) -> None:
+        """Add rows of features Z (rows, D) and targets Y (rows, t); products are in the dtype of Z, sums in float64.
+
+        Raises DataError for targets that the loss does not take.
+        """
+        Y = np.asarray(Y)
+        self.loss.check_targets(Y)
+        targets = np.tile(Y, (1, self.intercept.size // Y.shape[1])).astype(Z.dtype, copy=False)
+        scores = Z @ self.coef.astype(Z.dtype, copy=False)
+        scores += self.intercept.astype(Z.dtype, copy=False)
+        slopes = self.loss.gradient(targets, scores)
+        sums.values += self.loss.value(targets, scores).sum(axis=0, dtype=np.float64)
+        sums.coef += Z.T @ slopes
+        sums.intercept += slopes.sum(axis=0, dtype=np.float64)
+        sums.count += Z.shape[0]
