@@ -14,7 +14,7 @@ import pytest
 from chimap import HistogramClassifier, open_source
 from chimap._validation import DataError
 from chimap.data import SvmlightSource, write_histograms
-from chimap.engines.dask import DaskEngine
+from chimap.engines.dask import DaskEngine, _groups_of_parts
 from chimap.engines.progress import Progress
 from chimap.learning.checkpoint import Checkpoint
 from chimap.learning.fitting import Fit
@@ -54,6 +54,28 @@ def rows(tmp_path_factory):
 @pytest.fixture(scope="module")
 def found(client, rows):
     return HistogramClassifier(**SETTINGS).fit_source(rows, engine=client)
+
+
+def test_parts_grow_with_the_rows(monkeypatch):
+    class Many:
+        stored_rows = 1
+
+        def __init__(self, n_rows):
+            self.n_rows = n_rows
+
+    few = _groups_of_parts(Many(100_000), 1024, 0)
+    assert few == [[(start, min(start + 4096, 100_000)) for start in range(0, 100_000, 4096)]]
+    many = _groups_of_parts(Many(10**10), 10_240, 0)
+    assert len(many) <= 64
+    assert 2**15 < sum(map(len, many)) <= 2**16
+    assert many[0][0] == (0, 10_240 * 15)
+    stored = Many(100_000)
+    stored.stored_rows = 30_000
+    assert _groups_of_parts(stored, 1024, 0)[0][0] == (0, 30_720)
+    # from a border between groups on they are the same parts
+    monkeypatch.setattr("chimap.engines.dask._GROUP", 3)
+    whole = _groups_of_parts(Many(100_000), 1024, 0)
+    assert _groups_of_parts(Many(100_000), 1024, whole[2][0][0]) == whole[2:]
 
 
 def test_as_on_one_machine(found, rows):

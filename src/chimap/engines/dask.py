@@ -12,8 +12,10 @@ to and a few that wait, however many parts there are.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,9 @@ from chimap.engines.local import Reached
 from chimap.engines.progress import Progress
 
 _PART_CHUNKS = 4  # a part: enough that adding up outweighs merging
-_GROUP = 64  # parts whose moments come back as one
+_MOST_PARTS = 2**16  # beyond them parts grow: a scheduler deals out some thousands of tasks a second
+_GROUP = 64  # parts whose moments come back as one, at least
+_MOST_GROUPS = 64  # beyond them groups grow: one process takes in what comes back
 _RETRIES = 3  # of a task that fails
 _CONNECT_SECONDS = 20
 
@@ -60,20 +64,22 @@ class DaskEngine:
         progress.stage(stage, source.n_rows)
         progress.advance(first)
         template = self.client.scatter(work.fresh(), broadcast=True, hash=False)
-        # a part of a file that is decoded by so many rows at a time should not be much less than them
-        step = chunk_rows * max(_PART_CHUNKS, -(-source.stored_rows // chunk_rows))
-        parts = [(start, min(start + step, source.n_rows)) for start in range(first, source.n_rows, step)]
-        groups = [parts[k : k + _GROUP] for k in range(0, len(parts), _GROUP)]
-        # one group ahead, so that no worker waits for the last part of another
-        submitted = [self._submit_group(template, source, group, chunk_rows) for group in groups[:1]]
-        for k, group in enumerate(groups):
-            submitted += [
-                self._submit_group(template, source, more, chunk_rows) for more in groups[k + 1 : k + 2]
-            ]
-            merged, added = submitted.pop(0)
+        groups = _groups_of_parts(source, chunk_rows, first)
+        submitted: deque[tuple[Any, list[Any]]] = deque()
+        following = iter(groups)
+        for group in groups:
+            # some groups ahead, so that no worker waits for the last part of another's
+            wanted = max(0, self._groups_under_way(len(group)) - len(submitted))
+            for more in islice(following, wanted):
+                submitted.append(self._submit_group(template, source, more, chunk_rows))
+            merged, added = submitted.popleft()
             self._watch(added, [stop - start for start, stop in group], progress)
             work.moments.merge(merged.result())
             reached(work, group[-1][1])
+
+    def _groups_under_way(self, parts: int) -> int:
+        """Groups of so many parts that keep all workers busy, and one more."""
+        return 1 + max(1, -(-2 * sum(self.client.nthreads().values()) // parts))
 
     def _submit_group(
         self, template: Any, source: Source, group: list[tuple[int, int]], chunk_rows: int
@@ -121,6 +127,19 @@ class DaskEngine:
             progress.advance(sizes.pop(done.key, 0))
 
 
+def _groups_of_parts(source: Source, chunk_rows: int, first: int) -> list[list[tuple[int, int]]]:
+    """(start, stop) of the parts from row ``first`` on, in groups; sizes come from the source and the chunks alone.
+
+    Parts are not much less than what a file decodes at a time, and neither parts nor groups are more than one scheduler
+    and one process that takes in their moments can do with.
+    """
+    chunks = -(-source.n_rows // chunk_rows)
+    step = chunk_rows * max(_PART_CHUNKS, -(-source.stored_rows // chunk_rows), -(-chunks // _MOST_PARTS))
+    size = max(_GROUP, -(-source.n_rows // (step * _MOST_GROUPS)))
+    parts = [(start, min(start + step, source.n_rows)) for start in range(first, source.n_rows, step)]
+    return [parts[k : k + size] for k in range(0, len(parts), size)]
+
+
 def _added(template: Any, source: Source, first: int, stop: int, chunk_rows: int) -> Any:
     """On a worker: the rows of a part of a source added up, chunk by chunk."""
     return _sums(template, source.chunks_from(first, chunk_rows, stop), 0, source.name)
@@ -134,10 +153,9 @@ def _added_array(
 
 
 def _sums(template: Any, chunks: Iterator[Chunk], first: int, name: str) -> Any:
-    from distributed import get_worker
-
     work = template.fresh()
-    with _threads.threads(get_worker().state.nthreads):
+    # a worker of several threads does as many tasks at once
+    with _threads.threads(1):
         for chunk in chunks:
             work.add(chunk.X, chunk.y, first + chunk.start, name)
     work.moments.release_buffers()
