@@ -192,6 +192,9 @@ class BlockMoments:
         for own, more in zip(self.blocks, other.blocks, strict=True):
             own.merge(more)
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + sum(own.__sizeof__() for own in self.blocks)
+
     def add(self, features: BlockFeatures, rows: Any) -> None:
         """Add checked rows, a block at a time."""
         no_targets = np.zeros((rows.shape[0], 0))

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import pickle
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -146,3 +149,14 @@ def test_what_does_not_merge():
             moments.merge(other)
     with pytest.raises(DataError, match="cannot take 201 rows out of 200"):
         moments.subtract(moments_of(*rows(201)))
+
+
+def test_how_moments_travel():
+    Z, Y = rows(50, 40, 2)
+    full = moments_of(Z, Y)
+    assert sys.getsizeof(full) >= full.features.flat.nbytes
+    assert_same(pickle.loads(pickle.dumps(full)), full)
+    empty = pickle.dumps(full.fresh())
+    assert len(empty) < 2000  # no zeros
+    np.testing.assert_array_equal(pickle.loads(empty).shift, full.shift)
+    assert_same(pickle.loads(empty).merge(full), full)

@@ -38,6 +38,9 @@ class LossSums:
         self.intercept += other.intercept
         self.count += other.count
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.coef.nbytes
+
     def release_buffers(self) -> None:
         """Nothing is kept beside the sums."""
 

@@ -246,6 +246,11 @@ class Moments:
             return Moments, (self.n_features, self.n_targets, self.shift, self.target_shift)
         return copyreg.__newobj__, (Moments,), vars(self)  # type: ignore[attr-defined]
 
+    def __sizeof__(self) -> int:
+        """Bytes of the arrays, too: what a scheduler reckons with that moves moments between machines."""
+        arrays = (self.feature_sum, self.target_sum, self.features.flat, self.cross, self.targets)
+        return object.__sizeof__(self) + sum(array.nbytes for array in arrays)
+
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Plain values and arrays (not copied) that ``of_state`` makes the same moments from."""
         shift, target_shift = self.shifts

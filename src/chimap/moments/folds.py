@@ -70,6 +70,9 @@ class FoldMoments:
         for own, more in zip(self.folds, other.folds, strict=True):
             own.merge(more)
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + sum(fold.__sizeof__() for fold in self.folds)
+
     @property
     def count(self) -> int:
         """Rows in all folds."""
