@@ -148,18 +148,3 @@ def child(code: str) -> dict[str, object]:
     if process.returncode:
         sys.exit(f"the child process failed with {process.returncode}:\n{out}")
     return {**json.loads(out), "peak_bytes": peak}
-
-
-def bare_products(n_rows: int, p: int, m: int, D: int, piece: int = 2048, block: int = 512) -> None:
-    """The matrix products of a pass and nothing else: n x p by p x m, and Z'Z of n x D, float32, in a pass's blocks."""
-    from scipy.linalg.blas import sgemm, ssyrk
-
-    C, W = np.full((block, p), 0.5, np.float32), np.full((p, m), 0.5, np.float32)
-    A = np.empty((block, m), np.float32)
-    Z, H = np.full((piece, D), 0.5, np.float32), np.empty((D, D), np.float32)
-    for first in range(0, n_rows, piece):
-        rows = min(piece, n_rows - first)
-        for start in range(0, rows, block):
-            b = min(block, rows - start)
-            sgemm(1.0, W.T, C[:b].T, beta=0.0, c=A[:b].T, overwrite_c=1)
-        ssyrk(1.0, Z[:rows].T, beta=0.0, c=H.T, lower=1, overwrite_c=1)

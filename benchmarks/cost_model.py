@@ -1,6 +1,6 @@
 """Does the cost model of docs/scale.md foretell measured runs, and what does it say of 10^9 and 10^12 rows?
 
-The rates of this machine are measured on bare operations: SGEMM, SSYRK, values of the map, cosines, float64 sums, reading.
+The rates of this machine are measured on bare operations: products, values of the map, cosines, float64 sums, reading.
 From them and the formulas of the page come the seconds a row of fits of several shapes, which are then run; and of a Dask
 cluster of two workers the tasks, and the bytes that workers send each other and this process. Last, the table of the page.
 """
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.linalg.blas import sgemm, ssyrk
 
 from _measure import report, seconds
-from chimap import FourierFeatures, HistogramClassifier, open_source
+from chimap import FourierFeatures, HistogramClassifier, _arrays, open_source
 from chimap.data import write_histograms
 from chimap.engines.dask import DaskEngine, dask_engine
 from chimap.maps import OptimalMap
 from chimap.moments import Symmetric
+from chimap.moments.product import Product
 
 TERMS, FOLDS, CLASSES = 2, 5, 10
 SHAPES = ((64, 1024), (256, 2048), (784, 2048))  # bins, features
@@ -49,10 +49,10 @@ class Shape:
 
 @dataclass(frozen=True)
 class Machine:
-    """Seconds of one: float32 operation in SGEMM, in SSYRK; mapped value; feature; entry of a float64 sum; byte read."""
+    """Seconds of one: float32 operation in a product, in Z'Z; mapped value; feature; entry of a float64 sum; byte read."""
 
     gemm: float
-    syrk: float
+    square: float
     mapped: float
     feature: float
     entry: float
@@ -60,9 +60,12 @@ class Machine:
 
     def row(self, shape):
         """Seconds a row on this machine; reading goes on meanwhile."""
-        gemm, syrk = shape.flops
+        gemm, square = shape.flops
         computed = (
-            self.gemm * gemm + self.syrk * syrk + self.mapped * TERMS * shape.bins + self.feature * shape.D
+            self.gemm * gemm
+            + self.square * square
+            + self.mapped * TERMS * shape.bins
+            + self.feature * shape.D
         )
         computed += self.entry * shape.D**2 * shape.K / shape.chunk_rows  # a sum for each fold of each chunk
         return max(computed, self.byte * 4 * shape.bins)
@@ -70,14 +73,16 @@ class Machine:
 
 def measured_machine():
     rng = np.random.default_rng(0)
-    A, B, C = (np.full(s, 0.5, np.float32) for s in ((512, 1024), (1024, 1024), (512, 1024)))
-    gemm = np.median(seconds(lambda: sgemm(1.0, B.T, A.T, beta=0.0, c=C.T, overwrite_c=1))) / (
-        2 * 512 * 1024**2
-    )
-    Z, H = np.full((2048, 2048), 0.5, np.float32), np.empty((2048, 2048), np.float32)
-    syrk_s = np.median(seconds(lambda: ssyrk(1.0, Z.T, beta=0.0, c=H.T, lower=1, overwrite_c=1)))
-    sums = Symmetric(2048)
-    entry = (np.median(seconds(lambda: sums.add_product(Z, H))) - syrk_s) / 2048**2
+    A, B, C = (np.full(shape, 0.5, np.float32) for shape in ((512, 1024), (1024, 1024), (512, 1024)))
+    gemm = np.median(seconds(lambda: _arrays.product_into(A, B, C))) / (2 * 512 * 1024**2)
+    Z, product, sums = np.full((2048, 2048), 0.5, np.float32), Product(2048, np.float32), Symmetric(2048)
+    square_s = np.median(seconds(lambda: product.add(Z)))
+
+    def add_and_move():
+        product.add(Z)
+        product.move_to(sums)
+
+    entry = (np.median(seconds(add_and_move)) - square_s) / 2048**2
     X = rng.dirichlet(np.ones(256), size=4096).astype(np.float32)
     psi, out = OptimalMap(n_terms=TERMS).fit(X), np.empty((4096, 256 * TERMS), np.float32)
     mapped = np.median(seconds(lambda: psi.features_into(X, out))) / out.size
@@ -89,7 +94,7 @@ def measured_machine():
         np.save(f"{folder}/X.npy", np.tile(X, (20, 1)))
         source = open_source(f"{folder}/X.npy")
         byte = np.median(seconds(lambda: [None for _ in source.chunks(10_240)], 3)) / (source.n_rows * 1024)
-    return Machine(gemm, syrk_s / (2048 * 2048**2), mapped, max(feature, 0.0), max(entry, 0.0), byte)
+    return Machine(gemm, square_s / (2048 * 2048**2), mapped, max(feature, 0.0), max(entry, 0.0), byte)
 
 
 def check_rows(machine, folder, n_rows):
@@ -169,7 +174,7 @@ def main():
     began = time.perf_counter()
     machine = measured_machine()
     print(
-        f"  SGEMM {1e-9 / machine.gemm:.0f}, SSYRK {1e-9 / machine.syrk:.0f} GFLOP/s; {1e9 * machine.mapped:.2f} ns a mapped "
+        f"  SGEMM {1e-9 / machine.gemm:.0f}, Z'Z {1e-9 / machine.square:.0f} GFLOP/s; {1e9 * machine.mapped:.2f} ns a mapped "
         f"value, {1e9 * machine.feature:.2f} a feature, {1e9 * machine.entry:.2f} an entry summed; {1e-9 / machine.byte:.1f} GB/s read"
     )
     with tempfile.TemporaryDirectory() as folder:
