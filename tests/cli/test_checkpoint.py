@@ -59,8 +59,8 @@ def check_kills(folder, times):
     assert killed > times / 2
 
 
-def test_two_kills(data):
-    check_kills(data, 2)
+def test_three_kills(data):
+    check_kills(data, 3)
 
 
 @pytest.mark.slow

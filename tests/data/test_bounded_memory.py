@@ -1,5 +1,6 @@
 """Memory does not grow with the file: peak resident memory, measured in a process of its own."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -73,6 +74,47 @@ def test_svmlight(tmp_path):
     (tmp_path / "rows.svm").write_text(line * 15_000)
     # The whole of it would be 60 MB, as text and as a matrix.
     assert peak_growth(READ_ALL, tmp_path / "rows.svm")[1] < 40e6
+
+
+PASS = """
+import chimap, numpy as np
+import pyarrow.parquet, zarr, h5py, zarr.codecs  # libraries are not the file's memory
+def fitted(source):
+    return chimap.HistogramClassifier(n_components=64, memory="64MiB", random_state=0, strengths=1.0).fit_source(source)
+rng = np.random.default_rng(0)
+# as large a sample, for the map: what is measured is the pass
+fitted(chimap.open_source(rng.random((4096, 500), dtype=np.float32), np.arange(4096) % 2))
+before = peak()
+source = chimap.open_source(sys.argv[1], np.arange(60_000) % 2)
+print(fitted(source).n_rows_, peak() - before)
+"""
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """The same 60 000 rows of 500 bins, 120 MB, in files of each kind, none of them of many pieces."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    zarr, h5py = pytest.importorskip("zarr"), pytest.importorskip("h5py")
+    folder = tmp_path_factory.mktemp("stored")
+    X = np.random.default_rng(0).random((60_000, 500), dtype=np.float32)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(X.reshape(-1)), 500)
+    pq.write_table(pa.table({"X": lists}), folder / "lists.parquet")  # one row group
+    pq.write_table(
+        pa.table({f"{j}": X[:, j] for j in range(500)}), folder / "columns.parquet", row_group_size=20_000
+    )
+    zarr.open_group(folder / "rows.zarr", mode="w").create_array("X", data=X, chunks=(4096, 500))
+    with h5py.File(folder / "rows.h5", "w") as file:
+        file.create_dataset("X", data=X, chunks=(1024, 500))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("name", ["lists.parquet", "columns.parquet", "rows.zarr", "rows.h5"])
+def test_a_fit_within_its_budget(stored, name):
+    n_read, growth = peak_growth(PASS, str(stored / name))
+    assert n_read == 60_000
+    # the budget, and what decoders and allocators keep; less than the file, and than its features
+    assert growth < 80e6
 
 
 def test_integers_in_memory_are_converted_chunk_by_chunk():

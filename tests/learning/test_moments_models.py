@@ -56,6 +56,25 @@ def test_folds_choose_components_and_strength():
     assert model.pca_.components.shape == (40, 2)
 
 
+def test_curves_are_those_of_each_pair_fitted_by_itself():
+    X, y = load_digits(return_X_y=True)
+    settings = {"strengths": [1.0, 1e4], "n_components": [5, 20, 60], "random_state": 0}
+    model = MomentsRidgeClassifier(**settings).fit(X[:900], y[:900])
+    curves = model.curves(sp.csr_matrix(X[900:]), y[900:])
+    assert curves.n_rows == len(X) - 900
+    signs = np.where(y[900:, None] == model.classes_, 1.0, -1.0)
+    for p, n_components in enumerate(curves.n_components):
+        for s, strength in enumerate(curves.strengths):
+            alone = MomentsRidgeClassifier(float(strength), int(n_components)).fit(X[:900], y[:900])
+            assert curves.accuracy[p, s] == alone.score(X[900:], y[900:])
+            errors = np.square(alone.decision_function(X[900:]) - signs).sum()
+            expected = 1 - errors / np.square(signs - signs.mean(axis=0)).sum()
+            assert curves.r2[p, s] == pytest.approx(expected, abs=1e-9)
+    assert MomentsRidge(1.0, 5).fit(X, y).curves(X, y).accuracy is None
+    with pytest.raises(ValueError, match="give n_components"):
+        MomentsRidge(1.0).fit(X, y).curves(X, y)
+
+
 def test_classifier():
     X, y = load_digits(return_X_y=True)
     found = MomentsRidgeClassifier(10.0).fit(X[:1000], y[:1000])

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
 from chimap._validation import check_positive
+from chimap.learning.component_curves import ComponentCurves, component_curves
 from chimap.learning.targets import ClassTargets, RealTargets
 from chimap.moments import FoldMoments, Moments, fold_of_rows
 from chimap.penalties import check_groups
@@ -168,6 +169,27 @@ class _Ridge(MomentsModel):
         model = PrincipalRidge.of(whole, best[0])
         self.pca_ = model.pca
         return model.solution(*best)
+
+    def curves(self, X: Any, y: Any) -> ComponentCurves:
+        """R² and, of a classifier, accuracy on other rows for every number of components and every strength tried.
+
+        One decomposition gives all of them; ``report.write_selection`` draws them. Raises ValueError for a model
+        without principal components.
+        """
+        check_is_fitted(self, "_moments")
+        if self.n_components is None:
+            raise ValueError("curves are over principal components: give n_components, a number or several.")
+        if self._stale:
+            self._solve_now()
+        X, y = self._valid(X, y, reset=False)
+        strengths = [self.strength_] if self.scores_ is None else self.scores_.strengths
+        Z = _arrays.to_dense(_arrays.as_rows(X, self._moments.dtype))
+        Y = np.asarray(self._encode(y)) + self._moments.target_shift
+        labels_of = getattr(self, "labels_of", None)
+        is_right = None if labels_of is None else lambda outputs: labels_of(outputs) == y
+        return component_curves(
+            self._moments.whole(), np.atleast_1d(self.n_components).tolist(), strengths, Z, Y, is_right
+        )
 
     def _solve_features(self, folds: FoldMoments, whole: Moments, scale: float) -> LinearSolution:
         if len(folds.folds) > 1:

@@ -40,6 +40,7 @@ from chimap.report.ranking import (
     ranking_metrics,
 )
 from chimap.report.segmentation import SegmentationMetrics, segmentation_metrics
+from chimap.report.selection import write_selection
 
 __all__ = [
     "accuracy",
@@ -77,4 +78,5 @@ __all__ = [
     "write_learned_kernel",
     "render_report",
     "write_report",
+    "write_selection",
 ]

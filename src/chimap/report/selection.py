@@ -1,0 +1,121 @@
+"""How a linear model from moments was chosen, as one page of HTML that needs nothing else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.report._plain import number, percent, plain
+from chimap.report.evaluation import now, package_versions
+from chimap.report.html import as_markup, date_in_words, render, write_page
+from chimap.report.selection_curves import along_path, scores_by_components
+
+
+def write_selection(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    curves: Any = None,
+    title: str | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write a page on what the folds of a fitted ``MomentsRidge``, ``MomentsLasso`` or one of their kin say; its path.
+
+    Ridge on components: held-out R² of every number of components and strength, and R² and accuracy on other rows where
+    ``curves`` holds what ``model.curves(X, y)`` gave. LASSO and group LASSO: held-out error, features in use and
+    residuals of the optimality conditions along the path.
+
+    Raises DataError for a model that chose nothing and a call without curves, FileExistsError if ``path`` exists and
+    ``overwrite`` is False.
+
+    >>> import tempfile
+    >>> from chimap import MomentsLasso
+    >>> Z = np.random.default_rng(0).standard_normal((300, 20))
+    >>> model = MomentsLasso(n_strengths=8, random_state=0).fit(Z, Z[:, 3] - Z[:, 7])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_selection(model, f"{folder}/lasso.html").name
+    'lasso.html'
+    """
+    figures = _path_figures(model) if hasattr(model, "path_") else _component_figures(model, curves)
+    if not figures:
+        raise DataError(
+            f"this {type(model).__name__} has chosen nothing by folds, and there are no curves to show: fit it with "
+            "several n_components or strengths, or give curves=model.curves(X, y)."
+        )
+    return write_page(
+        lambda: render(
+            "selection.html",
+            title=title or type(model).__name__,
+            name=type(model).__name__,
+            facts=_facts(model),
+            figures=[{"title": t, "said": said, "svg": as_markup(svg)} for t, said, svg in figures],
+            settings=plain({k: str(v) for k, v in model.get_params(deep=False).items() if k != "groups"}),
+            versions=plain(package_versions()),
+            created=date_in_words(now()),
+        ),
+        path,
+        overwrite,
+    )
+
+
+def _component_figures(model: Any, curves: Any) -> list[tuple[str, str, str]]:
+    found = []
+    scores: Any = getattr(model, "scores_", None)
+    chosen = (model.n_components_, model.strength_) if hasattr(model, "n_components_") else None
+    if hasattr(scores, "n_components"):
+        said = "Of the rows of each fold, components and weights from the others; exact, from moments alone."
+        svg = scores_by_components(scores.n_components, scores.strengths, scores.r2, "held-out R²", chosen)
+        found.append(("R² by folds", said, svg))
+    if curves is not None:
+        on = f"On {curves.n_rows:,} rows given for it, components and weights from all rows of the fit."
+        for name, values in (("R²", curves.r2), ("accuracy", curves.accuracy)):
+            if values is not None:
+                svg = scores_by_components(curves.n_components, curves.strengths, values, name, chosen)
+                found.append((f"{name[0].upper()}{name[1:]} on other rows", on, svg))
+    return found
+
+
+def _path_figures(model: Any) -> list[tuple[str, str, str]]:
+    path, found = model.path_, []
+    if model.scores_ is not None:
+        errors, n_folds = model.scores_, model.scores_.shape[1]
+        band = errors.std(axis=1, ddof=1) / np.sqrt(n_folds)
+        mean = errors.mean(axis=1)
+        svg = along_path(
+            path.strengths, mean, "held-out squared error", model.strength_, band=band, id="error"
+        )
+        found.append(("Error by folds", "Mean of the folds held out; the band is one standard error.", svg))
+    used = along_path(
+        path.strengths, path.n_used.astype(float), "features in use", model.strength_, id="used"
+    )
+    found.append(("Features in use", "With a weight that is not zero.", used))
+    residuals = along_path(
+        path.strengths, path.residuals, "residual", model.strength_, logarithmic=True, id="residual"
+    )
+    said = (
+        "Largest violation of the optimality conditions (Karush, Kuhn, Tucker), as a share of the strength."
+    )
+    found.append(("Optimality", said, residuals))
+    return found
+
+
+def _facts(model: Any) -> dict[str, str]:
+    facts = {
+        "rows": f"{model.n_rows_:,}",
+        "features": f"{model.coef_.shape[1]:,}",
+        "strength": number(model.strength_),
+    }
+    scores: Any = getattr(model, "scores_", None)
+    if hasattr(model, "n_components_"):
+        facts["components"] = f"{model.n_components_:,}"
+        facts["share of the variance in them"] = percent(float(model.pca_.shares.sum()))
+    if hasattr(scores, "r2"):
+        facts["held-out R²"] = number(float(scores.r2.max()))
+    if hasattr(model, "path_"):
+        facts["features in use"] = f"{int(np.any(model.coef_ != 0, axis=0).sum()):,}"
+        facts["optimality residual"] = number(model.kkt_residual_, 2)
+    return facts
