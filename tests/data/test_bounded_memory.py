@@ -80,7 +80,8 @@ PASS = """
 import chimap, numpy as np
 import pyarrow.parquet, zarr, h5py, zarr.codecs  # libraries are not the file's memory
 def fitted(source):
-    return chimap.HistogramClassifier(n_components=64, memory="64MiB", random_state=0, strengths=1.0).fit_source(source)
+    model = chimap.HistogramClassifier(n_components=64, memory=sys.argv[2], random_state=0, strengths=1.0)
+    return model.fit_source(source)
 rng = np.random.default_rng(0)
 # as large a sample, for the map: what is measured is the pass
 fitted(chimap.open_source(rng.random((4096, 500), dtype=np.float32), np.arange(4096) % 2))
@@ -100,7 +101,7 @@ def stored(tmp_path_factory):
     lists = pa.FixedSizeListArray.from_arrays(pa.array(X.reshape(-1)), 500)
     pq.write_table(pa.table({"X": lists}), folder / "lists.parquet")  # one row group
     pq.write_table(
-        pa.table({f"{j}": X[:, j] for j in range(500)}), folder / "columns.parquet", row_group_size=20_000
+        pa.table({f"{j}": X[:, j] for j in range(500)}), folder / "columns.parquet", row_group_size=4000
     )
     zarr.open_group(folder / "rows.zarr", mode="w").create_array("X", data=X, chunks=(4096, 500))
     with h5py.File(folder / "rows.h5", "w") as file:
@@ -109,12 +110,14 @@ def stored(tmp_path_factory):
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("name", ["lists.parquet", "columns.parquet", "rows.zarr", "rows.h5"])
-def test_a_fit_within_its_budget(stored, name):
-    n_read, growth = peak_growth(PASS, str(stored / name))
+# a buffer for each of 500 columns takes its share
+@pytest.mark.parametrize(
+    ("name", "budget"), [("lists.parquet", 64), ("columns.parquet", 96), ("rows.zarr", 64), ("rows.h5", 64)]
+)
+def test_a_fit_within_its_budget(stored, name, budget):
+    n_read, growth = peak_growth(PASS, str(stored / name), f"{budget}MiB")
     assert n_read == 60_000
-    # the budget, and what decoders and allocators keep; less than the file, and than its features
-    assert growth < 80e6
+    assert growth < (budget + 8) * 2**20  # and what allocators keep
 
 
 def test_integers_in_memory_are_converted_chunk_by_chunk():

@@ -11,6 +11,7 @@ from chimap.report._plain import number
 from chimap.report.curves import log_axis
 
 _MOST_LINES = len(LINES)
+_ROUNDING = 1e-17  # what a logarithmic axis shows for zero
 
 
 def scores_by_components(
@@ -62,7 +63,7 @@ def along_path(
 ) -> str:  # fmt: skip
     """Values (S,), with a band (S,) either way, over strengths (S,); the choice is a dashed line."""
     order = np.argsort(strengths)
-    x, y = strengths[order], values[order]
+    x, y = strengths[order], np.maximum(values[order], _ROUNDING) if logarithmic else values[order]
     with house_style():
         figure = new_figure(330, 220)
         axes = figure.add_axes((0, 0, 1, 1))
@@ -72,8 +73,8 @@ def along_path(
         axes.plot(x, y, color=GOOD, linewidth=2, marker="o", markersize=4)
         axes.set(xscale="log", xlim=(x[0] / 1.2, x[-1] * 1.2))
         log_axis(axes.xaxis, *axes.get_xlim())
-        if logarithmic and y.min() > 0 and y.max() > y.min():
-            axes.set(yscale="log", ylim=(y.min() / 1.5, y.max() * 1.5))
+        if logarithmic:
+            axes.set(yscale="log", ylim=(y.min() / 3, y.max() * 3))
             log_axis(axes.yaxis, *axes.get_ylim())
         axes.grid(axis="y")
         axes.set_xlabel("strength of the penalty", labelpad=8)
