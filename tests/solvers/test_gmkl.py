@@ -15,6 +15,7 @@ from chimap.penalties import L21
 from chimap.solvers.gmkl import gmkl
 from chimap.solvers.group_passes import LossProblem
 from chimap.solvers.group_path import SquareProblem
+from chimap.solvers.lbfgs import over
 
 from ..histograms import histograms
 from ..moments.cases import moments_of
@@ -53,7 +54,7 @@ def by_groups(blocks, Y, loss, C):
     if loss == Square():
         problem = SquareProblem(whole, penalty)
     else:
-        problem = LossProblem(loss, lambda: [(Z - whole.shifts[0], Y)], whole, penalty)
+        problem = LossProblem(loss, over(lambda: [(Z - whole.shifts[0], Y)]), whole, penalty)
     found = problem.solve(np.sqrt(2) / C, problem.zero())
     return found, penalty.norms(found.coef)[:, 0] / np.sqrt(2)
 

@@ -11,6 +11,7 @@ from chimap.losses import Square
 from chimap.penalties import L21
 from chimap.solvers.group_passes import LossProblem
 from chimap.solvers.group_path import SquareProblem, follow
+from chimap.solvers.lbfgs import over
 from chimap.solvers.sparse import strengths_below
 
 from ..moments.cases import moments_of
@@ -103,7 +104,7 @@ def test_objective_is_that_of_skglm(share):
 
 
 def chunks_of(Z, Y, size=64):
-    return lambda: ((Z[i : i + size], Y[i : i + size]) for i in range(0, len(Z), size))
+    return over(lambda: ((Z[i : i + size], Y[i : i + size]) for i in range(0, len(Z), size)))
 
 
 def targets_for(loss, Y):
@@ -225,7 +226,7 @@ def test_no_rows_and_targets_that_a_loss_cannot_take():
         SquareProblem(moments_of(Z, Y).fresh(), penalty_of())
     whole = moments_of(Z, Y)
     with pytest.raises(DataError, match="no rows: the chunks of a pass are empty"):
-        LossProblem(Square(), lambda: [], whole, penalty_of()).zero()
+        LossProblem(Square(), over(lambda: []), whole, penalty_of()).zero()
     with pytest.raises(DataError, match=r"target 0 is .* the logistic loss takes -1 or 1"):
         LossProblem(LOSSES["logistic"](), chunks_of(Z, Y), whole, penalty_of()).zero()
 

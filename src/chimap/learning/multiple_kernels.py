@@ -22,7 +22,7 @@ from chimap.learning.smooth import named_loss, unshifted
 from chimap.learning.targets import ClassTargets, RealTargets
 from chimap.learning.width_search import TuningRows, WidthPenalty
 from chimap.losses import CATALOGUE as LOSSES
-from chimap.losses import Loss, Square
+from chimap.losses import Loss, LossAt, LossSums, Square
 from chimap.moments import FoldMoments, Moments, Symmetric
 from chimap.penalties import L21
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, follow
@@ -228,15 +228,15 @@ class MultipleKernelModel(KernelLearner):
             metric = metric_of(whole, penalty)
 
         def problem_of(folds: Sequence[int], is_search: bool) -> LossProblem:
-            def chunks() -> Any:
+            def sums(at: LossAt) -> LossSums:
                 self.n_passes_ += 1
                 progress.advance()
-                return rows.chunks(folds)
+                return rows.sums(at, folds)
 
             if not is_search:
-                return LossProblem(loss, chunks, whole, penalty, metric=metric)
+                return LossProblem(loss, sums, whole, penalty, metric=metric)
             return LossProblem(
-                loss, chunks, whole, penalty, _SEARCH_TOLERANCE, _SEARCH_PASSES, metric, warns=False
+                loss, sums, whole, penalty, _SEARCH_TOLERANCE, _SEARCH_PASSES, metric, warns=False
             )
 
         everything = problem_of(range(n_folds), False)
@@ -320,15 +320,12 @@ def _held_out(
 
 def held_out_loss(loss: Loss, rows: FeatureRows, found: LinearSolution) -> float:
     """Mean loss over the rows of fold 0, summed over targets. Raises DataError where there are none."""
-    total, n = 0.0, 0
-    for Z, Y in rows.chunks([0]):
-        total += float(loss.value(Y, Z @ found.coef.astype(Z.dtype) + found.intercept).sum())
-        n += Z.shape[0]
-    if n == 0:
+    sums = rows.sums(LossAt(loss, found.coef, found.intercept), [0])
+    if sums.count == 0:
         raise DataError(
             "fold 0 holds no rows: too few to choose a strength by. Use fewer folds, or give one."
         )
-    return total / n
+    return float(sums.values.sum()) / sums.count
 
 
 class MultipleKernelLearner(ClassTargets, MultipleKernelModel):

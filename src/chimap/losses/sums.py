@@ -9,6 +9,8 @@ import numpy as np
 
 from chimap.losses.base import Loss
 
+_ROWS = 2048  # whose features are converted to another precision together
+
 
 @dataclass
 class LossSums:
@@ -47,23 +49,34 @@ class LossSums:
 
 @dataclass(frozen=True)
 class LossAt:
-    """A loss at weights (D, s t) and intercepts (s t,): s solutions side by side, each of which meets all t targets."""
+    """A loss at weights (D, s t) and intercepts (s t,): s solutions side by side, each of which meets all t targets.
+
+    dtype: of scores and products, None for that of the features; sums are in float64.
+    """
 
     loss: Loss
     coef: np.ndarray
     intercept: np.ndarray
+    dtype: Any = None
 
     def empty(self) -> LossSums:
         """Sums of no rows."""
         return LossSums.empty(*self.coef.shape)
 
     def add(self, sums: LossSums, Z: np.ndarray, Y: Any) -> None:
-        """Add rows of features Z (rows, D) and targets Y (rows, t); products are in the dtype of Z, sums in float64.
+        """Add rows of features Z (rows, D) and targets Y (rows, t).
 
         Raises DataError for targets that the loss does not take.
         """
-        Y = np.asarray(Y)
-        self.loss.check_targets(Y)
+        self.loss.check_targets(np.asarray(Y))
+        if self.dtype in (None, Z.dtype):
+            self._add(sums, Z, np.asarray(Y))
+            return
+        for first in range(0, Z.shape[0], _ROWS):
+            part = slice(first, first + _ROWS)
+            self._add(sums, Z[part].astype(self.dtype), np.asarray(Y[part]))
+
+    def _add(self, sums: LossSums, Z: np.ndarray, Y: np.ndarray) -> None:
         targets = np.tile(Y, (1, self.intercept.size // Y.shape[1])).astype(Z.dtype, copy=False)
         scores = Z @ self.coef.astype(Z.dtype, copy=False)
         scores += self.intercept.astype(Z.dtype, copy=False)

@@ -7,18 +7,17 @@ from dataclasses import replace
 import numpy as np
 
 from chimap._validation import DataError
-from chimap.losses import Loss
+from chimap.losses import Loss, LossAt
 from chimap.moments import Moments
 from chimap.penalties import L21
 from chimap.solvers.descent import Evaluation, descend
 from chimap.solvers.group_descent import GroupQuadratic
 from chimap.solvers.group_path import GroupSolution, full_scatter, warn_if_short
-from chimap.solvers.lbfgs import Chunks
+from chimap.solvers.lbfgs import Rows
 from chimap.solvers.ridge import LinearSolution
 
 TOLERANCE = 1e-6
 _SWEEPS = 5  # over the groups a pass
-_ROWS = 2048  # of a chunk that are multiplied in float64 together
 _LEAST_RIDGE = 1e-7  # of the trace, in the metric: beyond the rounding of float32 products
 _INTERCEPT_STEPS = 100
 
@@ -31,9 +30,9 @@ class LossProblem:
     which no row is read; steps are Anderson-mixed. Together a proximal quasi-Newton method, one pass a step. Scores,
     slopes and sums are in float64 whatever the features, so that the conditions can be met to 1e-6.
 
-    loss: its targets' domain is checked in the first pass. chunks: gives features and targets, both less the shifts of
-    the moments. whole: moments of all those rows, or of more. tolerance: of the residuals; warns: whether to say so
-    where max_passes do not reach it. metric: ``metric_of`` the moments, where it is at hand.
+    loss: its targets' domain is checked in each pass. rows: of features and targets less the shifts of the moments, as
+    ``lbfgs`` takes them. whole: moments of all those rows, or of more. tolerance: of the residuals; warns: whether to
+    say so where max_passes do not reach it. metric: ``metric_of`` the moments, where it is at hand.
 
     The solutions are for features and targets less the shifts.
     """
@@ -41,7 +40,7 @@ class LossProblem:
     def __init__(
         self,
         loss: Loss,
-        chunks: Chunks,
+        rows: Rows,
         whole: Moments,
         penalty: L21,
         tolerance: float = TOLERANCE,
@@ -49,13 +48,12 @@ class LossProblem:
         metric: GroupQuadratic | None = None,
         warns: bool = True,
     ):
-        self.loss, self.chunks, self.penalty = loss, chunks, penalty
+        self.loss, self.rows, self.penalty = loss, rows, penalty
         self.tolerance, self.max_passes, self.warns = tolerance, max_passes, warns
         self._mean = whole.mean - whole.shifts[0]
         self._count = whole.count
         self.metric = metric or metric_of(whole, penalty)
         self._shape = (whole.n_features, whole.n_targets)
-        self._checked = False
         self._zero: np.ndarray | None = None
 
     @property
@@ -133,22 +131,11 @@ class LossProblem:
 
     def _pass(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sums over the rows of losses (t,) and of their gradients (D + 1, t), in weights of centred features."""
-        W, values, gradient, n = x[:-1], np.zeros(x.shape[1]), np.zeros(x.shape), 0
-        b = x[-1] - self._mean @ W
-        for Z, Y in self.chunks():
-            if not self._checked:
-                self.loss.check_targets(Y)
-            for first in range(0, Z.shape[0], _ROWS):
-                z, y = Z[first : first + _ROWS].astype(np.float64), Y[first : first + _ROWS]
-                scores = z @ W + b
-                slopes = self.loss.gradient(y, scores)
-                values += self.loss.value(y, scores).sum(axis=0)
-                gradient[:-1] += z.T @ slopes
-                gradient[-1] += slopes.sum(axis=0)
-                n += z.shape[0]
-        self._checked = True
-        if n == 0:
+        W = x[:-1]
+        sums = self.rows(LossAt(self.loss, W, x[-1] - self._mean @ W, np.float64))
+        if sums.count == 0:
             raise DataError("no rows: the chunks of a pass are empty.")
+        values, gradient = sums.values, np.vstack([sums.coef, sums.intercept])
         if not (np.isfinite(values).all() and np.isfinite(gradient).all()):
             raise DataError(
                 f"the objective of the {self.loss.name} loss is not finite: the targets y are too large, or the "
