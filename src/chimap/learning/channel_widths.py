@@ -18,7 +18,7 @@ from chimap.learning.width_search import TuningRows, WidthObjective, WidthPenalt
 from chimap.losses import Loss, Square
 from chimap.moments import Moments
 from chimap.penalties import L21
-from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem
+from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, over
 from chimap.solvers.widths import Outcome
 
 _ROWS = 2048  # whose slopes are made together
@@ -141,7 +141,7 @@ class ChannelObjective(WidthObjective):
         else:
             rows = list(self._features(plain, whole))
             problem = LossProblem(
-                self.loss, lambda: rows, whole, self.groups, _TOLERANCE, _MOST_PASSES, warns=False
+                self.loss, over(lambda: rows), whole, self.groups, _TOLERANCE, _MOST_PASSES, warns=False
             )
         return problem.solve(strength, self._last_solution or problem.zero()), problem.at_zero
 
