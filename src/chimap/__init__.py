@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from chimap.learning import (
         CompiledClassifier,
         CompiledRegressor,
+        ExactKernelLearner,
+        ExactKernelRegressor,
         FourierKernelLearner,
         FourierKernelRegressor,
         HistogramClassifier,
@@ -81,6 +83,8 @@ __version__ = "0.1.0"
 __all__ = [
     "HistogramClassifier",
     "HistogramRegressor",
+    "ExactKernelLearner",
+    "ExactKernelRegressor",
     "FourierKernelLearner",
     "FourierKernelRegressor",
     "MultipleKernelLearner",
@@ -143,7 +147,8 @@ _HOMES = {
         "PQKernel", "SkewedChi2", "SkewedIntersection", "chi2", "hellinger", "intersection", "jensen_shannon",
     ),
     "learning": (
-        "CompiledClassifier", "CompiledRegressor", "FourierKernelLearner", "FourierKernelRegressor",
+        "CompiledClassifier", "CompiledRegressor", "ExactKernelLearner", "ExactKernelRegressor",
+        "FourierKernelLearner", "FourierKernelRegressor",
         "HistogramClassifier", "HistogramRegressor", "KernelClassifier", "load", "LookupClassifier",
         "MomentsGroupLasso", "MomentsLasso", "MomentsRidge", "MomentsRidgeClassifier", "MultipleKernelLearner",
         "MultipleKernelRegressor", "OnlineIntersectionClassifier",

@@ -20,10 +20,10 @@ from ..histograms import classes, histograms
 SMALL = {"n_components": 64, "n_tune_components": 32, "max_iter": 4, "random_state": 0}
 
 
-def objective_of(kernel, kind, n_folds=3, rho=0.01, widths="block", penalty="l2"):
+def objective_of(kernel, kind, n_folds=3, rho=0.01, penalty="l2", n_components=16):
     X = histograms(60, 8)
     Y = np.column_stack([X[:, 0] - X[:, 3], np.sin(5 * X[:, 1])])
-    features = WidthFeatures(kernel, 16, blocks=BLOCKS, widths=widths, random_state=0).fit(X)
+    features = WidthFeatures(kernel, n_components, blocks=BLOCKS, random_state=0).fit(X)
     rows = TuningRows(
         ArraySource(X, np.arange(60)), lambda X, first, name: X, lambda y: Y[y] - 0.3, np.array([0.3, 0.3]), 0,
         n_folds, 25, Stopwatch(),

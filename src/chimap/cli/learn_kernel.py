@@ -100,11 +100,11 @@ class KernelSettings(Settings):
         )
 
     def _multiple(self, task: Task) -> Any:
-        import chimap
+        from chimap import MultipleKernelLearner, MultipleKernelRegressor
 
-        name = "MultipleKernelLearner" if task is Task.classify else "MultipleKernelRegressor"
-        kernel = self.kernels if len(self.kernels) > 1 else self.kernel
-        return getattr(chimap, name)(kernel, n_terms=self.terms, **self._common())
+        return (MultipleKernelLearner if task is Task.classify else MultipleKernelRegressor)(
+            self.kernels if len(self.kernels) > 1 else self.kernel, n_terms=self.terms, **self._common()
+        )
 
     def _common(self) -> dict[str, Any]:
         return {

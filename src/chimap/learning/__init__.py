@@ -1,6 +1,7 @@
 """Estimators in scikit-learn's manner."""
 
 from chimap.learning.compiled import CompiledClassifier, CompiledRegressor
+from chimap.learning.exact_kernel import ExactKernelLearner, ExactKernelRegressor
 from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
 from chimap.learning.kernel_learning import FourierKernelLearner, FourierKernelRegressor
 from chimap.learning.kernel_machine import KernelClassifier
@@ -16,6 +17,8 @@ from chimap.learning.multiple_kernels import MultipleKernelLearner, MultipleKern
 from chimap.learning.online import OnlineIntersectionClassifier
 
 __all__ = [
+    "ExactKernelLearner",
+    "ExactKernelRegressor",
     "CompiledClassifier",
     "CompiledRegressor",
     "FourierKernelLearner",
