@@ -62,13 +62,24 @@ def test_close_rows_keep_their_distance(make):
 
 
 @skewed
+@pytest.mark.parametrize("n_bins", [12, 600])
+def test_automatic_c_keeps_the_kernel_away_from_zero(make, n_bins):
+    X = histograms(60, n_bins)
+    K = make().fitted(X)(X)
+    assert -np.log(K).sum() / (60 * 59) < 1.01
+    assert -np.log(K).sum() / (60 * 59) > 0.9
+
+
+@skewed
 def test_automatic_c_goes_with_the_scale(make):
     X = histograms()
     c = make().fitted(X).c
-    assert c == np.median(X[X > 0])
+    assert c >= np.median(X[X > 0])
     assert make().fitted(1000 * X).c == pytest.approx(1000 * c)
     np.testing.assert_allclose(make()(1000 * X), make()(X), rtol=1e-9)
     assert make().fitted(np.zeros((2, 2))).c == 1
+    close = X[:1] * np.array([[1.0], [1.01]])  # K is near 1 already
+    assert make().fitted(close).c == np.median(close[close > 0])
     assert make().fitted(sp.csr_matrix(X)).c == c
 
 

@@ -26,8 +26,8 @@ class SkewedFourierFeatures(RandomFeatures):
 
     Parameters
     ----------
-    kernel : "skewed-chi2", "skewed-intersection", or such an object with its c and sigma; c = "auto" is the median of
-        the non-zero bins.
+    kernel : "skewed-chi2", "skewed-intersection", or such an object with its c and sigma; c = "auto" is taken
+        from the data: the median of the non-zero bins, or more where the kernel would be next to zero.
     n_components : D, the features in all.
     sampling : "iid" or "qmc". (Orthogonal directions are for the Gaussian kernel.)
     form : "pair" or "offset", see ``FourierFeatures``.

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.optimize import brentq
 
 from chimap import _arrays, _loops, _threads
 from chimap._validation import DataError, check_positive
 from chimap.kernels.base import Kernel, paired_rows
 
+_PAIRED_ROWS = 64  # whose pairs say how wide the kernel should be
 _BLOCK_NUMBERS = 2**22  # of X made dense together
 _TILE_BYTES = 2**18  # of Y in a core's cache while the rows of X pass over it
 
@@ -20,9 +22,11 @@ _TILE_BYTES = 2**18  # of Y in a core's cache while the rows of X pass over it
 class Skewed(Kernel):
     """K(x, y) = prod_i f(sigma (ln(x_i + c) - ln(y_i + c))) for bins above -c; K(x, x) = 1.
 
-    ``c`` is a positive number, or "auto": the median of the non-zero magnitudes of the data, set by ``fitted``.
-    ln(x + c) is nearly linear below c and logarithmic above, so that half of the values lie on either side. ``sigma``
-    is the inverse width.
+    ``c`` is a positive number, or "auto", set by ``fitted``: the median of the non-zero magnitudes of the data where
+    the mean of -ln K over pairs of rows is then at most 1, and otherwise the larger c for which it is 1, as
+    gamma="mean" has it for exponential kernels. ln(x + c) is nearly linear below c and logarithmic above: with the
+    median half of the values lie on either side. But K is a product over the bins, and with hundreds of them it would
+    be next to zero for any two rows. ``sigma`` is the inverse width.
     """
 
     c: float | str = "auto"
@@ -34,11 +38,34 @@ class Skewed(Kernel):
         check_positive(self.sigma, "sigma")
 
     def fitted(self, X: Any, random_state: int | None = 0) -> Self:
-        """This kernel with c a number. Where all entries are zero, c = 1."""
+        """This kernel with c a number, from pairs of at most 64 rows. Where all entries are zero, c = 1."""
         if self.c != "auto":
             return self
-        values = np.abs(_arrays.nonzero_values(_arrays.as_rows(X)))
-        return replace(self, c=float(np.median(values)) if values.size else 1.0)
+        rows = _arrays.as_rows(X)
+        values = np.abs(_arrays.nonzero_values(rows))
+        if not values.size:
+            return replace(self, c=1.0)
+        median = float(np.median(values))
+        if rows.shape[0] > _PAIRED_ROWS:
+            chosen = np.random.default_rng(random_state).choice(rows.shape[0], _PAIRED_ROWS, replace=False)
+            rows = _arrays.take_rows(rows, np.sort(chosen))
+        return replace(self, c=median * self._factor_for_unit_mean(rows, median))
+
+    def _factor_for_unit_mean(self, rows: Any, median: float) -> float:
+        """At least 1: what the median is multiplied by for a mean of -ln K over pairs of rows of at most 1."""
+        n_pairs = max(1, rows.shape[0] * (rows.shape[0] - 1))
+
+        def surplus(log_factor: float) -> float:
+            return (
+                -float(replace(self, c=median * np.exp(log_factor))._log_gram(rows, None).sum()) / n_pairs - 1
+            )
+
+        if surplus(0.0) <= 0:
+            return 1.0
+        highest = 1.0
+        while surplus(highest) > 0:  # -ln K falls as 1/c at least
+            highest *= 2
+        return float(np.exp(brentq(surplus, 0.0, highest, xtol=1e-3)))
 
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """Gram matrix (n, m). With c="auto", c is that of X.
