@@ -223,6 +223,17 @@ def row_content(X: Any, row: int) -> bytes:
     return X.indices[part].tobytes() + X.data[part].tobytes()
 
 
+def with_short_indices(X: Any) -> Any:
+    """X with 32-bit indices where it is CSR, for libraries that take no longer ones. Raises ValueError if too few."""
+    if not is_sparse(X) or X.indices.dtype == np.int32:
+        return X
+    if max(X.nnz, *X.shape) >= 2**31:
+        raise ValueError(
+            f"{X.nnz} entries of a sparse matrix {X.shape} need indices of 64 bits; use fewer rows."
+        )
+    return csr(X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32), X.shape)
+
+
 def without_zeros(X: Any) -> Any:
     """CSR X without its explicit zeros; X itself where it has none."""
     if X.data.size and not X.data.all():

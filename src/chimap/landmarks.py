@@ -41,7 +41,7 @@ def kmeans(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Generator
         n_init=1,
         max_iter=_KMEANS_ROUNDS,
         random_state=int(rng.integers(2**31)),
-    ).fit(rows)
+    ).fit(_arrays.with_short_indices(rows))
     centres = np.maximum(found.cluster_centers_, 0) if not kernel.is_signed else found.cluster_centers_
     return _arrays.like(centres.astype(rows.dtype), rows)
 

@@ -37,6 +37,7 @@ from chimap._loops.kernels import (
     pair_sums_gamma,
     pair_sums_sparse,
 )
+from chimap._loops.lanes import LANES
 from chimap._loops.maps import (
     chebyshev_features,
     combined_terms,
@@ -59,6 +60,7 @@ __all__ = [
     "HELLINGER",
     "INTERSECTION",
     "JENSEN_SHANNON",
+    "LANES",
     "LOG_SECH",
     "TABLE_END",
     "add_triangle",

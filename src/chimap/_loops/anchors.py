@@ -4,6 +4,7 @@ import numba as nb
 import numpy as np
 
 from chimap._loops._compile import EXACT, SUMS
+from chimap._loops.lanes import LANES, add_rows
 
 
 @nb.njit(**EXACT)
@@ -91,81 +92,83 @@ def blended_features(X, windows, k, anchors, anchor_starts, highest, starts, amp
 
 @nb.njit(**SUMS)
 def lookup_sums(codes, table, n_codes, out):
-    """out[r, c] = sum_i table[i * n_codes + codes[r, i], c].
+    """out[r, c] = sum_i table[i * n_codes + codes[r, i], c], for one output or a multiple of LANES, out zero before.
 
     Eight rows of the table are added at once, so that out is read and written but once for them. Places are unsigned:
     for signed ones numba looks whether each counts from the end.
     """
     d, width = codes.shape[1], np.uint64(table.shape[1])
-    flat, step = table.reshape(-1), np.uint64(n_codes * table.shape[1])
-    whole = d - d % 8 if width > 1 else 0
+    flat, sums, step = table.reshape(-1), out.reshape(-1), np.uint64(n_codes) * width
+    whole = d - d % 8
     for r in range(codes.shape[0]):
-        code, o = codes[r], out[r]
-        o[:] = 0
-        for i in range(0, whole, 8):
-            base = np.uint64(i) * step
-            p0, p1 = base + code[i] * width, base + step + code[i + 1] * width
-            base += step + step
-            p2, p3 = base + code[i + 2] * width, base + step + code[i + 3] * width
-            base += step + step
-            p4, p5 = base + code[i + 4] * width, base + step + code[i + 5] * width
-            base += step + step
-            p6, p7 = base + code[i + 6] * width, base + step + code[i + 7] * width
-            for c in range(width):
-                left = (flat[p0 + c] + flat[p1 + c]) + (flat[p2 + c] + flat[p3 + c])
-                o[c] += left + ((flat[p4 + c] + flat[p5 + c]) + (flat[p6 + c] + flat[p7 + c]))
+        code = codes[r]
         if width == 1:
             total = flat[0] * 0
             for i in range(d):
                 total += flat[i * n_codes + code[i]]
-            o[0] = total
+            sums[r] = total
             continue
-        for i in range(whole, d):
-            t = table[i * n_codes + code[i]]
-            for c in range(table.shape[1]):
-                o[c] += t[c]
+        for lane in range(np.uint64(0), width, np.uint64(LANES)):
+            at = np.uint64(r) * width + lane
+            for i in range(0, whole, 8):
+                b0 = np.uint64(i) * step + lane
+                b2 = b0 + step + step
+                b4 = b2 + step + step
+                b6 = b4 + step + step
+                left = (b0 + code[i] * width, b0 + step + code[i + 1] * width,
+                        b2 + code[i + 2] * width, b2 + step + code[i + 3] * width)  # fmt: skip
+                right = (b4 + code[i + 4] * width, b4 + step + code[i + 5] * width,
+                         b6 + code[i + 6] * width, b6 + step + code[i + 7] * width)  # fmt: skip
+                add_rows(sums, at, flat, left + right)
+            for i in range(whole, d):
+                add_rows(sums, at, flat, (np.uint64(i) * step + lane + code[i] * width,))
 
 
 @nb.njit(**SUMS)
 def lookup_sums_sparse(codes, indices, indptr, table, n_codes, out):
     """The same for CSR rows of codes; absent codes are zero and add nothing."""
-    lanes = table.shape[1]
+    width, flat, sums = np.uint64(table.shape[1]), table.reshape(-1), out.reshape(-1)
     for r in range(indptr.shape[0] - 1):
-        o = out[r]
-        o[:] = 0
         first, last = indptr[r], indptr[r + 1]
+        if width == 1:
+            total = flat[0] * 0
+            for e in range(first, last):
+                total += flat[indices[e] * n_codes + codes[e]]
+            sums[r] = total
+            continue
         whole = last - (last - first) % 4
-        for e in range(first, whole, 4):  # out is read and written but once for four
-            t0 = table[indices[e] * n_codes + codes[e]]
-            t1 = table[indices[e + 1] * n_codes + codes[e + 1]]
-            t2 = table[indices[e + 2] * n_codes + codes[e + 2]]
-            t3 = table[indices[e + 3] * n_codes + codes[e + 3]]
-            for c in range(lanes):
-                o[c] += (t0[c] + t1[c]) + (t2[c] + t3[c])
-        for e in range(whole, last):
-            t = table[indices[e] * n_codes + codes[e]]
-            for c in range(lanes):
-                o[c] += t[c]
+        for lane in range(np.uint64(0), width, np.uint64(LANES)):
+            at = np.uint64(r) * width + lane
+            for e in range(first, whole, 4):  # out is read and written but once for four
+                p0 = np.uint64(indices[e] * n_codes + codes[e]) * width + lane
+                p1 = np.uint64(indices[e + 1] * n_codes + codes[e + 1]) * width + lane
+                p2 = np.uint64(indices[e + 2] * n_codes + codes[e + 2]) * width + lane
+                p3 = np.uint64(indices[e + 3] * n_codes + codes[e + 3]) * width + lane
+                add_rows(sums, at, flat, (p0, p1, p2, p3))
+            for e in range(whole, last):
+                add_rows(sums, at, flat, (np.uint64(indices[e] * n_codes + codes[e]) * width + lane,))
 
 
 @nb.njit(**SUMS)
 def scatter_sums(codes, values, first, last, n_codes, out):
     """Transpose of ``lookup_sums``: out[(i - first) * n_codes + codes[r, i]] += values[r] for bins first..last-1."""
-    lanes = values.shape[1]
+    width, flat, sums = np.uint64(values.shape[1]), values.reshape(-1), out.reshape(-1)
     for r in range(codes.shape[0]):
-        v, code = values[r], codes[r]
+        code = codes[r]
         for i in range(first, last):
-            o = out[(i - first) * n_codes + code[i]]
-            for c in range(lanes):
-                o[c] += v[c]
+            place = np.uint64((i - first) * n_codes + code[i])
+            if width == 1:
+                sums[place] += flat[r]
+                continue
+            for lane in range(np.uint64(0), width, np.uint64(LANES)):
+                add_rows(sums, place * width + lane, flat, (np.uint64(r) * width + lane,))
 
 
 @nb.njit(**SUMS)
 def scatter_sums_sparse(codes, indices, indptr, values, first, last, n_codes, out):
     """The same for CSR rows of codes, whose indices are sorted."""
-    lanes = values.shape[1]
+    width, flat, sums = np.uint64(values.shape[1]), values.reshape(-1), out.reshape(-1)
     for r in range(indptr.shape[0] - 1):
-        v = values[r]
         low, high = indptr[r], indptr[r + 1]
         while low < high:  # the first entry that is not left of ``first``
             middle = (low + high) // 2
@@ -176,9 +179,12 @@ def scatter_sums_sparse(codes, indices, indptr, values, first, last, n_codes, ou
         for e in range(low, indptr[r + 1]):
             if indices[e] >= last:
                 break
-            o = out[(indices[e] - first) * n_codes + codes[e]]
-            for c in range(lanes):
-                o[c] += v[c]
+            place = np.uint64((indices[e] - first) * n_codes + codes[e])
+            if width == 1:
+                sums[place] += flat[r]
+                continue
+            for lane in range(np.uint64(0), width, np.uint64(LANES)):
+                add_rows(sums, place * width + lane, flat, (np.uint64(r) * width + lane,))
 
 
 @nb.njit(**EXACT)

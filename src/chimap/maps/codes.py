@@ -17,6 +17,8 @@ from chimap import _arrays, _loops, _threads
 from chimap._validation import DataError, format_bytes
 from chimap.maps.base import AdditiveMap
 
+_CACHE_LINE = 64
+
 
 def code_dtype(n_codes: int) -> np.dtype:
     """The smallest unsigned type that holds codes 0 .. n_codes - 1."""
@@ -58,21 +60,21 @@ def look_up(codes: Any, tables: np.ndarray) -> np.ndarray:
     In the dtype of the tables. For CSR the entries of code 0 must be zero, as they are for maps with Psi(0) = 0.
     """
     bins, n_codes, t = tables.shape
-    flat = np.ascontiguousarray(tables).reshape(bins * n_codes, t)
-    out = np.empty((codes.shape[0], t), dtype=tables.dtype)
+    table = _in_lanes(tables.reshape(bins * n_codes, t))
+    out = _zeros((codes.shape[0], table.shape[1]), tables.dtype)
     if _arrays.is_sparse(codes):
         _threads.over_rows(
             out.shape[0],
             max(1, codes.nnz // max(1, out.shape[0])) * t,
             lambda rows: _loops.lookup_sums_sparse(
-                codes.data, codes.indices, codes.indptr[rows.start : rows.stop + 1], flat, n_codes, out[rows]
+                codes.data, codes.indices, codes.indptr[rows.start : rows.stop + 1], table, n_codes, out[rows]
             ),
         )
     else:
         _threads.over_rows(
-            out.shape[0], bins * t, lambda rows: _loops.lookup_sums(codes[rows], flat, n_codes, out[rows])
+            out.shape[0], bins * t, lambda rows: _loops.lookup_sums(codes[rows], table, n_codes, out[rows])
         )
-    return out
+    return np.ascontiguousarray(out[:, :t])
 
 
 def add_up(codes: Any, values: np.ndarray, n_codes: int) -> np.ndarray:
@@ -82,9 +84,8 @@ def add_up(codes: Any, values: np.ndarray, n_codes: int) -> np.ndarray:
     For CSR nothing is added for the entries that are absent: the sums of code 0 are then left out.
     """
     (n, bins), t = codes.shape, values.shape[1]
-    values = np.ascontiguousarray(values)
-    out = np.zeros((bins, n_codes, t), dtype=values.dtype)
-    flat = out.reshape(bins * n_codes, t)
+    padded = _in_lanes(values)
+    out = _zeros((bins * n_codes, padded.shape[1]), values.dtype)
     is_sparse = _arrays.is_sparse(codes)
     parts: tuple[Any, ...] = (codes.data, codes.indices, codes.indptr) if is_sparse else (codes,)
     scatter = _loops.scatter_sums_sparse if is_sparse else _loops.scatter_sums
@@ -92,10 +93,28 @@ def add_up(codes: Any, values: np.ndarray, n_codes: int) -> np.ndarray:
         bins,
         (codes.nnz // max(1, bins) if is_sparse else n) * t,
         lambda part: scatter(
-            *parts, values, part.start, part.stop, n_codes, flat[part.start * n_codes : part.stop * n_codes]
+            *parts, padded, part.start, part.stop, n_codes, out[part.start * n_codes : part.stop * n_codes]
         ),
     )
-    return out
+    return np.ascontiguousarray(out[:, :t]).reshape(bins, n_codes, t)
+
+
+def _in_lanes(columns: np.ndarray) -> np.ndarray:
+    """Several columns with zero ones beside them, up to a multiple of LANES; a single one as it is."""
+    n, t = columns.shape
+    if t == 1:
+        return np.ascontiguousarray(columns)
+    padded = _zeros((n, -(-t // _loops.LANES) * _loops.LANES), columns.dtype)
+    padded[:, :t] = columns
+    return padded
+
+
+def _zeros(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+    """Zeros that begin at a cache line: a vector across two of them is loaded twice."""
+    size = shape[0] * shape[1] * dtype.itemsize
+    memory = np.zeros(size + _CACHE_LINE, np.uint8)
+    start = -memory.ctypes.data % _CACHE_LINE
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 @dataclass(frozen=True)
