@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from chimap.data import Source, open_source
+    from chimap.export import export_model
     from chimap.fourier import FourierFeatures, SkewedFourierFeatures, WidthFeatures
     from chimap.kernels import (
         AdditiveKernel,
@@ -94,6 +95,7 @@ __all__ = [
     "CompiledClassifier",
     "CompiledRegressor",
     "load",
+    "export_model",
     "open_source",
     "Source",
     "open_images",
@@ -141,6 +143,7 @@ _HOMES = {
     "comparison": (),
     "data": ("Source", "open_images", "open_source"),
     "engines": (),
+    "export": ("export_model",),
     "fourier": ("FourierFeatures", "SkewedFourierFeatures", "WidthFeatures"),
     "kernels": (
         "AdditiveKernel", "ArccosKernel", "DirichletKernel", "Exponential", "Gaussian", "Kernel", "Linear",

@@ -171,21 +171,17 @@ def check_least(value: int | None, flag: str, least: int = 1) -> None:
         raise ValueError(f"{flag} must be a whole number of at least {least}; got {value}.")
 
 
-def check_output(path: Path, overwrite: bool, *inputs: str | Path | None) -> None:
+def check_output(path: Path, overwrite: bool, *inputs: str | Path | None, name: str = "--output") -> None:
     """Refuse, before any work, a file that could not be written after it, or that is one of the inputs."""
     if path.is_dir():
-        raise IsADirectoryError(
-            f"--output {path} is a folder; name a file in it, such as {path / 'my.model'}."
-        )
+        raise IsADirectoryError(f"{name} {path} is a folder; name a file in it, such as {path / 'my.model'}.")
     for given in inputs:
         file = Path(os.fspath(given).rpartition("::")[0] or given) if given else None
         if file and file.exists() and path.exists() and file.samefile(path):
-            raise FileExistsError(f"--output {path} is the input {given} itself; choose another name.")
+            raise FileExistsError(f"{name} {path} is the input {given} itself; choose another name.")
     if path.exists() and not overwrite:
-        raise FileExistsError(
-            f"--output {path} exists; choose another name, or add --overwrite to replace it."
-        )
-    check_folder(path.parent, f"--output {path}")
+        raise FileExistsError(f"{name} {path} exists; choose another name, or add --overwrite to replace it.")
+    check_folder(path.parent, f"{name} {path}")
 
 
 def check_folder(folder: Path, where: str) -> None:

@@ -102,26 +102,29 @@ def page_of(found: Evaluated) -> Evaluation:
     from chimap.report import Evaluation
 
     model, source = found.model, found.chosen.source
+    fitted = getattr(
+        model, "exact_", model
+    )  # of a compiled model the one that it was made from, if it is there
     training = getattr(model, "training_", None) or {}
-    seconds = {f"fit: {name}": time for name, time in getattr(model, "stage_seconds_", {}).items()}
+    seconds = {f"fit: {name}": time for name, time in getattr(fitted, "stage_seconds_", {}).items()}
     data = {
         "file": source.name.partition(",")[0],
         "rows": source.n_rows,
         "which rows": found.chosen.which,
         "bins": source.n_features,
-        "rows trained on": model.n_rows_,
+        "rows trained on": getattr(fitted, "n_rows_", None),
         "trained on": training.get("file"),
         "trained at": training.get("date"),
     }
     return Evaluation(
-        title=f"{model.kernel_.name} on {data['file']}",
+        title=f"{model.describe()['kernel']} on {data['file']}",
         model_name=type(model).__name__,
         data={name: value for name, value in data.items() if value is not None},
         metrics=found.score.metrics,
         baseline=found.score.baseline,
-        curve=strength_curve(model),
+        curve=None if fitted is None else strength_curve(fitted),
         stages=seconds | {"predict": found.score.seconds},
-        settings=_settings(model),
+        settings=model.get_params(deep=False) if fitted is None else _settings(fitted),
         ranking=found.score.ranking,
         examples=_examples(found),
     )

@@ -16,13 +16,14 @@ from chimap.cli import _blas, _errors
 from chimap.cli.compare import compare
 from chimap.cli.demo import demo
 from chimap.cli.evaluate import evaluate
+from chimap.cli.export import export
 from chimap.cli.features import features
 from chimap.cli.fit import fit
 from chimap.cli.info import info
 from chimap.cli.learn_kernel import learn_kernel
 from chimap.cli.predict import predict
 
-COMMANDS = (demo, features, fit, predict, evaluate, compare, learn_kernel, info)
+COMMANDS = (demo, features, fit, predict, evaluate, compare, learn_kernel, export, info)
 
 app = typer.Typer(
     name="chimap",

@@ -105,6 +105,15 @@ class AnchorMap(AdditiveMap):
         matrix.eliminate_zeros()
         return matrix
 
+    def lower_borders(self) -> np.ndarray:
+        """What magnitudes of each code are above, (bins, codes); 0 is of code 0. Infinite where a bin lacks a code."""
+        check_is_fitted(self)
+        self._check_tables()
+        k, n_anchors = self.n_neighbors, self.n_anchors
+        middles = self.anchors_[:, : n_anchors - k] / 2 + self.anchors_[:, k:] / 2
+        first = np.zeros((middles.shape[0], 1 + self._lift))
+        return np.concatenate([first, middles], axis=1)
+
     def tables(self, weights: np.ndarray) -> np.ndarray:
         """T[j, i, c] = w_j . (features of code c of bin i): tables (t, bins, n_codes_) of weights (t, n_features).
 

@@ -104,6 +104,11 @@ class _Grid:
         return _Grid(self.power, 8 * int(np.ceil(wanted / 8)))
 
 
+def grid_of(tables: LineTables) -> _Grid:
+    """The spacing of the pieces of tables."""
+    return _Grid(tables.power, tables.n_pieces)
+
+
 @dataclass(frozen=True)
 class _Fitted:
     lines: np.ndarray

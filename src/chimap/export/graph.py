@@ -1,0 +1,179 @@
+"""A small language for ONNX graphs: values with arithmetic, as the formulas of the maps are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+OPSET, IR_VERSION = 17, 8  # read by onnxruntime from 1.12 on
+
+
+def import_onnx() -> Any:
+    """The package onnx. Raises ImportError with the extra to install."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError('ONNX needs the package onnx: pip install "chimap[onnx]".') from error
+    return onnx
+
+
+class Graph:
+    """Nodes and constants that are being put together."""
+
+    def __init__(self) -> None:
+        self._onnx = import_onnx()
+        self._nodes: list[Any] = []
+        self._constants: dict[str, Any] = {}
+        self._count = 0
+
+    def type_of(self, dtype: Any) -> int:
+        """The number that ONNX has for a dtype."""
+        return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+    def info(self, name: str, dtype: Any, shape: Any) -> Any:
+        """The declaration of an input or output."""
+        return self._onnx.helper.make_tensor_value_info(name, self.type_of(dtype), shape)
+
+    def constant(self, array: Any) -> Value:
+        """A constant; text becomes strings."""
+        array = np.asarray(array)
+        if array.dtype.kind == "U":
+            array = array.astype(object)
+        name = self._name("constant")
+        self._constants[name] = self._onnx.numpy_helper.from_array(
+            np.ascontiguousarray(array).reshape(array.shape), name
+        )
+        return Value(self, name, array.dtype)
+
+    def node(
+        self, operation: str, *inputs: Value, dtype: Any = None, name: str = "", **attributes: Any
+    ) -> Value:
+        """The result of an operation; of the dtype of the first input unless another is told."""
+        name = name or self._name(operation.lower())
+        names = [value.name for value in inputs]
+        self._nodes.append(self._onnx.helper.make_node(operation, names, [name], name=name, **attributes))
+        return Value(self, name, inputs[0].dtype if dtype is None else np.dtype(dtype))
+
+    def concatenated(self, values: list[Value], axis: int) -> Value:
+        """Values side by side."""
+        return values[0] if len(values) == 1 else self.node("Concat", *values, axis=axis)
+
+    def each_row(self, matrix: np.ndarray, body: Callable[[Value], Value]) -> Value:
+        """(n, m) of a function that gives (n,) for each row (d,) of a constant matrix (m, d), one at a time."""
+        outer, self._nodes = self._nodes, []
+        name = self._name("row")
+        found = body(Value(self, name, matrix.dtype))
+        inner, self._nodes = self._nodes, outer
+        graph = self._onnx.helper.make_graph(
+            inner, self._name("body"), [self.info(name, matrix.dtype, [matrix.shape[1]])],
+            [self.info(found.name, found.dtype, None)],
+        )  # fmt: skip
+        rows = self.node("Scan", self.constant(matrix), dtype=found.dtype, body=graph, num_scan_inputs=1)
+        return rows.transposed(1, 0)
+
+    def model(self, inputs: list[Any], outputs: list[Any], notes: dict[str, str]) -> Any:
+        """The finished model. Raises ValueError for one above the 2 GiB that the format holds."""
+        helper = self._onnx.helper
+        size = sum(len(tensor.raw_data) for tensor in self._constants.values())
+        if size > 2**31 - 2**24:
+            raise ValueError(
+                f"the constants of the graph take {size / 2**30:.1f} GiB, and ONNX holds 2 GiB in a file: fit with "
+                "fewer components."
+            )
+        graph = helper.make_graph(self._nodes, "chimap", inputs, outputs, list(self._constants.values()))
+        opset = [helper.make_opsetid("", OPSET)]
+        model = helper.make_model(graph, opset_imports=opset, ir_version=IR_VERSION, producer_name="chimap")
+        helper.set_model_props(model, notes)
+        self._onnx.checker.check_model(model)
+        return model
+
+    def _name(self, stem: str) -> str:
+        self._count += 1
+        return f"{stem}_{self._count}"
+
+
+class Value:
+    """A tensor of the graph. Numbers and arrays that meet it become constants of its dtype."""
+
+    def __init__(self, graph: Graph, name: str, dtype: Any):
+        self.graph, self.name, self.dtype = graph, name, np.dtype(dtype)
+
+    def __add__(self, other: Any) -> Value:
+        return self._with("Add", other)
+
+    def __sub__(self, other: Any) -> Value:
+        return self._with("Sub", other)
+
+    def __rsub__(self, other: Any) -> Value:
+        return self._as_value(other) - self
+
+    def __mul__(self, other: Any) -> Value:
+        return self._with("Mul", other)
+
+    def __truediv__(self, other: Any) -> Value:
+        return self._with("Div", other)
+
+    def __matmul__(self, other: Any) -> Value:
+        return self._with("MatMul", other)
+
+    def __gt__(self, other: Any) -> Value:
+        return self.graph.node("Greater", self, self._as_value(other), dtype=bool)
+
+    def __lt__(self, other: Any) -> Value:
+        return self.graph.node("Less", self, self._as_value(other), dtype=bool)
+
+    def apply(self, operation: str) -> Value:
+        """An operation of one input, such as "Log", "Cos" or "Abs"."""
+        return self.graph.node(operation, self)
+
+    def power(self, exponent: float) -> Value:
+        """self ** exponent, entry by entry."""
+        return self._with("Pow", exponent)
+
+    def at_least(self, other: Any) -> Value:
+        """max(self, other)."""
+        return self._with("Max", other)
+
+    def at_most(self, other: Any) -> Value:
+        """min(self, other)."""
+        return self._with("Min", other)
+
+    def where(self, yes: Value, no: Any) -> Value:
+        """``yes`` where self, a condition, is true, ``no`` elsewhere."""
+        return self.graph.node("Where", self, yes, yes._as_value(no), dtype=yes.dtype)
+
+    def cast(self, dtype: Any) -> Value:
+        """The same in another dtype."""
+        if self.dtype == np.dtype(dtype):
+            return self
+        return self.graph.node("Cast", self, dtype=dtype, to=self.graph.type_of(dtype))
+
+    def sum(self, axis: int, *, keep: bool = False) -> Value:
+        """Sums along an axis."""
+        axes = self.graph.constant(np.array([axis], np.int64))
+        return self.graph.node("ReduceSum", self, axes, keepdims=int(keep))
+
+    def take(self, indices: Any, axis: int) -> Value:
+        """Entries by whole numbers: a list, or a value."""
+        chosen = indices if isinstance(indices, Value) else self.graph.constant(np.asarray(indices, np.int64))
+        return self.graph.node("Gather", self, chosen, axis=axis)
+
+    def expanded(self, axis: int) -> Value:
+        """With a new axis of length 1."""
+        return self.graph.node("Unsqueeze", self, self.graph.constant(np.array([axis], np.int64)))
+
+    def reshaped(self, *shape: int) -> Value:
+        """In another shape; 0 stands for the length that was there."""
+        return self.graph.node("Reshape", self, self.graph.constant(np.array(shape, np.int64)))
+
+    def transposed(self, *axes: int) -> Value:
+        """With the axes in another order."""
+        return self.graph.node("Transpose", self, perm=list(axes))
+
+    def _with(self, operation: str, other: Any) -> Value:
+        return self.graph.node(operation, self, self._as_value(other))
+
+    def _as_value(self, other: Any) -> Value:
+        return other if isinstance(other, Value) else self.graph.constant(np.asarray(other, dtype=self.dtype))

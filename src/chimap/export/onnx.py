@@ -1,0 +1,123 @@
+"""A model as an ONNX graph: rows in, labels and scores out."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from chimap.blocks import BlockFeatures
+from chimap.export.graph import Graph, Value
+from chimap.export.onnx_kernels import dirichlet_logs, gram, row_sums
+from chimap.export.onnx_maps import map_features
+from chimap.export.parts import ModelParts
+from chimap.fourier import FourierFeatures, SkewedFourierFeatures
+from chimap.fourier.base import RandomFeatures
+from chimap.maps import AdditiveMap, DirichletMap
+from chimap.nystroem import NystroemFeatures
+
+
+def onnx_model(parts: ModelParts) -> Any:
+    """The graph of map, features and linear model, as an ``onnx.ModelProto``.
+
+    Input ``X`` (n, bins) in the precision of the model. Outputs of a classifier: ``label`` (n,), of the type of the
+    labels, and ``scores`` (n, classes), the largest of which is the label (of two classes the first has the second's
+    negated); of a regression: ``prediction`` (n,). Rows are not checked: what chimap refuses (negative bins, NaN) gives
+    numbers without meaning.
+
+    Raises ImportError without the package onnx, ValueError for features or kernels that have no graph.
+    """
+    g = Graph()
+    rows = g.info("X", parts.dtype, ["rows", parts.n_bins])
+    x = _normalised(Value(g, "X", parts.dtype), parts)
+    outputs = features(parts.features, g, x) @ parts.coef.astype(parts.dtype) + parts.intercept
+    declared = _declare_outputs(g, outputs, parts)
+    notes = {name: str(value) for name, value in parts.about.items() if value is not None}
+    return g.model([rows], declared, notes)
+
+
+def _normalised(x: Value, parts: ModelParts) -> Value:
+    for columns in parts.normalised:
+        is_whole = np.array_equal(columns, np.arange(parts.n_bins))
+        sums = row_sums(x if is_whole else x.take(columns, 1))
+        scaled = x / sums
+        if is_whole:
+            x = scaled
+            continue
+        inside = np.zeros(parts.n_bins, dtype=bool)
+        inside[columns] = True
+        x = x.graph.constant(inside).where(scaled, x)
+    return x
+
+
+@singledispatch
+def features(own: Any, g: Graph, x: Value) -> Value:
+    """Features (n, D) of prepared rows x (n, bins)."""
+    raise ValueError(
+        f"{type(own).__name__} cannot be written as ONNX. Export the weights (--format weights) and compute the "
+        "features with chimap."
+    )
+
+
+@features.register
+def _additive(own: AdditiveMap, g: Graph, x: Value) -> Value:
+    return map_features(own, g, x)
+
+
+@features.register
+def _blocks(own: BlockFeatures, g: Graph, x: Value) -> Value:
+    pairs = zip(own.features_, own.columns_, strict=True)
+    return g.concatenated([features(part, g, x.take(columns, 1)) for part, columns in pairs], 1)
+
+
+@features.register
+def _fourier(own: FourierFeatures, g: Graph, x: Value) -> Value:
+    inputs = map_features(own.map_, g, x) if isinstance(own.map_, AdditiveMap) else x
+    return _waves(own, g, inputs)
+
+
+@features.register
+def _skewed(own: SkewedFourierFeatures, g: Graph, x: Value) -> Value:
+    return _waves(own, g, (x + float(own.kernel_.c)).apply("Log"))
+
+
+def _waves(own: RandomFeatures, g: Graph, inputs: Value) -> Value:
+    """[cos(W'u + b), sin of the first] sqrt(2/D); W is a matrix here, however it was drawn."""
+    angles = inputs @ own.frequencies_ + own.offset_
+    pairs = own.n_components - own.offset_.size
+    waves = [angles.apply("Cos")]
+    if pairs:
+        waves.append(angles.take(np.arange(pairs), 1).apply("Sin"))
+    # a vector and not a number: onnxruntime fuses numbers into the next product, in single precision
+    return g.concatenated(waves, 1) * np.full(own.n_components, np.sqrt(2.0 / own.n_components))
+
+
+@features.register
+def _dirichlet(own: DirichletMap, g: Graph, x: Value) -> Value:
+    w = own.kernel_.whitening
+    z = dirichlet_logs(own.kernel_, x)
+    return z + (z * w.scale).sum(1, keep=True) * w.common * w.scale
+
+
+@features.register
+def _nystroem(own: NystroemFeatures, g: Graph, x: Value) -> Value:
+    return (gram(own.kernel_, g, x, own.landmarks_) @ own.projection_).cast(x.dtype)
+
+
+def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[Any]:
+    if parts.classes is None:
+        g.node("Squeeze", outputs, g.constant(np.array([1], np.int64)), name="prediction")
+        return [g.info("prediction", outputs.dtype, ["rows"])]
+    if parts.n_outputs == 1:
+        number = (outputs.take(0, 1) > 0.0).cast(np.int64)
+        g.node("Concat", outputs * -1.0, outputs, name="scores", axis=1)
+    else:
+        number = g.node("ArgMax", outputs, dtype=np.int64, axis=1, keepdims=0)
+        g.node("Identity", outputs, name="scores")
+    labels = g.constant(parts.classes)
+    g.node("Gather", labels, number, name="label", axis=0)
+    return [
+        g.info("label", labels.dtype, ["rows"]),
+        g.info("scores", outputs.dtype, ["rows", parts.classes.size]),
+    ]

@@ -1,0 +1,83 @@
+"""What a fitted model consists of, as every format takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chimap.learning import (
+    CompiledClassifier,
+    CompiledRegressor,
+    HistogramClassifier,
+    HistogramRegressor,
+    LookupClassifier,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelParts:
+    """scores(x) = features(x') . coef + intercept, x' being x with its blocks divided by their sums if there are any.
+
+    features : fitted. coef : (D, t) float64. intercept : (t,) float64. normalised : columns of the blocks that are
+    divided by their l1 norms, one after the other. classes : labels, or None for a regression. dtype : of the features.
+    about : kernel, gamma and features in words.
+    """
+
+    features: Any
+    coef: np.ndarray
+    intercept: np.ndarray
+    normalised: list[np.ndarray]
+    classes: np.ndarray | None
+    dtype: np.dtype
+    about: dict[str, Any]
+
+    @property
+    def n_bins(self) -> int:
+        """Bins a row."""
+        return int(self.features.n_features_in_)
+
+    @property
+    def n_outputs(self) -> int:
+        """t: 1 for two classes and for a regression."""
+        return int(self.coef.shape[1])
+
+    @property
+    def output_names(self) -> list[str]:
+        """A name for each output: the class; of two the second, for which positive scores speak."""
+        if self.classes is None:
+            return ["prediction"]
+        names = [str(label) for label in self.classes.tolist()]
+        return names if self.n_outputs > 1 else names[1:]
+
+
+def parts_of(model: Any) -> ModelParts:
+    """The parts of a fitted model; of a compiled one those of the model that was compiled.
+
+    Raises ValueError for a model that has none, NotFittedError for one that is not fitted.
+    """
+    if isinstance(model, CompiledClassifier | CompiledRegressor):
+        model._refresh()
+        if model.exact_ is None:
+            raise ValueError(
+                "a compiled LookupClassifier holds tables alone: export the LookupClassifier that it was made from."
+            )
+        return parts_of(model.exact_)
+    if isinstance(model, LookupClassifier):
+        psi = model.map_
+        about = {"kernel": psi.kernel_.name, "gamma": psi.kernel_.gamma, "features": psi.describe()}
+        return ModelParts(
+            psi, model.coef_.T, model.intercept_, [], model.classes_, np.dtype(np.float64), about
+        )
+    if not isinstance(model, HistogramClassifier | HistogramRegressor):
+        raise ValueError(
+            "only HistogramClassifier, HistogramRegressor, LookupClassifier and compiled models can be exported; "
+            f"got {type(model).__name__}."
+        )
+    coef, intercept = model.coef_.T, model.intercept_
+    blocks = [] if model.normalize is None else [part.columns for part in model._parts(model.n_features_in_)]
+    classes = getattr(model, "classes_", None)
+    return ModelParts(
+        model.features_, coef, intercept, blocks, classes, np.dtype(model.precision), model.describe()
+    )

@@ -1,0 +1,99 @@
+"""``chimap export``, and ``info``, ``predict`` and ``evaluate`` of compiled models, from a shell."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import chimap
+
+from .terminal import run, run_many
+
+
+def test_every_format(folder, tmp_path):
+    pytest.importorskip("onnxruntime")
+    done = run("export", "digits.model", tmp_path / "digits.onnx", cwd=folder)
+    assert done.code == 0, done.err
+    difference = float(
+        re.search(r"compared with the model on 256 made rows: scores differ by (\S+)", done.out)[1]
+    )
+    assert difference < 1e-4
+    tables, weights, json = run_many(
+        [
+            ["export", "names.model", tmp_path / "names.csv"],
+            ["export", "names.model", tmp_path / "names.npz", "--format", "weights"],
+            ["export", "ink.model", tmp_path / "ink.onnx", "--json"],
+        ],
+        folder,
+    )
+    assert tables.code == weights.code == json.code == 0, tables.err + weights.err + json.err
+    assert "scores from the tables are off by" in tables.out
+    assert (tmp_path / "names.csv").read_text().startswith("bin,knot,eight,five,four")
+    with np.load(tmp_path / "names.npz") as z:
+        np.testing.assert_array_equal(z["coef"], chimap.load(folder / "names.model").coef_)
+    assert json.json["format"] == "onnx"
+    assert json.json["compared"]["difference"] < 1e-3 * json.json["compared"]["size"]
+
+
+def test_onnx_on_the_rows_of_a_file(folder, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    done = run_many([["export", "names.model", tmp_path / "names.onnx", "--no-check"]], folder)[0]
+    assert done.code == 0, done.err
+    assert "compared" not in done.out
+    rows = np.load(folder / "rows.npy").astype(np.float32)
+    session = onnxruntime.InferenceSession(str(tmp_path / "names.onnx"), providers=["CPUExecutionProvider"])
+    labels = session.run(["label"], {"X": rows})[0]
+    np.testing.assert_array_equal(labels, chimap.load(folder / "names.model").predict(rows))
+
+
+CASES = {
+    "ending": (["digits.model", "a.txt"], r"a\.txt: the ending says what to write"),
+    "no tables": (["digits.model", "a.csv"], r"FourierFeatures mixes the bins.*as ONNX"),
+    "exists": (["digits.model", "few.csv"], r"OUT few\.csv exists; .*--overwrite"),
+    "no model": (["no.model", "a.onnx"], r"no\.model: no such file"),
+    "no folder": (["digits.model", "no/a.onnx"], r"the folder no does not exist"),
+    "format": (["digits.model", "a.onnx", "--format", "pickle"], r"'pickle' is not one of"),
+    "tolerance": (["names.model", "a.csv", "--tolerance", "0"], r"tolerance must be a positive number"),
+    "the model itself": (["digits.model", "digits.model", "--overwrite"], r"OUT digits\.model is the input"),
+    "not a model": (["digits.npz", "a.onnx"], r"digits\.npz is not a chimap file"),
+}
+
+
+def test_bad_input(folder):
+    (folder / "few.csv").write_text("mine")
+    before = sorted(folder.iterdir())
+    for (_, message), result in zip(
+        CASES.values(),
+        run_many([["export", *arguments] for arguments, _ in CASES.values()], folder),
+        strict=True,
+    ):
+        assert result.code == 2, result
+        assert len(result.err.splitlines()) == 1, result.err
+        assert re.search(message, result.err), result.err
+    assert sorted(folder.iterdir()) == before
+
+
+def test_compiled_models_are_told_of_and_predict(folder, tmp_path):
+    model = chimap.load(folder / "names.model")
+    compiled = model.compile()
+    compiled.save(tmp_path / "fast.model")
+    told, json, predicted, evaluated = run_many(
+        [
+            ["info", tmp_path / "fast.model"],
+            ["info", tmp_path / "fast.model", "--json"],
+            ["predict", tmp_path / "fast.model", "rows.npy", "-o", tmp_path / "a.npy"],
+            ["evaluate", tmp_path / "fast.model", "sparse.npz", "--labels", "names.csv", "--json"],
+        ],
+        folder,
+    )
+    assert told.code == json.code == predicted.code == evaluated.code == 0, (
+        told.err + predicted.err + evaluated.err
+    )
+    assert "CompiledClassifier" in told.out
+    assert re.search(r"tables +\d+ straight pieces a bin, .*scores are off by .* at most", told.out)
+    assert json.json["tables"]["a_bin"] == compiled.tables_.n_pieces
+    assert json.json["tables"]["worst_error"] == pytest.approx(compiled.tables_.worst_error)
+    assert (np.load(tmp_path / "a.npy") == model.predict(np.load(folder / "rows.npy"))).mean() > 0.99
+    assert evaluated.json["metrics"]["accuracy"] > 0.9

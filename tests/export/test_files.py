@@ -1,0 +1,174 @@
+"""Tables and weights read back by their definitions, and what a path and a format may be."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+
+import numpy as np
+import pytest
+import safetensors
+
+from chimap import (
+    AnchorMap,
+    HistogramClassifier,
+    HistogramRegressor,
+    LookupClassifier,
+    MomentsRidge,
+    export_model,
+)
+from chimap.export.parts import parts_of
+from chimap.export.tables import bin_tables
+
+from ..histograms import classes, signed_histograms
+
+X, Y = classes(200, 12)
+
+
+def chi2_model(**settings):
+    settings.setdefault("strengths", 1.0)
+    return HistogramClassifier(settings.pop("kernel", "chi2"), **settings).fit(X, Y)
+
+
+def interpolated(rows, knots, values, intercept):
+    """The documented reading: a straight line between knots, summed over bins."""
+    out = np.tile(np.asarray(intercept, float), (len(rows), 1))
+    for i, (own, heights) in enumerate(zip(knots, values, strict=True)):
+        out += np.stack([np.interp(rows[:, i], own, column) for column in np.transpose(heights)], axis=1)
+    return out
+
+
+def test_npz_tables(tmp_path):
+    model = chi2_model()
+    done = export_model(model, tmp_path / "a.npz")
+    assert done.format == "tables"
+    with np.load(tmp_path / "a.npz") as z:
+        assert str(z["kind"]) == "linear"
+        assert z["outputs"].tolist() == ["0", "1", "2"]
+        found = interpolated(X, z["knots"], z["values"], z["intercept"])
+        assert z["errors"].sum() == pytest.approx(done.error)
+    assert np.abs(found - model.decision_function(X)).max() <= done.error
+
+
+def test_json_tables(tmp_path):
+    model = chi2_model(kernel="jensen_shannon")
+    done = export_model(model, tmp_path / "a.json", tolerance=1e-2)
+    read = json.loads((tmp_path / "a.json").read_text())
+    assert len(read["bins"]) == 12
+    found = interpolated(
+        X, [b["knots"] for b in read["bins"]], [b["values"] for b in read["bins"]], read["intercept"]
+    )
+    assert np.abs(found - model.decision_function(X)).max() <= done.error
+    assert not read["normalised"]
+    assert not read["signed"]
+
+
+def test_csv_tables(tmp_path):
+    y = np.array(["no", "yes"])[(Y > 0).astype(int)]
+    model = HistogramClassifier("chi2", strengths=1.0).fit(X, y)
+    done = export_model(model, tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(newline="") as file:
+        heading, first, *lines = csv.reader(file)
+    assert heading == ["bin", "knot", "yes"]
+    assert first[:2] == ["", ""]
+    table = np.array(lines, float)
+    by_bin = [table[table[:, 0] == i] for i in range(12)]
+    found = interpolated(X, [t[:, 1] for t in by_bin], [t[:, 2:] for t in by_bin], [float(first[2])])
+    assert np.abs(found[:, 0] - model.decision_function(X)).max() <= done.error
+
+
+@pytest.mark.parametrize("anchors", ["uniform", "kmeans"])
+@pytest.mark.parametrize("neighbours", [1, 3])
+def test_steps_of_anchors(anchors, neighbours):
+    psi = AnchorMap(n_anchors=9, anchors=anchors, n_neighbors=neighbours, weights="uniform")
+    for rows, kernel in ((X, "chi2"), (signed_histograms(200, 12), psi.fit(X).kernel_.signed())):
+        model = HistogramClassifier(kernel, map=psi, strengths=1.0, precision="float64").fit(rows, Y)
+        tables = bin_tables(parts_of(model), 1e-3)
+        assert tables.kind == "steps"
+        np.testing.assert_allclose(tables.scores(rows), model.decision_function(rows), atol=1e-10)
+    lookup = LookupClassifier(psi).fit(X, Y)
+    np.testing.assert_allclose(
+        bin_tables(parts_of(lookup), 1e-3).scores(X), lookup.decision_function(X), atol=1e-10
+    )
+
+
+def test_tables_of_normalised_signed_and_single_outputs():
+    for model, rows in (
+        (chi2_model(normalize="l1"), 7 * X),
+        (HistogramRegressor("hellinger", strengths=1.0).fit(X, X[:, 0]), X),
+    ):
+        tables = bin_tables(parts_of(model), 1e-3)
+        expected = np.asarray(model._outputs(rows))
+        assert np.abs(tables.scores(rows) - expected).max() <= tables.errors.sum()
+    rows = signed_histograms(200, 12)
+    model = HistogramClassifier(model.kernel_.signed(), strengths=1.0).fit(rows, Y)
+    tables = bin_tables(parts_of(model), 1e-3)
+    assert tables.is_signed
+    assert np.abs(tables.scores(rows) - model.decision_function(rows)).max() <= tables.errors.sum()
+
+
+def test_weights(tmp_path):
+    model = chi2_model(kernel="exp-chi2", n_components=20, random_state=0)
+    assert export_model(model, tmp_path / "a.npz").format == "weights"
+    export_model(model, tmp_path / "a.safetensors")
+    with np.load(tmp_path / "a.npz") as z:
+        np.testing.assert_array_equal(z["coef"], model.coef_)
+        np.testing.assert_array_equal(z["classes"], [0, 1, 2])
+    with safetensors.safe_open(tmp_path / "a.safetensors", framework="numpy") as file:
+        np.testing.assert_array_equal(file.get_tensor("coef"), model.coef_)
+        np.testing.assert_array_equal(file.get_tensor("intercept"), model.intercept_)
+        assert json.loads(file.metadata()["classes"]) == [0, 1, 2]
+        assert file.metadata()["kernel"] == "exp-chi2"
+    scores = model.features_.transform(X) @ model.coef_.T + model.intercept_
+    np.testing.assert_allclose(scores, model.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "message"),
+    [
+        (
+            "a.txt",
+            None,
+            r"a\.txt: the ending says what to write, and must be one of onnx: \.onnx; tables: \.npz",
+        ),
+        ("a.csv", "onnx", r"a\.csv: onnx are written to \.onnx files"),
+        ("a.onnx", "weights", r"weights are written to \.safetensors or \.npz files"),
+        ("a.npz", "pickle", "format must be one of 'onnx', 'tables', 'weights'; got 'pickle'"),
+    ],
+)
+def test_paths_and_formats(name, format, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        export_model(chi2_model(), tmp_path / name, format)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_exported(tmp_path):
+    with pytest.raises(ValueError, match=r"FourierFeatures mixes the bins.*as ONNX"):
+        export_model(chi2_model(kernel="exp-chi2", n_components=8), tmp_path / "a.csv")
+    with pytest.raises(ValueError, match="got MomentsRidge"):
+        export_model(MomentsRidge().fit(X, Y), tmp_path / "a.npz")
+    with pytest.raises(ValueError, match="each of its blocks by a sum of its own"):
+        export_model(chi2_model(blocks=[slice(0, 6), slice(6, 12)], normalize="l1"), tmp_path / "a.json")
+    with pytest.raises(Exception, match="not fitted"):
+        export_model(HistogramClassifier(), tmp_path / "a.onnx")
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        export_model(chi2_model(), tmp_path / "nowhere" / "a.csv")
+    (tmp_path / "a.csv").write_text("mine")
+    with pytest.raises(FileExistsError, match="exists"):
+        export_model(chi2_model(), tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text() == "mine"
+    export_model(chi2_model(), tmp_path / "a.csv", overwrite=True)
+
+
+def test_without_onnx(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r'pip install "chimap\[onnx\]"'):
+        export_model(chi2_model(), tmp_path / "a.onnx")
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_onnxruntime_nothing_is_compared(tmp_path, monkeypatch):
+    pytest.importorskip("onnx")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert export_model(chi2_model(), tmp_path / "a.onnx").comparison is None

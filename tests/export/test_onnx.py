@@ -1,0 +1,202 @@
+"""ONNX graphs under onnxruntime against predict: every map, kernel and kind of features."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import chimap
+from chimap import (
+    AnchorMap,
+    CompressedMap,
+    DirectMap,
+    HistogramClassifier,
+    HistogramRegressor,
+    LookupClassifier,
+    StaircaseMap,
+    export_model,
+)
+from chimap.kernels import CATALOGUE as KERNELS
+from chimap.kernels import ArccosKernel, Exponential, PQKernel, SkewedChi2
+from chimap.maps import CATALOGUE as MAPS
+
+from ..histograms import classes, signed_histograms
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+X, Y = classes(100, 8)
+SIGNED = signed_histograms(100, 8)
+CLOSE = {"float32": 2e-5, "float64": 1e-12}
+
+
+def fitted(rows=X, y=Y, make=HistogramClassifier, **settings):
+    kernel = settings.pop("kernel", "chi2")
+    settings.setdefault("strengths", 1.0)
+    settings.setdefault("random_state", 0)
+    settings.setdefault("n_components", 40)
+    return make(kernel, **settings).fit(rows, y)
+
+
+def agree(model, folder, rows=X):
+    """The comparison that is made on writing, and one on other rows than those."""
+    done = export_model(model, folder / "a.onnx", overwrite=True)
+    close = CLOSE[getattr(model, "precision", "float64")]
+    compared = done.comparison
+    assert compared.difference <= close * compared.size
+    assert compared.differing == 0
+    found = outputs_of(folder / "a.onnx", rows, model)
+    np.testing.assert_array_equal(found.get("label", model.predict(rows)), model.predict(rows))
+    return found
+
+
+def outputs_of(path, rows, model):
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    dtype = getattr(model, "precision", "float64")
+    return dict(zip(names, session.run(None, {"X": rows.astype(dtype)}), strict=True))
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("name", MAPS)
+def test_every_additive_map(name, precision, tmp_path):
+    make = MAPS[name]
+    for kernel in KERNELS.values():
+        if not make.takes(kernel):
+            continue
+        for variant, rows in ((kernel, X), (kernel.with_gamma(0.5).signed(), SIGNED)):
+            agree(fitted(rows, kernel=variant, map=make(n_terms=3), precision=precision), tmp_path, rows)
+
+
+@pytest.mark.parametrize(
+    "psi",
+    [
+        DirectMap(n_terms=3, per_bin=True),
+        CompressedMap(n_terms=2, per_bin=True),
+        CompressedMap(n_terms=2, base=DirectMap(n_terms=6, nodes="minimax")),
+        AnchorMap(n_anchors=9, anchors="kmeans"),
+        AnchorMap(n_anchors=9, n_neighbors=2),
+        AnchorMap(n_anchors=9, n_neighbors=3, anchors="kmeans"),
+        AnchorMap(n_anchors=9, n_neighbors=3, weights="uniform"),
+        AnchorMap(n_anchors=9, n_neighbors=2, weights="uniform", anchors="kmeans"),
+    ],
+    ids=repr,
+)
+def test_forms_of_maps(psi, tmp_path):
+    agree(fitted(map=psi), tmp_path)
+
+
+@pytest.mark.parametrize("steps", ["linear", "constant"])
+def test_staircase(steps, tmp_path):
+    agree(fitted(kernel="intersection", map=StaircaseMap(n_terms=5, steps=steps)), tmp_path)
+
+
+@pytest.mark.parametrize("form", ["pair", "offset"])
+@pytest.mark.parametrize("sampling", ["orthogonal", "structured", "iid", "qmc"])
+def test_random_features(sampling, form, tmp_path):
+    agree(fitted(kernel="exp-chi2", sampling=sampling, form=form, n_components=41), tmp_path)
+
+
+@pytest.mark.parametrize("kernel", [*(f"exp-{name}" for name in KERNELS), "gaussian", "skewed-chi2",
+                                    "skewed-intersection", "dirichlet"])  # fmt: skip
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_every_kernel_with_features_of_its_own(kernel, precision, tmp_path):
+    agree(fitted(kernel=kernel, precision=precision), tmp_path)
+
+
+LANDMARKS = [
+    *KERNELS.values(), *(Exponential(kernel, 1.5) for kernel in KERNELS.values()), "gaussian", "linear",
+    "skewed-chi2", "skewed-intersection", "dirichlet", "pq", "jensen_shannon+pq", "chi2*intersection",
+    KERNELS["chi2"].with_gamma(0.5), 0.5 * KERNELS["chi2"] + PQKernel(), SkewedChi2(c=0.1, sigma=0.8),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", LANDMARKS, ids=lambda kernel: getattr(kernel, "name", kernel))
+def test_landmarks(kernel, tmp_path):
+    agree(fitted(kernel=kernel, sampling="landmarks", n_components=20, precision="float64"), tmp_path)
+
+
+def test_landmarks_of_signed_rows(tmp_path):
+    for kernel in (KERNELS["chi2"].signed(), Exponential(KERNELS["chi2"].signed(), 2.0)):
+        agree(fitted(SIGNED, kernel=kernel, sampling="landmarks", precision="float64"), tmp_path, SIGNED)
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "exp-chi2"])
+def test_normalised_rows_and_blocks(kernel, tmp_path):
+    agree(fitted(3 * X, kernel=kernel, normalize="l1"), tmp_path, 5 * X)
+    blocks = {"a": slice(0, 4), "b": [7, 6, 1], "c": slice(3, 6)}
+    for normalize in (None, "l1"):
+        model = fitted(3 * X, kernel=["chi2", kernel, "hellinger"], blocks=blocks, normalize=normalize)
+        agree(model, tmp_path, 5 * X)
+    agree(fitted(kernel=kernel, n_principal=6), tmp_path)
+
+
+@pytest.mark.parametrize("labels", [np.array(["one", "two", "three"]), np.array([-3, 7, 11]),
+                                    np.array([1.0, 2.0, 5.0])], ids=str)  # fmt: skip
+@pytest.mark.parametrize("count", [2, 3])
+def test_labels_and_scores(labels, count, tmp_path):
+    rows, y = X[count > Y], labels[Y[count > Y]]
+    model = fitted(rows, y)
+    found = agree(model, tmp_path, rows)
+    expected = model.decision_function(rows)
+    if count == 2:
+        expected = np.stack([-expected, expected], axis=1)
+    np.testing.assert_allclose(found["scores"], expected, atol=1e-5)
+    assert found["scores"].shape == (len(rows), count)
+
+
+def test_truth_values_as_labels(tmp_path):
+    found = agree(fitted(y=Y == 1), tmp_path)
+    assert found["label"].dtype == bool
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "exp-chi2"])
+def test_regression(kernel, tmp_path):
+    model = fitted(y=X[:, 0] + np.sqrt(X[:, 1]), make=HistogramRegressor, kernel=kernel)
+    found = agree(model, tmp_path)
+    np.testing.assert_allclose(found["prediction"], model.predict(X), atol=1e-5)
+
+
+def test_other_losses_and_other_models(tmp_path):
+    agree(fitted(loss="logistic"), tmp_path)
+    agree(LookupClassifier(AnchorMap(n_anchors=9)).fit(X, Y), tmp_path)
+    compiled = fitted().compile()
+    done = export_model(compiled, tmp_path / "b.onnx")
+    assert done.comparison.difference <= compiled.tables_.worst_error
+    loaded = fitted()
+    loaded.save(tmp_path / "a.model")
+    agree(chimap.load(tmp_path / "a.model"), tmp_path)
+
+
+def test_extreme_values(tmp_path):
+    """Powers of two, where a logarithm's floor may go either way; subnormal numbers; far beyond the range."""
+    model = fitted(n_terms=3)
+    rows = np.zeros((300, 8), np.float32)
+    rows[:, 0] = np.exp2(np.arange(-149, 151).clip(-149, 100).astype(np.float32))
+    rows[:, 1] = np.nextafter(rows[:, 0], np.float32(0))
+    rows[:, 2] = np.nextafter(rows[:, 0], np.float32(1e38))
+    export_model(model, tmp_path / "a.onnx")
+    found = outputs_of(tmp_path / "a.onnx", rows, model)
+    np.testing.assert_allclose(found["scores"], model.decision_function(rows), atol=1e-5)
+
+
+def test_notes_and_names(tmp_path):
+    model = fitted(kernel="exp-chi2")
+    export_model(model, tmp_path / "a.onnx", check=False)
+    read = onnx.load(tmp_path / "a.onnx")
+    onnx.checker.check_model(read, full_check=True)
+    notes = {note.key: note.value for note in read.metadata_props}
+    assert notes["kernel"] == "exp-chi2"
+    assert float(notes["gamma"]) == model.kernel_.gamma
+    assert [v.name for v in read.graph.input] == ["X"]
+    assert [v.name for v in read.graph.output] == ["label", "scores"]
+    assert read.graph.input[0].type.tensor_type.shape.dim[1].dim_value == 8
+
+
+def test_what_has_no_graph(tmp_path):
+    model = fitted(kernel=ArccosKernel(KERNELS["chi2"]), sampling="landmarks", n_components=10)
+    with pytest.raises(ValueError, match=r"'arccos-chi2' of landmarks cannot be written as ONNX.*weights"):
+        export_model(model, tmp_path / "a.onnx")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="export the LookupClassifier that it was made from"):
+        export_model(LookupClassifier(AnchorMap(n_anchors=9)).fit(X, Y).compile(), tmp_path / "a.onnx")
