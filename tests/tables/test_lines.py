@@ -33,7 +33,7 @@ def random_tables(outputs, bins=37, n_pieces=24, power=2, signed=False, seed=0):
     lines[:, 0, 0] = 0
     errors = rng.random((bins, n_pieces)).astype(np.float32)
     rates = rng.uniform(0.5, 2, bins).astype(np.float32)
-    return LineTables(lines, errors, rates, rng.normal(size=outputs), power, signed)
+    return LineTables(lines, errors, np.zeros(bins, np.int64), rates, rng.normal(size=outputs), power, signed)
 
 
 @pytest.mark.parametrize("outputs", [1, 2, 4, 5, 8, 10, 16, 17, 40])

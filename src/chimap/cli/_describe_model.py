@@ -83,12 +83,17 @@ def _found(path: Path) -> dict[str, Any]:
 
 def _tables(state: dict[str, Any], file: Any) -> dict[str, Any] | None:
     """Of a compiled model: how many numbers, their bytes, and how far off a score is at most; None of others."""
+    from chimap.tables.lines import worst_error
+
     if "tables_" not in state:
         return None
     own = state["tables_"]["state"]
     lines = "lines" in own
     shape = file.get_slice(own["lines" if lines else "tables"]["array"]).get_shape()
-    worst = float(file.get_tensor(own["errors"]["array"]).max(axis=1).sum()) if lines else None
+    worst = None
+    if lines:
+        errors, n_below = (file.get_tensor(own[name]["array"]) for name in ("errors", "n_below"))
+        worst = worst_error(errors, n_below)
     kind = "straight pieces" if lines else "codes"
     return {"kind": kind, "a_bin": shape[1], "bytes": 4 * math.prod(shape), "worst_error": worst}
 

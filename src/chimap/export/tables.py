@@ -29,7 +29,8 @@ class BinTables:
     kind : "linear": f is a straight line between knots, and beyond the last one not known (take its value there);
     "steps": f at x is the value of the last knot below x, and the first value at x = 0.
     knots : (bins, k) float64, rising; infinite where a bin has fewer. values : (bins, k, t) float64.
-    errors : (bins,), how far the line is from the model's function at most (0 for steps).
+    errors : (bins,), how far the line is from the model's function at most (0 for steps), of values from the smallest
+    on that the fit has seen.
     normalised : whether rows are divided by their sums before.
     """
 
@@ -94,10 +95,12 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
     for start in range(0, parts.n_bins, size):
         bins = np.arange(start, min(parts.n_bins, start + size))
         values[bins] = functions(knots[bins].T, bins).transpose(1, 0, 2)
-        g = functions(inner[:, None] * functions.tops[bins], bins)
+        x = inner[:, None] * functions.tops[bins]
+        g = functions(x, bins)
         low, high = values[bins, :-1].transpose(1, 0, 2), values[bins, 1:].transpose(1, 0, 2)
         lines = np.concatenate([(1 - s) * low + s * high for s in _INNER])
-        errors[bins] = _BETWEEN * np.abs(g - lines).max(axis=(0, 2))
+        gaps = np.abs(g - lines).max(axis=2)
+        errors[bins] = _BETWEEN * np.where(x >= functions.smallest, gaps, 0).max(axis=0)
     return BinTables("linear", knots, values, errors, is_signed=functions.is_signed, **common)
 
 

@@ -28,7 +28,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     the gamma variant (where the subclass maps the plain kernel), sparse rows and checks are handled here.
 
     Learned: ``kernel_`` (the exact kernel that this map approximates), ``n_features_in_``, ``largest_`` (bins,), the
-    largest magnitude in each bin.
+    largest magnitude in each bin; ``smallest_``, the smallest of all that are not zero (1 where all are).
     """
 
     kernels: ClassVar[tuple[str, ...] | None] = None  # names of those it approximates, or None for every one
@@ -37,6 +37,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     n_terms: int
     kernel_: AdditiveKernel
     largest_: np.ndarray
+    smallest_: float
 
     # Subclasses whose _evaluate is that of gamma = 1 say so, and the power is applied here.
     _maps_plain_kernel = False
@@ -50,6 +51,8 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         self._check_parameters()
         rows = validated_rows(self, X, reset=True, signed=self.kernel_.is_signed)
         self.largest_ = _arrays.column_maxima(rows)
+        self.smallest_ = float(np.abs(_arrays.nonzero_values(rows)).min(initial=np.inf))
+        self.smallest_ = self.smallest_ if np.isfinite(self.smallest_) else 1.0
         self._fit_rows(rows)
         return self
 

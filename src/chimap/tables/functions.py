@@ -55,6 +55,11 @@ class BinFunctions:
         return _BEYOND * np.where(largest > 0, largest, usual)
 
     @property
+    def smallest(self) -> float:
+        """The smallest magnitude, zero apart, that the maps were fitted on."""
+        return min(part.map.smallest_ for part in self.parts)
+
+    @property
     def kinks(self) -> set[int]:
         """Into how many equal pieces the range up to the tops falls where a map is straight within each."""
         counts = (part.map.n_straight_pieces for part in self.parts)

@@ -26,12 +26,14 @@ class LineTables:
     ------
     lines : (bins, n_pieces, 2, t) float32, a and b of each piece.
     errors : (bins, n_pieces) float32, how far any output's piece is from the function at most.
+    n_below : (bins,), how many pieces hold only values smaller than any that the map was fitted on.
     rates : (bins,) float32, 1 / the value where the table ends.
     intercept : (t,) float64. power : of the spacing. is_signed : whether negative values are looked up as odd.
     """
 
     lines: np.ndarray
     errors: np.ndarray
+    n_below: np.ndarray
     rates: np.ndarray
     intercept: np.ndarray
     power: int
@@ -59,8 +61,9 @@ class LineTables:
 
     @property
     def worst_error(self) -> float:
-        """No score of a row within the tables is further off: the sum over bins of the largest error of each."""
-        return float(self.errors.max(axis=1).sum(dtype=np.float64))
+        """No score is further off of a row within the tables whose values are 0 or at least the smallest that the map
+        was fitted on: the sum over bins of the largest error of each."""
+        return worst_error(self.errors, self.n_below)
 
     def describe(self) -> str:
         """'48 straight pieces a bin'."""
@@ -140,6 +143,12 @@ class LineTables:
     def __getstate__(self) -> dict[str, Any]:
         # what is packed is made again in less time than it takes to send it
         return {k: v for k, v in vars(self).items() if not k.startswith("_")}
+
+
+def worst_error(errors: np.ndarray, n_below: np.ndarray) -> float:
+    """The sum over bins of the largest of their errors (bins, n_pieces), the first ``n_below`` (bins,) left out."""
+    known = np.arange(errors.shape[1]) >= n_below[:, None]
+    return float(np.where(known, errors, 0).max(axis=1).sum(dtype=np.float64))
 
 
 def _aligned(shape: tuple[int, ...]) -> np.ndarray:

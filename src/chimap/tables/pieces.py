@@ -30,6 +30,8 @@ def line_tables(
 ) -> LineTables:
     """Tables whose errors, summed over the bins, are at most ``tolerance`` times the bins' largest values so summed.
 
+    That is of values from the smallest on that the map was fitted on. (Far below it ``OptimalMap`` takes values for 0,
+    and jumps; what the tables are off there stands in their ``errors``.)
     Each piece meets the function at its two Chebyshev points (the first piece, which begins at 0, at 0 and one point);
     its error is the largest difference at nine places, a quarter added for what lies between. The spacing is that of
     the four which needs the fewest pieces. Raises ValueError for functions that 4096 pieces a bin do not meet (they
@@ -44,8 +46,7 @@ def line_tables(
             raise ValueError(
                 f"tables of {_MOST} pieces a bin do not come within tolerance={tolerance:g} of this model. Either "
                 "that is below the rounding of float32 (1e-5): raise it; or the map jumps, as StaircaseMap does with "
-                "constant steps, and OptimalMap near zero where a small gamma makes the kernel steep: use "
-                "HomogeneousMap, or AnchorMap without blocks, whose codes are looked up as they are."
+                "constant steps: use AnchorMap without blocks, whose codes are looked up as they are."
             )
         width = -(-functions.n_outputs // 4) * 4 if functions.n_outputs > 1 else 1
         needed = 8 * bins.size * grid.n_pieces * width * (2 if functions.is_signed else 1)
@@ -59,8 +60,8 @@ def line_tables(
         if found.excess(tolerance) <= 1:
             tops = functions.tops
             return LineTables(
-                found.lines, found.errors, (1 / tops).astype(np.float32), np.asarray(intercept, np.float64),
-                grid.power, functions.is_signed,
+                found.lines, found.errors, found.n_below, (1 / tops).astype(np.float32),
+                np.asarray(intercept, np.float64), grid.power, functions.is_signed,
             )  # fmt: skip
         grid = grid.finer(found.excess(tolerance))
 
@@ -113,6 +114,7 @@ def grid_of(tables: LineTables) -> _Grid:
 class _Fitted:
     lines: np.ndarray
     errors: np.ndarray
+    n_below: np.ndarray  # (bins,) pieces of values smaller than any that was seen
     worst: np.ndarray  # (t,) sums over bins of the largest error of each
     largest: np.ndarray  # (t,) sums over bins of the largest value of each
 
@@ -153,6 +155,7 @@ def _fitted(functions: BinFunctions, grid: _Grid, bins: np.ndarray) -> _Fitted:
     worst, largest = np.zeros(t), np.zeros(t)
     size = max(1, _NUMBERS // (u.size * max(t, 4)))
     tops = functions.tops
+    n_below = np.sum(last * tops[bins, None] < functions.smallest, axis=1)
     for start in range(0, bins.size, size):
         own = bins[start : start + size]
         x = u[:, None] * tops[own]
@@ -160,9 +163,10 @@ def _fitted(functions: BinFunctions, grid: _Grid, bins: np.ndarray) -> _Fitted:
         found, error = _pieces(x, g, k)
         part = slice(start, start + own.size)
         lines[part], errors[part] = found.transpose(1, 0, 2, 3), error.max(axis=2).T
-        worst += error.max(axis=0).sum(axis=0)
+        known = np.arange(k)[:, None] >= n_below[part]
+        worst += (error * known[:, :, None]).max(axis=0).sum(axis=0)
         largest += np.abs(g).max(axis=0).sum(axis=0)
-    return _Fitted(lines, errors, worst, largest)
+    return _Fitted(lines, errors, n_below, worst, largest)
 
 
 def _pieces(x: np.ndarray, g: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
