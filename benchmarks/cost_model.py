@@ -73,16 +73,16 @@ class Machine:
 
 def measured_machine():
     rng = np.random.default_rng(0)
-    A, B, C = (np.full(shape, 0.5, np.float32) for shape in ((512, 1024), (1024, 1024), (512, 1024)))
-    gemm = np.median(seconds(lambda: _blas.multiply(A, B, C))) / (2 * 512 * 1024**2)
-    Z, product, sums = np.full((2048, 2048), 0.5, np.float32), Product(2048, np.float32), Symmetric(2048)
+    A, B, C = (np.full(shape, 0.5, np.float32) for shape in ((512, 512), (512, 512), (512, 512)))
+    gemm = np.median(seconds(lambda: _blas.multiply(A, B, C))) / (2 * 512**3)
+    Z, product, sums = np.full((2048, 1024), 0.5, np.float32), Product(1024, np.float32), Symmetric(1024)
     square_s = np.median(seconds(lambda: product.add(Z)))
 
     def add_and_move():
         product.add(Z)
         product.move_to(sums)
 
-    entry = (np.median(seconds(add_and_move)) - square_s) / 2048**2
+    entry = (np.median(seconds(add_and_move)) - square_s) / 1024**2
     X = rng.dirichlet(np.ones(256), size=4096).astype(np.float32)
     psi, out = OptimalMap(n_terms=TERMS).fit(X), np.empty((4096, 256 * TERMS), np.float32)
     mapped = np.median(seconds(lambda: psi.features_into(X, out))) / out.size
@@ -94,7 +94,7 @@ def measured_machine():
         np.save(f"{folder}/X.npy", np.tile(X, (20, 1)))
         source = open_source(f"{folder}/X.npy")
         byte = np.median(seconds(lambda: [None for _ in source.chunks(10_240)], 3)) / (source.n_rows * 1024)
-    return Machine(gemm, square_s / (2048 * 2048**2), mapped, max(feature, 0.0), max(entry, 0.0), byte)
+    return Machine(gemm, square_s / (2048 * 1024**2), mapped, max(feature, 0.0), max(entry, 0.0), byte)
 
 
 def check_rows(machine, folder, n_rows):
@@ -116,7 +116,7 @@ def sent_bytes(dask_worker):
     return sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
 
 
-def check_messages(folder, n_rows=200_000, D=512):
+def check_messages(folder, n_rows=400_000, D=512):
     path = Path(folder) / "dask.npy"
     source = open_source(path, write_histograms(path, n_rows, 64, CLASSES, seed=0))
     submitted = []
@@ -127,8 +127,8 @@ def check_messages(folder, n_rows=200_000, D=512):
             return super()._submit(task, *arguments)
 
     with dask_engine("dask") as engine:
-        client, workers = engine.client, len(engine.client.nthreads())
-        model = HistogramClassifier(n_components=D, memory="128MiB", random_state=0)
+        client = engine.client
+        model = HistogramClassifier(n_components=D, memory="72MiB", random_state=0)
         from chimap.engines.progress import Progress
         from chimap.learning.fitting import Fit
 
@@ -138,7 +138,9 @@ def check_messages(folder, n_rows=200_000, D=512):
     parts = -(-n_rows // (4 * fit.chunk_rows))
     merges = parts - 1
     report("tasks: foretold / submitted", f"{(parts + merges) / len(submitted):.2f}", "1")
-    foretold = Shape(64, D, fit.chunk_rows).moments_bytes * merges * (1 - 1 / workers)
+    foretold = (
+        Shape(64, D, fit.chunk_rows).moments_bytes * merges
+    )  # neighbours are dealt to different workers
     report(
         f"bytes between workers: foretold / moved  ({moved / 2**20:.0f} MiB, {parts} parts)",
         f"{foretold / max(moved, 1):.2f}",

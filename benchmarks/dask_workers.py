@@ -18,7 +18,7 @@ from chimap.data import write_histograms
 from chimap.engines import Progress
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--rows", type=int, default=600_000)
+parser.add_argument("--rows", type=int, default=1_500_000)
 parser.add_argument("--bins", type=int, default=128)
 parser.add_argument("--components", type=int, default=1024)
 parser.add_argument("--memory", default="256MiB")

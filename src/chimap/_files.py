@@ -56,10 +56,15 @@ def plain_json(value: Any) -> Any:
 
 
 def write_tensors(path: str | Path, kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Arrays and JSON metadata in one safetensors file; ``kind`` says what it holds."""
+    """Arrays and JSON metadata in one safetensors file; ``kind`` says what it holds. Raises OSError for a full disk."""
     header = {"chimap": json.dumps({"kind": kind, "format": FORMAT, **meta})}
     with replacing(path) as beside:
-        save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, beside, metadata=header)
+        try:
+            save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, beside, metadata=header)
+        except SafetensorError as error:
+            raise OSError(
+                f"{path} could not be written ({error}); nothing half-written stays. Make room, or name another disk."
+            ) from error
 
 
 def read_header(path: str | Path) -> dict[str, Any]:

@@ -77,3 +77,14 @@ def test_another_fit_is_refused(data):
     refused = run(*command("other.model"), "--components", "256", "--overwrite", cwd=data)
     assert refused.code == 2
     assert "checkpoint of another fit: --components was 512 and is 256" in refused.err
+
+
+def test_a_scheduler_that_does_not_answer_is_named(data):
+    pytest.importorskip("distributed")
+    refused = run(
+        "fit", "rows.npy", "--labels", "rows_labels.npy", "--output", "far.model", "--engine", "dask", "--scheduler",
+        "tcp://127.0.0.1:9", cwd=data,
+    )  # fmt: skip
+    assert refused.code == 2
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in " ".join(refused.err.split())
+    assert not (data / "far.model").exists()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -168,6 +170,42 @@ def test_a_full_disk_is_told_of_and_the_last_checkpoint_kept(tmp_path, monkeypat
         found = model().fit_source(ArraySource(X, y), checkpoint=Watched(path))
     assert [p.name for p in tmp_path.iterdir()] == ["check"]
     np.testing.assert_allclose(found._coef, whole._coef, rtol=1e-6, atol=1e-9)
+
+
+FULL_DISK = """
+import resource, signal, sys, warnings
+import numpy as np
+import chimap
+from chimap.learning.checkpoint import Checkpoint
+folder = sys.argv[1]
+X = np.random.default_rng(0).random((3000, 8), dtype=np.float32)
+y = np.arange(3000) % 2
+make = lambda: chimap.HistogramClassifier(n_components=128, random_state=0, strengths=1.0)
+whole = make().fit(X, y)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))  # no file may be larger: writing fails half-way
+try:
+    whole.save(f"{folder}/a.model")
+except OSError as error:
+    print(error)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    found = make().fit_source(chimap.open_source(X, y), checkpoint=Checkpoint(f"{folder}/a.checkpoint", 1e-9))
+print([str(w.message) for w in told if "could not be written" in str(w.message)][0])
+print(np.array_equal(found.coef_, whole.coef_))
+"""
+
+
+def test_writing_that_really_fails_half_way(tmp_path):
+    pytest.importorskip("resource")
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, tmp_path], capture_output=True, text=True, check=True
+    )
+    saving, warned, same = done.stdout.splitlines()
+    assert "a.model could not be written (Error while serializing: I/O error" in saving
+    assert "a.checkpoint could not be written" in warned
+    assert same == "True"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_cannot_be_written_or_kept(tmp_path):
