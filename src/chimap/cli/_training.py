@@ -14,6 +14,7 @@ from chimap.cli._options import Engine, Precision, Task
 if TYPE_CHECKING:
     from chimap.cli._score import Score
     from chimap.data import Source
+    from chimap.vision import ImageHistograms
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,10 +136,11 @@ def train(
     if scheduler is not None and settings.engine is not Engine.dask:
         raise ValueError("--scheduler is the address for --engine dask.")
     log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
-    histograms = None
+    histograms: ImageHistograms | None = None
+    before: dict[str, float] = {}
     if is_images:
         fraction, seed, jobs = settings.test_fraction, settings.seed, settings.jobs
-        source, histograms = _images.training_rows(data, labels, images, fraction, seed, jobs, silent)
+        source, histograms, before = _images.training_rows(data, labels, images, fraction, seed, jobs, silent)
     else:
         images.check_unused(data)
         source = _rows.open_data(data, labels)
@@ -158,7 +160,7 @@ def train(
             training, _show.progress(silent), unlabelled=more, checkpoint=log,
             engine=scheduler or settings.engine.value,
         )  # fmt: skip
-        model.histograms_ = histograms
+        model.histograms_, model.stage_seconds_ = histograms, before | model.stage_seconds_
         model.training_ = _remembered(source, training, labels, settings, task)
         result = None if held_out is None else score(model, held_out, _show.progress(silent))
     except DataError:

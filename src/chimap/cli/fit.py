@@ -149,7 +149,7 @@ def fit(
       chimap fit huge.parquet --labels species --checkpoint fit.checkpoint --output my.model
       chimap fit huge.parquet --engine dask --scheduler tcp://head:8786 --output my.model
       chimap fit data.npz --loss squared_hinge --output my.model
-      chimap fit photos/ --kernel chi2 --test-fraction 0.2 --output photos.model
+      chimap fit photos/ --test-fraction 0.2 --output photos.model
       chimap fit photos.tar --descriptors sift,colour --kernel exp-chi2,chi2 --output photos.model
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
     """
