@@ -254,11 +254,16 @@ def project(rows: Any, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> No
 
     out (n, m or more) is C-contiguous; buffer (n, d) is for CSR that is nearly dense.
     """
+    alone = rows.shape[0] == 1  # reading W is all the work then: only its rows of entries that are not zero
     if is_sparse(rows):
-        if rows.nnz < _SPARSE_BELOW * buffer.size:
+        if alone or rows.nnz < _SPARSE_BELOW * buffer.size:
             sparse_product(rows, W, out)
             return
         rows = rows.toarray(out=buffer)
+    elif alone:
+        entries = np.flatnonzero(rows[0])
+        _loops.sparse_times_dense(rows[0, entries], entries, np.array([0, entries.size]), W, out)
+        return
     _blas.multiply(rows, W, out[:, : W.shape[1]])
 
 
