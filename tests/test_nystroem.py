@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.kernel_approximation import Nystroem
 
-from chimap import HistogramClassifier, NystroemFeatures, chi2, load
+from chimap import Exponential, HistogramClassifier, NystroemFeatures, chi2, load
 from chimap._validation import DataError
 from chimap.landmarks import CATALOGUE
 
@@ -141,3 +141,10 @@ def test_in_a_classifier(kernel, tmp_path):
             ValueError, match="has no random features: sampling must be 'auto' or 'landmarks'"
         ):
             HistogramClassifier(kernel, sampling="iid").fit(X, y)
+
+
+def test_single_precision_keeps_the_small_eigenvalues_of_many_landmarks():
+    X = histograms(800, 40, empty=0.7)
+    kernel = Exponential(chi2, 3.0)  # a top eigenvalue of hundreds, and hundreds of them below 1
+    Z = NystroemFeatures(kernel, 800, landmarks="uniform").fit_transform(X.astype(np.float32)).astype(float)
+    assert relative_error(Z @ Z.T, kernel(X)) < 1e-5

@@ -39,8 +39,9 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     landmarks : "rpcholesky" (randomly pivoted Cholesky: rows drawn by what of their kernel is not yet explained; the
         smallest error, O(n m^2) for n rows of the fit), "uniform" (rows at random), "kmeans" (centres of k-means), or
         rows (m, bins).
-    cutoff : eigenvalues below cutoff times the largest are left out, and their features with them; None is m times the
-        rounding of the dtype of X. Duplicated or nearly dependent landmarks end there instead of as noise.
+    cutoff : eigenvalues below cutoff times the largest are left out, and their features with them; None is the
+        rounding of the dtype of X times the sum of all. Duplicated or nearly dependent landmarks end there instead of
+        as noise.
     random_state : int, RandomState or None.
 
     Learned: ``kernel_`` (parameters set to numbers), ``landmarks_`` (m, bins) of the kind and dtype of X,
@@ -124,9 +125,10 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         gram = self.kernel_(_arrays.as_rows(self.landmarks_, np.float64))
         values, vectors = eigh(gram)
         # Kernel values are rounded to the dtype of the rows, and e^(-1/2) magnifies that: beyond the cut-off a feature
-        # would be noise.
-        relative = self.cutoff or values.size * float(np.finfo(dtype).eps)
-        kept = values > relative * max(values[-1], 0.0)
+        # would be noise. At m eps times the mean K(l, l), m features add noise of eps times that to the kernel. (m eps
+        # times the largest eigenvalue was tried: thousands of landmarks then lost small eigenvalues by the hundred.)
+        noise = float(np.finfo(dtype).eps) * np.trace(gram) + 16 * np.finfo(np.float64).eps * values[-1]
+        kept = values > (self.cutoff * max(values[-1], 0.0) if self.cutoff else max(noise, 0.0))
         if not kept.any():  # a kernel that is zero among the landmarks explains nothing
             kept[-1], values[-1] = True, np.inf
         order = np.flatnonzero(kept)[::-1]
