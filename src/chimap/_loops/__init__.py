@@ -51,6 +51,7 @@ from chimap._loops.maps import (
 from chimap._loops.moments import add_triangle, panel_product
 from chimap._loops.online import intersection_steps, table_scores
 from chimap._loops.ordinal import concordance
+from chimap._loops.rounding import round_to_bfloat16
 from chimap._loops.tables import TABLE_END, dense_table_scores, pieces_of, sparse_table_scores
 from chimap._loops.vision import largest, scan_windows, share_orientations, sift_vectors
 
@@ -88,6 +89,7 @@ __all__ = [
     "pair_sums_sparse",
     "panel_product",
     "pieces_of",
+    "round_to_bfloat16",
     "scan_windows",
     "scatter_sums",
     "scatter_sums_sparse",

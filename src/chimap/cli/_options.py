@@ -48,6 +48,7 @@ class Precision(StrEnum):
 
     float32 = "float32"
     float64 = "float64"
+    bfloat16 = "bfloat16"
 
 
 class Engine(StrEnum):

@@ -163,7 +163,7 @@ def check_every_row(source: Source, precision: str) -> None:
 
     from chimap._validation import DataError, check_histograms
 
-    largest = np.finfo(precision).max
+    largest = np.finfo("float64" if precision == "float64" else "float32").max
     for chunk in source.chunks(4096):
         check_histograms(chunk.X, name=source.name, first_row=chunk.start)
         tops = chunk.X.max(axis=1)

@@ -40,6 +40,7 @@ class Settings:
     loss: str = "square"
     blocks: str | None = None
     principal: int | None = None
+    device: str = "cpu"
 
     @property
     def kernels(self) -> list[str]:
@@ -52,6 +53,7 @@ class Settings:
         n_descriptors: of images, which are blocks unless other ones are given.
         """
         from chimap._validation import parse_memory
+        from chimap.engines.device import check_device
 
         for kernel in self.kernels:
             _options.check_kernel(kernel)
@@ -61,6 +63,7 @@ class Settings:
         if len(self.kernels) > 1 and len(self.kernels) != n_blocks:
             raise ValueError(f"--kernel names {len(self.kernels)} kernels; --blocks must then be as many.")
         _options.check_sampling(self.sampling)
+        check_device(self.device)
         _options.check_loss(self.loss)
         _options.number_or("mean", self.gamma, "--gamma")
         _options.number_or("auto", self.strength, "--strength")
@@ -93,6 +96,7 @@ class Settings:
             n_folds=self.folds,
             memory=self.memory,
             precision=self.precision.value,
+            device=self.device,
             n_jobs=self.jobs,
             random_state=self.seed,
         )

@@ -69,6 +69,10 @@ def fit(
     precision: Annotated[
         Precision, typer.Option(help="Of features; sums are always float64.")
     ] = Settings.precision,
+    device: Annotated[
+        str,
+        typer.Option(metavar="DEVICE", help="cpu, or cuda: the pass and the solution there (needs torch)."),
+    ] = Settings.device,
     engine: Annotated[
         Engine, typer.Option(help="What reads the rows: this process, or Dask workers.")
     ] = Settings.engine,
@@ -155,7 +159,7 @@ def fit(
     """
     settings = Settings(
         kernel, gamma, terms, components, map, sampling, strength, normalize, task, test_fraction, memory,
-        precision, engine, jobs, folds, seed, loss, blocks, principal,
+        precision, engine, jobs, folds, seed, loss, blocks, principal, device,
     )  # fmt: skip
     fitted = train(
         data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled, scheduler=scheduler,

@@ -34,6 +34,7 @@ from chimap.engines import (
     engine_of,
 )
 from chimap.engines.compilation import compilation
+from chimap.engines.device import DevicePass, check_device, on_host, scorer
 from chimap.engines.local import Pass
 from chimap.engines.rows import FeatureRows, KeptRows
 from chimap.kernels import AdditiveKernel
@@ -63,7 +64,9 @@ from chimap.learning.smooth import (
 from chimap.losses import Loss, Square
 from chimap.maps import check_map
 from chimap.moments import FoldMoments, Targets, fold_of_rows
+from chimap.rounded import RoundedFeatures
 from chimap.solvers import StrengthScores, choose_strength, ridge
+from chimap.solvers.ridge import Factor
 
 _SAMPLE_ROWS = 4096  # rows that the map, gamma and the provisional mean are fitted on
 _SAMPLE_BYTES = 2**26
@@ -71,6 +74,8 @@ _SAMPLE_BYTES = 2**26
 
 class HistogramModel(LinearPrediction, BaseEstimator):
     """Ridge on explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters."""
+
+    device = "cpu"  # of estimators that do not ask
 
     def __init__(
         self,
@@ -90,6 +95,7 @@ class HistogramModel(LinearPrediction, BaseEstimator):
         n_folds: int = 5,
         memory: str | int = "1GiB",
         precision: str = "float32",
+        device: str = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -109,6 +115,7 @@ class HistogramModel(LinearPrediction, BaseEstimator):
         self.n_folds = n_folds
         self.memory = memory
         self.precision = precision
+        self.device = device
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -162,6 +169,7 @@ class HistogramModel(LinearPrediction, BaseEstimator):
         self.n_features_in_ = source.n_features
         self.stage_seconds_ = fit.clock.seconds
         self._moments = None
+        self._weights()  # kept now, so that a prediction changes nothing
         if given is not None and given is not checkpoint:
             given.remove()
         return self
@@ -188,12 +196,21 @@ class HistogramModel(LinearPrediction, BaseEstimator):
             adding = self._pass(self.features_, moments, Stopwatch())
             for chunk in source.chunks(chunk_rows):
                 adding.add(chunk.X, chunk.y, seen + chunk.start, "X")
+            if isinstance(adding, DevicePass):
+                adding.finish()
         self._moments = moments
         self._stale = True
         return self
 
-    def _pass(self, features: Any, moments: FoldMoments, clock: Stopwatch, keep: Any = None) -> Pass:
-        return Pass(self._prepare, features, self._encode, moments, self._seed, clock, keep)
+    def _pass(
+        self, features: Any, moments: FoldMoments, clock: Stopwatch, keep: Any = None
+    ) -> Pass | DevicePass:
+        if self._is_rounded:
+            self.shift_ = moments.shift
+            features = RoundedFeatures(features, moments.shift)
+        if on_host(self.device):
+            return Pass(self._prepare, features, self._encode, moments, self._seed, clock, keep)
+        return DevicePass(self._prepare, features, self._encode, moments, self._seed, clock, self.device)
 
     def _is_ridge(self) -> bool:
         return self.loss == "square" or self.loss == Square()
@@ -231,7 +248,9 @@ class HistogramModel(LinearPrediction, BaseEstimator):
 
     def _check_settings(self) -> None:
         check_choice(self.normalize, "normalize", ("l1", None))
-        check_choice(self.precision, "precision", ("float32", "float64"))
+        check_choice(self.precision, "precision", ("float32", "float64", "bfloat16"))
+        check_device(self.device)
+        self._check_way()
         check_positive(self.n_folds, "n_folds", integer=True)
         check_positive(self.n_components, "n_components", integer=True)
         check_positive(self.n_terms, "n_terms", integer=True)
@@ -246,6 +265,16 @@ class HistogramModel(LinearPrediction, BaseEstimator):
         if self.map is not None:
             check_map(self.map)
         self._seed = int(check_random_state(self.random_state).randint(2**31))
+
+    def _check_way(self) -> None:
+        """Refuse what there is no rounding or no device for."""
+        if self._is_rounded and self.n_principal is not None:
+            raise ValueError("n_principal takes features as they are: use precision='float32' or 'float64'.")
+        if not on_host(self.device) and not (self._is_ridge() and self.n_principal is None):
+            raise ValueError(
+                f"device={self.device!r} makes the one pass of loss='square' without n_principal; got "
+                f"loss={self.loss!r}, n_principal={self.n_principal!r}. Use device='cpu'."
+            )
 
     def _parts(self, n_columns: int) -> list[Part]:
         common = FeatureSettings(
@@ -271,8 +300,9 @@ class HistogramModel(LinearPrediction, BaseEstimator):
         # rounded to the precision of the features: what is subtracted and what is remembered are then the same number
         shift = Z.mean(axis=0, dtype=np.float64).astype(self._dtype).astype(np.float64)
         return FoldMoments(
-            self._fold_count(n_rows), Z.shape[1], self._n_targets, shift, self._target_shift(), self._dtype
-        )
+            self._fold_count(n_rows), Z.shape[1], self._n_targets, shift, self._target_shift(), self._dtype,
+            self._is_rounded,
+        )  # fmt: skip
 
     def _fold_count(self, n_rows: int | None) -> int:
         """One fold where the strength is given: there is nothing to choose."""
@@ -327,11 +357,12 @@ class HistogramModel(LinearPrediction, BaseEstimator):
 
     def _solve(self, moments: FoldMoments, clock: Stopwatch, progress: Progress) -> None:
         whole = moments.whole()
+        factor = self._factor(whole.n_features)
         if len(moments.folds) > 1:
             with clock("choose strength"):
                 progress.stage("strength", 7, "strengths")
                 self.strength_scores_ = choose_strength(
-                    moments, whole, self.strengths, lambda strength, error: progress.advance()
+                    moments, whole, self.strengths, lambda strength, error: progress.advance(), factor
                 )
                 strength = self.strength_scores_.best
         else:
@@ -339,7 +370,7 @@ class HistogramModel(LinearPrediction, BaseEstimator):
             auto = isinstance(self.strengths, str) or np.ndim(self.strengths) > 0
             strength = float(whole.scatter_diagonal().mean() or 1.0) if auto else float(self.strengths)
         with clock("solve"):
-            found = ridge(whole, strength)
+            found = ridge(whole, strength, factor)
         self._coef, self._intercept, self.strength_ = found.coef, found.intercept, strength
         self.loss_, self.loss_scores_, self.n_passes_ = Square(), None, 1
         self.n_rows_ = whole.count
@@ -387,6 +418,31 @@ class HistogramModel(LinearPrediction, BaseEstimator):
 
     # --- using
 
+    def _room(self, n_rows: int) -> Any:
+        """Memory for features or, where they are made on a device, what makes outputs there."""
+        if on_host(self.device):
+            return super()._room(n_rows)
+        check_device(self.device)
+        shift = self.shift_ if self._is_rounded else np.zeros(self._coef.shape[0])
+        return scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype, self.device)
+
+    def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
+        if on_host(self.device):
+            return super()._outputs_of(rows, first_row, name, room)
+        outputs: np.ndarray = room(self._prepare(rows, first_row, name))
+        return outputs
+
+    def _mapping(self) -> Any:
+        return RoundedFeatures(self.features_, self.shift_) if self._is_rounded else self.features_
+
+    def _factor(self, n_features: int) -> Factor:
+        if on_host(self.device):
+            return Factor(n_features)
+        from chimap.solvers.device import DeviceFactor
+
+        fits = DeviceFactor.fits(n_features, self.device)
+        return DeviceFactor(n_features, self.device) if fits else Factor(n_features)
+
     def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
         """Rows checked, in the precision of the model, and their blocks l1-normalised if asked."""
         rows = _arrays.as_rows(X, self._dtype)
@@ -407,7 +463,12 @@ class HistogramModel(LinearPrediction, BaseEstimator):
 
     @property
     def _dtype(self) -> np.dtype:
-        return np.dtype(self.precision)
+        """Of features as they are computed and summed."""
+        return np.dtype("float32" if self._is_rounded else self.precision)
+
+    @property
+    def _is_rounded(self) -> bool:
+        return self.precision == "bfloat16"
 
     @property
     def coef_(self) -> np.ndarray:
@@ -448,6 +509,7 @@ class HistogramModel(LinearPrediction, BaseEstimator):
     loss_: Loss | None
     loss_scores_: HeldOutLosses | None
     strength_scores_: StrengthScores | None
+    shift_: np.ndarray
     _y_checks: ClassVar[dict[str, Any]]
     _losses: ClassVar[tuple[str, ...]]
     _n_targets: int

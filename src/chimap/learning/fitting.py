@@ -12,7 +12,8 @@ from chimap._validation import check_width
 from chimap.blocks import BlockMoments, PrincipalFeatures
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch
-from chimap.engines.local import BlockPass, Pass
+from chimap.engines.device import DevicePass, on_host
+from chimap.engines.local import BlockPass, LocalEngine, Pass
 from chimap.engines.rows import KeptRows, ReplayedRows
 from chimap.learning.checkpoint import Checkpoint, Standing
 from chimap.moments import PCA, FoldMoments
@@ -61,16 +62,25 @@ class Fit:
             first,
             self._reached("learning", 0, principal),
         )
+        if isinstance(work, DevicePass):
+            work.finish()
         work.moments.release_buffers()
         if model._is_ridge():
             model._solve(work.moments, clock, self.progress)
         else:
+            assert isinstance(work, Pass)  # other losses run on this machine
             rows = kept or ReplayedRows(work, self.source, self.chunk_rows, self.engine)
             model._solve_loss(work.moments, rows, clock, self.progress)
         if isinstance(features, PrincipalFeatures):
             model._coef, model._intercept = features.folded(model._coef, model._intercept)
 
     def _check(self) -> None:
+        if not on_host(self.model.device) and not (
+            self.checkpoint is None and isinstance(self.engine, LocalEngine)
+        ):
+            raise ValueError(
+                f"device={self.model.device!r} keeps its moments there: it has no checkpoint and takes engine='local'."
+            )
         if self.model.loss == "hinge" and self.checkpoint is not None:
             raise ValueError("loss='hinge' keeps the features of all rows in memory: it has no checkpoint.")
         if self.model.loss == "hinge" and not self.engine.can_keep:
@@ -128,12 +138,12 @@ class Fit:
         with self.clock("components"):
             return [PCA.of(own, min(model.n_principal, own.n_features)) for own in work.moments.blocks]
 
-    def _pass(self, features: Any, standing: Standing | None) -> tuple[Pass, KeptRows | None]:
+    def _pass(self, features: Any, standing: Standing | None) -> tuple[Pass | DevicePass, KeptRows | None]:
         """The pass that learns, with empty moments or those of the checkpoint; and where it keeps the features."""
         model = self.model
         with self.clock("map"):
             if standing is not None and standing.stage == "learning":
-                moments = FoldMoments.of(standing.moments, model._dtype)
+                moments = FoldMoments.of(standing.moments, model._dtype, model._is_rounded)
             else:
                 moments = model._start(features, self._sample, self.source.n_rows)
         kept = model._room_for(self._job, moments)

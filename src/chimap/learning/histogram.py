@@ -56,7 +56,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         held out, each some passes: give one number where passes are dear.
     n_folds : of the cross-validation that chooses the strength.
     memory : budget of the fit, such as "512MiB", or bytes; interpreter and libraries are not counted.
-    precision : "float32" or "float64", of features and their products; sums are always float64.
+    precision : "float32", "float64", or "bfloat16", of features and their products; sums are always float64. Features
+        are rounded to bfloat16 before anything else, at prediction too, and multiplied with float32 accumulation:
+        faster on CUDA devices and on processors with units for it (through torch), the same numbers elsewhere.
+    device : "cpu", or "cuda" (needs torch): features, moments and the solution on that device, for loss="square".
     n_jobs : threads; None is all cores.
     random_state : int, RandomState or None.
     verbose : show progress on the terminal.

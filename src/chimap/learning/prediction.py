@@ -71,11 +71,11 @@ class Prediction:
         """Bring what is learned up to date, or raise NotFittedError."""
 
     @abstractmethod
-    def _room(self, n_rows: int) -> np.ndarray:
+    def _room(self, n_rows: int) -> Any:
         """Memory that the outputs of so many rows are computed in."""
 
     @abstractmethod
-    def _outputs_of(self, rows: Any, first_row: int, name: str, room: np.ndarray) -> np.ndarray:
+    def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
         """f(x) (n, t) of rows as they come; an error names the row of ``name``."""
 
 
@@ -111,14 +111,18 @@ class LinearPrediction(Prediction):
     def _n_outputs(self) -> int:
         return int(self._coef.shape[1])
 
-    def _room(self, n_rows: int) -> np.ndarray:
+    def _room(self, n_rows: int) -> Any:
         return np.empty((n_rows, self._coef.shape[0]), dtype=self._dtype)
 
-    def _outputs_of(self, rows: Any, first_row: int, name: str, room: np.ndarray) -> np.ndarray:
+    def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
         return (
-            scores(self.features_, self._prepare(rows, first_row, name), self._weights(), room)
+            scores(self._mapping(), self._prepare(rows, first_row, name), self._weights(), room)
             + self._intercept
         )
+
+    def _mapping(self) -> Any:
+        """The features that are multiplied by the weights."""
+        return self.features_
 
     def _weights(self) -> np.ndarray:
         """The weights in the precision of the features, kept from one call to the next."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from chimap.moments.covariance import Moments
-from chimap.moments.product import MOST_ROWS, Product
+from chimap.moments.product import MOST_ROWS, Product, product_of
 from chimap.moments.targets import Targets
 
 _BLOCK = 1024  # rows whose folds are drawn together
@@ -33,7 +33,8 @@ def fold_of_rows(first: int, n_rows: int, n_folds: int, seed: int) -> np.ndarray
 class FoldMoments:
     """K moments about the same shifts; their sum is the moments of all rows, the sum less one a training set.
 
-    One product of features serves all folds. n_folds = 1 is plain moments.
+    One product of features serves all folds. n_folds = 1 is plain moments. rounded: rows are
+    float32 numbers that bfloat16 holds, and are multiplied as such where the processor can.
     """
 
     def __init__(
@@ -44,26 +45,27 @@ class FoldMoments:
         shift: np.ndarray,
         target_shift: np.ndarray,
         dtype: np.dtype,
+        rounded: bool = False,
     ):
         self.shift, self.target_shift = shift, target_shift
         self.folds = [Moments(n_features, n_targets, shift, target_shift) for _ in range(n_folds)]
-        self.dtype = np.dtype(dtype)
+        self.dtype, self.rounded = np.dtype(dtype), rounded
         self._product: Product | None = None
         self._collects = False
         self._fold = 0  # that the product is of
         self._rows: np.ndarray | None = None
 
     @classmethod
-    def of(cls, folds: Sequence[Moments], dtype: np.dtype) -> FoldMoments:
+    def of(cls, folds: Sequence[Moments], dtype: np.dtype, rounded: bool = False) -> FoldMoments:
         """These moments as folds; they must be about the same shifts."""
         first = folds[0]
-        made = cls(0, first.n_features, first.n_targets, *first.shifts, dtype)
+        made = cls(0, first.n_features, first.n_targets, *first.shifts, dtype, rounded)
         made.folds = list(folds)
         return made
 
     def fresh(self) -> FoldMoments:
         """Empty moments of as many folds about the same shifts."""
-        return FoldMoments.of([fold.fresh() for fold in self.folds], self.dtype)
+        return FoldMoments.of([fold.fresh() for fold in self.folds], self.dtype, self.rounded)
 
     def merge(self, other: FoldMoments) -> None:
         """Add the rows of other moments, fold by fold."""
@@ -87,7 +89,7 @@ class FoldMoments:
     def add_shifted(self, fold: int, Z: np.ndarray, Y: Targets) -> None:
         """Add C-contiguous rows, already less the shifts, to a fold; see ``collecting``."""
         if self._product is None:
-            self._product = Product(self.folds[0].n_features, self.dtype)
+            self._product = product_of(self.folds[0].n_features, self.dtype, rounded=self.rounded)
         if fold != self._fold or self._product.rows + Z.shape[0] > MOST_ROWS:
             self._settle()
         self._fold = fold

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import numpy as np
 
 from chimap import _blas, _loops, _threads
 from chimap.moments.symmetric import PANEL, Symmetric
 
 MOST_ROWS = 8192  # added up in the precision of the features before they join the float64 sums
+_WIDTH = 1024  # columns of a panel
 _PAD = 48  # numbers between the rows: rows a power of two apart would share a few sets of the cache
+
+
+def has_bfloat16_units() -> bool:
+    """Whether this processor multiplies bfloat16 and torch, which can have it do so, is installed."""
+    if importlib.util.find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported())
+
+
+def product_of(n: int, dtype: np.dtype, *, rounded: bool) -> Product:
+    """The product for rows of this dtype, by the units for bfloat16 where the rows are ``rounded`` to it."""
+    return (BFloat16Product if rounded and has_bfloat16_units() else Product)(n, dtype)
 
 
 class Product:
@@ -46,3 +63,24 @@ class Product:
                 ),
             )
         self.rows = 0
+
+
+class BFloat16Product(Product):
+    """The same for float32 rows that are bfloat16 numbers, by torch: its products take them as that and accumulate in
+    float32, on AMX or AVX-512 units. Panel by panel, so that half of the symmetric product is left out."""
+
+    def add(self, Z: np.ndarray) -> None:
+        """See ``Product.add``."""
+        import torch
+
+        rows, square = torch.from_numpy(Z), torch.from_numpy(self._square)
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("medium")
+        try:
+            for first in range(0, rows.shape[1], _WIDTH):
+                part = square[first : first + _WIDTH, first:]
+                panel = rows[:, first : first + _WIDTH].T
+                torch.addmm(part, panel, rows[:, first:], beta=float(self.rows > 0), out=part)
+        finally:
+            torch.set_float32_matmul_precision(before)
+        self.rows += Z.shape[0]

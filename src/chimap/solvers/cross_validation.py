@@ -44,11 +44,13 @@ def choose_strength(
     whole: Moments,
     strengths: np.ndarray | str = "auto",
     on_score: Callable[[float, float], None] | None = None,
+    factor: Factor | None = None,
 ) -> StrengthScores:
     """Score strengths by exact K-fold cross-validation and choose the best.
 
     "auto" goes down by decades from the mean scatter of a feature until the error rises again, up if it falls that way,
     and then tries the half decades beside the best. ``on_score(strength, mean error)`` is called after each.
+    factor: as in ``ridge``.
     Raises DataError if a fold has no rows or leaves none to train on.
     """
     for k, fold in enumerate(folds.folds):
@@ -57,7 +59,7 @@ def choose_strength(
                 f"fold {k} of {len(folds.folds)} holds {fold.count} of {whole.count} rows: too few rows to "
                 "cross-validate. Use fewer folds, or give the strength as a number."
             )
-    scorer = _Scorer(folds, whole, on_score)
+    scorer = _Scorer(folds, whole, on_score, factor or Factor(whole.n_features))
     if isinstance(strengths, str):
         _search(scorer, max(float(whole.scatter_diagonal().mean()), np.finfo(float).tiny))
     else:
@@ -84,10 +86,16 @@ def _search(scorer: _Scorer, scale: float) -> None:
 class _Scorer:
     """Scores one strength at a time; the factor's buffer and the folds' sums are shared among them."""
 
-    def __init__(self, folds: FoldMoments, whole: Moments, on_score: Callable[[float, float], None] | None):
+    def __init__(
+        self,
+        folds: FoldMoments,
+        whole: Moments,
+        on_score: Callable[[float, float], None] | None,
+        factor: Factor,
+    ):
         self.whole = whole
         self.folds = [Fold(fold, whole) for fold in folds.folds]
-        self.factor = Factor(whole.n_features)
+        self.factor = factor
         # With fewer training rows than features, what only a fold's own rows say is held by the strength alone: its
         # matrix and that of the whole are then far apart, and iterations would be many.
         fewest = whole.count - max(fold.count for fold in self.folds)

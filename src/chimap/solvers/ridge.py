@@ -22,13 +22,13 @@ class LinearSolution:
     strength: float
 
 
-def ridge(moments: Moments, strength: float) -> LinearSolution:
+def ridge(moments: Moments, strength: float, factor: Factor | None = None) -> LinearSolution:
     """Minimise sum |z'w + b - y|^2 + strength |w|^2: (Hc + strength I) w = Vc, by Cholesky.
 
-    The strength is scikit-learn's ``alpha``; the intercept is not penalised. Raises DataError if the matrix is singular
-    at this strength.
+    The strength is scikit-learn's ``alpha``; the intercept is not penalised. factor: whose memory (and device) is used,
+    or None for a new one. Raises DataError if the matrix is singular at this strength.
     """
-    factor = Factor(moments.n_features)
+    factor = factor or Factor(moments.n_features)
     factor.of(moments, strength)
     return solution(moments, factor.solve(moments.cross_scatter()), strength)
 
@@ -36,6 +36,14 @@ def ridge(moments: Moments, strength: float) -> LinearSolution:
 def solution(moments: Moments, coef: np.ndarray, strength: float) -> LinearSolution:
     """The intercept that goes with the coefficients: mean prediction = mean target."""
     return LinearSolution(coef, moments.target_mean - moments.mean @ coef, strength)
+
+
+def too_small(strength: float) -> DataError:
+    """What to say where the matrix is not positive definite."""
+    return DataError(
+        f"strength {strength:g} is too small: the features are linearly dependent to rounding. "
+        "Use a larger strength, or strengths='auto'."
+    )
 
 
 class Factor:
@@ -49,17 +57,17 @@ class Factor:
 
         Raises DataError if the matrix is not positive definite at this strength.
         """
+        self._fill(moments, strength, less)
+        # our upper triangle in C order is the lower one in Fortran's
+        _, info = dpotrf(self._square.T, lower=1, clean=0, overwrite_a=1)
+        if info:
+            raise too_small(strength)
+
+    def _fill(self, moments: Moments, strength: float, less: Any) -> None:
         moments.scatter_into(self._square)
         if less is not None:
             less.take_from(self._square)
         self._square[np.diag_indices_from(self._square)] += strength
-        # our upper triangle in C order is the lower one in Fortran's
-        _, info = dpotrf(self._square.T, lower=1, clean=0, overwrite_a=1)
-        if info:
-            raise DataError(
-                f"strength {strength:g} is too small: the features are linearly dependent to rounding. "
-                "Use a larger strength, or strengths='auto'."
-            )
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """(Hc + strength I)^-1 B for B (D, columns)."""

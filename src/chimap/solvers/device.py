@@ -1,0 +1,40 @@
+"""The Cholesky factor of ridge on a device of torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from chimap.moments import Moments
+from chimap.solvers.ridge import Factor, too_small
+
+
+class DeviceFactor(Factor):
+    """``Factor`` whose factorisation and solutions are made on a device, in float64; for ridge alone."""
+
+    def __init__(self, n_features: int, device: str):
+        super().__init__(n_features)
+        self._device = torch.device(device)
+
+    @staticmethod
+    def fits(n_features: int, device: str) -> bool:
+        """Whether the device has room for the matrix, its factor and as much to work in."""
+        if torch.device(device).type != "cuda":
+            return True
+        free, _ = torch.cuda.mem_get_info(torch.device(device))
+        return 3 * 8 * n_features**2 < free
+
+    def of(self, moments: Moments, strength: float, less: Any = None) -> None:
+        """See ``Factor.of``."""
+        self._fill(moments, strength, less)
+        # of our upper triangle, which is the lower one of the transpose
+        self._lower, info = torch.linalg.cholesky_ex(torch.from_numpy(self._square).to(self._device).T)
+        if int(info):
+            raise too_small(strength)
+
+    def solve(self, B: np.ndarray) -> np.ndarray:
+        """See ``Factor.solve``."""
+        right = torch.from_numpy(np.ascontiguousarray(B)).to(self._device)
+        return torch.cholesky_solve(right, self._lower).cpu().numpy()

@@ -1,0 +1,169 @@
+"""bfloat16 and the pass on a device, by torch's CPU build: the moments are those of the map, whoever adds them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from chimap import HistogramClassifier, HistogramRegressor, Moments, _loops, load
+from chimap.data import ArraySource
+from chimap.engines import device
+from chimap.rounded import RoundedFeatures
+
+from ..histograms import classes
+
+X, y = classes(3000, 24)
+X = X.astype(np.float32)
+SETTINGS = {"n_components": 96, "random_state": 0}
+
+
+def neighbours_in_bfloat16(values):
+    """(below, above) of float32 numbers: those of 8 significant bits."""
+    step = np.exp2(np.floor(np.log2(np.abs(values.astype(float)))) - 7)
+    return np.floor(values / step) * step, np.ceil(values / step) * step
+
+
+def test_rounding_to_the_nearest():
+    values = np.random.default_rng(0).standard_normal((50, 33)).astype(np.float32)
+    found = values.copy()
+    _loops.round_to_bfloat16(found)
+    below, above = neighbours_in_bfloat16(values)
+    nearest = np.where(values - below < above - values, below, above)
+    np.testing.assert_array_equal(found, nearest)
+    again = found.copy()
+    _loops.round_to_bfloat16(again)
+    np.testing.assert_array_equal(again, found)
+    ties = np.array([[1 + 2.0**-8, 1 + 3 * 2.0**-8, 0.0, -0.0, -1 - 2.0**-8]], np.float32)
+    _loops.round_to_bfloat16(ties)
+    assert ties.tolist() == [[1.0, 1 + 2.0**-6, 0.0, -0.0, -1.0]]
+
+
+def test_rounding_is_torchs():
+    torch = pytest.importorskip("torch", reason="torch's own rounding is the reference")
+    values = np.random.default_rng(1).standard_normal((100, 100)).astype(np.float32) ** 5
+    expected = torch.from_numpy(values).bfloat16().float().numpy()
+    _loops.round_to_bfloat16(values)
+    np.testing.assert_array_equal(values, expected)
+
+
+def moments_of(model, rows, targets):
+    """Moments of the features that the model predicts with, by float64 products."""
+    features = RoundedFeatures(model.features_, model.shift_)
+    Z = np.empty((rows.shape[0], SETTINGS["n_components"]), np.float32)
+    features.features_into(rows, Z, model.shift_)
+    return Moments(Z.shape[1], targets.shape[1]).update(Z.astype(np.float64) + model.shift_, targets)
+
+
+def test_map_and_moments_agree_in_bfloat16():
+    model = HistogramClassifier(**SETTINGS, precision="bfloat16", strengths=1e-3).fit(X, y)
+    targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
+    moments = moments_of(model, X, targets)
+    A = moments.covariance() * moments.count + 1e-3 * np.eye(96)
+    # the normal equations of the rounded features hold, as they would not for features that are not rounded
+    left = A @ model.coef_.T - moments.cross_scatter()
+    assert np.abs(left).max() < 1e-5 * np.abs(moments.cross_scatter()).max()
+    plain = HistogramClassifier(**SETTINGS, strengths=1e-3).fit(X, y)
+    assert np.abs(A @ plain.coef_.T - moments.cross_scatter()).max() > 100 * np.abs(left).max()
+    assert abs(model.score(X, y) - plain.score(X, y)) < 0.005
+
+
+def test_a_file_and_a_part_keep_the_rounding(tmp_path):
+    model = HistogramRegressor(**SETTINGS, precision="bfloat16").fit(X, X[:, 0])
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.predict(X[:100]), model.predict(X[:100]))
+    grown = HistogramRegressor(**SETTINGS, precision="bfloat16")
+    for part in np.array_split(np.arange(len(X)), 3):
+        grown.partial_fit(X[part], X[part, 0])
+    assert grown.score(X, X[:, 0]) > model.score(X, X[:, 0]) - 0.05
+
+
+def test_what_cannot_be():
+    with pytest.raises(ValueError, match="n_principal takes features as they are"):
+        HistogramClassifier(**SETTINGS, precision="bfloat16", n_principal=5).fit(X, y)
+    for wrong in ("gpu", 0, "cpu:0"):
+        with pytest.raises(ValueError, match="device must be 'cpu', 'cuda' or 'cuda:1'"):
+            HistogramClassifier(**SETTINGS, device=wrong).fit(X, y)
+    with pytest.raises(ValueError, match="precision must be"):
+        HistogramClassifier(**SETTINGS, precision="float16").fit(X, y)
+
+
+@pytest.fixture
+def torch_cpu(monkeypatch):
+    """The path of devices, on torch's CPU."""
+    torch = pytest.importorskip("torch", reason="the path of devices is tested where torch is installed")
+    monkeypatch.setattr(device, "check_device", lambda name: None)
+    for module in ("chimap.engines.device", "chimap.learning.base", "chimap.learning.fitting"):
+        monkeypatch.setattr(f"{module}.on_host", lambda name: False)
+    monkeypatch.setattr("chimap.learning.base.check_device", lambda name: None)
+    monkeypatch.setattr(device, "PIECE_ROWS", 700)
+    return torch
+
+
+KINDS = {
+    "float32": {"precision": "float32"},
+    "float64": {"precision": "float64"},
+    "bfloat16": {"precision": "bfloat16"},
+    "offset": {"form": "offset"},
+    "additive": {"kernel": "jensen_shannon"},
+    "landmarks": {"sampling": "landmarks"},
+    "given strength": {"strengths": 0.1},
+    "intersection": {"kernel": "exp-intersection", "normalize": "l1"},
+}
+
+
+@pytest.mark.parametrize("settings", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
+def test_a_device_fits_the_same_model(settings, kind, torch_cpu, monkeypatch):
+    rows = kind(X)
+    there = HistogramClassifier(**SETTINGS | settings).fit(rows, y)
+    outputs_there = there.decision_function(rows)
+    assert "device" in there.stage_seconds_
+    monkeypatch.undo()
+    here = HistogramClassifier(**SETTINGS | settings).fit(rows, y)
+    assert "device" not in here.stage_seconds_
+    assert there.strength_ == pytest.approx(here.strength_)
+    outputs = here.decision_function(rows)
+    # rounding of a feature that lies between two bfloat16 numbers may go either way after another order of sums
+    atol = {"bfloat16": 0.03, "float64": 1e-8}.get(settings.get("precision"), 2e-3)
+    np.testing.assert_allclose(outputs_there, outputs, rtol=0, atol=atol)
+    assert np.mean(there.predict(rows[:500]) == here.predict(rows[:500])) > 0.99
+
+
+def test_partial_fits_on_a_device(torch_cpu):
+    model = HistogramRegressor(**SETTINGS)
+    for part in np.array_split(np.arange(len(X)), 2):
+        model.partial_fit(X[part], X[part, 0])
+    assert model._moments.count == len(X)
+    assert model.score(X, X[:, 0]) > 0.6
+
+
+def test_a_device_says_what_it_does_not_do(torch_cpu, tmp_path):
+    with pytest.raises(ValueError, match="one pass of loss='square'"):
+        HistogramClassifier(**SETTINGS, device="cuda", loss="logistic").fit(X, y)
+    with pytest.raises(ValueError, match="no checkpoint"):
+        HistogramClassifier(**SETTINGS).fit_source(ArraySource(X, y), checkpoint=tmp_path / "c")
+
+
+def test_without_a_cuda_device():
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is one here")
+    with pytest.raises(ValueError, match=r"finds 0 CUDA device\(s\) here"):
+        HistogramClassifier(**SETTINGS, device="cuda").fit(X, y)
+
+
+def test_the_product_for_units_of_bfloat16():
+    pytest.importorskip("torch", reason="torch multiplies bfloat16")
+    from chimap.moments import Symmetric
+    from chimap.moments.product import BFloat16Product
+
+    Z = np.random.default_rng(0).standard_normal((300, 1100)).astype(np.float32)
+    _loops.round_to_bfloat16(Z)
+    product, sums = BFloat16Product(1100, Z.dtype), Symmetric(1100)
+    product.add(Z[:100])
+    product.add(Z[100:])
+    product.move_to(sums)
+    expected = Z.T.astype(float) @ Z
+    np.testing.assert_allclose(sums.to_square(), expected, rtol=0, atol=2e-6 * np.abs(expected).max())
