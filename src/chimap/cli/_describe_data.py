@@ -21,6 +21,7 @@ def describe(
     """As plain values, and in words."""
     _options.check_least(components, "--components", 2)
     source = _rows.open_data(path, labels)
+    plan = None if memory is None else _plan(source, memory, components)
     found = {
         "data": source.name,
         "rows": source.n_rows,
@@ -28,7 +29,7 @@ def describe(
         "sparse": source.is_sparse,
         **_scan(source, _show.progress(silent)),
         "labels": _labels(source),
-        "plan": None if memory is None else _plan(source, memory, components),
+        "plan": plan,
     }
     return found, {
         "rows": f"{source.n_rows:,}",
@@ -110,34 +111,31 @@ def _plan(source: Source, memory: str, components: int) -> dict[str, Any]:
     """Chunks and peak of a fit of an exponential kernel. Raises MemoryBudgetError for too small a budget."""
     from chimap._validation import parse_memory
     from chimap.cli._training import Settings
-    from chimap.engines import Job, chunk_rows_within
 
-    labels, default = _labels(source) or {}, Settings()
-    n_classes = len(labels.get("counts", ()))
-    job = Job(
-        n_features=components,
-        n_targets=n_classes if n_classes > 2 else 1,
-        n_folds=default.folds,
-        n_mapped=source.n_features * default.terms,
-        n_frequencies=components // 2,
-        row_bytes=source.row_bytes,
-        itemsize=4,
-        held_bytes=source.held_bytes,
-        reads_ahead=source.from_files,
-    )
-    chunk_rows = chunk_rows_within(job, parse_memory(memory))
+    y = source.labels()
+    task = _options.Task.classify if y is None else _rows.decide_task(y, _options.Task.auto, source.name)[0]
+    model = Settings(components=components, memory=memory).estimator(task)
+    libraries = _show.resident_memory()  # all that a fit needs is loaded now, and no row but the labels
+    if y is None:
+        model._n_targets = 1
+    else:
+        model._learn_targets(y)
+    job, chunk_rows = model._plan(source)
     return {
         "memory_bytes": parse_memory(memory),
         "components": components,
-        "chunk_rows": chunk_rows,
+        "chunk_rows": min(chunk_rows, source.n_rows),
         "peak_bytes": job.peak_bytes(chunk_rows),
+        "library_bytes": libraries,
     }
 
 
 def _plan_line(plan: dict[str, Any]) -> str:
+    libraries = _show.size(plan["library_bytes"])
+    beside = f"and {libraries} for libraries" if libraries else "libraries not counted"
     return (
         f"a fit with {plan['components']:,} features reads {plan['chunk_rows']:,} rows at a time and peaks at "
-        f"{_show.size(plan['peak_bytes'])} of {_show.size(plan['memory_bytes'])}, libraries not counted"
+        f"{_show.size(plan['peak_bytes'])} of {_show.size(plan['memory_bytes'])}, {beside}"
     )
 
 

@@ -10,7 +10,7 @@ from chimap.moments.product import MOST_ROWS
 
 CHUNK_UNIT = 1024  # rows; chunks are multiples of it
 PIECE_ROWS = 2048  # of one fold, whose features are in memory together: enough for products at full rate
-_CHUNK_COPIES = 3.0  # a chunk as read, its normalised copy, and the rows of one fold with room to spare
+_SPARE = 0.25  # of a chunk: what checks and the choice of folds take beside it
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Job:
     chunks, and whether it reads a chunk ahead (``from_files`` of the source). For losses that are minimised by passes:
     n_kept rows whose features stay in memory, at kept_itemsize bytes a number, and n_vectors of the size of the
     weights. solver_bytes: what a solver takes beside a full matrix and its vectors. n_waiting: moments of parts that
-    wait in memory to be merged (``Engine``).
+    wait in memory to be merged (``Engine``). n_rows of the source, 0 where it is not known. copies_rows: whether the
+    rows of a chunk are converted or normalised before they are mapped.
     """
 
     n_features: int
@@ -39,6 +40,8 @@ class Job:
     n_vectors: int = 0
     solver_bytes: int = 0
     n_waiting: int = 0
+    n_rows: int = 0
+    copies_rows: bool = True
 
     @property
     def model_bytes(self) -> int:
@@ -61,14 +64,18 @@ class Job:
 
     def pass_bytes(self, chunk_rows: int) -> int:
         """Reading, mapping and accumulating with chunks of so many rows."""
+        chunk_rows = min(chunk_rows, self.n_rows or chunk_rows)
         piece = min(PIECE_ROWS, -(-chunk_rows // self.n_folds))
         square = Product.nbytes(self.n_features, self.itemsize)
         features = self.itemsize * piece * (self.n_features + self.n_mapped)
         # sums of rows by target and their difference; a matrix of targets, scores and slopes where there are passes
         targets = 3 * self.itemsize * self.n_features * self.n_targets
         targets += 24 * chunk_rows * (self.n_targets if self.n_vectors else 1)
-        copies = _CHUNK_COPIES + self.reads_ahead  # one more is filled while the first is worked on
-        rows = copies * self.row_bytes * chunk_rows + self.held_bytes
+        # one that is worked on, its copy where it is converted or normalised, and one that is read meanwhile if there
+        # are several; and the rows of a piece
+        is_one = bool(self.n_rows) and chunk_rows >= self.n_rows
+        copies = 1 + _SPARE + self.copies_rows + (self.reads_ahead and not is_one)
+        rows = self.row_bytes * (copies * chunk_rows + 2 * piece) + self.held_bytes
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
         moments = (1 + self.n_waiting) * self.moments_bytes
         return int(moments + square + features + targets + rows + frequencies)

@@ -345,6 +345,8 @@ class HistogramModel(LinearPrediction, BaseEstimator):
             self._dtype.itemsize,
             source.held_bytes,
             source.from_files,
+            n_rows=source.n_rows,
+            copies_rows=self.normalize is not None or np.dtype(source.dtype) != self._dtype,
         )
 
     def _sample(self, source: Source) -> Any:

@@ -1,0 +1,187 @@
+"""Run the benchmarks: figures as JSON, a Markdown table and a plot, beside those of the last run that was kept.
+
+python run.py                          # all of them
+python run.py --only pass_bound,memory # some
+python run.py --quick                  # those of a minute or so
+python run.py --keep                   # and keep the figures in results.json, for the next run to compare with
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+KEPT = HERE / "results.json"
+QUICK = ("start_up", "map_speed", "exact_kernels", "memory", "dirichlet", "structured")
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def benchmarks():
+    """Names of all files that answer a question."""
+    return sorted(p.stem for p in HERE.glob("*.py") if p.stem not in ("run",) and not p.stem.startswith("_"))
+
+
+def machine():
+    """What the figures depend on."""
+    import numpy
+
+    flags = Path("/proc/cpuinfo")
+    model = platform.processor()
+    if flags.is_file():
+        lines = flags.read_text(errors="replace").splitlines()
+        model = next(
+            (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model
+        )
+    return {
+        "processor": model,
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "date": datetime.now(UTC).isoformat(timespec="minutes"),
+    }
+
+
+def measured(name):
+    """The figures of one file, and how it ended: a list of what ``_measure.report`` said."""
+    with tempfile.TemporaryDirectory() as folder:
+        lines = Path(folder) / "lines.jsonl"
+        began = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, f"{name}.py"],
+            cwd=HERE,
+            env={**os.environ, "BENCHMARK_LINES": str(lines)},
+            check=False,
+        )
+        found = [json.loads(line) for line in lines.read_text().splitlines()] if lines.is_file() else []
+    return {"seconds": round(time.perf_counter() - began, 1), "exit": done.returncode, "figures": found}
+
+
+def figure(entry):
+    """The number of a figure: that of a spread, or the first in what was shown; None if it has none."""
+    if "value" in entry:
+        return entry["value"]
+    first = NUMBER.search(entry["shown"])
+    return float(first[0]) if first else None
+
+
+def before(kept, name, question):
+    """The number that the kept run had for a question."""
+    entries = kept.get("benchmarks", {}).get(name, {}).get("figures", [])
+    return next((figure(e) for e in entries if e["question"] == question), None)
+
+
+def change(now, last):
+    """'+4 %' against the kept run; '' without."""
+    return "" if not last or now is None else f"{100 * (now / last - 1):+.0f} %"
+
+
+def table(results, kept):
+    """The figures in Markdown."""
+    about = results["machine"]
+    lines = [
+        f"{about['processor']}, {about['cores']} cores, numpy {about['numpy']}, Python {about['python']}, {about['date']}.",
+        "",
+        f"Change: against the run kept on {kept['machine']['date']} ({kept['machine']['processor']})."
+        if kept
+        else "",
+        "",
+        "| benchmark | question | measured | wanted | change |",
+        "|---|---|---|---|---|",
+    ]
+    for name, result in results["benchmarks"].items():
+        for e in result["figures"]:
+            last = change(figure(e), before(kept, name, e["question"]))
+            lines.append(f"| {name} | {e['question']} | {e['shown']} | {e['target']} | {last} |")
+        if result["exit"]:
+            lines.append(f"| {name} | did not end well | exit {result['exit']} | | |")
+    return "\n".join(lines) + "\n"
+
+
+def plot(results, kept, path):
+    """Ratios with the range of their quartiles, those of the kept run as open marks."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rows = [
+        (f"{name}: {e['question']}", e, before(kept, name, e["question"]))
+        for name, result in results["benchmarks"].items()
+        for e in result["figures"]
+        if "low" in e and e["value"] > 0
+    ]
+    if not rows:
+        return False
+    figure_, axes = plt.subplots(figsize=(10, 1.2 + 0.28 * len(rows)), layout="constrained")
+    for i, (_, e, last) in enumerate(reversed(rows)):
+        axes.plot([e["low"], e["high"]], [i, i], color="#4477aa", linewidth=2)
+        axes.plot(e["value"], i, "o", color="#4477aa", markersize=5)
+        if last:
+            axes.plot(last, i, "o", markerfacecolor="none", markeredgecolor="#888888", markersize=8)
+    axes.axvline(1, color="#bbbbbb", linewidth=1, zorder=0)
+    axes.set_yticks(range(len(rows)), [label[:95] for label, *_ in reversed(rows)], fontsize=8)
+    axes.set_xscale("log")
+    axes.set_xlabel("ratio (line: quartiles over repeats; circle: the kept run)")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure_.savefig(path, dpi=110)
+    plt.close(figure_)
+    return True
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", metavar="NAMES", help="files, with commas; see --list")
+    parser.add_argument("--quick", action="store_true", help=f"only {', '.join(QUICK)}")
+    parser.add_argument("--list", action="store_true", help="name the files and end")
+    parser.add_argument(
+        "--output", type=Path, default=HERE / "out", help="folder for results.json, table.md, plot.png"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help=f"write {KEPT.name} beside this file: what is committed"
+    )
+    return parser.parse_args()
+
+
+def main():
+    given, known = arguments(), benchmarks()
+    if given.list:
+        print("\n".join(known))
+        return 0
+    wanted = given.only.split(",") if given.only else [n for n in known if not given.quick or n in QUICK]
+    if unknown := [name for name in wanted if name not in known]:
+        sys.exit(f"--only: no benchmark {', '.join(unknown)}; there are {', '.join(known)}.")
+    kept = json.loads(KEPT.read_text()) if KEPT.is_file() else {}
+    results = {"machine": machine(), "benchmarks": {}}
+    given.output.mkdir(parents=True, exist_ok=True)
+    for name in wanted:
+        print(f"--- {name}", flush=True)
+        results["benchmarks"][name] = measured(name)
+        # after each, so that an interrupted run leaves what it has
+        (given.output / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    (given.output / "table.md").write_text(table(results, kept))
+    drawn = plot(results, kept, given.output / "plot.png")
+    print(
+        f"\n{table(results, kept)}\nin {given.output}: results.json, table.md"
+        + (", plot.png" if drawn else "")
+    )
+    if given.keep:
+        merged = {
+            "machine": results["machine"],
+            "benchmarks": {**kept.get("benchmarks", {}), **results["benchmarks"]},
+        }
+        KEPT.write_text(json.dumps(merged, indent=1) + "\n")
+    return max((r["exit"] != 0 for r in results["benchmarks"].values()), default=0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
