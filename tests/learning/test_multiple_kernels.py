@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.datasets import load_digits
 
 import chimap
 from chimap import MultipleKernelLearner, MultipleKernelRegressor
-from chimap._validation import DataError, MemoryBudgetError
+from chimap._validation import DataError, MemoryBudgetError, parse_memory
 from chimap.data import ArraySource
 from chimap.engines.rows import KeptRows
 from chimap.learning.multiple_kernels import held_out_loss
@@ -334,3 +335,18 @@ def test_joint_form_takes_kernels_that_have_widths():
     rows[:, 24:40] = 2.0
     with pytest.raises(DataError, match="block 'middle' is constant"):
         MultipleKernelLearner(**JOINT).fit(rows, y[:100])
+
+
+@pytest.mark.parametrize("loss", ["square", pytest.param("squared_hinge", marks=pytest.mark.slow)])
+def test_memory_stays_within_the_budget(loss):
+    settings = SETTINGS | {"n_components": 512, "loss": loss, "strengths": [200.0, 100.0]}
+    rows, labels = np.tile(X, (8, 1)).astype(np.float32), np.tile(y % 2, 8)
+    with pytest.raises(MemoryBudgetError) as caught:
+        MultipleKernelLearner(**settings, memory="1MiB").fit(rows, labels)
+    least = str(caught.value).split("memory='")[1].split("'")[0]
+    MultipleKernelLearner(**settings).fit(rows[:200], labels[:200])  # what is compiled is not counted
+    tracemalloc.start()
+    MultipleKernelLearner(**settings, memory=least).fit(rows, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < parse_memory(least)

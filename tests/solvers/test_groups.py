@@ -8,9 +8,10 @@ import pytest
 from chimap._validation import DataError
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Square
+from chimap.moments import FoldMoments
 from chimap.penalties import L21
 from chimap.solvers.group_passes import LossProblem
-from chimap.solvers.group_path import SquareProblem, follow
+from chimap.solvers.group_path import SquareProblem, follow, held_out_errors
 from chimap.solvers.lbfgs import over
 from chimap.solvers.sparse import strengths_below
 
@@ -229,6 +230,29 @@ def test_no_rows_and_targets_that_a_loss_cannot_take():
         LossProblem(Square(), over(lambda: []), whole, penalty_of()).zero()
     with pytest.raises(DataError, match=r"target 0 is .* the logistic loss takes -1 or 1"):
         LossProblem(LOSSES["logistic"](), chunks_of(Z, Y), whole, penalty_of()).zero()
+
+
+def test_a_fold_without_rows_is_named():
+    Z, Y = problem()
+    whole = moments_of(Z, Y)
+    folds = FoldMoments.of([whole.fresh(), whole.copy()], np.dtype(float))
+    with pytest.raises(DataError, match="fold 0 holds 0 of 200 rows"):
+        held_out_errors(folds, whole, penalty_of(), np.ones(1), 1e-6)
+
+
+def test_held_out_errors_are_those_of_the_rows():
+    Z, Y = problem()
+    parts = [moments_of(Z[i::3], Y[i::3], shift=Z[0], target_shift=Y[0]) for i in range(3)]
+    folds = FoldMoments.of(parts, np.dtype(float))
+    strengths = np.array([2000.0, 100.0])
+    errors = held_out_errors(folds, folds.whole(), penalty_of(), strengths, 1e-7)
+    for k in range(3):
+        rest = np.arange(len(Z)) % 3 != k
+        square = SquareProblem(moments_of(Z[rest], Y[rest]), penalty_of())
+        for s, strength in enumerate(strengths):
+            found = square.solve(strength, square.zero())
+            error = np.square(Z[~rest] @ found.coef + found.intercept - Y[~rest]).sum(axis=1).mean()
+            assert errors[s, k] == pytest.approx(error, rel=1e-5)
 
 
 def test_too_few_passes_are_warned_of():

@@ -27,8 +27,8 @@ from chimap.moments import FoldMoments, Moments, Symmetric
 from chimap.penalties import L21
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, follow
 from chimap.solvers.group_passes import metric_of
-from chimap.solvers.group_path import KernelPath
-from chimap.solvers.sparse import held_out_error, strengths_below
+from chimap.solvers.group_path import KernelPath, held_out_errors, largest_strength
+from chimap.solvers.sparse import strengths_below
 
 _SEARCH_TOLERANCE = 1e-3  # of residuals while strengths are compared
 _SEARCH_PASSES = 60  # a strength at most, while strengths are compared
@@ -166,10 +166,10 @@ class MultipleKernelModel(KernelLearner):
         moments = rows.moments(plain, self._dtype)
         with clock("choose strength"):
             whole, penalty = moments.whole(), self._penalty(plain)
-            largest = SquareProblem(whole, penalty).largest
+            largest = largest_strength(whole, penalty)
             # at the largest no kernel is used, and a width that is not used has no gradient
             strengths = np.minimum(self._strengths(largest, _SMALLEST), _MOST_JOINT * largest)
-            errors = _held_out(moments, whole, penalty, strengths, Progress())
+            errors = held_out_errors(moments, whole, penalty, strengths, _SEARCH_TOLERANCE)
         return float(strengths[np.argmin(np.average(errors, axis=1, weights=_counts(moments)))])
 
     def _width_objective(self, features: Any, rows: TuningRows, clock: Stopwatch) -> ChannelObjective:
@@ -192,17 +192,17 @@ class MultipleKernelModel(KernelLearner):
 
     def _solve(self, moments: FoldMoments, clock: Stopwatch, progress: Progress) -> None:
         whole, penalty = moments.whole(), self._penalty()
-        with clock("solve"):
-            problem = SquareProblem(whole, penalty)
-            strengths = self._strengths(problem.largest, 1e-3)
+        strengths = self._strengths(largest_strength(whole, penalty), 1e-3)
         errors = None
         if len(moments.folds) > 1:
             with clock("choose strength"):
                 progress.stage("strength", len(moments.folds) * strengths.size, "strengths")
-                errors = _held_out(moments, whole, penalty, strengths, progress)
+                errors = held_out_errors(
+                    moments, whole, penalty, strengths, _SEARCH_TOLERANCE, lambda found: progress.advance()
+                )
         with clock("solve"):
             progress.stage("path", strengths.size, "strengths")
-            path = follow(problem, strengths, lambda found: progress.advance())
+            path = follow(SquareProblem(whole, penalty), strengths, lambda found: progress.advance())
         chosen = 0 if errors is None else int(np.argmin(np.average(errors, axis=1, weights=_counts(moments))))
         if errors is None and strengths.size > 1:  # too few rows for folds: the middle of the path
             chosen = strengths.size // 2
@@ -302,20 +302,6 @@ class MultipleKernelModel(KernelLearner):
 
 def _counts(moments: FoldMoments) -> list[int]:
     return [fold.count for fold in moments.folds]
-
-
-def _held_out(
-    moments: FoldMoments, whole: Moments, penalty: L21, strengths: np.ndarray, progress: Progress
-) -> np.ndarray:
-    """Errors (s, K) of each fold at the solutions for the others."""
-    errors = np.empty((strengths.size, len(moments.folds)))
-    for k, fold in enumerate(moments.folds):
-        if fold.count == 0 or fold.count == whole.count:
-            raise DataError(f"fold {k} holds {fold.count} of {whole.count} rows: too few to cross-validate.")
-        problem = SquareProblem(whole - fold, penalty, _SEARCH_TOLERANCE)
-        found = follow(problem, strengths, lambda one: progress.advance())
-        errors[:, k] = [held_out_error(fold, one) for one in found]
-    return errors
 
 
 def held_out_loss(loss: Loss, rows: FeatureRows, found: LinearSolution) -> float:

@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap._validation import DataError, check_positive
-from chimap.moments import Moments
+from chimap.moments import FoldMoments, Moments
 from chimap.penalties import L21
 from chimap.solvers.group_descent import GroupQuadratic
 from chimap.solvers.ridge import LinearSolution, solution
+from chimap.solvers.sparse import held_out_error
 
 TOLERANCE = 1e-7
 
@@ -80,7 +81,7 @@ class SquareProblem:
     @property
     def largest(self) -> float:
         """The least strength at which all weights are zero."""
-        return replace(self.penalty, strength=1.0).largest(self._V)
+        return largest_strength(self.moments, self.penalty)
 
     @property
     def at_zero(self) -> float:
@@ -102,6 +103,11 @@ class SquareProblem:
             plain.coef, plain.intercept, plain.strength, float(found.at.values.sum()) + self._constant, residual,
             found.evaluations,
         )  # fmt: skip
+
+
+def largest_strength(moments: Moments, penalty: L21) -> float:
+    """The least strength at which all weights of the square loss are zero."""
+    return replace(penalty, strength=1.0).largest(moments.cross_scatter())
 
 
 def full_scatter(moments: Moments) -> np.ndarray:
@@ -134,6 +140,28 @@ def follow(
         if on_solution is not None and on_solution(last):
             break
     return found
+
+
+def held_out_errors(
+    folds: FoldMoments,
+    whole: Moments,
+    penalty: L21,
+    strengths: np.ndarray,
+    tolerance: float,
+    on_solution: Callable[[GroupSolution], None] | None = None,
+) -> np.ndarray:
+    """Errors (s, K), mean |f(z) - y|^2 a row summed over targets, of each fold at the solutions for the others.
+
+    Raises DataError for a fold without rows, or one that leaves none.
+    """
+    errors = np.empty((strengths.size, len(folds.folds)))
+    for k, fold in enumerate(folds.folds):
+        if fold.count == 0 or fold.count == whole.count:
+            raise DataError(f"fold {k} holds {fold.count} of {whole.count} rows: too few to cross-validate.")
+        # in one expression, so that the matrices of a fold are gone before those of the next
+        path = follow(SquareProblem(whole - fold, penalty, tolerance), strengths, on_solution)
+        errors[:, k] = [held_out_error(fold, found) for found in path]
+    return errors
 
 
 def warn_if_short(residual: float, tolerance: float, strength: float, evaluations: int) -> None:
