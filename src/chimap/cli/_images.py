@@ -16,7 +16,20 @@ def holds_images(data: str) -> bool:
     """Whether DATA are images rather than rows."""
     from chimap.data.image_kind import holds_images
 
-    return holds_images(data)
+    layout, path = layout_of(data)
+    return layout is not None or holds_images(path)
+
+
+def layout_of(data: str) -> tuple[str | None, str]:
+    """The data set and the path of ``caltech101:PATH``; None and DATA without the name of a data set.
+
+    >>> layout_of("voc2007:photos"), layout_of("s3://photos")
+    (('voc2007', 'photos'), (None, 's3://photos'))
+    """
+    from chimap.data.image_sets import CATALOGUE
+
+    name, _, path = data.partition(":")
+    return (name, path) if name in CATALOGUE and path else (None, data)
 
 
 def open_set(data: str, labels: str | None, part: str | None) -> ImageSet:
@@ -24,8 +37,9 @@ def open_set(data: str, labels: str | None, part: str | None) -> ImageSet:
     from chimap.data import open_images
     from chimap.vision.source import check_single_labels
 
+    layout, path = layout_of(data)
     with _show.busy(f"opening {data}"):
-        images = open_images(data, labels)
+        images = open_images(path, labels, layout)
     check_single_labels(images)
     return images if part is None else images.part(part)
 

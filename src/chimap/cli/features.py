@@ -20,7 +20,8 @@ def features(
         str,
         typer.Argument(
             metavar="IMAGES",
-            help="A folder, tar or zip with a folder for each class; a CSV of paths and labels; Parquet of bytes.",
+            help="A folder, tar or zip with a folder for each class; a CSV of paths and labels; Parquet of bytes; or "
+            "a data set as it is downloaded, such as caltech101:FOLDER (voc2007, imagenet, scene15, ...).",
             show_default=False,
         ),
     ],
@@ -64,6 +65,7 @@ def features(
       chimap features photos/ --output photos.parquet
       chimap features train.tar --descriptors sift,colour --output train.parquet
       chimap features test.tar --like train.words --output test.parquet
+      chimap features voc2007:VOCdevkit --labels car --part train --output cars.parquet
       chimap features list.csv --labels species --words 1000 --coding soft --output rows.zarr
     """
     from chimap.vision.table import write_table, writer

@@ -99,7 +99,8 @@ def check_single_labels(images: ImageSet) -> None:
     if images.labels is not None and images.labels.ndim == 2:
         raise DataError(
             f"{images.name}: images of several classes at once, such as {', '.join(images.classes[:3])}. A model tells "
-            f"one class from the rest: images.one_against_rest({images.classes[0]!r})."
+            f"one class from the rest: name it as the labels, such as --labels {images.classes[0]}, or "
+            f"images.one_against_rest({images.classes[0]!r})."
         )
 
 
