@@ -13,7 +13,6 @@ from PIL import Image
 from chimap import load, open_source
 from chimap.vision import ImageHistograms
 
-from ..data.image_sets.copies import caltech101, voc
 from ..vision.pictures import stripes
 from .terminal import run_many
 
@@ -44,8 +43,6 @@ def folder(tmp_path_factory):
     cut.write_bytes(cut.read_bytes()[:300])
     with tarfile.open(folder / "photos.tar", "w") as archive:
         archive.add(folder / "photos", "photos")
-    caltech101(folder / "caltech")
-    voc(folder / "voc")
     np.savez(folder / "rows.npz", X=np.eye(8), y=np.arange(8) % 2)
     return folder
 
@@ -60,11 +57,6 @@ def results(folder):
                 "--components", "64", "--json"],
         "evaluate": ["evaluate", "photos.model", "photos", "--json"],
         "predict": ["predict", "photos.model", "photos.tar", "-o", "answers.csv", "--scores"],
-        "page": ["evaluate", "photos.model", "photos", "-o", "page.html"],
-        "caltech": ["features", "caltech101:caltech", "-o", "caltech.parquet", *QUICK, "--words", "4"],
-        "one class": ["features", "voc2007:voc", "--labels", "person", "-o", "voc.parquet", *QUICK, "--words", "4"],
-        "several classes": ["features", "voc2007:voc", "-o", "no.parquet", *QUICK],
-        "no data set": ["features", "scene15:photos", "-o", "no.parquet", *QUICK],
         "info images": ["info", "photos.tar"],
         "info words": ["info", "photos.words", "--json"],
         "rows": ["fit", "rows.npz", "-o", "rows.model", "--components", "16"],
@@ -111,27 +103,6 @@ def test_fit_and_evaluate(folder, results):
     found = json.loads(results["evaluate"].out)
     assert "held out" in found["data"]["which rows"]
     assert found["metrics"]["accuracy"] > 0.9
-
-
-def test_the_page_ranks_classes_and_shows_images(folder, results):
-    assert results["page"].code == 0, results["page"].err
-    assert "mAP" in results["page"].out
-    page = (folder / "page.html").read_text()
-    assert "Finding each class" in page
-    n_held_out = json.loads(results["evaluate"].out)["metrics"]["rows"]
-    assert page.count("data:image/jpeg;base64,") >= 2 * min(6, n_held_out)
-    assert json.loads(results["evaluate"].out)["ranking"]["mean_average_precision"] > 0.9
-
-
-def test_data_sets_by_name(folder, results):
-    assert results["caltech"].code == 0, results["caltech"].err
-    assert sorted(set(open_source(folder / "caltech.parquet").labels())) == [
-        "BACKGROUND_Google", "Faces", "accordion", "yin_yang",
-    ]  # fmt: skip
-    assert results["one class"].code == 0, results["one class"].err
-    assert open_source(folder / "voc.parquet").labels().tolist() == [-1, 1, -1, -1]
-    assert "name it as the labels, such as --labels aeroplane" in results["several classes"].err
-    assert "so it is not Scene-15 as it comes" in results["no data set"].err
 
 
 def test_descriptors_are_blocks(folder, results):

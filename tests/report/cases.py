@@ -9,6 +9,7 @@ import numpy as np
 from chimap.report import (
     Baseline,
     Evaluation,
+    SplitScores,
     StrengthCurve,
     classification_metrics,
     examples,
@@ -62,6 +63,9 @@ def regression(rows: int = 200, **changes) -> Evaluation:
     return evaluation_of(regression_metrics(y_true, y_pred), mean_baseline(y_true, y_true), **changes)
 
 
+SPLITS = SplitScores(np.array([0.8, 0.9]), np.array([0.7, 0.8]), np.array([0.75, 0.85]), 300, 900)
+
+
 def ranked(n_classes: int, with_images: bool = False, **changes) -> Evaluation:
     """With scores whose highest is the answer, and with images of one colour a class."""
     names = np.array([f"class {i}" for i in range(n_classes)])
@@ -80,7 +84,7 @@ def ranked(n_classes: int, with_images: bool = False, **changes) -> Evaluation:
 
         shown = examples(metrics, ranking, names[y_true], names[y_pred], scores, read)
     return evaluation_of(
-        metrics, Baseline("chance", 1 / n_classes), ranking=ranking, examples=shown, **changes
+        metrics, Baseline("chance", 1 / n_classes), ranking=ranking, examples=shown, splits=SPLITS, **changes
     )
 
 

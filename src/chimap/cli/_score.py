@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from chimap.cli import _show
 from chimap.cli._rows import labels_of
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     from chimap.data import Source
     from chimap.engines import Progress
-    from chimap.report import Baseline, ClassificationMetrics, RankingMetrics, RegressionMetrics
+    from chimap.report import Baseline, ClassificationMetrics, RankingMetrics, RegressionMetrics, SplitScores
 
 
 _KEPT_SCORES = 2**24  # numbers; beyond, classes are not ranked, so that memory does not grow with the rows
@@ -73,6 +74,25 @@ def score(model: Any, source: Source, progress: Progress) -> Score:
         ranking = ranking_metrics(y, each, found.classes)
         return Score(found, _baseline(model, y), seconds, ranking, (y, predicted, each))
     return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
+
+
+def repeated(model: Any, source: Any, n_splits: int, per_class: int | None) -> SplitScores:
+    """The model trained anew on splits of the source, with what it has of settings. Raises DataError for numbers."""
+    import numpy as np
+    from sklearn.model_selection import StratifiedShuffleSplit
+
+    from chimap._validation import DataError
+    from chimap.data import PerClassSplits
+    from chimap.report import repeated_splits
+
+    if not is_classifier(model):
+        raise DataError("--splits are of classes, but the model predicts numbers; leave --splits out.")
+    splitter: Any = StratifiedShuffleSplit(n_splits, test_size=0.3, random_state=0)
+    if per_class is not None:
+        splitter = PerClassSplits(per_class, n_splits=n_splits, random_state=0)
+    rows = np.arange(source.n_rows)
+    with _show.busy(f"training on {n_splits} splits"):
+        return repeated_splits(model, source.take(rows), labels_of(source), splitter)
 
 
 def _check_answers(model: Any, y: np.ndarray, name: str) -> None:

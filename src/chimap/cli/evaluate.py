@@ -12,7 +12,13 @@ from chimap.cli import _errors, _image_options, _options, _rows, _show
 if TYPE_CHECKING:
     from chimap.cli._rows import Chosen
     from chimap.cli._score import Score
-    from chimap.report import ClassificationMetrics, Evaluation, RankingMetrics, RegressionMetrics
+    from chimap.report import (
+        ClassificationMetrics,
+        Evaluation,
+        RankingMetrics,
+        RegressionMetrics,
+        SplitScores,
+    )
 
 
 class Evaluated(NamedTuple):
@@ -21,6 +27,7 @@ class Evaluated(NamedTuple):
     model: Any
     chosen: Chosen
     score: Score
+    splits: SplitScores | None = None
 
 
 def evaluate(
@@ -37,6 +44,22 @@ def evaluate(
         bool, typer.Option("--all-rows", help="Take the rows that the model was trained on, too.")
     ] = False,
     part: _image_options.ImagePart = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Also train the model anew on N random splits of DATA, in memory, and give mean and deviation.",
+            show_default=False,
+        ),
+    ] = None,
+    per_class: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Training rows of each class in a split, the others to test on; without it, 70 % of the rows.",
+            show_default=False,
+        ),
+    ] = None,
     overwrite: _options.Overwrite = False,
     json: _options.Json = False,
 ) -> None:
@@ -50,10 +73,12 @@ def evaluate(
       chimap evaluate my.model test.npz --output report.html
       chimap evaluate my.model rows.npy --labels labels.csv --json
       chimap evaluate photos.model photos/ --output report.html
+      chimap evaluate photos.model photos/ --splits 5 --per-class 15
     """
     found = measure(
-        model, data, labels, output, all_rows=all_rows, part=part, overwrite=overwrite, silent=json
-    )
+        model, data, labels, output, all_rows=all_rows, part=part, overwrite=overwrite, silent=json,
+        splits=splits, per_class=per_class,
+    )  # fmt: skip
     if json:
         _show.as_json({"command": "evaluate", "report": output and str(output), **page_of(found).as_dict()})
         return
@@ -70,13 +95,19 @@ def measure(
     part: str | None = None,
     overwrite: bool = False,
     silent: bool = False,
+    splits: int | None = None,
+    per_class: int | None = None,
 ) -> Evaluated:
     """Predict and compare, and write the page if ``output`` names one; its path is checked before the work."""
     from chimap import load
     from chimap._validation import DataError
-    from chimap.cli._score import score
+    from chimap.cli._score import repeated, score
     from chimap.report import write_report
 
+    _options.check_least(splits, "--splits")
+    _options.check_least(per_class, "--per-class")
+    if per_class is not None and splits is None:
+        raise ValueError("--per-class says how rows are split; give --splits, too.")
     if output is not None:
         _options.check_output(output, overwrite, model, data, labels)
     fitted = load(model)
@@ -90,6 +121,8 @@ def measure(
     except DataError:
         _rows.check_every_row(source, fitted.precision)  # names the row of the file rather than of a part
         raise
+    if splits is not None:
+        found = found._replace(splits=repeated(fitted, source, splits, per_class))
     if output is not None:
         with _show.busy("drawing the report"):
             write_report(page_of(found), output, overwrite=overwrite)
@@ -127,6 +160,7 @@ def page_of(found: Evaluated) -> Evaluation:
         settings=model.get_params(deep=False) if fitted is None else _settings(fitted),
         ranking=found.score.ranking,
         examples=_examples(found),
+        splits=found.splits,
     )
 
 
@@ -146,12 +180,22 @@ def summary(found: Evaluated, output: Path | None) -> dict[str, str | None]:
     metrics, score = found.score.metrics, found.score
     head: dict[str, str | None] = {"rows": found.chosen.which}
     tail: dict[str, str | None] = {
+        "splits": None if found.splits is None else _splits_lines(found.splits),
         "baseline": _baseline_line(score),
         "time": f"{_show.duration(score.seconds)}, {metrics.n_rows / max(score.seconds, 1e-9):,.0f} rows/s",
         "peak memory": _show.size(_show.peak_memory()),
         "report": None if output is None else str(output),
     }
     return head | _metric_lines(metrics, score.ranking) | tail
+
+
+def _splits_lines(splits: SplitScores) -> str:
+    """A line a score, '64.2 % ± 0.8'."""
+    return "\n".join(
+        f"{name.lower()} {_show.percent(mean)}"
+        + ("" if deviation != deviation else f" ± {100 * deviation:.1f}")
+        for name, mean, deviation in splits.rows()
+    )
 
 
 def _metric_lines(

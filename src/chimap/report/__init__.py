@@ -41,6 +41,7 @@ from chimap.report.ranking import (
 )
 from chimap.report.segmentation import SegmentationMetrics, segmentation_metrics
 from chimap.report.selection import write_selection
+from chimap.report.splits import SplitScores, repeated_splits
 
 __all__ = [
     "accuracy",
@@ -55,6 +56,8 @@ __all__ = [
     "RankingMetrics",
     "segmentation_metrics",
     "SegmentationMetrics",
+    "repeated_splits",
+    "SplitScores",
     "regression_metrics",
     "RegressionMetrics",
     "Baseline",

@@ -15,6 +15,7 @@ from chimap.report._plain import plain
 from chimap.report.examples import Examples
 from chimap.report.metrics import Baseline, ClassificationMetrics, RegressionMetrics
 from chimap.report.ranking import RankingMetrics
+from chimap.report.splits import SplitScores
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +101,7 @@ class Evaluation:
     versions: by name of package; by default of those installed.
     ranking: precision and recall of the scores of each class, or None.
     examples: images to show, or None.
+    splits: scores of the model trained anew on random splits, or None.
     created: when, with its time zone; by default now.
     """
 
@@ -114,6 +116,7 @@ class Evaluation:
     versions: Mapping[str, str] = field(default_factory=package_versions)
     ranking: RankingMetrics | None = None
     examples: Examples | None = None
+    splits: SplitScores | None = None
     created: datetime = field(default_factory=now)
 
     def as_dict(self) -> dict[str, Any]:
@@ -125,6 +128,7 @@ class Evaluation:
             "data": plain(self.data),
             "metrics": self.metrics.as_dict(),
             "ranking": self.ranking and self.ranking.as_dict(),
+            "splits": self.splits and self.splits.as_dict(),
             "baseline": self.baseline and self.baseline.as_dict(),
             "curve": self.curve and self.curve.as_dict(),
             "stages": plain(self.stages),

@@ -1,0 +1,77 @@
+"""Images on the command line: the report with rankings and pictures, repeated splits, data sets by name."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from chimap import open_source
+
+from ..data.image_sets.copies import caltech101, voc
+from ..vision.pictures import stripes
+from .terminal import run_many
+
+pytest.importorskip("cv2")
+
+QUICK = ["--words", "4", "--step", "8", "--sizes", "4", "--grids", "1x1"]
+COMMANDS = {
+    "fit": ["fit", "photos", "-o", "photos.model", *QUICK, "--kernel", "chi2", "--strength", "0.1", "--test-fraction",
+            "0.4"],
+    "page": ["evaluate", "photos.model", "photos", "-o", "page.html", "--splits", "3", "--per-class", "8"],
+    "json": ["evaluate", "photos.model", "photos", "--splits", "3", "--per-class", "8", "--json"],
+    "no splits": ["evaluate", "photos.model", "photos", "--per-class", "5"],
+    "caltech": ["features", "caltech101:caltech", "-o", "caltech.parquet", *QUICK],
+    "one class": ["features", "voc2007:voc", "--labels", "person", "-o", "voc.parquet", *QUICK],
+    "several classes": ["features", "voc2007:voc", "-o", "no.parquet", *QUICK],
+    "no data set": ["features", "scene15:photos", "-o", "no.parquet", *QUICK],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("image_reports")
+    for name, angle in (("flat", 0.0), ("steep", 1.2)):
+        (folder / "photos" / name).mkdir(parents=True)
+        for i in range(15):
+            Image.fromarray(stripes(30, 34 + i % 3, angle, i)).save(folder / "photos" / name / f"{i:02d}.png")
+    caltech101(folder / "caltech")
+    voc(folder / "voc")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(folder):
+    return dict(zip(COMMANDS, run_many(list(COMMANDS.values()), folder), strict=True))
+
+
+def test_the_page_ranks_classes_and_shows_images(folder, results):
+    assert results["page"].code == 0, results["page"].err
+    assert "mean average precision" in results["page"].out
+    page = (folder / "page.html").read_text()
+    assert "Finding each class" in page
+    assert "Repeated splits" in page
+    assert page.count("data:image/jpeg;base64,") >= 8
+    assert json.loads(results["json"].out)["ranking"]["mean_average_precision"] > 0.9
+
+
+def test_repeated_splits(results):
+    assert results["json"].code == 0, results["json"].err
+    found = json.loads(results["json"].out)["splits"]
+    assert (found["n_splits"], found["n_train"], found["n_test"]) == (3, 16, 14)
+    assert found["class_rate"]["mean"] == pytest.approx(np.mean(found["class_rate"]["splits"]))
+    assert found["class_rate"]["mean"] > 0.9
+    assert "--per-class says how rows are split; give --splits, too" in results["no splits"].err
+
+
+def test_data_sets_by_name(folder, results):
+    assert results["caltech"].code == 0, results["caltech"].err
+    assert sorted(set(open_source(folder / "caltech.parquet").labels())) == [
+        "BACKGROUND_Google", "Faces", "accordion", "yin_yang",
+    ]  # fmt: skip
+    assert results["one class"].code == 0, results["one class"].err
+    assert open_source(folder / "voc.parquet").labels().tolist() == [-1, 1, -1, -1]
+    assert "name it as the labels, such as --labels aeroplane" in results["several classes"].err
+    assert "so it is not Scene-15 as it comes" in results["no data set"].err
