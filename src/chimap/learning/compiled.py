@@ -30,6 +30,7 @@ class CompiledModel(Prediction, BaseEstimator):
     """
 
     precision = "float32"  # of the tables
+    rows_at_once = 16384  # nothing is expanded, and the longer rows pass over a block of tables the better
 
     tables_: LineTables | CodeTables
     exact_: Any

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,14 +17,14 @@ from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
 from chimap.maps import AdditiveMap
 
-_ROWS = 2048  # whose features are in memory together
-
 
 class Prediction:
     """Linear outputs f(x) (n, t) of rows, however they come; what they mean is for ``ClassTargets`` or ``RealTargets``.
 
     A subclass gives the outputs of some rows at once (``_outputs_of``), with memory to do it in (``_room``).
     """
+
+    rows_at_once: ClassVar[int] = 2048  # whose features are in memory together
 
     n_features_in_: int
     n_jobs: int | None
@@ -33,7 +33,7 @@ class Prediction:
         """f(x) of rows X, (n, t) float64."""
         self._refresh()
         rows = rows_as_fitted(self, X)
-        if rows.shape[0] > _ROWS:
+        if rows.shape[0] > self.rows_at_once:
             return self.predict_source(ArraySource(rows))
         with threads(self.n_jobs):
             return self._outputs_of(rows, 0, "X", self._room(rows.shape[0]))
@@ -54,10 +54,10 @@ class Prediction:
         self._refresh()
         progress = progress or Progress()
         check_width(np.empty((0, source.n_features)), self.n_features_in_, type(self).__name__)
-        room = self._room(min(_ROWS, source.n_rows))
+        room = self._room(min(self.rows_at_once, source.n_rows))
         with threads(self.n_jobs), progress, compilation(Stopwatch(), progress):
             progress.stage("predicting", source.n_rows)
-            for chunk in chunks_ahead(source, _ROWS):
+            for chunk in chunks_ahead(source, self.rows_at_once):
                 yield chunk.start, self._outputs_of(chunk.X, chunk.start, source.name, room)
                 progress.advance(chunk.X.shape[0])
 

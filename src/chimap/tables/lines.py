@@ -12,7 +12,9 @@ import numpy as np
 from chimap import _arrays, _loops, _threads
 
 _LANES = 16  # outputs that are added up together at most
-_BLOCK_BYTES = 2**18  # of tables, and of rows, that stay in cache while they meet
+_BLOCK_BYTES = 2**17  # of tables that stay in cache while rows pass over them
+_BLOCK_ROWS = 4096  # that pass over them at once
+_LINE = 16  # numbers in a cache line: bins go by whole lines of a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +109,11 @@ class LineTables:
         else:
             work = self.n_bins * lanes
             dense = _loops.dense_table_scores[lanes]
-            bins_at_once = max(16, _BLOCK_BYTES * self.n_bins // max(1, table.nbytes))
-            rows_at_once = max(16, _BLOCK_BYTES // max(1, 4 * self.n_bins))
+            lines_at_once = _BLOCK_BYTES * self.n_bins // max(1, table.nbytes) // _LINE
+            bins_at_once = _LINE * max(1, lines_at_once)
 
             def call(part: slice) -> None:
-                dense(rows[part], self.rates, *grid, bins_at_once, rows_at_once, out[part], outside[part])
+                dense(rows[part], self.rates, *grid, bins_at_once, _BLOCK_ROWS, out[part], outside[part])
 
         _threads.over_rows(n, work, call)
         return out
