@@ -47,11 +47,17 @@ class BinFunctions:
 
     @property
     def tops(self) -> np.ndarray:
-        """Twice the largest magnitude that the maps were fitted on in each bin, (bins,); never 0."""
+        """Twice the largest magnitude that the maps were fitted on in each bin, (bins,); never 0.
+
+        Bins that were seldom filled may hold more than a sample of them showed: up to half of the largest of all bins,
+        but not more than sixteen times their own.
+        """
         largest = np.zeros(self.n_bins)
         for part in self.parts:
             largest[part.columns] = np.maximum(largest[part.columns], part.map.largest_)
         usual = largest.max() or 1.0
+        if not self.kinks:
+            largest = np.maximum(largest, np.minimum(usual / 2, 16 * largest))
         return _BEYOND * np.where(largest > 0, largest, usual)
 
     @property
