@@ -71,11 +71,10 @@ class Job:
         # sums of rows by target and their difference; a matrix of targets, scores and slopes where there are passes
         targets = 3 * self.itemsize * self.n_features * self.n_targets
         targets += 24 * chunk_rows * (self.n_targets if self.n_vectors else 1)
-        # one that is worked on, its copy where it is converted or normalised, and one that is read meanwhile if there
-        # are several; and the rows of a piece
-        is_one = bool(self.n_rows) and chunk_rows >= self.n_rows
-        copies = 1 + _SPARE + self.copies_rows + (self.reads_ahead and not is_one)
-        rows = self.row_bytes * (copies * chunk_rows + 2 * piece) + self.held_bytes
+        # the chunk that is worked on and the one that is read meanwhile; a copy where rows are converted or normalised
+        ahead = min(chunk_rows, self.n_rows - chunk_rows) if self.n_rows else chunk_rows
+        held_rows = (1 + _SPARE + self.copies_rows) * chunk_rows + self.reads_ahead * ahead + 2 * piece
+        rows = self.row_bytes * held_rows + self.held_bytes
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
         moments = (1 + self.n_waiting) * self.moments_bytes
         return int(moments + square + features + targets + rows + frequencies)
