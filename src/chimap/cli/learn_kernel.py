@@ -74,7 +74,7 @@ class KernelSettings(Settings):
             raise ValueError(
                 "--kernel names several kernels: --method widths learns one for all blocks. Use --method multiple."
             )
-        if self.method is Method.multiple and self.blocks is None and n_descriptors < 2:
+        if self.method is Method.multiple and not self.blocks and n_descriptors < 2:
             raise ValueError(
                 "--method multiple weighs channels: name their columns with --blocks, such as sift=0:300,hog=300:500."
             )
