@@ -26,16 +26,28 @@ def data(tmp_path_factory):
 
 def command(output):
     return [
-        "fit", "rows.npy", "--labels", "rows_labels.npy", "--components", "512", "--memory", "48MiB", "--jobs", "1",
+        "fit", "rows.npy", "--labels", "rows_labels.npy", "--components", "512", "--memory", "16MiB", "--jobs", "1",
         "--checkpoint", f"{output}.checkpoint", "--checkpoint-every", "0.01", "--output", output,
     ]  # fmt: skip
 
 
-def killed_and_resumed(folder, name, seconds):
-    """Kill a fit ``seconds`` after its first checkpoint, and run it again until it ends."""
-    process = start(*command(name), cwd=folder)
-    while process.poll() is None and not (folder / f"{name}.checkpoint").exists():
-        time.sleep(0.01)
+def written(folder, name, times):
+    """A fit that has been seen to write its checkpoint so many times, or has ended; and how many were seen."""
+    process, path = start(*command(name), cwd=folder), folder / f"{name}.checkpoint"
+    seen, last = 0, None
+    while process.poll() is None and seen < times:
+        try:
+            now = path.stat().st_mtime_ns
+        except FileNotFoundError:
+            now = last
+        seen, last = seen + (now != last), now
+        time.sleep(0.001)
+    return process, seen
+
+
+def killed_and_resumed(folder, name, times, seconds):
+    """Kill a fit ``seconds`` after it wrote its checkpoint so many times, and run it again until it ends."""
+    process, _ = written(folder, name, times)
     time.sleep(seconds)
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -47,12 +59,15 @@ def killed_and_resumed(folder, name, seconds):
 
 
 def check_kills(folder, times):
-    whole = run(*command("whole.model"), "--overwrite", cwd=folder)
-    assert whole.code == 0, whole.err
+    whole, n_written = written(folder, "whole.model", float("inf"))
+    assert whole.returncode == 0, whole.communicate()
+    assert n_written > 3
     expected = load(folder / "whole.model")
     draw, killed = random.Random(0), 0
     for i in range(times):
-        was_killed, found = killed_and_resumed(folder, f"{i}.model", draw.uniform(0, 1.0))
+        # somewhere between two checkpoints, in the first three quarters of them
+        at, delay = draw.randint(1, 3 * n_written // 4), draw.uniform(0, 0.05)
+        was_killed, found = killed_and_resumed(folder, f"{i}.model", at, delay)
         np.testing.assert_array_equal(found._coef, expected._coef)
         np.testing.assert_array_equal(found._intercept, expected._intercept)
         killed += was_killed
@@ -69,9 +84,7 @@ def test_twenty_kills(data):
 
 
 def test_another_fit_is_refused(data):
-    process = start(*command("other.model"), cwd=data)
-    while process.poll() is None and not (data / "other.model.checkpoint").exists():
-        time.sleep(0.01)
+    process, _ = written(data, "other.model", 1)
     process.kill()
     process.communicate()
     refused = run(*command("other.model"), "--components", "256", "--overwrite", cwd=data)
