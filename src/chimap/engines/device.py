@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
-from typing import Any
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +14,11 @@ from chimap.engines.progress import Stopwatch
 from chimap.moments import FoldMoments, Targets, fold_of_rows
 from chimap.rounded import RoundedFeatures
 
-PIECE_ROWS = (
-    16384  # whose features are on the device together: the sums, in float64, are gone over once for each
-)
+if TYPE_CHECKING:
+    from chimap._torch import Uploads
+
+PIECE_ROWS = 16384  # of a fold, on the device together: the float64 sums are gone over once for each piece
+_PIECE_NUMBERS = 2**28  # of the widest array of a piece, 1 GiB in float32; some four such are alive at a time
 
 
 def on_host(device: str) -> bool:
@@ -29,7 +32,7 @@ def check_device(device: Any) -> None:
         raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:1'; got {device!r}.")
     if on_host(device):
         return
-    if not device.startswith("cuda"):
+    if not re.fullmatch(r"cuda(:\d+)?", device):
         raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:1'; got {device!r}.")
     if importlib.util.find_spec("torch") is None:
         raise ImportError(f"device={device!r} needs torch: pip install 'chimap[torch]', or use device='cpu'.")
@@ -66,12 +69,14 @@ class DevicePass:
         clock: Stopwatch,
         device: str,
     ):
+        from chimap._torch import Uploads
         from chimap.moments.device import DeviceMoments
 
         self.prepare, self.encode, self.seed, self.clock = prepare, encode, seed, clock
         self.moments = moments
-        self._sums = DeviceMoments(moments, device)
-        self._map = DeviceMap(features, moments.shift, moments.dtype, device)
+        self._upload = Uploads(device)
+        self._sums = DeviceMoments(moments, self._upload)
+        self._map = DeviceMap(features, moments.shift, moments.dtype, self._upload)
 
     def add(self, X: Any, y: Any, start: int, name: str) -> None:
         """See ``local.Pass.add``."""
@@ -81,13 +86,21 @@ class DevicePass:
             targets = self.encode(y)
             folds = fold_of_rows(start, rows.shape[0], n_folds, self.seed)
         with self.clock("device"):
+            step = n_folds * self._map.piece_rows(rows.shape[1])
+            for first in range(0, rows.shape[0], step):
+                part = slice(first, first + step)
+                there = self._map.upload_rows(_arrays.take_rows(rows, part))
+                for fold in range(n_folds):
+                    members = np.flatnonzero(folds[part] == fold)
+                    if members.size:
+                        Z = self._map(there if n_folds == 1 else self._map.take(there, members))
+                        self._sums.add(fold, Z, targets[first + members])
+                self._upload.pace()
             for fold in range(n_folds):
-                for chosen in _pieces(np.flatnonzero(folds == fold)):
-                    Z = self._map(_arrays.take_rows(rows, chosen))
-                    self._sums.add(fold, Z, targets[chosen])
+                self._sums.count(fold, targets[folds == fold])
 
     def finish(self) -> None:
-        """Wait for the device, and add its sums to ``moments``."""
+        """Wait for the device, and add its sums to ``moments``; nothing is added after that."""
         with self.clock("device"):
             self._sums.settle()
 
@@ -96,72 +109,73 @@ class DeviceMap:
     """Rows of this machine to features less their shift on a device, in its precision.
 
     features: fitted; ``RoundedFeatures`` come as bfloat16. shift: (D,). dtype: of numbers before they are rounded.
-    Features without a formula for other arrays than numpy's are computed here and copied.
+    upload: ``Uploads`` to the device. Features without a formula for other arrays than numpy's are computed here and
+    copied. Projections of what is rounded to bfloat16 next are made in TF32, four times as precise as that.
     """
 
-    def __init__(self, features: Any, shift: np.ndarray, dtype: np.dtype, device: str):
+    def __init__(self, features: Any, shift: np.ndarray, dtype: np.dtype, upload: Uploads):
         import torch
 
-        self._torch, self._device = torch, torch.device(device)
+        self._torch, self._upload = torch, upload
         self._dtype, self._features = np.dtype(dtype), features
         self._is_rounded = isinstance(features, RoundedFeatures)
         self._host_shift = shift
-        self._shift = torch.from_numpy(shift.astype(dtype)).to(self._device)
+        self._shift = upload(shift.astype(dtype))
         inner = features.features if self._is_rounded else features
         self._bound = inner.bound(self._shift) if hasattr(inner, "bound") else None
-        self._copies = torch.cuda.Stream(self._device) if self._device.type == "cuda" else None
+        self._widest = max(shift.size, getattr(inner, "_n_inputs", 0))
 
-    def __call__(self, rows: Any) -> Any:
-        """Features (n, D) less the shift of checked rows, dense or CSR."""
+    def piece_rows(self, n_bins: int) -> int:
+        """Rows whose features are on the device together."""
+        return max(1, min(PIECE_ROWS, _PIECE_NUMBERS // max(n_bins, self._widest)))
+
+    def upload_rows(self, rows: Any) -> Any:
+        """Checked rows, dense or CSR, as dense ones on the device; themselves where their features are made here."""
         if self._bound is None:
-            Z = np.empty((rows.shape[0], self._host_shift.size), self._dtype)
-            self._features.features_into(rows, Z, self._host_shift)
-            found = self._upload(Z)
-        else:
-            found = self._bound(self._upload_rows(rows)) - self._shift
-        return found.to(self._torch.bfloat16) if self._is_rounded else found
-
-    def _upload_rows(self, rows: Any) -> Any:
+            return rows
         if not _arrays.is_sparse(rows):
-            return self._upload(np.ascontiguousarray(rows))
+            return self._upload(rows)
         places = np.repeat(np.arange(rows.shape[0]) * rows.shape[1], np.diff(rows.indptr)) + rows.indices
-        dense = self._torch.zeros(rows.shape[0] * rows.shape[1], dtype=self._shift.dtype, device=self._device)
-        dense[self._upload(places)] = self._upload(np.ascontiguousarray(rows.data))
+        dense = self._torch.zeros(
+            rows.shape[0] * rows.shape[1], dtype=self._shift.dtype, device=self._upload.device
+        )
+        dense[self._upload(places.astype(np.int64, copy=False))] = self._upload(rows.data)
         return dense.reshape(rows.shape)
 
-    def _upload(self, values: np.ndarray) -> Any:
-        """A copy on the device, made beside the work that runs there."""
-        host = self._torch.from_numpy(values)
-        if self._copies is None:
-            return host.to(self._device)
-        current = self._torch.cuda.current_stream(self._device)
-        with self._torch.cuda.stream(self._copies):
-            moved = host.pin_memory().to(self._device, non_blocking=True)
-        current.wait_stream(self._copies)
-        moved.record_stream(current)
-        return moved
+    def take(self, uploaded: Any, members: np.ndarray) -> Any:
+        """Some of the rows that ``upload_rows`` gave."""
+        return _arrays.take_rows(uploaded, members if self._bound is None else self._upload(members))
+
+    def __call__(self, uploaded: Any) -> Any:
+        """Features (n, D) less the shift of the rows that ``upload_rows`` gave."""
+        from chimap._torch import float32_products
+
+        made = self._torch.bfloat16 if self._is_rounded else self._shift.dtype
+        if self._bound is None:
+            Z = np.empty((uploaded.shape[0], self._host_shift.size), self._dtype)
+            self._features.features_into(uploaded, Z, self._host_shift)
+            return self._upload(Z).to(made)
+        with float32_products("high" if self._is_rounded else "highest"):
+            found = self._bound(uploaded)
+        # rounded as it is written: one pass over memory
+        return self._torch.sub(found, self._shift, out=self._torch.empty_like(found, dtype=made))
 
 
 def scorer(
     features: Any, shift: np.ndarray, coef: np.ndarray, intercept: np.ndarray, dtype: np.dtype, device: str
 ) -> Callable[[Any], np.ndarray]:
     """f(x) = coef' z(x) + intercept of checked rows, (n, t) float64, computed on the device."""
-    import torch
+    from chimap._torch import Uploads, float32_products
 
-    from chimap.moments.device import wide_product
-
-    z = DeviceMap(features, shift, dtype, device)
-    weights = torch.from_numpy(coef.astype(dtype)).to(device)
+    upload = Uploads(device)
+    z = DeviceMap(features, shift, dtype, upload)
+    weights = upload(coef.astype(dtype, order="C"))
     constant = shift @ coef + intercept
 
     def score(rows: Any) -> np.ndarray:
-        Z = z(rows)
-        found = wide_product(Z, weights) if Z.dtype == weights.dtype else Z.to(weights.dtype) @ weights
-        return found.double().cpu().numpy() + constant
+        Z = z(z.upload_rows(rows)).to(weights.dtype)
+        with float32_products("highest"):
+            found: np.ndarray = (Z @ weights).double().cpu().numpy()
+        return found + constant
 
     return score
-
-
-def _pieces(members: np.ndarray) -> Iterator[np.ndarray]:
-    for first in range(0, members.size, PIECE_ROWS):
-        yield members[first : first + PIECE_ROWS]

@@ -100,8 +100,11 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         n_sines, scale = self.n_components - W.shape[1], float(np.sqrt(2.0 / self.n_components))
 
         def features(rows: Any) -> Any:
-            angles = self._array_inputs(rows) @ W + offset
-            return scale * xp.concat([xp.cos(angles), xp.sin(angles[:, :n_sines])], axis=1)
+            angles = self._array_inputs(rows) @ W
+            angles += offset
+            found = xp.concat([xp.cos(angles), xp.sin(angles[:, :n_sines])], axis=1)
+            found *= scale
+            return found
 
         return features
 

@@ -59,10 +59,10 @@ class ChebyshevMap(AdditiveMap):
         terms = [2 * v / (v + 1)]
         for q in range(1, self.n_terms):
             if q == 1:
-                terms.append(-np.sqrt(2.0) * L * terms[0])
+                terms.append(-(2**0.5) * L * terms[0])
             else:
                 terms.append(((-1) ** q * 2 * L * terms[-1] + (q - 2) * terms[-2]) / q)
-        return xp.astype(np.sqrt(self.scale_) * xp.stack(terms, axis=1), x.dtype)
+        return xp.astype(float(np.sqrt(self.scale_)) * xp.stack(terms, axis=1), x.dtype)
 
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         _loops.chebyshev_features(magnitudes, self.scale_, out)

@@ -71,8 +71,10 @@ class HomogeneousMap(AdditiveMap):
         positive = v > 0
         ln = xp.log(xp.where(positive, v, xp.ones_like(v)))
         root = xp.where(positive, xp.exp(0.5 * self.kernel_.gamma * ln), xp.zeros_like(v))
-        terms, step = [self.amplitudes_[0] * root], 2 * np.pi / self.period_
-        for j, amplitude in enumerate(self.amplitudes_[1:].tolist(), start=1):
+        step = float(2 * np.pi / self.period_)
+        first, *others = self.amplitudes_.tolist()  # numbers of Python: numpy's would take the product over
+        terms = [first * root]
+        for j, amplitude in enumerate(others, start=1):
             terms += [amplitude * root * xp.cos(j * step * ln), amplitude * root * xp.sin(j * step * ln)]
         return xp.astype(xp.stack(terms, axis=1), x.dtype)
 

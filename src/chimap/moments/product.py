@@ -73,14 +73,12 @@ class BFloat16Product(Product):
         """See ``Product.add``."""
         import torch
 
+        from chimap._torch import float32_products
+
         rows, square = torch.from_numpy(Z), torch.from_numpy(self._square)
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("medium")
-        try:
+        with float32_products("medium"):
             for first in range(0, rows.shape[1], _WIDTH):
                 part = square[first : first + _WIDTH, first:]
                 panel = rows[:, first : first + _WIDTH].T
                 torch.addmm(part, panel, rows[:, first:], beta=float(self.rows > 0), out=part)
-        finally:
-            torch.set_float32_matmul_precision(before)
         self.rows += Z.shape[0]

@@ -17,18 +17,21 @@ class DeviceFactor(Factor):
     def __init__(self, n_features: int, device: str):
         super().__init__(n_features)
         self._device = torch.device(device)
+        self._lower: torch.Tensor | None = None
 
     @staticmethod
     def fits(n_features: int, device: str) -> bool:
         """Whether the device has room for the matrix, its factor and as much to work in."""
         if torch.device(device).type != "cuda":
             return True
+        torch.cuda.empty_cache()  # what torch keeps of the pass counts as taken
         free, _ = torch.cuda.mem_get_info(torch.device(device))
         return 3 * 8 * n_features**2 < free
 
     def of(self, moments: Moments, strength: float, less: Any = None) -> None:
         """See ``Factor.of``."""
         self._fill(moments, strength, less)
+        self._lower = None  # let go before there is another
         # of our upper triangle, which is the lower one of the transpose
         self._lower, info = torch.linalg.cholesky_ex(torch.from_numpy(self._square).to(self._device).T)
         if int(info):
