@@ -18,13 +18,15 @@ Exact kernels, the oracle for everything else: ``chi2``, ``intersection``, ``jen
 ``DirichletKernel``), ``SignStableProjection`` (bits for the chi-square kernel). A linear model on codes of one byte a
 bin: ``LookupClassifier``. Random features of exponential kernels: ``FourierFeatures``; landmark features of any kernel:
 ``NystroemFeatures``. Sums that merge and subtract: ``Moments``. Files and arrays read in chunks: ``open_source``.
-``load`` opens a saved model. Images become histograms by ``ImageHistograms``.
+``load`` opens a saved model, ``export_model`` writes it for other programs. Images become histograms by
+``ImageHistograms``. Kernels are learned with the weights by ``FourierKernelLearner`` (widths) and
+``MultipleKernelLearner`` (weights of channels).
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from chimap.data import Source, open_source
+    from chimap.data import Source, open_images, open_source
     from chimap.export import export_model
     from chimap.fourier import FourierFeatures, SkewedFourierFeatures, WidthFeatures
     from chimap.kernels import (

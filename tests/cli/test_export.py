@@ -55,7 +55,7 @@ CASES = {
     "no model": (["no.model", "a.onnx"], r"no\.model: no such file"),
     "no folder": (["digits.model", "no/a.onnx"], r"the folder no does not exist"),
     "format": (["digits.model", "a.onnx", "--format", "pickle"], r"'pickle' is not one of"),
-    "tolerance": (["names.model", "a.csv", "--tolerance", "0"], r"tolerance must be a positive number"),
+    "tolerance": (["names.model", "a.csv", "--tolerance", "0"], r"--tolerance must be a positive number"),
     "the model itself": (["digits.model", "digits.model", "--overwrite"], r"OUT digits\.model is the input"),
     "not a model": (["digits.npz", "a.onnx"], r"digits\.npz is not a chimap file"),
 }

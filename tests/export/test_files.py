@@ -132,8 +132,8 @@ def test_weights(tmp_path):
             None,
             r"a\.txt: the ending says what to write, and must be one of onnx: \.onnx; tables: \.npz",
         ),
-        ("a.csv", "onnx", r"a\.csv: onnx are written to \.onnx files"),
-        ("a.onnx", "weights", r"weights are written to \.safetensors or \.npz files"),
+        ("a.csv", "onnx", r"a\.csv: format 'onnx' is written to \.onnx files"),
+        ("a.onnx", "weights", r"format 'weights' is written to \.safetensors or \.npz files"),
         ("a.npz", "pickle", "format must be one of 'onnx', 'tables', 'weights'; got 'pickle'"),
     ],
 )

@@ -10,9 +10,12 @@ from chimap import (
     AnchorMap,
     CompressedMap,
     DirectMap,
+    FourierKernelLearner,
     HistogramClassifier,
     HistogramRegressor,
     LookupClassifier,
+    MultipleKernelLearner,
+    MultipleKernelRegressor,
     StaircaseMap,
     export_model,
 )
@@ -166,6 +169,25 @@ def test_other_losses_and_other_models(tmp_path):
     loaded = fitted()
     loaded.save(tmp_path / "a.model")
     agree(chimap.load(tmp_path / "a.model"), tmp_path)
+
+
+def test_learned_kernels(tmp_path):
+    blocks = {"a": slice(0, 4), "b": [7, 6, 5, 4]}
+    common = {"blocks": blocks, "normalize": "l1", "strengths": 1.0, "random_state": 0, "n_components": 40}
+    learner = FourierKernelLearner(max_iter=2, **common)
+    agree(learner.fit(3 * X, Y), tmp_path, 5 * X)
+    multiple = MultipleKernelLearner(["exp-chi2", "chi2"], **common | {"strengths": 0.01})
+    agree(multiple.fit(3 * X, Y), tmp_path, 5 * X)
+    agree(MultipleKernelRegressor(**common).fit(X, X[:, 0]), tmp_path)
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "exp-chi2"])
+def test_rounded_features_are_not_rounded_in_the_graph(kernel, tmp_path):
+    model = fitted(kernel=kernel, precision="bfloat16")
+    compared = export_model(model, tmp_path / "a.onnx").comparison
+    assert 0 < compared.difference <= 2**-8 * compared.size
+    found = outputs_of(tmp_path / "a.onnx", X, fitted(kernel=kernel))
+    np.testing.assert_array_equal(found["label"], model.predict(X))
 
 
 def test_extreme_values(tmp_path):

@@ -150,7 +150,7 @@ def test_another_version_and_other_files_are_refused(interrupted, monkeypatch):
         model().fit_source(ArraySource(X, y), checkpoint=interrupted)
     fitted = model().fit(X, y)
     fitted.save(interrupted, overwrite=True)
-    with pytest.raises(DataError, match="holds a chimap model, not a checkpoint"):
+    with pytest.raises(DataError, match="holds a chimap model, not a chimap checkpoint"):
         model().fit_source(ArraySource(X, y), checkpoint=interrupted)
 
 

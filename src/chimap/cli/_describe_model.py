@@ -46,12 +46,12 @@ def describe(path: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
 def _found(path: Path) -> dict[str, Any]:
     from safetensors import safe_open
 
-    from chimap._files import read_header
+    from chimap._files import kind_named, read_header
     from chimap._validation import DataError
 
     meta = read_header(path)
     if meta.get("kind") != "model":
-        raise DataError(f"{path} holds a chimap {meta.get('kind')}, not a model.")
+        raise DataError(f"{path} holds {kind_named(meta.get('kind'))}, not a chimap model. Name another file.")
     try:
         with safe_open(path, framework="numpy") as file:
             state = _plain(meta["model"]["state"], file)

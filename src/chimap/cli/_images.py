@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chimap.cli import _errors, _show
@@ -23,13 +24,22 @@ def holds_images(data: str) -> bool:
 def layout_of(data: str) -> tuple[str | None, str]:
     """The data set and the path of ``caltech101:PATH``; None and DATA without the name of a data set.
 
+    Raises ValueError for a name without a path, and for an unknown one before a path that is there.
+
     >>> layout_of("voc2007:photos"), layout_of("s3://photos")
     (('voc2007', 'photos'), (None, 's3://photos'))
     """
     from chimap.data.image_sets import CATALOGUE
 
     name, _, path = data.partition(":")
-    return (name, path) if name in CATALOGUE and path else (None, data)
+    if name in CATALOGUE and path:
+        return name, path
+    if not Path(data).exists():
+        if name in CATALOGUE:
+            raise ValueError(f"{data} names a data set without its folder; give {name}:FOLDER.")
+        if path and Path(path).exists():
+            raise ValueError(f"{data}: no data set is called {name!r}; known are {', '.join(CATALOGUE)}.")
+    return None, data
 
 
 def open_set(data: str, labels: str | None, part: str | None) -> ImageSet:

@@ -227,7 +227,7 @@ def learn_kernel(
       chimap predict my.model new.npz --output predictions.csv
     """  # fmt: skip
     if page is not None:
-        _options.check_output(page, overwrite, data, labels, output)
+        _options.check_output(page, overwrite, data, labels, output, name="--page")
     settings = KernelSettings(
         kernel=kernel, terms=terms, components=components, strength=strength, normalize=normalize, task=task,
         test_fraction=test_fraction, memory=memory, precision=precision, jobs=jobs, folds=folds, seed=seed, loss=loss,

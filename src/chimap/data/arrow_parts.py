@@ -161,8 +161,8 @@ def part_files(address: str) -> dict[str, DataFile]:
     }
     if not found:
         raise DataError(
-            f"{address}: a folder without parts; expected files that end in {', '.join(PARQUET + IPC)} in it. "
-            "Name the folder that holds them, or a file."
+            f"{address}: a folder without parts; expected files that end in {', '.join(PARQUET + IPC)} in it, "
+            "or images in a folder for each class. Name the folder that holds them, or a file."
         )
     return found
 

@@ -93,7 +93,7 @@ def _format(path: Path, format: str | None, parts: ModelParts) -> str:
         check_choice(format, "format", tuple(FORMATS))
         if ending not in FORMATS[format]:
             raise ValueError(
-                f"{path}: {format} are written to {' or '.join(FORMATS[format])} files; name such a file."
+                f"{path}: format {format!r} is written to {' or '.join(FORMATS[format])} files; name such a file."
             )
         if format == "onnx":
             import_onnx()

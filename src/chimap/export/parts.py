@@ -7,13 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chimap.learning import (
-    CompiledClassifier,
-    CompiledRegressor,
-    HistogramClassifier,
-    HistogramRegressor,
-    LookupClassifier,
-)
+from chimap.learning import CompiledClassifier, CompiledRegressor, LookupClassifier
+from chimap.learning.base import HistogramModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +16,8 @@ class ModelParts:
     """scores(x) = features(x') . coef + intercept, x' being x with its blocks divided by their sums if there are any.
 
     features : fitted. coef : (D, t) float64. intercept : (t,) float64. normalised : columns of the blocks that are
-    divided by their l1 norms, one after the other. classes : labels, or None for a regression. dtype : of the features.
+    divided by their l1 norms, one after the other. classes : labels, or None for a regression. dtype : of the features
+    (float32 of a model that rounds them to bfloat16, which files do not: scores differ by that rounding).
     about : kernel, gamma and features in words.
     """
 
@@ -70,14 +66,14 @@ def parts_of(model: Any) -> ModelParts:
         return ModelParts(
             psi, model.coef_.T, model.intercept_, [], model.classes_, np.dtype(np.float64), about
         )
-    if not isinstance(model, HistogramClassifier | HistogramRegressor):
+    if not isinstance(model, HistogramModel):
         raise ValueError(
-            "only HistogramClassifier, HistogramRegressor, LookupClassifier and compiled models can be exported; "
-            f"got {type(model).__name__}."
+            "models that can be exported are HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, the "
+            f"regressions beside them, LookupClassifier and compiled models; got {type(model).__name__}."
         )
     coef, intercept = model.coef_.T, model.intercept_
     blocks = [] if model.normalize is None else [part.columns for part in model._parts(model.n_features_in_)]
     classes = getattr(model, "classes_", None)
     return ModelParts(
-        model.features_, coef, intercept, blocks, classes, np.dtype(model.precision), model.describe()
+        model.features_, coef, intercept, blocks, classes, model._dtype, model.describe()
     )

@@ -22,8 +22,8 @@ from chimap.tables import BinFunctions, CodeTables, LineTables, line_tables
 class CompiledModel(Prediction, BaseEstimator):
     """A fitted model whose scores are sums of table entries, one a bin; see ``HistogramClassifier.compile``.
 
-    A row with a value beyond its bin's table (twice the largest that the map was fitted on) is scored by the model
-    that was compiled, so that the bound on the error holds for every row.
+    A row with a value beyond its bin's table, which ends at twice the largest that the map was fitted on or further, is
+    scored by the model that was compiled, so that the bound on the error holds for every row.
 
     Learned: ``tables_`` (``LineTables``, or ``CodeTables`` of an ``AnchorMap``), ``exact_`` (the model that was
     compiled; None for one that was trained on codes), ``n_features_in_``.

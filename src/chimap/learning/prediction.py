@@ -135,9 +135,16 @@ class LinearPrediction(Prediction):
     def compile(self, tolerance: float = 1e-3, memory: str | int = "1GiB") -> Any:
         """The same model as tables, one a bin, that are looked up: for additive kernels, such as "chi2".
 
+        score_c(x) = intercept_c + sum_i sign(x_i) f_ic(|x_i|), each f_ic as straight pieces in float32.
+
         tolerance: how far the scores may be off, as a share of the largest values of all bins' functions together.
-        memory: of the tables. Returns a ``CompiledClassifier`` or ``CompiledRegressor``; raises ValueError for a model
-        that is no sum over bins.
+        memory: of the tables. Returns a ``CompiledClassifier`` or ``CompiledRegressor`` (its ``error_bound`` says how far
+        it is off); raises ValueError for a model that is no sum over bins, or that no tables meet within the
+        tolerance, MemoryBudgetError for tables above ``memory``. Features of ``precision="bfloat16"`` are not rounded in
+        tables, and the bound is then on the difference from the features before rounding.
+
+        Source: Maji, Berg and Malik, Classification using intersection kernel support vector machines is efficient
+        (tables of the functions of single bins).
 
         >>> from sklearn.datasets import load_digits
         >>> from chimap import HistogramClassifier
