@@ -77,7 +77,9 @@ def read_tensors(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str,
     """Metadata and arrays of a file of this kind. Raises DataError for any other, or a damaged one."""
     with _opened(path) as (meta, file):
         if meta.get("kind") != kind:
-            raise DataError(f"{path} holds {kind_named(meta.get('kind'))}, not {kind_named(kind)}. Name another file.")
+            raise DataError(
+                f"{path} holds {kind_named(meta.get('kind'))}, not {kind_named(kind)}. Name another file."
+            )
         return meta, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
 
 
@@ -90,7 +92,9 @@ def _opened(path: str | Path) -> Iterator[tuple[dict[str, Any], Any]]:
         with safe_open(path, framework="numpy") as file:
             header = (file.metadata() or {}).get("chimap")
             if header is None:
-                raise DataError(f"{path} is a safetensors file, but not one of chimap. Name a file that it wrote.")
+                raise DataError(
+                    f"{path} is a safetensors file, but not one of chimap. Name a file that it wrote."
+                )
             meta = _parsed(header, path)
             if meta.get("format") != FORMAT:
                 raise DataError(

@@ -24,7 +24,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "no such model": (["predict", "no.model", "digits.npz", "-o", "a.csv"], r"no\.model: no such file"),
     "unknown ending": (["fit", "names.pdf", *OUT], r"names\.pdf: unknown kind of file.*\.npz"),
     "a folder": (["fit", ".", *OUT], r"a folder without parts; expected files that end in .*or images in a folder for"),
-    "no such data set": (["fit", "caltech:digits.npz", *OUT], r"no data set is called 'caltech'; known are caltech101,"),
+    "no such data set": (["fit", "caltech:digits.npz", *OUT], r"no data set is called 'caltech'; known are caltech"),
     "a data set's name alone": (["fit", "imagenet", *OUT], r"without its folder; give imagenet:FOLDER"),
     "empty file": (["fit", "empty.npz", *OUT], r"empty\.npz is empty \(0 bytes\)"),
     "empty rows": (["fit", "no-rows.npy", *OUT], r"no-rows\.npy: empty, shape \(0, 4\)"),

@@ -102,7 +102,7 @@ def test_a_file_name_is_enough_and_is_cleared_away(tmp_path):
 
 def test_regression(tmp_path):
     target = X[:, 0] + X[:, 1] ** 2
-    make = lambda: HistogramRegressor(n_components=64, memory="6MiB", random_state=0)  # noqa: E731
+    make = lambda: HistogramRegressor(n_components=64, memory="3MiB", random_state=0)  # noqa: E731
     whole = make().fit_source(ArraySource(X, target), checkpoint=Watched(tmp_path / "whole"))
     with pytest.raises(Interrupted):
         make().fit_source(ArraySource(X, target), checkpoint=Watched(tmp_path / "check", 2))

@@ -45,7 +45,7 @@ class PerClassSplits:
         small = np.flatnonzero(counts <= self.n_train)
         if small.size:
             raise DataError(
-                f"class {classes[small[0]]!s} has {counts[small[0]]} rows, too few for n_train={self.n_train} to train on and one "
+                f"class {classes[small[0]]!s} has {counts[small[0]]} rows, too few for n_train={self.n_train} and one "
                 f"to test on ({small.size} of {classes.size} classes are too small). Train on fewer rows of each "
                 "class, or leave such classes out."
             )

@@ -19,7 +19,6 @@ CLASSES = (
     "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
 )  # fmt: skip
 SPLITS = ("train", "val", "test")
-VOID = 255  # of masks: borders and what is too hard; does not count
 
 
 class VocObject(NamedTuple):
@@ -71,7 +70,7 @@ def voc_segmentation(path: str | os.PathLike[str], year: int = 2007, masks: str 
     """The images of ``ImageSets/Segmentation`` with their masks: ``ImageSet.mask``; no labels.
 
     masks: "class", 0 for background and k for the k-th of ``CLASSES``; or "object", numbers of the objects. 255
-    (``VOID``) marks borders and does not count.
+    marks borders and what is too hard, and does not count.
     """
     check_choice(masks, "masks", ("class", "object"))
     data = origin(year)
