@@ -46,7 +46,12 @@ def to_host(X: Any) -> Any:
 
 def beside(values: np.ndarray, X: Any) -> Any:
     """Values of numpy as an array of the kind, the device and the dtype of X."""
-    return namespace(X).asarray(values, dtype=X.dtype, device=X.device)
+    xp = namespace(X)
+    if getattr(
+        X, "is_cuda", False
+    ):  # torch's: from page-locked memory, or the copy waits for all work queued there
+        return xp.asarray(values, dtype=X.dtype).pin_memory().to(X.device, non_blocking=True)
+    return xp.asarray(values, dtype=X.dtype, device=X.device)
 
 
 def device_rows(X: Any) -> Any:

@@ -136,13 +136,22 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         self.projection_ = (vectors[:, order] / np.sqrt(self.eigenvalues_)).astype(dtype)
         self._n_features_out = order.size
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Features (n, n_features_out), dense, in the floating type of X; n_features_out <= n_components."""
+    def transform(self, X: Any) -> Any:
+        """Features (n, n_features_out), dense, in the floating type of X; n_features_out <= n_components. Those of a
+        tensor of torch (or an array of cupy) come on its device."""
         check_is_fitted(self)
-        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed)
+        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed, on_device=True)
+        if _arrays.is_on_device(rows):
+            return self.array_features(rows)
         out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
         self.features_into(rows, out)
         return out
+
+    def array_features(self, rows: Any) -> Any:
+        """Features of checked dense rows of any kind of array: kernel values by the loops here, their product there."""
+        host = np.ascontiguousarray(_arrays.to_host(rows))
+        values = self.kernel_(host, _arrays.as_rows(self.landmarks_, host.dtype))
+        return _arrays.beside(values, rows) @ _arrays.beside(self.projection_, rows)
 
     def describe(self) -> str:
         """'100 landmarks, rpcholesky', of fitted features."""

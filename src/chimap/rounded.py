@@ -38,3 +38,12 @@ class RoundedFeatures:
         """The features that are rounded, by the operations of a device; who takes them rounds them there."""
         found: Callable[[Any], Any] = self.features.bound(like)
         return found
+
+
+def check_not_rounded(model: Any, what: str) -> None:
+    """Refuse a model of rounded features for what takes them as they are, such as tables. Raises ValueError."""
+    if getattr(model, "precision", None) == "bfloat16":
+        raise ValueError(
+            f"{what} takes features as they are, and those of precision='bfloat16' are rounded: its scores would be "
+            "others than the model's. Fit with precision='float32'."
+        )

@@ -89,6 +89,14 @@ def test_what_cannot_be():
         HistogramClassifier(**SETTINGS, precision="float16").fit(X, y)
 
 
+def test_what_takes_features_as_they_are():
+    model = HistogramClassifier("chi2", precision="bfloat16", random_state=0).fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"compile\(\) takes features as they are, and those of precision='bfloat16'"
+    ):
+        model.compile()
+
+
 @pytest.fixture
 def torch_cpu(monkeypatch):
     """The path of devices, on torch's CPU."""

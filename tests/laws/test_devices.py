@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chimap import FourierFeatures, OptimalMap, SkewedFourierFeatures
+from chimap import (
+    DirichletMap,
+    FourierFeatures,
+    NystroemFeatures,
+    OptimalMap,
+    SignStableProjection,
+    SkewedFourierFeatures,
+    chi2,
+)
 from chimap._validation import DataError
 
 from ..histograms import DTYPES, histograms
@@ -66,6 +74,43 @@ def test_random_features(features, dtype, torch):
     assert isinstance(found, torch.Tensor)
     assert found.dtype == getattr(torch, np.dtype(dtype).name)
     close(found.numpy(), expected, dtype)
+
+
+OTHERS = {
+    "dirichlet": DirichletMap(),
+    "signs": SignStableProjection(n_components=60, random_state=0),
+    "landmarks": NystroemFeatures("exp-chi2", n_components=20, random_state=0),
+    "signed landmarks": NystroemFeatures(chi2.signed(), n_components=20, random_state=0),
+}
+
+
+@pytest.mark.parametrize("features", OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_other_features(features, dtype, torch):
+    rows = X.astype(dtype)
+    features.fit(rows)
+    rows[3] = 0
+    found = features.transform(torch.from_numpy(rows))
+    assert isinstance(found, torch.Tensor)
+    assert found.dtype == getattr(torch, np.dtype(dtype).name)
+    close(found.numpy(), features.transform(rows), dtype)
+    close(features.array_features(rows), features.transform(rows), dtype)
+
+
+def test_bits(torch):
+    signs = SignStableProjection(n_components=61, output="bits", random_state=0).fit(X)
+    found = signs.transform(torch.from_numpy(X))
+    assert found.dtype == torch.uint8
+    np.testing.assert_array_equal(found.numpy(), signs.transform(X))
+
+
+@pytest.mark.parametrize(
+    "features", [DirichletMap(), SignStableProjection(n_components=8)], ids=["map", "signs"]
+)
+def test_sums_beyond_the_numbers(features, torch):
+    features.fit(X)
+    with pytest.raises(DataError, match="row 1: its bins sum to more"):
+        features.transform(torch.full((3, 12), 1e308, dtype=torch.float64).tril())
 
 
 def test_integers_and_fitting(torch):

@@ -16,6 +16,7 @@ from chimap.learning import model_file
 from chimap.learning.prediction import Prediction
 from chimap.learning.targets import ClassTargets, RealTargets
 from chimap.maps import AnchorMap
+from chimap.rounded import check_not_rounded
 from chimap.tables import BinFunctions, CodeTables, LineTables, line_tables
 
 
@@ -138,8 +139,9 @@ class CompiledRegressor(RealTargets, CompiledModel):
 def compiled(model: Any, tolerance: float, memory: str | int) -> CompiledClassifier | CompiledRegressor:
     """Tables of a fitted ``HistogramClassifier`` or ``HistogramRegressor`` with additive features.
 
-    Raises ValueError for features that mix the bins, and where no tables come within the tolerance.
+    Raises ValueError for features that mix the bins or are rounded, and where no tables come within the tolerance.
     """
+    check_not_rounded(model, "compile()")
     made = _made_from(model, tolerance, memory)
     made.exact_, made.n_features_in_ = model, model.n_features_in_
     made._is_mixed = False

@@ -138,11 +138,11 @@ class LinearPrediction(Prediction):
         score_c(x) = intercept_c + sum_i sign(x_i) f_ic(|x_i|), each f_ic as straight pieces in float32.
 
         tolerance: how far the scores may be off, as a share of the largest values of all bins' functions together.
-        memory: of the tables. Features of ``precision="bfloat16"`` are not rounded in tables, and the bound is then on
-        the difference from the features before rounding.
+        memory: of the tables.
 
         Returns a ``CompiledClassifier`` or ``CompiledRegressor``, whose ``error_bound`` says how far it is off. Raises
-        ValueError for a model that is no sum over bins, or that no tables meet within the tolerance;
+        ValueError for a model that is no sum over bins, for one of precision="bfloat16", whose features go in steps,
+        and where no tables meet the tolerance;
         MemoryBudgetError for tables above ``memory``.
 
         Source: Maji, Berg and Malik, Classification using intersection kernel support vector machines is efficient

@@ -89,6 +89,7 @@ class AnchorMap(AdditiveMap):
 
     def encode(self, X: Any) -> Any:
         """Codes (n, bins) of rows X (n, bins), uint8 or uint16: dense to dense, sparse to CSR; 0 is the code of 0.
+        Arrays of torch and cupy give numpy's: codes are looked up by compiled loops.
 
         With one neighbour a code is the number of an anchor; with k of uniform weights, one more than that of the
         first of them. Where the kernel is signed, codes from the middle on are those of the negative values.

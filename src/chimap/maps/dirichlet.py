@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
-from chimap._validation import check_histograms, check_row_sums
+from chimap._validation import check_row_sums, validated_rows
 from chimap.kernels import DirichletKernel, as_kernel
 
 _BLOCK_NUMBERS = 2**20  # of sparse rows made dense together
@@ -54,7 +55,7 @@ class DirichletMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"DirichletMap is of the kernel 'dirichlet'; got {kernel.name!r}. Additive kernels have OptimalMap, "
                 "exponential ones FourierFeatures."
             )
-        rows = self._rows(X, reset=True)
+        rows = validated_rows(self, X, reset=True, signed=False)
         kernel.check_width(rows.shape[1])
         self.kernel_ = kernel.fitted(rows)
         return self
@@ -69,16 +70,34 @@ class DirichletMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """f, of rows that sum to 1."""
         return float(self.kernel_.offset)
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Features (n, bins), dense, in the floating type of X.
+    def transform(self, X: Any) -> Any:
+        """Features (n, bins), dense, in the floating type of X; of a tensor of torch, or an array of cupy, there.
 
         Raises DataError for rows of another width, and for entries and rows that ``fit`` refuses.
         """
         check_is_fitted(self)
-        rows = self._rows(X, reset=False)
+        rows = validated_rows(self, X, reset=False, signed=False, on_device=True)
+        if _arrays.is_on_device(rows):
+            return self.array_features(rows)
         out = np.empty(rows.shape, dtype=rows.dtype)
         self.features_into(rows, out)
         return out
+
+    def array_features(self, rows: Any) -> Any:
+        """Features (n, bins) of checked dense rows by the operations of their own kind of array."""
+        xp, w = _arrays.namespace(rows), self.kernel_.whitening
+        sums = xp.sum(rows, axis=1, keepdims=True)
+        if not bool(xp.all(xp.isfinite(sums))):
+            check_row_sums(_arrays.to_host(sums[:, 0]))
+        scale, mean = _arrays.beside(w.scale, rows), _arrays.beside(w.mean, rows)
+        offset = max(self.offset_, float(xp.finfo(rows.dtype).smallest_normal))
+        shares = rows / xp.where(sums > 0, sums, xp.ones_like(sums))
+        Z = scale * (xp.log(shares + offset) - mean)
+        return Z + float(w.common) * xp.sum(scale * Z, axis=1, keepdims=True) * scale
+
+    def bound(self, like: Any) -> Callable[[Any], Any]:
+        """``array_features`` for arrays such as ``like``."""
+        return self.array_features
 
     def describe(self) -> str:
         """'DirichletMap, one term a bin'."""
@@ -111,14 +130,6 @@ class DirichletMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     @property
     def _n_features_out(self) -> int:
         return int(self.n_features_in_)
-
-    def _rows(self, X: Any, *, reset: bool) -> Any:
-        rows = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
-        )
-        rows = _arrays.as_rows(rows)
-        check_histograms(rows)
-        return rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

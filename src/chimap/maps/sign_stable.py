@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
-from chimap._validation import DataError, check_choice, check_histograms, check_positive, row_sums
+from chimap._validation import (
+    DataError,
+    check_choice,
+    check_positive,
+    check_row_sums,
+    row_sums,
+    validated_rows,
+)
 from chimap.kernels import ArccosKernel, chi2
 
 _BLOCK_ROWS = 512  # rows projected together
@@ -68,8 +76,9 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def _n_features_out(self) -> int:
         return -(-self.n_components // 8) if self.output == "bits" else self.n_components
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Features (n, n_components) or bits (n, ceil(n_components/8)) of rows X (n, bins), dense or sparse.
+    def transform(self, X: Any) -> Any:
+        """Features (n, n_components) or bits (n, ceil(n_components/8)) of rows X (n, bins), dense or sparse; those of a
+        tensor of torch (or an array of cupy) on its device.
 
         Raises DataError for NaN, infinite or negative entries and for rows of another width.
         """
@@ -77,6 +86,8 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         check_choice(self.output, "output", ("features", "bits"))
         rows = self._rows(X, reset=False)
         is_bits = self.output == "bits"
+        if _arrays.is_on_device(rows):
+            return self._array_bits(rows) if is_bits else self.array_features(rows)
         out = np.empty((rows.shape[0], self._n_features_out), dtype=np.uint8 if is_bits else rows.dtype)
         if not is_bits:
             self.features_into(rows, out)
@@ -84,6 +95,36 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         for part, projected in self._projections(rows):
             out[part] = np.packbits(projected > 0, axis=1)
         return out
+
+    def array_features(self, rows: Any) -> Any:
+        """Features (n, n_components) of checked dense rows by the operations of their own kind of array."""
+        xp = _arrays.namespace(rows)
+        return xp.astype(xp.sign(self._array_projections(rows)), rows.dtype) / float(
+            np.sqrt(self.n_components)
+        )
+
+    def bound(self, like: Any) -> Callable[[Any], Any]:
+        """``array_features`` for arrays such as ``like``."""
+        return self.array_features
+
+    def _array_bits(self, rows: Any) -> Any:
+        xp = _arrays.namespace(rows)
+        projected = self._array_projections(rows)
+        spare = xp.zeros_like(projected[:, : -self.n_components % 8])
+        positive = xp.astype(xp.concat([projected, spare], axis=1) > 0, xp.uint8)
+        octets = xp.reshape(positive, (rows.shape[0], self._n_features_out, 8))
+        places = xp.asarray([128, 64, 32, 16, 8, 4, 2, 1], dtype=xp.uint8, device=rows.device)
+        return xp.sum(octets * places, axis=2, dtype=xp.uint8)
+
+    def _array_projections(self, rows: Any) -> Any:
+        """R'x of rows of norm 1, float64: see ``_projections``."""
+        xp = _arrays.namespace(rows)
+        wide = xp.astype(rows, xp.float64)
+        sums = xp.sum(wide, axis=1, keepdims=True)
+        if not bool(xp.all(xp.isfinite(sums))):
+            check_row_sums(_arrays.to_host(sums[:, 0]))
+        tiny = float(np.finfo(np.float64).tiny)
+        return (wide / xp.clip(sums, tiny)) @ _arrays.beside(self.frequencies_, wide)
 
     def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` (n_components,) of checked rows into ``out`` (n, n_components), of their dtype."""
@@ -140,12 +181,9 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return padded.view(np.uint64)
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
-        rows = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
-        )
-        rows = _arrays.as_rows(rows)
-        check_histograms(rows)
-        row_sums(rows)
+        rows = validated_rows(self, X, reset=reset, signed=False, on_device=not reset)
+        if not _arrays.is_on_device(rows):
+            row_sums(rows)
         return rows
 
     def __sklearn_tags__(self) -> Any:

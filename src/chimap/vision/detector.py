@@ -8,6 +8,7 @@ import numpy as np
 
 from chimap import _loops, _threads
 from chimap._validation import check_positive
+from chimap.rounded import check_not_rounded
 from chimap.tables import BinFunctions
 from chimap.vision.coding import HardCoding
 from chimap.vision.descriptors import SIFT
@@ -59,6 +60,7 @@ class WindowDetector:
             raise ValueError(
                 f"the model must have normalize=None; got {model.normalize!r}. Levels sum to 1 already."
             )
+        check_not_rounded(model, "WindowDetector")
         output, self._sign = _output(model, target)
         self.intercept = self._sign * float(model.intercept_[output])
         functions = BinFunctions(model.features_, model.coef_.T)
