@@ -127,7 +127,8 @@ def _by_moments(
     into.features_into(first, Z)
     shift = Z.mean(axis=0, dtype=np.float64).astype(rows.dtype).astype(np.float64)
     moments = FoldMoments(N_FOLDS, n_features, Y.shape[1], shift, Y.mean(axis=0), rows.dtype)
-    adding = Pass(lambda X, first, name: X, into, lambda y: y, moments, seed, Stopwatch())
+    encode = lambda y: y - moments.target_shift  # noqa: E731
+    adding = Pass(lambda X, first, name: X, into, encode, moments, seed, Stopwatch())
     for start in range(0, rows.shape[0], chunk_rows):
         part = slice(start, start + chunk_rows)
         adding.add(_arrays.take_rows(rows, part), Y[part], start, "rows")

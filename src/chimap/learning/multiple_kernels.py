@@ -271,6 +271,8 @@ class MultipleKernelModel(KernelLearner):
         errors: np.ndarray | None, chosen: int,
     ) -> None:  # fmt: skip
         penalty = self._penalty()
+        if not self.joint:
+            self.n_iter_ = self.n_passes_
 
         def weights(solution: LinearSolution) -> np.ndarray:
             return np.ascontiguousarray(penalty.norms(solution.coef).T) / np.sqrt(2)
@@ -355,8 +357,9 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
     Learned: ``kernel_weights_`` (t, r), d_j of each class (one row for two classes, or if ``shared``);
     ``channels_``, their names; ``path_``, a ``KernelPath``; ``kkt_residual_``, the largest violation of an optimality
     condition over the strength; ``objective_``; ``strength_``, ``coef_``, ``intercept_``, ``features_``, ``kernel_``
-    (the plain sum), ``classes_``, ``n_passes_``. Of the joint form ``widths_``, ``width_names_``, ``width_columns_``,
-    ``start_widths_``, ``history_``, ``stopped_`` as in ``FourierKernelLearner``.
+    (the plain sum), ``classes_``, ``n_passes_``, ``n_iter_`` (passes; steps of the joint form). Of the joint form
+    ``widths_``, ``width_names_``, ``width_columns_``, ``start_widths_``, ``history_``, ``stopped_`` as in
+    ``FourierKernelLearner``.
 
     Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 3.4; Varma and Babu, More generality in
     efficient multiple kernel learning (GMKL).
