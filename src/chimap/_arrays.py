@@ -125,6 +125,11 @@ def column_maxima(X: Any) -> np.ndarray:
     return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
 
 
+def stored_values(X: Any) -> np.ndarray:
+    """The numbers that X holds, as one axis without a copy: all of a dense array, the entries of CSR."""
+    return X.data if is_sparse(X) else flat_view(X)
+
+
 def stored_bytes(X: Any) -> int:
     """Bytes of the array, or of the three arrays of CSR."""
     return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if is_sparse(X) else X.nbytes

@@ -71,13 +71,17 @@ class Job:
         # sums of rows by target and their difference; a matrix of targets, scores and slopes where there are passes
         targets = 3 * self.itemsize * self.n_features * self.n_targets
         targets += 24 * chunk_rows * (self.n_targets if self.n_vectors else 1)
-        # the chunk that is worked on and the one that is read meanwhile; a copy where rows are converted or normalised
-        ahead = min(chunk_rows, self.n_rows - chunk_rows) if self.n_rows else chunk_rows
-        held_rows = (1 + _SPARE + self.copies_rows) * chunk_rows + self.reads_ahead * ahead + 2 * piece
-        rows = self.row_bytes * held_rows + self.held_bytes
+        rows = self._rows_bytes(chunk_rows, piece)
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
         moments = (1 + self.n_waiting) * self.moments_bytes
         return int(moments + square + features + targets + rows + frequencies)
+
+    def _rows_bytes(self, chunk_rows: int, piece: int) -> float:
+        """The chunk that is worked on and the one that is read meanwhile; a copy where rows are converted or
+        normalised; the rows of a piece, and what reading keeps."""
+        ahead = min(chunk_rows, self.n_rows - chunk_rows) if self.n_rows else chunk_rows
+        held_rows = (1 + _SPARE + self.copies_rows) * chunk_rows + self.reads_ahead * ahead + 2 * piece
+        return self.row_bytes * held_rows + self.held_bytes
 
     @property
     def kept_bytes(self) -> int:
@@ -99,6 +103,81 @@ class Job:
         held = int(self.held_bytes)
         return self.kept_bytes + max(self.model_bytes + held, searching + held, passing)
 
+    @property
+    def need(self) -> str:
+        """What takes the memory, for an error."""
+        return f"{self.n_features} features with {self.n_folds} fold(s) need"
+
+    @property
+    def remedy(self) -> str:
+        """What takes less."""
+        return (
+            "fewer n_components (or n_terms), an exponential kernel in place of an additive one on many bins, or a "
+            "fixed strength instead of cross-validation"
+        )
+
+
+@dataclass(frozen=True)
+class KeepingJob(Job):
+    """The sizes of a fit that keeps the features of all rows for LIBLINEAR and takes no moments.
+
+    n_stored: numbers that the features of all rows hold: n D, or the entries of CSR (is_sparse).
+    """
+
+    n_stored: int = 0
+    is_sparse: bool = False
+
+    @classmethod
+    def of(cls, job: Job, n_stored: int, is_sparse: bool) -> KeepingJob:
+        """The sizes of a job, and these."""
+        return cls(**vars(job), n_stored=n_stored, is_sparse=is_sparse)
+
+    @property
+    def kept_bytes(self) -> int:
+        """float64 with the column of each entry of CSR, and a sign a target. Stacking takes them twice for a moment,
+        which is less than what LIBLINEAR adds."""
+        return self.n_stored * self._entry_bytes + self.n_rows * self.n_targets
+
+    @property
+    def liblinear_bytes(self) -> int:
+        """Its own copy, a node of 16 bytes an entry and two more a row."""
+        return 16 * (self.n_stored + 2 * self.n_rows)
+
+    def peak_bytes(self, chunk_rows: int) -> int:
+        """See ``Job``."""
+        chunk_rows = min(chunk_rows, self.n_rows or chunk_rows)
+        piece = min(PIECE_ROWS, chunk_rows)
+        # as they are mapped, and the float64 copies of those that are kept
+        share = piece / max(1, self.n_rows)
+        features = share * self.n_stored * (self.itemsize + 4 * self.is_sparse + self._entry_bytes)
+        passing = features + self.itemsize * piece * self.n_mapped + self._rows_bytes(chunk_rows, piece)
+        weights = (
+            4 * 8 * self.n_features * self.n_targets
+        )  # now, the best, of one target, as they are returned
+        fitting = self.liblinear_bytes + weights + self.held_bytes
+        frequencies = self.itemsize * self.n_mapped * self.n_frequencies
+        return max(self.model_bytes, self.kept_bytes + frequencies + int(max(passing, fitting)))
+
+    @property
+    def need(self) -> str:
+        """See ``Job``."""
+        return (
+            f"loss='hinge' keeps the features of all {self.n_rows:,} rows in memory; their {self.n_stored:,} numbers, "
+            "with LIBLINEAR's copy, need"
+        )
+
+    @property
+    def remedy(self) -> str:
+        """See ``Job``."""
+        return (
+            "fewer rows, fewer n_terms (or n_components), or loss='squared_hinge', which reads "
+            "them again and again but needs a matrix of the features squared"
+        )
+
+    @property
+    def _entry_bytes(self) -> int:
+        return 12 if self.is_sparse else 8
+
 
 def chunk_rows_within(job: Job, budget: int) -> int:
     """Rows a chunk, a multiple of 1024, such that the whole fit stays within ``budget`` bytes.
@@ -108,10 +187,8 @@ def chunk_rows_within(job: Job, budget: int) -> int:
     smallest = job.peak_bytes(CHUNK_UNIT)
     if smallest > budget:
         raise MemoryBudgetError(
-            f"memory={format_bytes(budget)} is too small: {job.n_features} features with {job.n_folds} fold(s) "
-            f"need {format_bytes(1.02 * smallest)}. Give memory='{-(-int(1.02 * smallest) // 2**20)}MiB', or "
-            "fewer n_components (or n_terms), an exponential kernel in place of an additive one on many bins, or "
-            "a fixed strength instead of cross-validation."
+            f"memory={format_bytes(budget)} is too small: {job.need} {format_bytes(1.02 * smallest)}. Give "
+            f"memory='{-(-int(1.02 * smallest) // 2**20)}MiB', or {job.remedy}."
         )
     units = max(1, job.n_folds * MOST_ROWS // CHUNK_UNIT)
     while units > 1 and job.peak_bytes(units * CHUNK_UNIT) > budget:

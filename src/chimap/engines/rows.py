@@ -44,11 +44,6 @@ class KeptRows:
         self.Z[part], self.Y[part] = Z, np.asarray(Y)
         self._filled[fold] = part.stop
 
-    def of(self, folds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Views of all rows of consecutive folds."""
-        part = slice(self._starts[folds[0]], self._ends[folds[-1]])
-        return self.Z[part], self.Y[part]
-
     def chunks(self, folds: Sequence[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Views of the kept rows, (features, targets)."""
         for fold in folds:

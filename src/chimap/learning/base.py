@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -35,6 +35,7 @@ from chimap.engines import (
 )
 from chimap.engines.compilation import compilation
 from chimap.engines.device import DevicePass, check_device, on_host, scorer
+from chimap.engines.keeping import KeptFeatures
 from chimap.engines.local import Pass
 from chimap.engines.rows import FeatureRows, KeptRows
 from chimap.kernels import AdditiveKernel
@@ -50,12 +51,12 @@ from chimap.learning.features import (
     sizes_of,
 )
 from chimap.learning.fitting import Fit
+from chimap.learning.hinge import HingeFitter
 from chimap.learning.prediction import LinearPrediction
 from chimap.learning.smooth import (
-    LIBLINEAR_ITEMSIZE,
     N_VECTORS,
     HeldOutLosses,
-    HingeFitter,
+    LossFit,
     SmoothFitter,
     fit_loss,
     named_loss,
@@ -65,7 +66,7 @@ from chimap.losses import Loss, Square
 from chimap.maps import check_map
 from chimap.moments import FoldMoments, Targets, fold_of_rows
 from chimap.rounded import RoundedFeatures
-from chimap.solvers import StrengthScores, choose_strength, ridge
+from chimap.solvers import LinearSolution, StrengthScores, choose_strength, ridge
 from chimap.solvers.ridge import Factor
 
 _SAMPLE_ROWS = 4096  # rows that the map, gamma and the provisional mean are fitted on
@@ -212,6 +213,10 @@ class HistogramModel(LinearPrediction, BaseEstimator):
             return Pass(self._prepare, features, self._encode, moments, self._seed, clock, keep)
         return DevicePass(self._prepare, features, self._encode, moments, self._seed, clock, self.device)
 
+    def _keeps_features(self) -> bool:
+        """Whether a solver takes the features of all rows, and no moments."""
+        return bool(self.loss == "hinge")
+
     def _is_ridge(self) -> bool:
         return self.loss == "square" or self.loss == Square()
 
@@ -222,20 +227,13 @@ class HistogramModel(LinearPrediction, BaseEstimator):
         job, budget = replace(self._job(source), n_waiting=n_waiting), parse_memory(self.memory)
         if self._is_ridge():
             return job, chunk_rows_within(job, budget)
-        is_hinge = self.loss == "hinge"
-        itemsize = self._dtype.itemsize + (LIBLINEAR_ITEMSIZE if is_hinge else 0)
         job = replace(job, n_vectors=N_VECTORS)
         if not keep:
             return job, chunk_rows_within(job, budget)
-        keeping = replace(job, n_kept=source.n_rows, kept_itemsize=itemsize)
+        keeping = replace(job, n_kept=source.n_rows, kept_itemsize=self._dtype.itemsize)
         try:
             return keeping, chunk_rows_within(keeping, budget)
-        except MemoryBudgetError as error:
-            if is_hinge:
-                raise MemoryBudgetError(
-                    f"loss='hinge' needs the features of all {source.n_rows:,} rows in memory. Use "
-                    f"loss='squared_hinge', which reads the rows again and again instead. {error}"
-                ) from None
+        except MemoryBudgetError:
             return job, chunk_rows_within(job, budget)
 
     def _room_for(self, job: Job, moments: FoldMoments) -> KeptRows | None:
@@ -384,9 +382,7 @@ class HistogramModel(LinearPrediction, BaseEstimator):
         whole = moments.whole()
         n_folds = len(moments.folds)
         self.strength_scores_ = None
-        strengths = None if isinstance(self.strengths, str) else self.strengths
-        if strengths is not None and np.ndim(strengths) == 0:
-            strengths = float(strengths)
+        strengths = self._strengths_to_try()
         with clock("choose strength"):
             progress.stage("strength", 7, "strengths")
             first = float(whole.scatter_diagonal().mean() or 1.0)
@@ -396,19 +392,32 @@ class HistogramModel(LinearPrediction, BaseEstimator):
                 ).best
         with clock("passes"):
             progress.stage("passes", None, "passes")
-            fitter: SmoothFitter | HingeFitter
-            if self.loss == "hinge":
-                self.loss_ = None
-                fitter = HingeFitter(cast(KeptRows, rows), self._seed)
-            else:
-                self.loss_ = named_loss(self.loss, whole) if isinstance(self.loss, str) else self.loss
-                first *= self.loss_.curvature
-                fitter = SmoothFitter(self.loss_, rows, whole, progress.advance)
+            self.loss_ = named_loss(self.loss, whole) if isinstance(self.loss, str) else self.loss
+            first *= self.loss_.curvature
+            fitter = SmoothFitter(self.loss_, rows, whole, progress.advance)
             fit = fit_loss(fitter, n_folds, strengths, first)
-        found = unshifted(fit.solution, whole)
+        self._learn_from(fit, unshifted(fit.solution, whole), whole.count)
+
+    def _solve_hinge(self, kept: KeptFeatures, clock: Stopwatch, progress: Progress) -> None:
+        self.loss_ = self.strength_scores_ = None
+        with clock("solve"):
+            progress.stage("solving", None, "classes")
+            kept.stack()
+            fitter = HingeFitter(kept, self._seed, progress.advance)
+            fit = fit_loss(fitter, kept.n_folds, self._strengths_to_try(), fitter.usual_strength())
+        self._learn_from(fit, fit.solution, kept.Y.shape[0])
+
+    def _strengths_to_try(self) -> Any:
+        """One number, several, or None for a search."""
+        if isinstance(self.strengths, str):
+            return None
+        return float(self.strengths) if np.ndim(self.strengths) == 0 else self.strengths
+
+    def _learn_from(self, fit: LossFit, found: LinearSolution, n_rows: int) -> None:
+        """Learn what a fit came to, and its solution for the features as they are."""
         self._coef, self._intercept, self.strength_ = found.coef, found.intercept, found.strength
         self.loss_scores_, self.n_passes_ = fit.scores, fit.passes
-        self.n_rows_ = whole.count
+        self.n_rows_ = n_rows
         self._stale = False
 
     def _refresh(self) -> None:

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chimap._validation import check_width
+from chimap._validation import check_width, parse_memory
 from chimap.blocks import BlockMoments, PrincipalFeatures
 from chimap.data import Source
-from chimap.engines import Engine, Progress, Stopwatch
+from chimap.engines import Engine, Progress, Stopwatch, chunk_rows_within
 from chimap.engines.device import DevicePass, on_host
+from chimap.engines.keeping import KeepingPass, KeptFeatures
 from chimap.engines.local import BlockPass, LocalEngine, Pass
 from chimap.engines.rows import KeptRows, ReplayedRows
 from chimap.learning.checkpoint import Checkpoint, Standing
+from chimap.learning.hinge import keeping_job
 from chimap.moments import PCA, FoldMoments
+from chimap.rounded import RoundedFeatures
 
 if TYPE_CHECKING:
     from chimap.learning.base import HistogramModel
@@ -47,10 +50,20 @@ class Fit:
 
     def run(self) -> None:
         """Fit; the model has learned when it returns."""
-        model, clock = self.model, self.clock
+        model = self.model
         standing = self._begin()
         principal = self._principal(standing)
         features = model.features_ if principal is None else PrincipalFeatures(model.features_, principal)
+        if model._keeps_features():
+            self._learn_kept(features)
+        else:
+            self._learn(features, standing, principal)
+        if isinstance(features, PrincipalFeatures):
+            model._coef, model._intercept = features.folded(model._coef, model._intercept)
+
+    def _learn(self, features: Any, standing: Standing | None, principal: Sequence[PCA] | None) -> None:
+        """The weights from moments and, for losses other than the square, further passes."""
+        model, clock = self.model, self.clock
         work, kept = self._pass(features, standing)
         first = standing.next_row if standing and standing.stage == "learning" else 0
         self.engine.run(
@@ -71,8 +84,22 @@ class Fit:
             assert isinstance(work, Pass)  # other losses run on this machine
             rows = kept or ReplayedRows(work, self.source, self.chunk_rows, self.engine)
             model._solve_loss(work.moments, rows, clock, self.progress)
-        if isinstance(features, PrincipalFeatures):
-            model._coef, model._intercept = features.folded(model._coef, model._intercept)
+
+    def _learn_kept(self, features: Any) -> None:
+        """The weights from the features of all rows, kept by one pass."""
+        model = self.model
+        if model._is_rounded:
+            model.shift_ = np.zeros(features._n_features_out)
+            features = RoundedFeatures(features, model.shift_)
+        job = keeping_job(model._job(self.source), self.source, self._sample, features)
+        chunk_rows = chunk_rows_within(job, parse_memory(model.memory))
+        del self._sample
+        kept = KeptFeatures(model._fold_count(self.source.n_rows), model._seed)
+        work = KeepingPass(model._prepare, features, model._encode, kept, self.clock, job.is_sparse)
+        self.engine.run(
+            work, self.source, chunk_rows, self.progress, "learning", 0, self._reached("learning", 0, None)
+        )
+        model._solve_hinge(kept, self.clock, self.progress)
 
     def _check(self) -> None:
         if not on_host(self.model.device) and not (
@@ -81,9 +108,9 @@ class Fit:
             raise ValueError(
                 f"device={self.model.device!r} keeps its moments there: it has no checkpoint and takes engine='local'."
             )
-        if self.model.loss == "hinge" and self.checkpoint is not None:
+        if self.model._keeps_features() and self.checkpoint is not None:
             raise ValueError("loss='hinge' keeps the features of all rows in memory: it has no checkpoint.")
-        if self.model.loss == "hinge" and not self.engine.can_keep:
+        if self.model._keeps_features() and not self.engine.can_keep:
             raise ValueError(
                 "loss='hinge' keeps the features of all rows in the memory of one process: use engine='local', or "
                 "loss='squared_hinge', whose passes run on the workers."
@@ -103,7 +130,10 @@ class Fit:
             if standing is None:
                 model._learn_targets(self.source.labels())
             keep = self.engine.can_keep and self.checkpoint is None
-            self._job, self.chunk_rows = model._plan(self.source, keep=keep, n_waiting=self.engine.n_waiting)
+            if not model._keeps_features() or model.n_principal is not None:
+                self._job, self.chunk_rows = model._plan(
+                    self.source, keep=keep, n_waiting=self.engine.n_waiting
+                )
             if standing is not None:
                 self.chunk_rows = standing.chunk_rows
                 return standing

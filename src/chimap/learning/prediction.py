@@ -15,7 +15,7 @@ from chimap.data import ArraySource, Source
 from chimap.data.read_ahead import chunks_ahead
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
-from chimap.maps import AdditiveMap
+from chimap.maps.base import keeps_zeros
 
 
 class Prediction:
@@ -81,7 +81,7 @@ class Prediction:
 
 def scores(features: Any, rows: Any, weights: np.ndarray, room: np.ndarray) -> np.ndarray:
     """Psi(x) . w (n, t) of prepared rows and weights (D, t) of their dtype; room (n, D) is for dense features."""
-    if _arrays.is_sparse(rows) and isinstance(features, AdditiveMap):
+    if _arrays.is_sparse(rows) and keeps_zeros(features):
         out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)
         _arrays.sparse_product(features.transform_sparse(rows), weights, out)
         return out

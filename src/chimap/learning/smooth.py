@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from sklearn.svm import LinearSVC
 
-from chimap.engines.rows import FeatureRows, KeptRows
+from chimap.engines.rows import FeatureRows
 from chimap.losses import CATALOGUE, EpsilonInsensitive, Loss, LossAt, LossSums
 from chimap.moments import Moments
-from chimap.solvers import LinearSolution, lbfgs, zero_solution
+from chimap.solvers import LinearSolution, lbfgs
 from chimap.solvers.lbfgs import PAIRS
 from chimap.solvers.ridge import Factor, solution
 
 N_VECTORS = (
     2 * PAIRS + 15
 )  # of the size of the weights: L-BFGS-B's own, and weights and gradients on their way
-LIBLINEAR_ITEMSIZE = 24  # bytes a feature beside its own: float64 for scikit-learn, a node of 16 in LIBLINEAR
 _LEAST_RIDGE = 1e-7  # of the trace, in the matrix that whitens: beyond the rounding of float32 products
 # Of the whitened gradient. MNIST, 1024 features: 3e-3 leaves 1 to 2 % of the objective and tells strengths apart, 1e-3
 # half a percent; the accuracy is the same from 1e-3 on.
@@ -26,7 +25,6 @@ _TOLERANCE = 3e-4
 _SEARCH_TOLERANCE = 3e-3
 _STEP = 10**0.5  # from a strength to the next that is tried
 _MOST_STEPS = 10
-_BIAS_SCALE = 1.0  # of LIBLINEAR's intercept, which it penalises as if it were a weight
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,26 @@ class LossFit:
     solution: LinearSolution
     scores: HeldOutLosses | None
     passes: int
+
+
+class Fitter(Protocol):
+    """Minimises a loss at a strength over the rows of some folds, and says what it comes to on those of fold 0."""
+
+    passes: int
+
+    def start(self, strength: float) -> LinearSolution:
+        """Where ``fit`` may begin."""
+        ...
+
+    def fit(
+        self, strength: float, folds: Sequence[int], start: LinearSolution, tolerance: float = ...
+    ) -> LinearSolution:
+        """The minimum over the rows of the folds."""
+        ...
+
+    def held_out(self, found: LinearSolution) -> float:
+        """Mean loss over the rows of fold 0, summed over targets."""
+        ...
 
 
 class SmoothFitter:
@@ -92,49 +110,8 @@ class SmoothFitter:
         return float(sums.values.sum()) / sums.count
 
 
-class HingeFitter:
-    """The hinge loss by LIBLINEAR on features in memory, target by target."""
-
-    passes = 0
-
-    def __init__(self, rows: KeptRows, seed: int):
-        self.rows, self.seed = rows, seed
-
-    def start(self, strength: float) -> LinearSolution:
-        """Nothing: LIBLINEAR starts by itself."""
-        return zero_solution(self.rows.Z.shape[1], self.rows.Y.shape[1])
-
-    def fit(
-        self, strength: float, folds: Sequence[int], start: LinearSolution, tolerance: float = _TOLERANCE
-    ) -> LinearSolution:
-        """The minimum over the rows of the folds; tolerance is LIBLINEAR's ``tol``."""
-        Z, Y = self.rows.of(folds)
-        Z = Z.astype(np.float64)
-        svm = LinearSVC(
-            loss="hinge", C=1 / strength, tol=tolerance, intercept_scaling=_BIAS_SCALE, max_iter=10_000,
-            random_state=self.seed,
-        )  # fmt: skip
-        coef, intercept = np.zeros((Z.shape[1], Y.shape[1])), np.empty(Y.shape[1])
-        for t, y in enumerate(Y.T):
-            if np.all(y == y[0]):  # rows of one side alone: its sign is the minimum
-                intercept[t] = y[0]
-            else:
-                svm.fit(Z, y)
-                coef[:, t], intercept[t] = svm.coef_[0], svm.intercept_[0]
-        return LinearSolution(coef, intercept, strength)
-
-    def held_out(self, found: LinearSolution) -> float:
-        """Mean of max(0, 1 - y s) over the rows of fold 0, summed over targets."""
-        total, n = 0.0, 0
-        for Z, Y in self.rows.chunks([0]):
-            scores = Z @ found.coef.astype(Z.dtype) + found.intercept
-            total += float(np.maximum(1 - Y * scores, 0).sum())
-            n += Z.shape[0]
-        return total / n
-
-
 def fit_loss(
-    fitter: SmoothFitter | HingeFitter, n_folds: int, strengths: float | Sequence[float] | None, first: float
+    fitter: Fitter, n_folds: int, strengths: float | Sequence[float] | None, first: float
 ) -> LossFit:
     """Fit at a strength, at the best of several, or (None) at the best about ``first``.
 
@@ -153,24 +130,27 @@ def fit_loss(
         for strength in sorted(strengths, reverse=True):
             search.loss(float(strength))
     scores = search.scores()
-    found = fitter.fit(scores.best, everything, search.found[scores.best])
+    assert search.best is not None
+    found = fitter.fit(scores.best, everything, search.best)
     return LossFit(found, scores, fitter.passes)
 
 
 class _Search:
     """Held-out losses of strengths, each solved once."""
 
-    def __init__(self, fitter: SmoothFitter | HingeFitter, folds: Sequence[int]):
+    def __init__(self, fitter: Fitter, folds: Sequence[int]):
         self.fitter, self.folds = fitter, folds
-        self.found: dict[float, LinearSolution] = {}
         self.losses: dict[float, float] = {}
+        self.best: LinearSolution | None = None
 
     def loss(self, strength: float) -> float:
         if strength not in self.losses:
             # Not from the solution of the strength before: where rows are told apart with room to spare it is within
             # the tolerance at once, and strengths could not be compared.
             found = self.fitter.fit(strength, self.folds, self.fitter.start(strength), _SEARCH_TOLERANCE)
-            self.found[strength], self.losses[strength] = found, self.fitter.held_out(found)
+            self.losses[strength] = self.fitter.held_out(found)
+            if self.scores().best == strength:
+                self.best = found
         return self.losses[strength]
 
     def about(self, first: float) -> None:

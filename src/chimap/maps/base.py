@@ -245,6 +245,20 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         return tags
 
 
+def keeps_zeros(features: Any) -> bool:
+    """Whether fitted features of zeros are zeros, so that CSR rows have CSR features."""
+    return isinstance(features, AdditiveMap)
+
+
+def mapped(features: Any, rows: Any) -> Any:
+    """Features (n, D) of checked rows, in their dtype: CSR of CSR rows where zeros stay zeros, dense otherwise."""
+    if _arrays.is_sparse(rows) and keeps_zeros(features):
+        return features.transform_sparse(rows)
+    Z = np.empty((rows.shape[0], features._n_features_out), dtype=rows.dtype)
+    features.features_into(rows, Z)
+    return Z
+
+
 def as_additive(kernel: str | Kernel, owner: str) -> AdditiveKernel:
     """The additive kernel of a name or object, or an error that says what to use for the exponential form."""
     resolved = as_kernel(kernel)
