@@ -145,6 +145,15 @@ def take_rows(X: Any, rows: Any) -> Any:
     return X[rows]
 
 
+def view_rows(X: Any, rows: slice) -> Any:
+    """Consecutive rows (start and stop given) as a view, where scipy copies the entries of CSR."""
+    if not is_sparse(X):
+        return X[rows]
+    entries = slice(X.indptr[rows.start], X.indptr[rows.stop])
+    indptr = X.indptr[rows.start : rows.stop + 1] - entries.start
+    return csr(X.data[entries], X.indices[entries], indptr, (rows.stop - rows.start, X.shape[1]))
+
+
 def take_columns(X: Any, columns: np.ndarray) -> Any:
     """Columns of X by index, C-contiguous, of the same kind as X; X itself where they are all in order."""
     if columns.size == X.shape[1] and np.array_equal(columns, np.arange(columns.size)):

@@ -11,6 +11,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import chimap
 
@@ -323,6 +324,45 @@ def test_other_losses_are_fitted_told_of_and_evaluated(folder, tmp_path):
     assert "by the loss on rows held out" in told.out
     assert json.loads(found.out)["loss"] == "squared_hinge"
     assert "squared_hinge" in info.out
+
+
+def test_hinge_of_many_columns_is_fitted_in_little_memory(tmp_path):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 4, 600)
+    rows = sp.random(600, 5000, 0.01, format="csr", random_state=0)
+    rows += sp.random(4, 5000, 0.01, format="csr", random_state=1)[labels]
+    sp.save_npz(tmp_path / "rows.npz", rows)
+    np.save(tmp_path / "labels.npy", labels)
+    given = ["--labels", "labels.npy"]
+    flags = ["--kernel", "chi2", "--terms", "3", "--loss", "hinge"]
+    fitted, evaluated, ridge, small = run_many(
+        [
+            [
+                "fit",
+                "rows.npz",
+                *given,
+                *flags,
+                "--memory",
+                "256MiB",
+                "--test-fraction",
+                "0.3",
+                "-o",
+                "my.model",
+            ],
+            ["evaluate", "my.model", "rows.npz", *given, "--json"],
+            ["fit", "rows.npz", *given, *flags[:-2], "--memory", "256MiB", "-o", "ridge.model"],
+            ["fit", "rows.npz", *given, *flags, "--memory", "2MiB", "-o", "small.model"],
+        ],
+        cwd=tmp_path,
+    )
+    assert fitted.code == evaluated.code == 0, fitted.err + evaluated.err
+    assert "hinge, by LIBLINEAR" in fitted.out
+    assert "15,000: OptimalMap, 3 terms a bin" in fitted.out
+    assert json.loads(evaluated.out)["metrics"]["accuracy"] > 0.95
+    assert ridge.code == 2  # its moments are a matrix of 15 000 features squared
+    assert "--loss hinge" in ridge.err
+    assert small.code == 2
+    assert "keeps the features of all 600 rows in memory" in small.err
 
 
 def test_losses_of_the_other_task_are_refused(folder, tmp_path):

@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 
 import chimap
 from chimap import HistogramClassifier, HistogramRegressor
-from chimap._validation import DataError, MemoryBudgetError
+from chimap._validation import DataError
 from chimap.learning.calibration import kth_highest
 from chimap.losses import EpsilonInsensitive, Logistic, SmoothHinge, Square, SquaredHinge
 from chimap.maps import OptimalMap
@@ -66,16 +66,6 @@ def test_squared_hinge_is_scikit_learns_on_the_features():
     peer = LinearSVC(C=2.0, tol=1e-8, intercept_scaling=100, max_iter=100_000).fit(features(X), y)
     expected = peer.decision_function(features(X))
     np.testing.assert_allclose(model.decision_function(X), expected, atol=5e-3 * np.abs(expected).max())
-
-
-def test_hinge_is_scikit_learns_on_the_features():
-    X, y = classes(300)
-    y = y == y[0]
-    model = HistogramClassifier(**EXACT, loss="hinge", strengths=1.0, random_state=0).fit(X, y)
-    Z = features(X)
-    peer = LinearSVC(loss="hinge", C=1.0, tol=1e-6, max_iter=100_000).fit(Z - Z.mean(axis=0), y)
-    expected = peer.decision_function(Z - Z.mean(axis=0))
-    np.testing.assert_allclose(model.decision_function(X), expected, atol=2e-2 * np.abs(expected).max())
 
 
 def test_epsilon_insensitive_minimises_its_objective():
@@ -169,12 +159,6 @@ def test_rows_are_not_added_to_losses_that_read_them_again():
     assert "partial_fit needs loss='square'" in str(caught.value.__cause__)
     assert hasattr(HistogramRegressor(), "partial_fit")
     assert not hasattr(HistogramRegressor(loss="epsilon_insensitive"), "partial_fit")
-
-
-def test_hinge_that_does_not_fit_says_what_does():
-    X, y = classes(20_000, 20)
-    with pytest.raises(MemoryBudgetError, match=r"all 20,000 rows in memory. Use loss='squared_hinge'"):
-        HistogramClassifier(**SMALL, loss="hinge", memory="8MiB").fit(X, y)
 
 
 def test_bad_losses_are_named():

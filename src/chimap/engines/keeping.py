@@ -49,7 +49,7 @@ class KeptFeatures:
 
     def of(self, part: slice) -> tuple[Any, np.ndarray]:
         """Views of consecutive rows."""
-        return _arrays.take_rows(self.Z, part), self.Y[part]
+        return _arrays.view_rows(self.Z, part), self.Y[part]
 
     @property
     def everything(self) -> slice:
