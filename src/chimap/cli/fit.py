@@ -52,7 +52,7 @@ def fit(
         typer.Option(
             metavar="NAME",
             help="square: one pass over DATA. logistic, squared_hinge, smooth_hinge, epsilon_insensitive: some tens "
-            "more, in memory where the features fit. hinge: where they fit.",
+            "more, in memory where the features fit. hinge: LIBLINEAR on features in memory, however many a row.",
         ),
     ] = Settings.loss,
     strength: Annotated[
@@ -139,8 +139,8 @@ def fit(
     """Fit a model on the rows and labels of DATA.
 
     A classifier or a regression, whichever the labels ask for. DATA is read once, in chunks; for a loss other than
-    square again and again, unless its features fit the memory. Memory does not grow with it. The model is a file that
-    opens safely anywhere.
+    square again and again, unless its features fit the memory. Memory does not grow with it, but for hinge. The model
+    is a file that opens safely anywhere.
 
     \b
     Examples:
@@ -153,6 +153,7 @@ def fit(
       chimap fit huge.parquet --labels species --checkpoint fit.checkpoint --output my.model
       chimap fit huge.parquet --engine dask --scheduler tcp://head:8786 --output my.model
       chimap fit data.npz --loss squared_hinge --output my.model
+      chimap fit data.npz --kernel chi2 --terms 3 --loss hinge --output my.model
       chimap fit photos/ --test-fraction 0.2 --output photos.model
       chimap fit photos.tar --descriptors sift,colour --kernel exp-chi2,chi2 --output photos.model
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
