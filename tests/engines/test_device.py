@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import HistogramClassifier, HistogramRegressor, Moments, _loops, load
+from chimap import PCA, HistogramClassifier, HistogramRegressor, Moments, MomentsRidge, _loops, load
 from chimap.data import ArraySource
 from chimap.engines import device
 from chimap.rounded import RoundedFeatures
@@ -175,3 +175,42 @@ def test_the_product_for_units_of_bfloat16():
     product.move_to(sums)
     expected = Z.T.astype(float) @ Z
     np.testing.assert_allclose(sums.to_square(), expected, rtol=0, atol=2e-6 * np.abs(expected).max())
+
+
+def test_eigenpairs_of_a_device():
+    pytest.importorskip("torch", reason="torch solves the eigenproblem")
+    Z = np.random.default_rng(0).standard_normal((400, 30)) * np.linspace(1, 3, 30)
+    targets = Z[:, :1] - Z[:, 3:4]
+    moments = Moments(30, 1).update(Z, targets)
+    for kept in (4, 30):
+        here, there = (
+            PCA.of(moments, kept),
+            PCA.of(moments, kept, device="cpu:0"),
+        )  # torch's name of its own CPU
+        np.testing.assert_allclose(there.scatters, here.scatters, rtol=1e-12)
+        np.testing.assert_allclose(there.components, here.components, rtol=0, atol=1e-10)
+        assert there.total == here.total
+    calls = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("chimap.moments.device.has_room_for_eigenpairs", lambda n, device: calls.append(n))
+        fallen_back = PCA.of(moments, 4, device="cpu:0")
+    assert calls == [30]
+    np.testing.assert_array_equal(fallen_back.components, PCA.of(moments, 4).components)
+
+
+def test_components_on_a_device(monkeypatch):
+    pytest.importorskip("torch", reason="torch solves the eigenproblem")
+    Z = np.random.default_rng(0).standard_normal((400, 30))
+    settings = {"n_components": [5, 20], "n_folds": 3, "random_state": 0}
+    here = MomentsRidge(**settings).fit(Z, Z[:, 0])
+    with pytest.raises(ValueError, match="device must be"):
+        MomentsRidge(**settings, device="cpu:0").fit(Z, Z[:, 0])
+    monkeypatch.setattr("chimap.learning.moments_models.check_device", lambda name: None)
+    asked = []
+    monkeypatch.setattr(
+        "chimap.moments.device.has_room_for_eigenpairs", lambda n, device: not asked.append(device)
+    )
+    there = MomentsRidge(**settings, device="cpu:0").fit(Z, Z[:, 0])
+    assert asked == ["cpu:0"] * 4  # a fold each, and all rows
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(there.scores_.errors, here.scores_.errors, rtol=1e-9)

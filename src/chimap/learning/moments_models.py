@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
 from chimap._validation import check_positive
+from chimap.engines.device import check_device
 from chimap.learning.component_curves import ComponentCurves, component_curves
 from chimap.learning.targets import ClassTargets, RealTargets
 from chimap.moments import FoldMoments, Moments, fold_of_rows
@@ -137,18 +138,25 @@ class MomentsModel(BaseEstimator):
 
 class _Ridge(MomentsModel):
     def __init__(
-        self, strengths: Any = "auto", n_components: Any = None, n_folds: int = 5, random_state: Any = None
+        self,
+        strengths: Any = "auto",
+        n_components: Any = None,
+        n_folds: int = 5,
+        random_state: Any = None,
+        device: str = "cpu",
     ):
         self.strengths = strengths
         self.n_components = n_components
         self.n_folds = n_folds
         self.random_state = random_state
+        self.device = device
 
     def _chooses(self) -> bool:
         return super()._chooses() or np.ndim(self.n_components) > 0
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
+        check_device(self.device)
         for p in () if self.n_components is None else np.atleast_1d(self.n_components):
             check_positive(p.item(), "n_components", integer=True)
             if p > n_features:
@@ -163,10 +171,10 @@ class _Ridge(MomentsModel):
         strengths = scale * _DECADES if auto else np.atleast_1d(self.strengths)
         self.scores_, best = None, (int(components.max()), scale if auto else float(strengths.max()))
         if len(folds.folds) > 1:
-            self.scores_ = score_principal(folds, whole, components, strengths)
+            self.scores_ = score_principal(folds, whole, components, strengths, device=self.device)
             best = self.scores_.best
         self.n_components_ = best[0]
-        model = PrincipalRidge.of(whole, best[0])
+        model = PrincipalRidge.of(whole, best[0], self.device)
         self.pca_ = model.pca
         return model.solution(*best)
 
@@ -212,6 +220,7 @@ class MomentsRidge(RealTargets, _Ridge):
         exact folds (components and weights fitted anew for each).
     n_folds : of the cross-validation.
     random_state : int, RandomState or None, for the folds.
+    device : "cpu", or "cuda" (needs torch), where the eigenproblems of ``n_components`` are solved if they fit there.
 
     Learned: ``coef_`` (1, D), ``intercept_`` (1,), ``strength_``, ``n_components_``, ``pca_``, ``scores_`` (errors of
     every fold), ``n_rows_``.

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from chimap._torch import Uploads, float32_products
+from chimap._torch import Uploads, float32_products, has_room
 from chimap.moments.folds import FoldMoments
 from chimap.moments.symmetric import Symmetric
 from chimap.moments.targets import OneVersusAll, Targets, sums_of
@@ -87,3 +87,14 @@ def sums_with(Z: torch.Tensor, Y: Targets, upload: Uploads) -> torch.Tensor:
         return torch.cat([total, 2 * by_class - total])
     columns = upload(np.column_stack([np.ones(n), Y])).to(rows.dtype)
     return (columns.T @ rows).double()
+
+
+def has_room_for_eigenpairs(n: int, device: str) -> bool:
+    """Whether the device holds a matrix (n, n), its vectors and as much again to work in, in float64."""
+    return has_room(5 * 8 * n**2, device)
+
+
+def eigenpairs(square: np.ndarray, device: str) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues (n,) ascending and vectors (n, n) of a matrix whose upper triangle is given, float64."""
+    values, vectors = torch.linalg.eigh(torch.from_numpy(square).to(device), UPLO="U")
+    return values.cpu().numpy(), vectors.cpu().numpy()

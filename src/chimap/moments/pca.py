@@ -32,9 +32,10 @@ class PCA:
     count: int
 
     @classmethod
-    def of(cls, moments: Moments, n_components: int | None = None) -> PCA:
+    def of(cls, moments: Moments, n_components: int | None = None, device: str = "cpu") -> PCA:
         """The n_components leading ones (None: all) of the rows that the moments have seen.
 
+        device: of torch that decomposes, such as "cuda", in float64; this machine where it has no room for it.
         Rows without labels that were merged into the moments count like any other: that is transductive PCA.
         Raises DataError for moments of no rows, ValueError for more components than features.
 
@@ -53,12 +54,7 @@ class PCA:
         square = np.empty((n, n))
         moments.scatter_into(square)
         total = float(np.trace(square))
-        subset = [n - wanted, n - 1] if _PARTIAL * wanted <= n else None
-        # our upper triangle in C order is the lower one in Fortran's
-        values, vectors = eigh(
-            square.T, lower=True, subset_by_index=subset, driver="evr" if subset else "evd",
-            overwrite_a=True, check_finite=False,
-        )  # fmt: skip
+        values, vectors = _eigenpairs(square, wanted, device)
         vectors = vectors[:, ::-1][:, :wanted]
         largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None, :], axis=0)
         # in one order of memory: what is read back from a file then multiplies to the same bits
@@ -78,3 +74,20 @@ class PCA:
     def transform(self, Z: np.ndarray) -> np.ndarray:
         """Coordinates (n, p) of rows Z (n, D), in the dtype of Z."""
         return (Z - self.mean.astype(Z.dtype)) @ self.components.astype(Z.dtype)
+
+
+def _eigenpairs(square: np.ndarray, wanted: int, device: str) -> tuple[np.ndarray, np.ndarray]:
+    """The leading ones at least, ascending, of a matrix whose upper triangle is given; it is overwritten."""
+    n = square.shape[0]
+    if device != "cpu":
+        from chimap.moments.device import eigenpairs, has_room_for_eigenpairs
+
+        if has_room_for_eigenpairs(n, device):
+            return eigenpairs(square, device)
+    subset = [n - wanted, n - 1] if _PARTIAL * wanted <= n else None
+    # our upper triangle in C order is the lower one in Fortran's
+    values, vectors = eigh(
+        square.T, lower=True, subset_by_index=subset, driver="evr" if subset else "evd",
+        overwrite_a=True, check_finite=False,
+    )  # fmt: skip
+    return values, vectors

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from chimap._torch import has_room
 from chimap.moments import Moments
 from chimap.solvers.ridge import Factor, too_small
 
@@ -22,11 +23,7 @@ class DeviceFactor(Factor):
     @staticmethod
     def fits(n_features: int, device: str) -> bool:
         """Whether the device has room for the matrix, its factor and as much to work in."""
-        if torch.device(device).type != "cuda":
-            return True
-        torch.cuda.empty_cache()  # what torch keeps of the pass counts as taken
-        free, _ = torch.cuda.mem_get_info(torch.device(device))
-        return 3 * 8 * n_features**2 < free
+        return has_room(3 * 8 * n_features**2, device)
 
     def of(self, moments: Moments, strength: float, less: Any = None) -> None:
         """See ``Factor.of``."""

@@ -26,9 +26,9 @@ class PrincipalRidge:
     target_mean: np.ndarray
 
     @classmethod
-    def of(cls, moments: Moments, n_components: int | None = None) -> PrincipalRidge:
-        """Decompose the moments, keeping the n_components leading components (None: all)."""
-        pca = PCA.of(moments, n_components)
+    def of(cls, moments: Moments, n_components: int | None = None, device: str = "cpu") -> PrincipalRidge:
+        """Decompose the moments (on a ``device``: see ``PCA.of``), keeping n_components leading ones (None: all)."""
+        pca = PCA.of(moments, n_components, device)
         return cls(pca, pca.components.T @ moments.cross_scatter(), moments.target_mean)
 
     def coordinates(self, strength: float) -> np.ndarray:
@@ -89,8 +89,9 @@ def score_principal(
     n_components: Sequence[int] | np.ndarray,
     strengths: Sequence[float] | np.ndarray,
     on_fold: Callable[[int], None] | None = None,
+    device: str = "cpu",
 ) -> PrincipalScores:
-    """Exact K-fold errors of every pair of n_components and strengths, at one decomposition a fold.
+    """Exact K-fold errors of every pair of n_components and strengths, at one decomposition a fold (on a ``device``).
 
     ``on_fold(k)`` is called after each. Raises DataError if a fold is empty or leaves no rows to train on, ValueError
     for numbers out of range.
@@ -107,21 +108,23 @@ def score_principal(
     for k, fold in enumerate(folds.folds):
         if fold.count == 0 or fold.count == whole.count:
             raise DataError(f"fold {k} holds {fold.count} of {whole.count} rows: too few to cross-validate.")
-        errors[:, :, k] = _fold_errors(whole - fold, fold, components, lambdas)
+        errors[:, :, k] = _fold_errors(whole - fold, fold, components, lambdas, device)
         if on_fold is not None:
             on_fold(k)
     total = float(np.trace(whole.target_scatter())) / whole.count
     return PrincipalScores(components, lambdas, errors, total, np.array([f.count for f in folds.folds]))
 
 
-def _fold_errors(rest: Moments, fold: Moments, components: np.ndarray, strengths: np.ndarray) -> np.ndarray:
+def _fold_errors(
+    rest: Moments, fold: Moments, components: np.ndarray, strengths: np.ndarray, device: str
+) -> np.ndarray:
     """Errors (P, S) on one fold of what the rest says.
 
     With weights A along the components U of the rest, the fold's error is quadratic in A:
     tr(A' B A) - 2 tr(A' C) + const, B = U' Hc U and C = U' Vc of the fold, plus the offset of the means. That of the
     first p rows of A is a cumulative sum whose p-th step is A_p (B_pp A_p + 2 sum_{j<p} B_pj A_j).
     """
-    model = PrincipalRidge.of(rest, int(components[-1]))
+    model = PrincipalRidge.of(rest, int(components[-1]), device)
     U = model.pca.components
     B = U.T @ fold.scatter_product(U)
     C = U.T @ fold.cross_scatter()
