@@ -9,17 +9,18 @@ from typing import Annotated
 
 import typer
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        metavar="DATA",
-        help="Rows of bins: .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (also a folder), .feather, "
-        ".zarr, .h5, .csv, .mtx, or svmlight text; a path, or an address such as s3://BUCKET/FILE.",
-        show_default=False,
-    ),
-]
+_ROWS = (
+    "Rows of bins: .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (also a folder), .feather, .zarr, "
+    ".h5, .csv, .mtx, or svmlight text; a path, or an address such as s3://BUCKET/FILE."
+)
+_OR_IMAGES = " Or images, as for 'chimap features'."
+Data = Annotated[str, typer.Argument(metavar="DATA", help=_ROWS, show_default=False)]
+DataOrImages = Annotated[str, typer.Argument(metavar="DATA", help=_ROWS + _OR_IMAGES, show_default=False)]
 Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model that 'chimap fit' wrote.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="A model that 'chimap fit' or 'chimap learn-kernel' wrote.", show_default=False
+    ),
 ]
 Labels = Annotated[
     str | None,

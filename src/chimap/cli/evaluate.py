@@ -32,7 +32,7 @@ class Evaluated(NamedTuple):
 
 def evaluate(
     model: _options.Model,
-    data: _options.Data,
+    data: _options.DataOrImages,
     labels: _options.Labels = None,
     output: Annotated[
         Path | None,

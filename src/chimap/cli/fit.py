@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def fit(
-    data: _options.Data,
+    data: _options.DataOrImages,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.", show_default=False),

@@ -12,7 +12,8 @@ from chimap.cli import _options, _show
 
 def info(
     path: Annotated[
-        str | None, typer.Argument(metavar="PATH", help="A model or a data file.", show_default=False)
+        str | None,
+        typer.Argument(metavar="PATH", help="A model, words, a data file or images.", show_default=False),
     ] = None,
     labels: _options.Labels = None,
     memory: Annotated[

@@ -61,6 +61,11 @@ def chimap(
     From images:      chimap fit photos/ --test-fraction 0.2 --output photos.model
                       chimap features photos/ --output photos.parquet
 
+    \b
+    And from there:   chimap compare data.npz
+                      chimap learn-kernel data.npz --blocks sift=0:300,hog=300:500 --output my.model
+                      chimap export my.model my.onnx
+
     Data are .npz (X and y, or a scipy CSR matrix), .npy, Parquet, Feather, Zarr, HDF5, CSV, Matrix Market, or svmlight
     text (.svm, .txt), at a path or an address such as s3://BUCKET/FILE.
     """

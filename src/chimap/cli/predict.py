@@ -14,7 +14,7 @@ from chimap.cli._options import Json, Overwrite
 
 def predict(
     model: _options.Model,
-    data: _options.Data,
+    data: _options.DataOrImages,
     output: Annotated[
         Path,
         typer.Option(

@@ -52,6 +52,9 @@ def export_model(
     tolerance : of tables, as of ``HistogramClassifier.compile``.
     check : whether an ONNX file is compared with the model on made rows, where onnxruntime is installed.
 
+    model : ``HistogramClassifier``, ``FourierKernelLearner``, ``MultipleKernelLearner``, the regressions beside them,
+    ``LookupClassifier``, or a compiled model. docs/export.md tells how the files are read.
+
     Raises ValueError for what the format cannot hold, with what can; ImportError without the package onnx;
     FileExistsError unless ``overwrite``.
 

@@ -23,10 +23,11 @@ def _keeps_moments(model: HistogramModel) -> bool:
 class HistogramClassifier(ClassTargets, HistogramModel):
     """Kernel classifier for histograms at linear cost: one-versus-all ridge on explicit features, fitted in one pass.
 
-    Rows are mapped by the optimal map of the additive kernel, turned into random Fourier
-    features (for the exponential kernels), and read once: their moments give the weights of every strength, and
-    the moments of folds give its exact cross-validation. Time is linear in the rows; memory does not grow with
-    them.
+        minimise over w, b:  sum_n loss(y_n, w'z(x_n) + b) + strength/2 |w|^2,   y_n = 1 for the class and -1 otherwise,
+
+    with z(x) . z(x') close to the kernel. Rows are mapped by the optimal map of the additive kernel, turned into random
+    Fourier features (for the exponential kernels), and read once: their moments give the weights of every strength, and
+    the moments of folds give its exact cross-validation. Time is linear in the rows; memory does not grow with them.
 
     Parameters
     ----------
@@ -71,6 +72,14 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     otherwise), ``features_`` (the fitted features), ``kernel_``, ``stage_seconds_``, ``n_features_in_``, ``n_rows_``.
     ``loss_`` (None for the hinge), ``n_passes_`` over the rows (0 for LIBLINEAR's own), ``loss_scores_`` (held-out
     losses of strengths for other losses than the square, or None).
+
+    ``fit`` raises DataError (a ValueError) for rows with negative, NaN or infinite bins, naming the first one's place,
+    and for labels of one class; ValueError for settings; MemoryBudgetError for a budget that does not suffice, with the
+    least that would; ImportError where a package is missing.
+
+    Sources: Li, Lebanon and Sminchisescu, A linear approximation to the chi-square kernel, sec. 6 (moments, folds,
+    components); Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps (maps, and random features
+    over them).
 
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)

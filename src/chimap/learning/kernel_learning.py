@@ -257,6 +257,10 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
     regression), "validation_error" (squared, over that of the mean), "strength", "widths", "seconds"; ``stopped_``, why
     it ended; ``n_iter_``, ``n_evaluations_``; and what ``HistogramClassifier`` learns: ``classes_``, ``features_``, ...
 
+    ``fit`` raises ValueError for blocks that overlap or miss columns and for kernels without widths; DataError for a
+    block that is constant, too few rows, and whatever ``HistogramClassifier`` refuses; ValueError, naming the width,
+    where one leaves the range of the precision.
+
     Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 3.3.
 
     >>> from sklearn.datasets import load_digits

@@ -361,6 +361,9 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
     ``widths_``, ``width_names_``, ``width_columns_``, ``start_widths_``, ``history_``, ``stopped_`` as in
     ``FourierKernelLearner``.
 
+    ``fit`` raises ValueError for channels that overlap or miss columns and for group weights that are not positive, one
+    a channel; DataError for a fold without rows; and what ``HistogramClassifier`` does.
+
     Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 3.4; Varma and Babu, More generality in
     efficient multiple kernel learning (GMKL).
 

@@ -51,6 +51,9 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
     Learned: ``vocabularies_``, a ``Vocabulary`` a descriptor, None where it needs none; ``blocks_``, columns of each
     descriptor by name, for ``HistogramClassifier(blocks=...)``; ``levels_``, columns of each level of each.
 
+    The column of word w in cell c is the share of the level's points that lie in c and are of word w (hard words), or
+    the sum of their shares in w (soft ones). Sources: see the descriptors, ``Pyramid`` and ``SoftCoding``.
+
     >>> images = np.random.default_rng(0).integers(0, 256, size=(6, 40, 50, 3), dtype=np.uint8)
     >>> histograms = ImageHistograms(["sift", "colour"], n_words=8, grids=((1, 1), (2, 2)), random_state=0)
     >>> histograms.fit_transform(images).shape, histograms.blocks_
