@@ -93,7 +93,7 @@ class WidthFeatures:
 
         Raises ValueError for blocks that overlap or leave columns out, DataError for a block that is constant.
         """
-        self.unit_ = self._unit().fit(X)
+        self.unit_ = self._unit(X).fit(X)
         block_names, blocks = partition(self.blocks, self.unit_.n_features_in_)
         self.names_, self.columns_ = width_groups(self.widths, block_names, blocks, self.unit_.n_features_in_)
         self._inputs_of = np.tile(self.columns_, self.unit_._n_inputs // self.columns_.size)
@@ -178,7 +178,7 @@ class WidthFeatures:
             total += np.einsum("ij,ij->j", own, back[:size])
         return np.bincount(self._inputs_of, weights=total, minlength=self.n_widths)
 
-    def _unit(self) -> FourierFeatures | SkewedFourierFeatures:
+    def _unit(self, X: Any) -> FourierFeatures | SkewedFourierFeatures:
         kernel = as_kernel(self.kernel)
         check_choice(self.sampling, "sampling", ("auto", "orthogonal", "iid", "qmc"))
         if isinstance(kernel, Exponential):
@@ -191,7 +191,7 @@ class WidthFeatures:
         if isinstance(kernel, Skewed):
             sampling = "iid" if self.sampling == "auto" else self.sampling
             return SkewedFourierFeatures(
-                replace(kernel, sigma=1.0), self.n_components, sampling, self.form, self.random_state
+                replace(kernel.at_median(X), sigma=1.0), self.n_components, sampling, self.form, self.random_state
             )
         raise ValueError(
             f"widths are learned of exponential, Gaussian and skewed kernels; got {kernel.name!r}. "

@@ -42,14 +42,18 @@ class Skewed(Kernel):
         if self.c != "auto":
             return self
         rows = _arrays.as_rows(X)
-        values = np.abs(_arrays.nonzero_values(rows))
-        if not values.size:
-            return replace(self, c=1.0)
-        median = float(np.median(values))
+        median = float(self.at_median(rows).c)
         if rows.shape[0] > _PAIRED_ROWS:
             chosen = np.random.default_rng(random_state).choice(rows.shape[0], _PAIRED_ROWS, replace=False)
             rows = _arrays.take_rows(rows, np.sort(chosen))
         return replace(self, c=median * self._factor_for_unit_mean(rows, median))
+
+    def at_median(self, X: Any) -> Self:
+        """This kernel with c, if "auto", the median whatever the width: for widths that are learned."""
+        if self.c != "auto":
+            return self
+        values = np.abs(_arrays.nonzero_values(_arrays.as_rows(X)))
+        return replace(self, c=float(np.median(values)) if values.size else 1.0)
 
     def _factor_for_unit_mean(self, rows: Any, median: float) -> float:
         """At least 1: what the median is multiplied by for a mean of -ln K over pairs of rows of at most 1."""
