@@ -150,6 +150,11 @@ def test_what_cannot_be_exported(tmp_path):
         export_model(MomentsRidge().fit(X, Y), tmp_path / "a.npz")
     with pytest.raises(ValueError, match="each of its blocks by a sum of its own"):
         export_model(chi2_model(blocks=[slice(0, 6), slice(6, 12)], normalize="l1"), tmp_path / "a.json")
+    with pytest.raises(ValueError, match=r"these tables have division by sums: write \.npz or \.json"):
+        export_model(chi2_model(normalize="l1"), tmp_path / "a.csv")
+    with pytest.raises(ValueError, match="a table takes features as they are"):
+        export_model(chi2_model(precision="bfloat16"), tmp_path / "a.npz")
+    assert not list(tmp_path.iterdir())
     with pytest.raises(Exception, match="not fitted"):
         export_model(HistogramClassifier(), tmp_path / "a.onnx")
     with pytest.raises(FileNotFoundError, match="does not exist"):

@@ -14,6 +14,7 @@ from chimap.export.onnx import onnx_model
 from chimap.export.parts import ModelParts, parts_of
 from chimap.export.tables import WRITERS, bin_tables, write_tables
 from chimap.export.weights import write_weights
+from chimap.rounded import check_not_rounded
 
 FORMATS: dict[str, tuple[str, ...]] = {
     "onnx": (".onnx",),
@@ -81,6 +82,7 @@ def export_model(
         comparison = compare_onnx(path, model, parts) if check else None
         return Exported(path, chosen, path.stat().st_size, comparison)
     if chosen == "tables":
+        check_not_rounded(model, "a table")
         tables = bin_tables(parts, tolerance)
         with replacing(path) as beside:
             write_tables(tables, beside, ending)
