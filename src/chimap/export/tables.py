@@ -145,10 +145,16 @@ def _write_csv(tables: BinTables, path: Path) -> None:
 
     Raises ValueError for tables that are more than these numbers.
     """
-    beside = {"steps": tables.kind != "linear", "division by sums": tables.normalised, "signs": tables.is_signed}
+    beside = {
+        "steps": tables.kind != "linear",
+        "division by sums": tables.normalised,
+        "signs": tables.is_signed,
+    }
     if any(beside.values()):
         what = " and ".join(name for name, is_there in beside.items() if is_there)
-        raise ValueError(f"CSV holds lines between knots alone, and these tables have {what}: write .npz or .json.")
+        raise ValueError(
+            f"CSV holds lines between knots alone, and these tables have {what}: write .npz or .json."
+        )
     with path.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, lineterminator="\n")
         lines.writerow(["bin", "knot", *tables.output_names])

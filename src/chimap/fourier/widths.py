@@ -191,7 +191,11 @@ class WidthFeatures:
         if isinstance(kernel, Skewed):
             sampling = "iid" if self.sampling == "auto" else self.sampling
             return SkewedFourierFeatures(
-                replace(kernel.at_median(X), sigma=1.0), self.n_components, sampling, self.form, self.random_state
+                replace(kernel.at_median(X), sigma=1.0),
+                self.n_components,
+                sampling,
+                self.form,
+                self.random_state,
             )
         raise ValueError(
             f"widths are learned of exponential, Gaussian and skewed kernels; got {kernel.name!r}. "
