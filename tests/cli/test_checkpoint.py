@@ -92,6 +92,7 @@ def test_another_fit_is_refused(data):
     assert "checkpoint of another fit: --components was 512 and is 256" in refused.err
 
 
+@pytest.mark.slow  # the engine waits 20 seconds for an answer
 def test_a_scheduler_that_does_not_answer_is_named(data):
     pytest.importorskip("distributed")
     refused = run(
