@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
+from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import SVC, LinearSVC
 
 from _measure import mnist
@@ -83,13 +85,15 @@ def exact(k: Kernel) -> tuple[float, float, float]:
     return model.score(k(Xt, X), yt), seconds, c
 
 
-def linear(make: Callable[[], object], c: float) -> tuple[float, float, int]:
-    """Accuracy, seconds and features of a linear machine on a map."""
+def linear(
+    make: Callable[[], object], c: float, of: Callable[[LinearSVC], ClassifierMixin] = lambda svm: svm
+) -> tuple[float, float, int]:
+    """Accuracy, seconds and features of a linear machine, one class against the rest or ``of`` it, on a map."""
     began = time.perf_counter()
     psi = make()
     # three quarters of the pixels are 0: sparse features are what LIBLINEAR is quickest with
     Z = psi.fit_transform(sp.csr_matrix(X))
-    model = LinearSVC(C=c, dual=True, max_iter=200, tol=1e-2).fit(Z, y)
+    model = of(LinearSVC(C=c, dual=True, max_iter=200, tol=1e-2)).fit(Z, y)
     seconds = time.perf_counter() - began
     return model.score(psi.transform(sp.csr_matrix(Xt)), yt), seconds, Z.shape[1] // X.shape[1]
 
@@ -97,11 +101,11 @@ def linear(make: Callable[[], object], c: float) -> tuple[float, float, int]:
 def row(name: str, kernel: str, accuracy: float, seconds: float, note: str = "") -> None:
     paper = PAPER.get((name, kernel))
     theirs = f"{paper[0]:6.2f} {paper[1]:7.1f}" if paper else " " * 14
-    print(f"{kernel:<15}{name:<26}{100 * accuracy:6.2f} {seconds:7.1f}   {theirs}   {note}", flush=True)
+    print(f"{kernel:<15}{name:<27}{100 * accuracy:6.2f} {seconds:7.1f}   {theirs}   {note}", flush=True)
 
 
 print(
-    f"{n_rows} training rows\n{'':41}   ours          paper\n{'kernel':<15}{'method':<26}{'acc %':>6} {'s':>7}   {'acc %':>6} {'s':>7}"
+    f"{n_rows} training rows\n{'':42}   ours          paper\n{'kernel':<15}{'method':<27}{'acc %':>6} {'s':>7}   {'acc %':>6} {'s':>7}"
 )
 accuracy, seconds, _ = linear(lambda: OptimalMap("hellinger", 1), 0.1)
 began = time.perf_counter()
@@ -123,6 +127,9 @@ for kernel in ("chi2", "jensen_shannon", "intersection"):
     for name, make in maps(kernel):
         accuracy, seconds, terms = linear(make, c_signs if "bits" in name else c)
         row(name, kernel, accuracy, seconds, f"{terms} features a bin" if "bits" not in name else "")
+    # LIBSVM decides between pairs of classes, LIBLINEAR takes one against the rest: on MNIST the larger difference
+    accuracy, seconds, terms = linear(lambda k=kernel: OptimalMap(k, 3), c, OneVsOneClassifier)
+    row("optimal, 3 terms, by pairs", kernel, accuracy, seconds, f"{terms} features a bin")
     began = time.perf_counter()
     coded = LookupClassifier(AnchorMap(kernel, n_anchors=50, energy=0.95), strength=1 / c, tol=1e-3).fit(X, y)
     seconds = time.perf_counter() - began
