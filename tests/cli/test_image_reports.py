@@ -15,7 +15,6 @@ from ..vision.pictures import stripes
 from .terminal import run_many
 
 pytest.importorskip("cv2")
-pytestmark = pytest.mark.slow  # eight commands on images
 
 QUICK = ["--words", "4", "--step", "8", "--sizes", "4", "--grids", "1x1"]
 COMMANDS = {
