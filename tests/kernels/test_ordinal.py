@@ -43,6 +43,14 @@ def test_many_empty_bins():
     assert PQKernel()(X).shape == (40, 40)
 
 
+@pytest.mark.parametrize("n_values", [3, 40, 2000])
+def test_few_and_many_different_values(n_values):
+    rng = np.random.default_rng(n_values)
+    X = np.where(rng.random((6, 2000)) < 0.5, rng.integers(1, n_values + 1, (6, 2000)), 0).astype(float)
+    expected = [[kendalltau(a, b).statistic for b in X] for a in X[:3]]
+    np.testing.assert_allclose(PQKernel()(X[:3], X), expected, rtol=1e-11, atol=1e-13)
+
+
 def test_rows_of_equal_bins_order_nothing():
     X = np.array([[2.0, 2.0, 2.0], [0.0, 0.0, 0.0], [1.0, 2.0, 3.0]])
     np.testing.assert_allclose(PQKernel()(X), [[0, 0, 0], [0, 0, 0], [0, 0, 1]], rtol=1e-15)

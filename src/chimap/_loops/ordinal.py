@@ -5,6 +5,8 @@ import numpy as np
 
 from chimap._loops._compile import EXACT
 
+_CELLS_AN_ENTRY = 32  # of a table of ranks: what they cost is what an entry costs in a tree
+
 
 @nb.njit(**EXACT)
 def concordance(xi, xg, xp, yi, yr, yp, n_bins, out):
@@ -13,53 +15,88 @@ def concordance(xi, xg, xp, yi, yr, yp, n_bins, out):
     A row of X is its non-zero bins in the order of their values: xi (bins), xg (rank of the value, from 1, equal for
     equal values), xp (where rows start). A row of Y is its non-zero bins yi, their ranks yr and starts yp.
 
-    Bins enter a Fenwick tree over the ranks of y in the order of x, group of ties by group: each meets the bins before
-    it, of which those with smaller y are concordant and those with larger y discordant. O(s log s) for rows of s
-    non-zero bins: bins that are zero in both rows tie with each other and lie below all bins non-zero in both.
+    Rows of few different values, as counts are, take s + g h steps for s non-zero bins of x and g, h different values
+    of x and y; others s log h.
     """
     n, m = xp.shape[0] - 1, yp.shape[0] - 1
-    rank = np.zeros(n_bins, np.int32)
+    rank = np.zeros(n_bins, yr.dtype)
     for j in range(m):
         top = 0
         for e in range(yp[j], yp[j + 1]):
             rank[yi[e]] = yr[e]
             top = max(top, yr[e])
-        counts, tree = np.empty(top + 2, np.int32), np.empty(top + 2, np.int32)
+        held = np.zeros(top + 1, np.int32)  # bins of each rank of y
+        held[0] = n_bins - (yp[j + 1] - yp[j])
+        for e in range(yp[j], yp[j + 1]):
+            held[yr[e]] += 1
+        counts, lean = np.empty(top + 1, np.int32), np.empty(top + 1, np.int32)
+        tree = np.empty(top + 2, np.int32)
         for i in range(n):
-            # bins that X does not hold come first, with the value 0 there
-            counts[:] = 0
-            for e in range(yp[j], yp[j + 1]):
-                counts[yr[e] + 1] += 1
-            shared = 0
-            for e in range(xp[i], xp[i + 1]):
-                if rank[xi[e]] > 0:
-                    counts[rank[xi[e]] + 1] -= 1
-                    shared += 1
-            before = yp[j + 1] - yp[j] - shared
-            neither = n_bins - before - (xp[i + 1] - xp[i])
-            _build(counts, tree)
-            balance = np.int64(neither) * shared  # those zero in both, against those in neither
-            e = xp[i]
-            while e < xp[i + 1]:
-                last = e
-                while last < xp[i + 1] and xg[last] == xg[e]:
-                    r = rank[xi[last]]
-                    below = _prefix(tree, r)  # ranks 0 .. r - 1
-                    balance += below - (before - _prefix(tree, r + 1))
-                    last += 1
-                for same in range(e, last):
-                    _insert(tree, rank[xi[same]] + 1)
-                before += last - e
-                e = last
-            out[i, j] = balance
+            bins, ranks = xi[xp[i] : xp[i + 1]], xg[xp[i] : xp[i + 1]]
+            if ranks.size == 0:
+                out[i, j] = 0  # all bins tie
+            elif ranks[-1] * held.size <= _CELLS_AN_ENTRY * ranks.size:
+                out[i, j] = _balance_by_table(bins, ranks, rank, held, counts, lean)
+            else:
+                out[i, j] = _balance_by_tree(bins, ranks, rank, held, counts, tree)
         for e in range(yp[j], yp[j + 1]):
             rank[yi[e]] = 0
 
 
+@nb.njit(**EXACT)
+def _balance_by_table(bins, ranks, rank, held, seen, lean):
+    """Bins come from the largest x down, ties together: each meets those before it, all of larger x.
+
+    seen[r]: bins that came, of rank r of y; lean[r]: those before the group of ties above r less those below it.
+    """
+    seen[:] = 0
+    lean[:] = 0
+    balance = np.int64(0)
+    e = bins.size - 1
+    while e >= 0:
+        tied = ranks[e]
+        while e >= 0 and ranks[e] == tied:
+            r = rank[bins[e]]
+            balance += lean[r]
+            seen[r] += 1
+            e -= 1
+        total, below = np.int32(bins.size - 1 - e), np.int32(0)
+        for r in range(held.size):
+            lean[r] = total - 2 * below - seen[r]
+            below += seen[r]
+    for r in range(held.size):  # the bins where x is zero
+        balance += np.int64(held[r] - seen[r]) * lean[r]
+    return balance
+
+
+@nb.njit(**EXACT)
+def _balance_by_tree(bins, ranks, rank, held, counts, tree):
+    """Bins come from the smallest x up into a Fenwick tree over the ranks of y. Scratch: counts, tree."""
+    counts[:] = held  # first those where x is zero
+    for e in range(bins.size):
+        counts[rank[bins[e]]] -= 1
+    _build(counts, tree)
+    before = counts.sum()
+    balance = np.int64(0)
+    e = 0
+    while e < bins.size:
+        last = e
+        while last < bins.size and ranks[last] == ranks[e]:
+            r = rank[bins[last]]
+            balance += _prefix(tree, r) - (before - _prefix(tree, r + 1))
+            last += 1
+        for same in range(e, last):
+            _insert(tree, rank[bins[same]] + 1)
+        before += last - e
+        e = last
+    return balance
+
+
 @nb.njit(inline="always", error_model="numpy")
 def _build(counts, tree):
-    """A Fenwick tree over positions 1 .. of counts."""
-    tree[:] = counts
+    """A Fenwick tree over positions 1 .. of counts, which start at 0."""
+    tree[0] = 0
+    tree[1:] = counts
     for p in range(1, tree.shape[0]):
         parent = p + (p & -p)
         if parent < tree.shape[0]:

@@ -17,9 +17,9 @@ class PQKernel(Kernel):
 
     A pair of bins i < j is concordant where (x_i - x_j)(y_i - y_j) > 0 and discordant where it is < 0; T(x) counts the
     pairs with x_i != x_j. That is Kendall's tau_b over the bins of two rows, and the dot product of the vectors of
-    sign(x_i - x_j), scaled to length 1, so K(x, x) = 1; a row whose bins are all equal orders nothing and has K = 0. It
-    takes O(s log s) a pair of rows of s non-zero bins. ``jensen_shannon + PQKernel()``, or "jensen_shannon+pq" by name,
-    adds what the sizes say.
+    sign(x_i - x_j), scaled to length 1, so K(x, x) = 1; a row whose bins are all equal orders nothing and has K = 0. A
+    pair of rows takes O(s + g h), s non-zero bins of which g and h differ in value, as with counts, or O(s log s).
+    ``jensen_shannon + PQKernel()``, or "jensen_shannon+pq" by name, adds what the sizes say.
 
     Source: Ionescu and Popescu, PQ kernel: a rank correlation kernel for visual word histograms.
 
@@ -67,13 +67,13 @@ class _Ordered:
         row = np.repeat(np.arange(n), lengths)
         order = np.lexsort((sparse.data, row))
         values = sparse.data[order]
-        self.bins = sparse.indices[order].astype(np.int32)
+        self.bins = sparse.indices[order].astype(np.uint32)
         self.starts = sparse.indptr.astype(np.int64)
         new = np.ones(values.size, dtype=bool)  # where a group of equal values of a row begins
         new[1:] = (values[1:] != values[:-1]) | (row[1:] != row[:-1])
         group = np.cumsum(new)
         before = np.r_[0, group][self.starts[:-1]]  # groups of the rows above
-        self.ranks = (group - before[row]).astype(np.int32)
+        self.ranks = (group - before[row]).astype(np.uint32)
         sizes = np.bincount(group, minlength=1)[1:] if values.size else np.zeros(0, np.int64)
         tied = np.bincount(row[new], sizes * (sizes - 1) // 2, minlength=n)
         zeros = n_bins - lengths.astype(np.int64)
