@@ -2,7 +2,7 @@
 
 A made .npy of float32 histograms (2.6 GB; --rows for fewer) is fitted by a process of its own, the strength chosen by five
 folds. It notes its resident size and the rows done, twice a second; the whole process counts, interpreter and libraries
-included. flat_memory.png shows both over the rows. The file lies in --folder and is kept for the next run.
+included. results/flat_memory.png shows both over the rows. The file lies in --folder and is kept for the next run.
 """
 
 import argparse
@@ -45,7 +45,7 @@ parser.add_argument("--bins", type=int, default=64)
 parser.add_argument("--components", type=int, default=1024)
 parser.add_argument("--memory", default="512MiB")
 parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
-parser.add_argument("--plot", type=Path, default=Path(__file__).with_suffix(".png"))
+parser.add_argument("--plot", type=Path, default=Path(__file__).parent / "results/flat_memory.png")
 options = parser.parse_args()
 
 path = options.folder / f"flat-{options.rows}x{options.bins}.npy"

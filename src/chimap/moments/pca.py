@@ -12,7 +12,7 @@ from chimap.moments.covariance import Moments
 
 # Up to so many of D eigenpairs LAPACK's partial solver is the faster; beyond it, divide and conquer for all of them.
 # (Lanczos iterations were measured too: they win below D/50 alone, and there by a fifth.)
-_PARTIAL = 5
+_PARTIAL = 7
 
 
 @dataclass(frozen=True)
