@@ -6,7 +6,8 @@ features (through their inner products), several seeds, the same ones for all me
 exact kernel, on a fifth of the training rows. "Chi2" has no randomness: as many terms a bin as the dimensions allow.
 
 A cell (set, method, seed) is one pass over the rows that serves all dimensions; it is written to results/chi2_tables.json
-when it is done, so that a run that was interrupted goes on where it was. The page is results/chi2_tables.md.
+when it is done, so that a run that was interrupted goes on where it was. The page is results/chi2_tables.md, its
+figures are drawn in results/chi2_figures.png.
 
     python chi2_tables.py --seeds 5                  # what is not there yet, then the page
     python chi2_tables.py --sets caltech --seeds 50  # as many as in the paper
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from _chi2_figures import draw
 from _chi2_page import DIMENSIONS, METHODS, TERMS, Cells, page
 from _measure import data_file
 
@@ -251,7 +253,9 @@ def main() -> None:
     store = RESULTS / "chi2_tables.json"
     if not arguments.page:
         work_through(arguments.sets.split(","), arguments.seeds, store)
-    text = page(json.loads(store.read_text()), BETA)
+    known = json.loads(store.read_text())
+    text = page(known, BETA)
+    draw(known, RESULTS / "chi2_figures.png")
     (RESULTS / "chi2_tables.md").write_text(text)
     print(text)
 
