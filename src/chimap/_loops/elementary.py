@@ -1,10 +1,16 @@
 """Logarithm, cosine and sine that the compiler vectorises.
 
+Loops for either precision call ``waves_of``, which is chosen by the type of the number. A branch on the size of an
+array's entries would not do: the compiler learns that size at run time alone, and computes both formulas.
+
 The loops of other files inline them: numba's cache does not see a change here, so delete ``__pycache__`` after one.
 """
 
+from typing import Any
+
 import numba as nb
 import numpy as np
+from numba.extending import overload
 
 from chimap._loops._compile import EXACT
 
@@ -131,3 +137,12 @@ def log_single(x):
     # ln 2 in two parts, the first with trailing zeros, so that k * high is exact
     n = f(k)
     return n * f(0.693145751953125) + (n * f(1.42860682030941723212e-6) + f(2.0) * s * z * tail + f(2.0) * s)
+
+
+def waves_of(x: Any) -> Any:
+    """(cos x, sin x) by ``cos_sin_single`` for float32 and by ``cos_sin`` for float64."""
+
+
+@overload(waves_of)
+def _waves_of(x):
+    return (lambda x: cos_sin_single(x)) if x == nb.float32 else (lambda x: cos_sin(x))

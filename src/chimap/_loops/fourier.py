@@ -1,10 +1,9 @@
 """Random features."""
 
 import numba as nb
-import numpy as np
 
 from chimap._loops._compile import EXACT, SUMS
-from chimap._loops.elementary import cos_sin, cos_sin_single
+from chimap._loops.elementary import waves_of
 
 
 @nb.njit(**EXACT)
@@ -16,21 +15,14 @@ def waves(scale, offset, shift, out):
     """
     m = offset.shape[0]
     pairs = out.shape[1] - m
-    single = out.itemsize == 4
     for r in range(out.shape[0]):
         left, right = out[r, :m], out[r, m:]
         for j in range(pairs):
-            if single:
-                c, s = cos_sin_single(np.float32(left[j] + offset[j]))
-            else:
-                c, s = cos_sin(np.float64(left[j] + offset[j]))
+            c, s = waves_of(left[j] + offset[j])
             left[j] = scale * c - shift[j]
             right[j] = scale * s - shift[m + j]
         for j in range(pairs, m):
-            if single:
-                c, s = cos_sin_single(np.float32(left[j] + offset[j]))
-            else:
-                c, s = cos_sin(np.float64(left[j] + offset[j]))
+            c, s = waves_of(left[j] + offset[j])
             left[j] = scale * c - shift[j]
 
 
