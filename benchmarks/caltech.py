@@ -6,31 +6,26 @@ One-versus-rest SVM on kernels of mean diagonal 1; C of each is chosen on the fi
 out 5 of the 15 training images a class. All classes count alike (mean recognition rate).
 
 --table adds the methods of Tables 3 and 4 of the paper on the Dirichlet kernel: mAP (11-point, one class against the rest)
-and training times, on the same histograms and splits. --splits N takes fewer splits. --report FILE names the page.
+and training times, on the same histograms and splits; --keep FOLDER then keeps histograms and rows as they are found, and
+what is there is not done again. --splits N takes fewer splits. --report FILE names the page.
 """
 
 import argparse
+import itertools
 import time
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics import balanced_accuracy_score
 
+from _caltech_methods import Method, Split, main_methods, table_methods
 from _measure import data_file, report
-from chimap import (
-    DirichletMap,
-    HomogeneousMap,
-    KernelClassifier,
-    MultipleKernelLearner,
-    OnlineIntersectionClassifier,
-    OptimalMap,
-    chi2,
-    open_images,
-)
-from chimap.data import ImageSet, PerClassSplits
+from chimap import open_images
+from chimap._files import replacing
+from chimap.data import PerClassSplits
 from chimap.report import (
     Evaluation,
     classification_metrics,
@@ -46,36 +41,18 @@ PAPER = {
     "linear": (0.4232, 15.30), "JS + PQ": (0.5286, 1710.23), "SIKMA": (0.5807, 27.83), "MKL": (0.584, 2449.74),
     "homogeneous map": (0.6306, 320.64), "DPWT": (0.6576, 50.54),
 }  # fmt: skip
-CS = (1.0, 10.0, 100.0)
-ALPHAS = (1e-5, 1e-4, 1e-3)
 N_TRAIN, N_HELD = 15, 5
 
 
-@dataclass
-class Split:
-    """The histograms of a split, and the chi2 values that two machines share."""
-
-    X: np.ndarray
-    y: np.ndarray
-    new: np.ndarray
-    y_new: np.ndarray
-    images: ImageSet  # of the new rows
-    levels: list[slice]  # columns of each level of the pyramid
-    values: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
-
-
-@dataclass
-class Found:
+class Found(NamedTuple):
     """What a method came to on a split."""
 
+    strength: float
     rate: float
     mean_ap: float
     fit_seconds: float
     predict_seconds: float
     scores: np.ndarray
-
-
-Machine = Callable[[float, Split], object]  # an unfitted classifier, of C or of its own strength
 
 
 def main() -> None:
@@ -87,17 +64,19 @@ def main() -> None:
     assert images.labels is not None
     methods = main_methods() | (table_methods() if arguments.table else {})
     found: dict[str, list[Found]] = defaultdict(list)
-    strengths: dict[str, float] = {}
     splits = PerClassSplits(N_TRAIN, n_splits=arguments.splits, random_state=0).split(
         images.labels, images.labels
     )
     for number, (train, test) in enumerate(splits):
-        split = histograms(images, train, test, stages)
-        for name, (prepare, make, choices) in methods.items():
-            kernel_seconds = prepare(split) if prepare else (0.0, 0.0)
-            if number == 0:
-                strengths[name] = choose(name, split, make, choices, stages)
-            result = measure(name, split, make(strengths[name], split), kernel_seconds)
+        file = arguments.keep and arguments.keep / f"split {number} histograms.npz"
+        split = histograms(images, train, test, stages, file)
+        for name, method in methods.items():
+            file = arguments.keep and arguments.keep / f"split {number} {name}.npz"
+            result = stored(file)
+            if result is None:
+                strength = found[name][0].strength if found[name] else None
+                result = work(name, method, split, strength, stages)
+                store(file, **result._asdict())
             found[name].append(result)
             stages[name] += result.fit_seconds + result.predict_seconds
             print(
@@ -106,8 +85,8 @@ def main() -> None:
                 flush=True,
             )
     page = write_page(images, split, found["chi2 map"][-1], stages, arguments)
-    stages["whole run"] = time.perf_counter() - began
-    show(found, strengths, stages, page)
+    stages["this run"] = time.perf_counter() - began
+    show(found, stages, page)
 
 
 def _arguments() -> argparse.Namespace:
@@ -117,104 +96,80 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--report", type=Path, default=Path("caltech.html"))
+    parser.add_argument("--keep", type=Path, metavar="FOLDER")
     return parser.parse_args()
 
 
-def histograms(images, train: np.ndarray, test: np.ndarray, stages: dict[str, float]) -> Split:
-    """Words from the training images, rows of all."""
-    describe = ImageHistograms(SIFT(step=4, sizes=(4, 6, 8)), n_words=600, random_state=0)
-    began = time.perf_counter()
-    describe.fit(images.take(train))
-    stages["words"] += time.perf_counter() - began
-    began = time.perf_counter()
-    X = describe.transform(images)
-    stages["images to histograms"] += time.perf_counter() - began
-    levels = list(describe.levels_.values())
+def histograms(
+    images, train: np.ndarray, test: np.ndarray, stages: dict[str, float], file: Path | None
+) -> Split:
+    """Words from the training images, rows of all; those of the file, if it is there."""
+    if file is not None and file.exists():
+        with np.load(file) as rows:
+            borders = rows["borders"].tolist()
+            parts = rows["data"], rows["indices"], rows["indptr"]
+            X = sp.csr_array(parts, shape=(len(images), borders[-1])).toarray()
+    else:
+        describe = ImageHistograms(SIFT(step=4, sizes=(4, 6, 8)), n_words=600, random_state=0)
+        began = time.perf_counter()
+        describe.fit(images.take(train))
+        stages["words"] += time.perf_counter() - began
+        began = time.perf_counter()
+        X = describe.transform(images)
+        stages["images to histograms"] += time.perf_counter() - began
+        borders = [0, *(level.stop for level in describe.levels_.values())]
+        rows = sp.csr_array(X)
+        store(file, borders=borders, data=rows.data, indices=rows.indices, indptr=rows.indptr)
+    levels = [slice(a, b) for a, b in itertools.pairwise(borders)]
     return Split(X[train], images.labels[train], X[test], images.labels[test], images.take(test), levels)
 
 
-def main_methods() -> dict[str, tuple]:
-    """What prepares a split, the machine, and the strengths to choose from, by name."""
-    return {
-        "linear": (None, lambda c, _: KernelClassifier("linear", C=c), CS),
-        "chi2 map": (None, lambda c, _: KernelClassifier(map=OptimalMap("chi2", 3), C=c), CS),
-        "chi2 exact": (exact("chi2 exact", chi2), precomputed, CS),
-        "exp-chi2 exact": (exponential, precomputed, CS),
-    }
+def stored(file: Path | None) -> Found | None:
+    """What a file keeps, or None where there is none."""
+    if file is None or not file.exists():
+        return None
+    with np.load(file) as arrays:
+        *numbers, scores = (arrays[key] for key in Found._fields)
+    return Found(*(number.item() for number in numbers), scores)
 
 
-def table_methods() -> dict[str, tuple]:
-    from chimap.kernels import as_kernel
-
-    return {
-        "homogeneous map": (None, lambda c, _: KernelClassifier(map=HomogeneousMap("chi2", 3), C=c), CS),
-        "DPWT": (None, lambda c, _: KernelClassifier(map=DirichletMap(), C=c), CS),
-        "MKL": (None, level_kernels, (1.0,)),
-        "SIKMA": (None, lambda a, _: OnlineIntersectionClassifier(alpha=a, random_state=0), ALPHAS),
-        "JS + PQ": (exact("JS + PQ", as_kernel("jensen_shannon+pq")), precomputed, CS),
-    }
+def store(file: Path | None, **arrays) -> None:
+    """Keep arrays in a file, whole or not at all; nothing where there is none."""
+    if file is None:
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(file) as beside, beside.open("wb") as out:
+        np.savez(out, **arrays)
 
 
-def level_kernels(_: float, split: Split) -> MultipleKernelLearner:
-    """An exponential kernel a level, whose weights are learned; the paper's MKL has a Gaussian and a linear kernel."""
-    return MultipleKernelLearner(
-        "exp-chi2", blocks=split.levels, n_components=1024, memory="4GiB", random_state=0
-    )
+def work(name: str, method: Method, split: Split, strength: float | None, stages: dict[str, float]) -> Found:
+    """The method on a split, at the strength of the first split or at one that is chosen on this."""
+    kernel_seconds = method.prepare(split) if method.prepare else (0.0, 0.0)
+    if strength is None:
+        strength = choose(name, method, split, stages)
+    return measure(name, split, method.machine(strength, split), strength, kernel_seconds)
 
 
-def precomputed(c: float, _: Split) -> KernelClassifier:
-    return KernelClassifier("precomputed", C=c)
-
-
-def exact(name: str, kernel) -> Callable[[Split], tuple[float, float]]:
-    """Kernel values of a split; the seconds of those among training rows, and of those of the new ones with these."""
-
-    def prepare(split: Split) -> tuple[float, float]:
-        began = time.perf_counter()
-        gram = kernel(split.X)
-        between = time.perf_counter()
-        split.values[name] = gram, kernel(split.new, split.X)
-        return between - began, time.perf_counter() - between
-
-    return prepare
-
-
-def exponential(split: Split) -> tuple[float, float]:
-    """exp(-D^2 / mean D^2) from the chi2 values, which are there and whose time is not counted again."""
-    gram, values = split.values["chi2 exact"]
-    own, new = np.diagonal(gram), chi2.diagonal(split.new)
-    squares = own[:, None] + own - 2 * gram
-    gamma = 1 / squares.mean()
-    between = np.exp(-gamma * (new[:, None] + own - 2 * values))
-    split.values["exp-chi2 exact"] = np.exp(-gamma * squares), between
-    return 0.0, 0.0
-
-
-def choose(
-    name: str, split: Split, make: Machine, choices: tuple[float, ...], stages: dict[str, float]
-) -> float:
-    """The strength with the best rate on 5 images a class held out of the training images."""
-    if len(choices) == 1:
-        return choices[0]
+def choose(name: str, method: Method, split: Split, stages: dict[str, float]) -> float:
+    """The strength with the best rate on 5 images a class held out of the training images; of equals the strongest
+    penalty."""
     began = time.perf_counter()
     part = PerClassSplits(N_TRAIN - N_HELD, n_splits=1, random_state=1).split(split.y, split.y)
     kept, held = next(iter(part))
     rates = []
-    for strength in choices:
+    for strength in method.choices:
         if name in split.values:
             gram = split.values[name][0]
             X, new = gram[np.ix_(kept, kept)], gram[np.ix_(held, kept)]
         else:
             X, new = split.X[kept], split.X[held]
-        machine = make(strength, split).fit(X, split.y[kept])
+        machine = method.machine(strength, split).fit(X, split.y[kept])
         rates.append(balanced_accuracy_score(split.y[held], machine.predict(new)))
     stages["choice of C"] += time.perf_counter() - began
-    # of equals the smaller C, or the larger alpha: the stronger penalty
-    order = np.argsort(choices) if name != "SIKMA" else -np.argsort(choices)
-    return float(choices[max(range(len(choices)), key=lambda i: (round(rates[i], 4), -order[i]))])
+    return method.choices[int(np.argmax(np.round(rates, 4)))]
 
 
-def measure(name: str, split: Split, machine, kernel_seconds: tuple[float, float]) -> Found:
+def measure(name: str, split: Split, machine, strength: float, kernel_seconds: tuple[float, float]) -> Found:
     X, new = split.values.get(name, (split.X, split.new))
     began = time.perf_counter()
     machine.fit(X, split.y)
@@ -225,7 +180,7 @@ def measure(name: str, split: Split, machine, kernel_seconds: tuple[float, float
     rate = balanced_accuracy_score(split.y_new, classes[scores.argmax(axis=1)])
     ranked = ranking_metrics(split.y_new, scores, classes, "11-point")
     times = kernel_seconds[0] + fitted - began, kernel_seconds[1] + done - fitted
-    return Found(rate, ranked.mean_average_precision, *times, scores)
+    return Found(strength, rate, ranked.mean_average_precision, *times, scores)
 
 
 def write_page(
@@ -263,12 +218,10 @@ def write_page(
     return path
 
 
-def show(
-    found: dict[str, list[Found]], strengths: dict[str, float], stages: dict[str, float], page: Path
-) -> None:
+def show(found: dict[str, list[Found]], stages: dict[str, float], page: Path) -> None:
     print(
         f"\n{'method':<22}{'rate %':>8} {'+-':>5} {'mAP':>8} {'+-':>7} {'train s':>9} {'predict s':>10}   "
-        f"{'C (alpha)':>9}   paper: mAP, s"
+        f"{'strength':>9}   paper: mAP, s"
     )
     for name, results in found.items():
         rates, aps = (np.array([getattr(r, key) for r in results]) for key in ("rate", "mean_ap"))
@@ -279,7 +232,7 @@ def show(
         paper = "{:.4f} {:8.1f}".format(*PAPER[name]) if name in PAPER else ""
         print(
             f"{name:<22}{100 * rates.mean():8.2f} {100 * spread[0]:5.2f} {aps.mean():8.4f} {spread[1]:7.4f} {fit:9.2f} "
-            f"{predict:10.2f}   {strengths[name]:9g}   {paper}"
+            f"{predict:10.2f}   {results[0].strength:9g}   {paper}"
         )
     print("\nseconds of each stage, all splits together")
     for name, seconds in stages.items():
@@ -296,9 +249,10 @@ def show(
         f"{rate['chi2 exact'] - rate['chi2 map']:.2f}",
         "1 or less",
     )
-    report("images to report, seconds", f"{stages['whole run']:.0f}", "600, without --table")
-    n = 4415 * len(next(iter(found.values())))
-    report("images/s to histograms", f"{n / stages['images to histograms']:.0f}", "12, at 300 x 300")
+    report("images to report, seconds", f"{stages['this run']:.0f}", "600, without --table")
+    if stages["images to histograms"]:
+        n = 4415 * len(next(iter(found.values())))
+        report("images/s to histograms", f"{n / stages['images to histograms']:.0f}", "12, at 300 x 300")
     print(f"page: {page}")
 
 
