@@ -16,9 +16,11 @@ from chimap.data import open_images
 from chimap.data.image_kind import holds_images
 from chimap.engines import Progress
 from chimap.vision import SIFT, ColourHistogram, ImageHistograms
+from chimap.vision import histograms as histograms_module
 from chimap.vision import parts as parts_module
 from chimap.vision.source import ImageSource, readable
 from chimap.vision.table import write_table
+from chimap.vision.vocabulary import learn_vocabulary
 
 from .pictures import stripes
 
@@ -94,6 +96,33 @@ def test_work_goes_on_to_the_same_file(folder, ending, short_parts):
     rows = [open_source(path).take(np.arange(8)) for path in (output, folder / f"whole.{ending}")]
     np.testing.assert_array_equal(*rows)
     assert not (folder / f"rows.{ending}.parts").exists()
+
+
+def test_words_go_on_from_their_sample(folder, short_parts, monkeypatch):
+    images, output = open_images(folder / "images"), folder / "rows.parquet"
+    whole = write_table(images, small(), folder / "whole.parquet").histograms
+    learned = []
+
+    def learn(*arguments):
+        if not learned:
+            learned.append(0)
+            raise KeyboardInterrupt
+        return learn_vocabulary(*arguments)
+
+    monkeypatch.setattr(histograms_module, "learn_vocabulary", learn)
+    with pytest.raises(KeyboardInterrupt):
+        write_table(images, small(), output)
+    assert sorted(file.name for file in (folder / "rows.parquet.parts").iterdir()) == ["job", "sample%20sift"]
+    monkeypatch.setattr(histograms_module, "reservoir", None)  # the images are not read for a sample again
+    found = write_table(images, small(), output).histograms
+    np.testing.assert_array_equal(found.vocabularies_[0].centres, whole.vocabularies_[0].centres)
+    assert found.vocabularies_[0].spread == whole.vocabularies_[0].spread
+
+
+def test_nothing_stays_where_no_words_can_be_learned(folder):
+    with pytest.raises(DataError, match="different descriptors to learn words from"):
+        write_table(open_images(folder / "images"), small().set_params(n_words=5000), folder / "rows.parquet")
+    assert [path.name for path in folder.iterdir()] == ["images"]
 
 
 def test_parts_of_another_job_are_refused(folder, short_parts):

@@ -9,8 +9,15 @@ from chimap.cli import _errors, _show
 from chimap.cli._image_options import ImageSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
     from chimap.data import ImageSet, Source
+    from chimap.engines import Stopwatch
     from chimap.vision import ImageHistograms
+
+    CheckLabels = Callable[[np.ndarray | None, str], object]
 
 
 def holds_images(data: str) -> bool:
@@ -60,39 +67,57 @@ def warn_of(report: str | None) -> None:
         _errors.say("warning", f"{report} They are left out.")
 
 
-def training_rows(
-    data: str,
-    labels: str | None,
-    settings: ImageSettings,
-    test_fraction: float,
-    seed: int,
-    jobs: int | None,
-    silent: bool,
-) -> tuple[Source, ImageHistograms, dict[str, float]]:
-    """Rows of all images of DATA; how they were made, with words of those that are not held out; seconds by stage."""
-    import numpy as np
-
-    from chimap.data.split import drawn_for_test
-    from chimap.engines import Stopwatch
-    from chimap.vision.source import ImageSource, readable
+def readable_set(
+    data: str, labels: str | None, settings: ImageSettings, silent: bool, clock: Stopwatch
+) -> tuple[ImageSet, np.ndarray]:
+    """The images of DATA that can be decoded, and their labels. Raises DataError for images without labels."""
+    from chimap._validation import DataError
+    from chimap.vision.source import readable
 
     settings.check()
-    clock = Stopwatch()
     images = open_set(data, labels, settings.part)
+    if images.labels is None:
+        raise DataError(
+            f"{images.name} has no labels. Put the images of each class into a folder of its name, or give a CSV of "
+            "paths and labels."
+        )
     with clock("check images"):
         images, report = readable(images, _show.progress(silent), strict=settings.strict)
     warn_of(report)
-    training = np.flatnonzero(~drawn_for_test(0, len(images), test_fraction, seed))
+    assert images.labels is not None
+    return images, images.labels
+
+
+def training_rows(
+    images: ImageSet,
+    settings: ImageSettings,
+    is_held_out: np.ndarray,
+    seed: int,
+    jobs: int | None,
+    silent: bool,
+    clock: Stopwatch,
+) -> tuple[Source, ImageHistograms]:
+    """Rows of the images; how they were made, with words of those that are not held out."""
+    import numpy as np
+
+    from chimap.vision.source import ImageSource
+
     histograms = settings.histograms(seed, jobs)
     with clock("words"):
-        histograms.fit(images.take(training), progress=_show.progress(silent))
+        histograms.fit(images.take(np.flatnonzero(~is_held_out)), progress=_show.progress(silent))
     with clock("describe"):
-        source = ImageSource(images, histograms, _show.progress(silent), strict=True)
-    return source, histograms, clock.seconds
+        return ImageSource(images, histograms, _show.progress(silent), strict=True), histograms
 
 
-def rows_for(model: Any, data: str, labels: str | None, part: str | None, silent: bool) -> Source:
-    """Rows of the images of DATA, made as those that the model was fitted on.
+def rows_for(
+    model: Any,
+    data: str,
+    labels: str | None,
+    part: str | None,
+    silent: bool,
+    check_labels: CheckLabels | None,
+) -> Source:
+    """Rows of the images of DATA, made as those that the model was fitted on; labels are checked before.
 
     Raises DataError for a model that was fitted on rows.
     """
@@ -105,7 +130,10 @@ def rows_for(model: Any, data: str, labels: str | None, part: str | None, silent
             f"{data} holds images, but the model was fitted on rows of bins and does not know how to make them. Write "
             "rows with the words of those: chimap features IMAGES --like WORDS; or fit on images: chimap fit IMAGES."
         )
-    source = ImageSource(open_set(data, labels, part), histograms, _show.progress(silent))
+    images = open_set(data, labels, part)
+    if check_labels is not None:
+        check_labels(images.labels, images.name)
+    source = ImageSource(images, histograms, _show.progress(silent))
     warn_of(source.report)
     return source
 

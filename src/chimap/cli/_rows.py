@@ -28,10 +28,16 @@ class Chosen(NamedTuple):
 
 
 def open_data(
-    data: str, labels: str | None = None, model: Any = None, *, part: str | None = None, silent: bool = False
+    data: str,
+    labels: str | None = None,
+    model: Any = None,
+    *,
+    part: str | None = None,
+    silent: bool = False,
+    check_labels: _images.CheckLabels | None = None,
 ) -> Source:
     """The source of a file. For a ``model``, svmlight text is read with the bins that the model knows, and images are
-    described as those that it was fitted on.
+    described as those that it was fitted on; check_labels(labels, name) may refuse their labels before that.
 
     Raises FileNotFoundError, and DataError for bad files and a number of bins other than the model's.
     """
@@ -44,7 +50,7 @@ def open_data(
             raise DataError(
                 f"{data} holds images. Write their histograms first: chimap features IMAGES --output FILE."
             )
-        return _images.rows_for(model, data, labels, part, silent)
+        return _images.rows_for(model, data, labels, part, silent, check_labels)
     if part is not None:
         raise ValueError(f"--part is for images, but {data} holds rows of bins; leave it out.")
     with busy(f"opening {data}"):
@@ -53,6 +59,8 @@ def open_data(
             return source
         if isinstance(source, SvmlightSource):
             source = _as_in_training(source, labels, model)
+    if check_labels is not None:
+        check_labels(source.labels(), source.name)
     check_bins(source, model)
     return source
 
@@ -80,12 +88,16 @@ def check_bins(source: Source, model: Any) -> None:
 
 def labels_of(source: Source) -> np.ndarray:
     """The labels, which must be there."""
+    return present(source.labels(), source.name)
+
+
+def present(y: np.ndarray | None, name: str) -> np.ndarray:
+    """Labels, which must be there."""
     from chimap._validation import DataError
 
-    y = source.labels()
     if y is None:
         raise DataError(
-            f"{source.name} has no labels. Name them with --labels: a file (.npy, .csv, or text with one a "
+            f"{name} has no labels. Name them with --labels: a file (.npy, .csv, or text with one a "
             "line), a column of a table, or ::MEMBER of an .npz, .h5 or .zarr file; an array or column y is found by "
             "itself."
         )

@@ -61,7 +61,7 @@ def score(model: Any, source: Source, progress: Progress) -> Score:
     from chimap.report import classification_metrics, ranking_metrics, regression_metrics
 
     y = labels_of(source)
-    _check_answers(model, y, source.name)
+    check_answers(model, y, source.name)
     began = time.perf_counter()
     predicted, scores = predictions(model, source, progress)
     seconds = time.perf_counter() - began
@@ -76,26 +76,43 @@ def score(model: Any, source: Source, progress: Progress) -> Score:
     return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
 
 
-def repeated(model: Any, source: Any, n_splits: int, per_class: int | None) -> SplitScores:
-    """The model trained anew on splits of the source, with what it has of settings. Raises DataError for numbers."""
-    import numpy as np
+def splitter(n_splits: int, per_class: int | None) -> Any:
+    """What draws the splits: so many rows of each class to train on, or 70 % of the rows."""
     from sklearn.model_selection import StratifiedShuffleSplit
 
-    from chimap._validation import DataError
     from chimap.data import PerClassSplits
-    from chimap.report import repeated_splits
+
+    if per_class is None:
+        return StratifiedShuffleSplit(n_splits, test_size=0.3, random_state=0)
+    return PerClassSplits(per_class, n_splits=n_splits, random_state=0)
+
+
+def check_splits(model: Any, y: np.ndarray, name: str, splits: Any) -> None:
+    """Refuse labels that cannot be split. Raises DataError."""
+    from chimap._validation import DataError
 
     if not is_classifier(model):
         raise DataError("--splits are of classes, but the model predicts numbers; leave --splits out.")
-    splitter: Any = StratifiedShuffleSplit(n_splits, test_size=0.3, random_state=0)
-    if per_class is not None:
-        splitter = PerClassSplits(per_class, n_splits=n_splits, random_state=0)
+    try:
+        next(splits.split(y, y))
+    except ValueError as error:
+        needs = "" if isinstance(error, DataError) else " --splits needs two rows of every class at least."
+        raise DataError(f"{name}: {error}{needs}") from error
+
+
+def repeated(model: Any, source: Any, splits: Any) -> SplitScores:
+    """The model trained anew on splits of the source, with what it has of settings."""
+    import numpy as np
+
+    from chimap.report import repeated_splits
+
     rows = np.arange(source.n_rows)
-    with _show.busy(f"training on {n_splits} splits"):
-        return repeated_splits(model, source.take(rows), labels_of(source), splitter)
+    with _show.busy(f"training on {splits.get_n_splits()} splits"):
+        return repeated_splits(model, source.take(rows), labels_of(source), splits)
 
 
-def _check_answers(model: Any, y: np.ndarray, name: str) -> None:
+def check_answers(model: Any, y: np.ndarray, name: str) -> None:
+    """Refuse labels that the model cannot answer with. Raises DataError."""
     import numpy as np
 
     from chimap._validation import DataError

@@ -12,6 +12,8 @@ from chimap.cli._image_options import ImageSettings
 from chimap.cli._options import Engine, Precision, Task
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from chimap.cli._score import Score
     from chimap.data import Source
     from chimap.vision import ImageHistograms
@@ -131,6 +133,7 @@ def train(
     from chimap._validation import DataError
     from chimap.cli._score import score
     from chimap.data import split_source
+    from chimap.engines import Stopwatch
     from chimap.learning.checkpoint import Checkpoint
 
     _options.check_output(output, overwrite, data, labels)
@@ -141,20 +144,20 @@ def train(
         raise ValueError("--scheduler is the address for --engine dask.")
     log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     histograms: ImageHistograms | None = None
-    before: dict[str, float] = {}
+    clock = Stopwatch()
     if is_images:
-        fraction, seed, jobs = settings.test_fraction, settings.seed, settings.jobs
-        source, histograms, before = _images.training_rows(data, labels, images, fraction, seed, jobs, silent)
+        found, y = _images.readable_set(data, labels, images, silent, clock)
+        task, reason, is_held_out = _decide(y, found.name, settings)
+        source, histograms = _images.training_rows(
+            found, images, is_held_out, settings.seed, settings.jobs, silent, clock
+        )
     else:
         images.check_unused(data)
         source = _rows.open_data(data, labels)
-    task, reason = _rows.decide_task(_rows.labels_of(source), settings.task, source.name)
+        task, reason, _ = _decide(_rows.labels_of(source), source.name, settings)
     training, held_out = source, None
     if settings.test_fraction:
         training, held_out = split_source(source, settings.test_fraction, settings.seed)
-        if task is Task.classify:
-            _check_classes(training, held_out)
-    _options.check_loss(settings.loss, task)
     model = settings.estimator(task)
     if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
         model.set_params(blocks=histograms.blocks_)
@@ -164,7 +167,7 @@ def train(
             training, _show.progress(silent), unlabelled=more, checkpoint=log,
             engine=scheduler or settings.engine.value,
         )  # fmt: skip
-        model.histograms_, model.stage_seconds_ = histograms, before | model.stage_seconds_
+        model.histograms_, model.stage_seconds_ = histograms, clock.seconds | model.stage_seconds_
         model.training_ = _remembered(source, training, labels, settings, task)
         result = None if held_out is None else score(model, held_out, _show.progress(silent))
     except DataError:
@@ -179,18 +182,32 @@ def train(
     return Fitted(model, source, reason, result)
 
 
-def _check_classes(training: Source, held_out: Source) -> None:
-    """Refuse a split that leaves all rows of a class to the part held out."""
+def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[Task, str, np.ndarray]:
+    """Of labels: the task, why, and which rows will be held out.
+
+    Refuses a loss of another task, a single class, and a split that leaves all rows of a class to the part held out.
+    """
     import numpy as np
 
     from chimap._validation import DataError
+    from chimap.data.split import drawn_for_test
 
-    lost = np.setdiff1d(_rows.labels_of(held_out), _rows.labels_of(training))
+    task, reason = _rows.decide_task(y, settings.task, name)
+    _options.check_loss(settings.loss, task)
+    is_held_out = drawn_for_test(0, y.size, settings.test_fraction, settings.seed)
+    if task is Task.regress:
+        return task, reason, is_held_out
+    if np.unique(y).size < 2:
+        raise DataError(
+            f"{name}: one class only: all {y.size:,} labels are {y[0]!s}. A classifier needs at least two classes."
+        )
+    lost = np.setdiff1d(y, y[~is_held_out])
     if lost.size:
         raise DataError(
-            f"{held_out.name}: all rows of {lost.size} class(es), such as {lost[0]!s}, are held out and none is left "
+            f"{name}: all rows of {lost.size} class(es), such as {lost[0]!s}, are held out and none is left "
             "to learn from. Take another --seed or a smaller --test-fraction, or remove classes of so few rows."
         )
+    return task, reason, is_held_out
 
 
 def _remembered(

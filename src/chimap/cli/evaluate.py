@@ -10,6 +10,8 @@ import typer
 from chimap.cli import _errors, _image_options, _options, _rows, _show
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from chimap.cli._rows import Chosen
     from chimap.cli._score import Score
     from chimap.report import (
@@ -101,7 +103,7 @@ def measure(
     """Predict and compare, and write the page if ``output`` names one; its path is checked before the work."""
     from chimap import load
     from chimap._validation import DataError
-    from chimap.cli._score import repeated, score
+    from chimap.cli._score import check_answers, check_splits, repeated, score, splitter
     from chimap.report import write_report
 
     _options.check_least(splits, "--splits")
@@ -111,8 +113,15 @@ def measure(
     if output is not None:
         _options.check_output(output, overwrite, model, data, labels)
     fitted = load(model)
-    source = _rows.open_data(data, labels, fitted, part=part, silent=silent)
-    _rows.labels_of(source)
+    drawn = None if splits is None else splitter(splits, per_class)
+
+    def check_labels(y: np.ndarray | None, name: str) -> None:
+        given = _rows.present(y, name)
+        check_answers(fitted, given, name)
+        if drawn is not None:
+            check_splits(fitted, given, name, drawn)
+
+    source = _rows.open_data(data, labels, fitted, part=part, silent=silent, check_labels=check_labels)
     chosen = _rows.choose_rows(fitted, source, all_rows)
     if chosen.warning:
         _errors.say("warning", chosen.warning)
@@ -121,8 +130,8 @@ def measure(
     except DataError:
         _rows.check_every_row(source, fitted.precision)  # names the row of the file rather than of a part
         raise
-    if splits is not None:
-        found = found._replace(splits=repeated(fitted, source, splits, per_class))
+    if drawn is not None:
+        found = found._replace(splits=repeated(fitted, source, drawn))
     if output is not None:
         with _show.busy("drawing the report"):
             write_report(page_of(found), output, overwrite=overwrite)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,13 @@ from chimap.vision.pyramid import Pyramid
 from chimap.vision.vocabulary import Vocabulary, learn_vocabulary, reservoir
 
 Descriptor = LocalDescriptor | CodedDescriptor
+Arrays = dict[str, np.ndarray]
+Keep = Callable[[str, Callable[[], Arrays]], Arrays]
+
+
+def made(name: str, make: Callable[[], Arrays]) -> Arrays:
+    """Keeps nothing."""
+    return make()
 
 
 class ImageHistograms(TransformerMixin, BaseEstimator):
@@ -91,8 +99,12 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, progress: Progress | None = None) -> ImageHistograms:
+    def fit(
+        self, X: Any, y: Any = None, progress: Progress | None = None, keep: Keep = made
+    ) -> ImageHistograms:
         """Learn the words from images X: an ``ImageSet``, or a sequence of arrays (H, W, 3) uint8; y is not used.
+
+        keep: keep(name, make) gives the arrays that make() does, or those that it kept of an earlier call.
 
         Broken files of a set are passed over. Raises DataError where nothing is left, and for images that are too small
         to have so many descriptors.
@@ -112,14 +124,29 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
                 if isinstance(descriptor, CodedDescriptor):
                     self.vocabularies_.append(None)
                     continue
-                progress.stage(f"{name} words", len(chosen), "images")
-                reader = ImageReader(
-                    images, self._sampler(descriptor, len(chosen), seed), rows=chosen, n_jobs=self.n_jobs
-                )
-                sample = reservoir(_counted(reader, progress), self.n_sample, seed)
-                self.vocabularies_.append(learn_vocabulary(sample, self.n_words, self.learner, seed))
+                learn = partial(self._words, name, images, chosen, seed, progress, keep)
+                words = keep(f"words {name}", learn)
+                self.vocabularies_.append(Vocabulary(words["centres"], float(words["spread"][0])))
         self._lay_out(pyramid)
         return self
+
+    def _words(
+        self, name: str, images: Any, chosen: np.ndarray, seed: int, progress: Progress, keep: Keep
+    ) -> Arrays:
+        """The vocabulary of a descriptor, as arrays."""
+        descriptor = self.descriptors_[self.names_.index(name)]
+        assert isinstance(descriptor, LocalDescriptor)
+
+        def draw() -> Arrays:
+            progress.stage(f"{name} sample", len(chosen), "images")
+            sampler = self._sampler(descriptor, len(chosen), seed)
+            reader = ImageReader(images, sampler, rows=chosen, n_jobs=self.n_jobs)
+            return {"vectors": reservoir(_counted(reader, progress), self.n_sample, seed)}
+
+        sample = keep(f"sample {name}", draw)["vectors"]
+        progress.stage(f"{name} words", None, "words")
+        found = learn_vocabulary(sample, self.n_words, self.learner, seed)
+        return {"centres": found.centres, "spread": np.array([found.spread])}
 
     def transform(self, X: Any, masks: Sequence[np.ndarray] | None = None) -> Any:
         """Rows (n, columns) float32 of images X, dense or CSR.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from chimap._validation import DataError
 from chimap.data import ImageSet
 from chimap.engines import Progress
 from chimap.learning import model_file
-from chimap.vision.histograms import ImageHistograms
+from chimap.vision.histograms import Arrays, ImageHistograms
 from chimap.vision.source import fingerprint_of
 
 PART_IMAGES = 256
@@ -74,9 +75,16 @@ class PartFolder:
             return histograms
         if (self.path / _WORDS).exists():
             return ImageHistograms.load(self.path / _WORDS)
-        histograms.fit(self._images, progress=progress)
+        histograms.fit(self._images, progress=progress, keep=self._keep)
         histograms.save(self.path / _WORDS)
         return histograms
+
+    def _keep(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+        """Arrays of a file of the folder, made and written if it is not there yet."""
+        file = self.path / quote(name, safe="")
+        if not file.exists():
+            _files.write_tensors(file, name, {}, make())
+        return _files.read_tensors(file, name)[1]
 
     def __contains__(self, number: int) -> bool:
         return self._file(number).exists()

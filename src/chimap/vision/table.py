@@ -60,6 +60,9 @@ def write_table(
     with progress:
         try:
             fitted = parts.fitted(histograms, progress)
+        except DataError:
+            parts.remove()  # no words can be learned from these images
+            raise
         except BaseException:
             parts.remove_if_unused()
             raise
