@@ -187,5 +187,13 @@ if not TYPE_CHECKING:  # a type checker that saw this would take any name for gr
         return value
 
 
+def _import_folders() -> None:
+    """Import every folder: those that write model files have then registered what is in these."""
+    from importlib import import_module
+
+    for home in _HOMES:
+        import_module(f"chimap.{home}")
+
+
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_HOMES})

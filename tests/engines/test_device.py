@@ -102,9 +102,16 @@ def torch_cpu(monkeypatch):
     """The path of devices, on torch's CPU."""
     torch = pytest.importorskip("torch", reason="the path of devices is tested where torch is installed")
     monkeypatch.setattr(device, "check_device", lambda name: None)
-    for module in ("chimap.engines.device", "chimap.learning.base", "chimap.learning.fitting"):
-        monkeypatch.setattr(f"{module}.on_host", lambda name: False)
-    monkeypatch.setattr("chimap.learning.base.check_device", lambda name: None)
+    for module in (
+        "engines.device",
+        "learning.base",
+        "learning.fitting",
+        "learning.linear_model",
+        "learning.solving",
+    ):
+        monkeypatch.setattr(f"chimap.{module}.on_host", lambda name: False)
+    for module in ("base", "linear_model"):
+        monkeypatch.setattr(f"chimap.learning.{module}.check_device", lambda name: None)
     monkeypatch.setattr(device, "PIECE_ROWS", 700)
     return torch
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -47,6 +49,25 @@ def test_text_labels_and_training_notes(tmp_path):
     loaded = chimap.load(tmp_path / "a.model")
     assert loaded.classes_.tolist() == ["a", "bc", "d"]
     assert loaded.training_ == model.training_
+
+
+def test_a_model_of_a_folder_that_the_process_has_not_imported(tmp_path):
+    from chimap.vision import SIFT, HardCoding, Vocabulary
+
+    X, y = classes(100)
+    model = HistogramClassifier(n_components=32, random_state=0).fit(X, y)
+    model.training_ = {
+        "of images": [SIFT(step=5), HardCoding(), Vocabulary(np.eye(3, dtype=np.float32), 1.0)]
+    }
+    model.save(tmp_path / "a.model")
+    opens = (
+        "import sys, chimap.learning as learning; assert 'chimap.vision' not in sys.modules;"
+        "print(learning.HistogramClassifier.load(sys.argv[1]).training_['of images'][0])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", opens, tmp_path / "a.model"], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == str(SIFT(step=5))
 
 
 @pytest.fixture

@@ -114,6 +114,7 @@ def _plan(source: Source, memory: str, components: int) -> dict[str, Any]:
     """Chunks and peak of a fit of an exponential kernel. Raises MemoryBudgetError for too small a budget."""
     from chimap._validation import parse_memory
     from chimap.cli._training import Settings
+    from chimap.engines import chunk_rows_within
 
     y = source.labels()
     task = _options.Task.classify if y is None else _rows.decide_task(y, _options.Task.auto, source.name)[0]
@@ -124,7 +125,8 @@ def _plan(source: Source, memory: str, components: int) -> dict[str, Any]:
         model._n_targets = 1
     else:
         model._learn_targets(y)
-    job, chunk_rows = model._plan(source)
+    job = model._job(source)
+    chunk_rows = chunk_rows_within(job, parse_memory(memory))
     return {
         "memory_bytes": parse_memory(memory),
         "components": components,

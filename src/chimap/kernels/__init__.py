@@ -7,8 +7,6 @@ makes it some fifty times as fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from chimap.kernels.additive import AdditiveKernel, chi2, hellinger, intersection, jensen_shannon
 from chimap.kernels.anisotropic import Anisotropic
 from chimap.kernels.arccos import ArccosKernel
@@ -23,7 +21,7 @@ from chimap.kernels.skewed import SkewedChi2, SkewedIntersection
 
 CATALOGUE = {k.name: k for k in (chi2, intersection, jensen_shannon, hellinger)}
 
-OTHERS: dict[str, Callable[[], Kernel]] = {
+OTHERS: dict[str, type[Kernel]] = {
     "linear": Linear,
     "skewed-chi2": SkewedChi2,
     "skewed-intersection": SkewedIntersection,

@@ -6,7 +6,7 @@ from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
 from chimap.learning.kernel_learning import FourierKernelLearner, FourierKernelRegressor
 from chimap.learning.kernel_machine import KernelClassifier
 from chimap.learning.lookup import LookupClassifier
-from chimap.learning.model_file import load
+from chimap.learning.model_file import load, register
 from chimap.learning.moments_models import (
     MomentsGroupLasso,
     MomentsLasso,
@@ -36,3 +36,6 @@ __all__ = [
     "OnlineIntersectionClassifier",
     "load",
 ]
+
+register(HistogramClassifier, HistogramRegressor, CompiledClassifier, CompiledRegressor)
+register(FourierKernelLearner, FourierKernelRegressor, MultipleKernelLearner, MultipleKernelRegressor)

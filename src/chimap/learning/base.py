@@ -1,4 +1,4 @@
-"""What classifier and regressor share: map + random features + moments + ridge in one pass, other losses in more."""
+"""How a linear model over explicit features is fitted: what classifier and regressor share."""
 
 from __future__ import annotations
 
@@ -8,19 +8,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
 from chimap._threads import threads
-from chimap._validation import (
-    DataError,
-    MemoryBudgetError,
-    check_choice,
-    check_positive,
-    parse_memory,
-)
+from chimap._validation import DataError, check_choice, check_positive, parse_memory
 from chimap.data import ArraySource, DaskSource, Source
 from chimap.data.base import choose_rows
 from chimap.data.dask import is_collection
@@ -34,47 +27,30 @@ from chimap.engines import (
     engine_of,
 )
 from chimap.engines.compilation import compilation
-from chimap.engines.device import DevicePass, check_device, on_host, scorer
+from chimap.engines.device import DevicePass, check_device, on_host
 from chimap.engines.keeping import KeptFeatures
 from chimap.engines.local import Pass
-from chimap.engines.rows import FeatureRows, KeptRows
-from chimap.kernels import AdditiveKernel
-from chimap.learning import model_file
+from chimap.engines.rows import FeatureRows
 from chimap.learning.checkpoint import Checkpoint
-from chimap.learning.features import (
-    FeatureSettings,
-    Part,
-    check_rows,
-    features_of,
-    normalised,
-    parts_of,
-    sizes_of,
-)
+from chimap.learning.features import FeatureSettings, Part, features_of, parts_of
 from chimap.learning.fitting import Fit
-from chimap.learning.hinge import HingeFitter
-from chimap.learning.prediction import LinearPrediction
-from chimap.learning.smooth import (
-    N_VECTORS,
-    HeldOutLosses,
-    LossFit,
-    SmoothFitter,
-    fit_loss,
-    named_loss,
-    unshifted,
-)
+from chimap.learning.linear_model import LinearModel
+from chimap.learning.planning import SAMPLE_ROWS, job_of, principal_features, sample_size
+from chimap.learning.smooth import HeldOutLosses
+from chimap.learning.solving import Learned, by_liblinear, by_moments, by_passes
 from chimap.losses import Loss, Square
 from chimap.maps import check_map
-from chimap.moments import FoldMoments, Targets, fold_of_rows
+from chimap.moments import FoldMoments, Targets
 from chimap.rounded import RoundedFeatures
-from chimap.solvers import LinearSolution, StrengthScores, choose_strength, ridge
-from chimap.solvers.ridge import Factor
-
-_SAMPLE_ROWS = 4096  # rows that the map, gamma and the provisional mean are fitted on
-_SAMPLE_BYTES = 2**26
+from chimap.solvers import StrengthScores
 
 
-class HistogramModel(LinearPrediction, BaseEstimator):
-    """Ridge on explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters."""
+class HistogramModel(LinearModel):
+    """A linear model fitted to explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters.
+
+    Here is what each stage of a fit does; ``Fit`` runs them in their order. A subclass may do a stage its own way, and
+    says what its targets are.
+    """
 
     device = "cpu"  # of estimators that do not ask
 
@@ -190,7 +166,7 @@ class HistogramModel(LinearPrediction, BaseEstimator):
             job = self._job(source)
             chunk_rows = chunk_rows_within(job, parse_memory(self.memory))
             if moments is None:
-                sample = self._prepare(_arrays.take_rows(X, slice(_SAMPLE_ROWS)), 0, "X")
+                sample = self._prepare(_arrays.take_rows(X, slice(SAMPLE_ROWS)), 0, "X")
                 self._fit_features(sample)
                 moments = self._start(self.features_, sample, None)
             seen = moments.count
@@ -219,30 +195,6 @@ class HistogramModel(LinearPrediction, BaseEstimator):
 
     def _is_ridge(self) -> bool:
         return self.loss == "square" or self.loss == Square()
-
-    def _plan(self, source: Source, *, keep: bool = True, n_waiting: int = 0) -> tuple[Job, int]:
-        """What the fit needs, and rows a chunk: with the features of all rows in memory if a loss is to pass over them
-        and the budget allows. (``keep`` False: not where a fit that goes on has not made those of the rows before, nor
-        where they are made by other processes.)"""
-        job, budget = replace(self._job(source), n_waiting=n_waiting), parse_memory(self.memory)
-        if self._is_ridge():
-            return job, chunk_rows_within(job, budget)
-        job = replace(job, n_vectors=N_VECTORS)
-        if not keep:
-            return job, chunk_rows_within(job, budget)
-        keeping = replace(job, n_kept=source.n_rows, kept_itemsize=self._dtype.itemsize)
-        try:
-            return keeping, chunk_rows_within(keeping, budget)
-        except MemoryBudgetError:
-            return job, chunk_rows_within(job, budget)
-
-    def _room_for(self, job: Job, moments: FoldMoments) -> KeptRows | None:
-        """Memory for the features of all rows, where the plan has it."""
-        if not job.n_kept:
-            return None
-        n_folds, whole = len(moments.folds), moments.folds[0]
-        counts = np.bincount(fold_of_rows(0, job.n_kept, n_folds, self._seed), minlength=n_folds)
-        return KeptRows(counts, whole.n_features, whole.n_targets, self._dtype)
 
     def _check_settings(self) -> None:
         check_choice(self.normalize, "normalize", ("l1", None))
@@ -323,101 +275,44 @@ class HistogramModel(LinearPrediction, BaseEstimator):
         return self.n_folds
 
     def _job(self, source: Source) -> Job:
-        parts = self._parts(source.n_features)
-        sizes = sizes_of(parts)
-        features = sizes.features
-        if self.n_principal is not None:
-            # The larger of the two passes: one matrix a block of the first, K of all coordinates in the second.
-            each = [part.settings.sizes(part.columns.size).features for part in parts]
-            coordinates = sum(min(self.n_principal, own) for own in each)
-            features = max(
-                coordinates, int(np.sqrt(np.square(each, dtype=float).sum() / self._fold_count(None)))
-            )
-        return Job(
-            features,
-            self._n_targets,
-            self._fold_count(None),
-            sizes.mapped,
-            sizes.frequencies,
-            source.row_bytes,
-            self._dtype.itemsize,
-            source.held_bytes,
-            source.from_files,
-            n_rows=source.n_rows,
-            copies_rows=self.normalize is not None or np.dtype(source.dtype) != self._dtype,
-        )
+        """The largest pass of the fit."""
+        parts, n_folds = self._parts(source.n_features), self._fold_count(None)
+        job = self._job_of(source, parts, n_folds)
+        if self.n_principal is None:
+            return job
+        return replace(job, n_features=principal_features(parts, self.n_principal, n_folds))
+
+    def _job_of(self, source: Source, parts: list[Part], n_folds: int) -> Job:
+        normalises = self.normalize is not None
+        return job_of(source, parts, self._n_targets, n_folds, self._dtype, normalises=normalises)
 
     def _sample(self, source: Source) -> Any:
         """Rows for what depends on the data, checked: an error names the row of the source."""
-        size = min(_SAMPLE_ROWS, max(256, int(_SAMPLE_BYTES / max(1, source.n_features * 4))))
-        if any(part.settings.way == "landmarks" for part in self._parts(source.n_features)):
-            size = max(size, 2 * self.n_components)  # landmarks are rows of the sample
+        size = sample_size(source, self._parts(source.n_features))
         chosen = choose_rows(source.n_rows, size, self._seed)
         return self._prepare(source.take(chosen), chosen, source.name)
 
+    # --- from what the passes have given to the weights
+
     def _solve(self, moments: FoldMoments, clock: Stopwatch, progress: Progress) -> None:
-        whole = moments.whole()
-        factor = self._factor(whole.n_features)
-        if len(moments.folds) > 1:
-            with clock("choose strength"):
-                progress.stage("strength", 7, "strengths")
-                self.strength_scores_ = choose_strength(
-                    moments, whole, self.strengths, lambda strength, error: progress.advance(), factor
-                )
-                strength = self.strength_scores_.best
-        else:
-            self.strength_scores_ = None
-            auto = isinstance(self.strengths, str) or np.ndim(self.strengths) > 0
-            strength = float(whole.scatter_diagonal().mean() or 1.0) if auto else float(self.strengths)
-        with clock("solve"):
-            found = ridge(whole, strength, factor)
-        self._coef, self._intercept, self.strength_ = found.coef, found.intercept, strength
-        self.loss_, self.loss_scores_, self.n_passes_ = Square(), None, 1
-        self.n_rows_ = whole.count
-        self._stale = False
+        """Of the square loss: from moments."""
+        self._take_weights(by_moments(moments, self.strengths, self.device, clock, progress))
 
     def _solve_loss(
         self, moments: FoldMoments, rows: FeatureRows, clock: Stopwatch, progress: Progress
     ) -> None:
-        whole = moments.whole()
-        n_folds = len(moments.folds)
-        self.strength_scores_ = None
-        strengths = self._strengths_to_try()
-        with clock("choose strength"):
-            progress.stage("strength", 7, "strengths")
-            first = float(whole.scatter_diagonal().mean() or 1.0)
-            if strengths is None and n_folds > 1:
-                first = choose_strength(
-                    moments, whole, on_score=lambda strength, error: progress.advance()
-                ).best
-        with clock("passes"):
-            progress.stage("passes", None, "passes")
-            self.loss_ = named_loss(self.loss, whole) if isinstance(self.loss, str) else self.loss
-            first *= self.loss_.curvature
-            fitter = SmoothFitter(self.loss_, rows, whole, progress.advance)
-            fit = fit_loss(fitter, n_folds, strengths, first)
-        self._learn_from(fit, unshifted(fit.solution, whole), whole.count)
+        """Of other smooth losses: by passes over the features of the rows."""
+        self._take_weights(by_passes(self.loss, moments, rows, self.strengths, clock, progress))
 
     def _solve_hinge(self, kept: KeptFeatures, clock: Stopwatch, progress: Progress) -> None:
-        self.loss_ = self.strength_scores_ = None
-        with clock("solve"):
-            progress.stage("solving", None, "classes")
-            kept.stack()
-            fitter = HingeFitter(kept, self._seed, progress.advance)
-            fit = fit_loss(fitter, kept.n_folds, self._strengths_to_try(), fitter.usual_strength())
-        self._learn_from(fit, fit.solution, kept.Y.shape[0])
+        """Of the hinge: from the features of all rows."""
+        self._take_weights(by_liblinear(kept, self.strengths, self._seed, clock, progress))
 
-    def _strengths_to_try(self) -> Any:
-        """One number, several, or None for a search."""
-        if isinstance(self.strengths, str):
-            return None
-        return float(self.strengths) if np.ndim(self.strengths) == 0 else self.strengths
-
-    def _learn_from(self, fit: LossFit, found: LinearSolution, n_rows: int) -> None:
-        """Learn what a fit came to, and its solution for the features as they are."""
-        self._coef, self._intercept, self.strength_ = found.coef, found.intercept, found.strength
-        self.loss_scores_, self.n_passes_ = fit.scores, fit.passes
-        self.n_rows_ = n_rows
+    def _take_weights(self, found: Learned) -> None:
+        solution = found.solution
+        self._coef, self._intercept, self.strength_ = solution.coef, solution.intercept, solution.strength
+        self.strength_scores_, self.loss_scores_ = found.strength_scores, found.loss_scores
+        self.loss_, self.n_passes_, self.n_rows_ = found.loss, found.n_passes, found.n_rows
         self._stale = False
 
     def _refresh(self) -> None:
@@ -427,100 +322,13 @@ class HistogramModel(LinearPrediction, BaseEstimator):
             with threads(self.n_jobs):
                 self._solve(self._moments, Stopwatch(), Progress())
 
-    # --- using
-
-    def _room(self, n_rows: int) -> Any:
-        """Memory for features or, where they are made on a device, what makes outputs there."""
-        if on_host(self.device):
-            return super()._room(n_rows)
-        check_device(self.device)
-        shift = self.shift_ if self._is_rounded else np.zeros(self._coef.shape[0])
-        return scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype, self.device)
-
-    def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
-        if on_host(self.device):
-            return super()._outputs_of(rows, first_row, name, room)
-        outputs: np.ndarray = room(self._prepare(rows, first_row, name))
-        return outputs
-
-    def _mapping(self) -> Any:
-        return RoundedFeatures(self.features_, self.shift_) if self._is_rounded else self.features_
-
-    def _factor(self, n_features: int) -> Factor:
-        if on_host(self.device):
-            return Factor(n_features)
-        from chimap.solvers.device import DeviceFactor
-
-        fits = DeviceFactor.fits(n_features, self.device)
-        return DeviceFactor(n_features, self.device) if fits else Factor(n_features)
-
-    def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
-        """Rows checked, in the precision of the model, and their blocks l1-normalised if asked."""
-        rows = _arrays.as_rows(X, self._dtype)
-        parts = self._parts(rows.shape[1])
-        check_rows(rows, parts, name, first_row)
-        return rows if self.normalize is None else normalised(rows, parts)
-
-    def describe(self) -> dict[str, Any]:
-        """The kernel by name, its gamma (None where it has none, or the plain kernel's 1) and what its features are."""
-        check_is_fitted(self, "features_")
-        gamma = getattr(self.kernel_, "gamma", None)
-        is_plain = isinstance(self.kernel_, AdditiveKernel) and gamma == 1
-        return {
-            "kernel": self.kernel_.name,
-            "gamma": None if is_plain else gamma,
-            "features": self.features_.describe(),
-        }
-
-    @property
-    def _dtype(self) -> np.dtype:
-        """Of features as they are computed and summed."""
-        return np.dtype("float32" if self._is_rounded else self.precision)
-
-    @property
-    def _is_rounded(self) -> bool:
-        return self.precision == "bfloat16"
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights of the features, one row a target (one for two classes)."""
-        self._refresh()
-        return self._coef.T
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """Intercepts, one a target."""
-        self._refresh()
-        return self._intercept
-
-    # --- model files
-
-    def save(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write the model to a file that opens safely anywhere (safetensors and JSON; no code in it).
-
-        Raises FileExistsError if the path exists, unless ``overwrite``.
-        """
-        self._refresh()
-        model_file.save(self, path, overwrite=overwrite)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """A model written by ``save``. Raises DataError for any other file, or a model of another class."""
-        model = model_file.load(path)
-        if not isinstance(model, cls):
-            raise DataError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}; use chimap.load.")
-        return model
-
     # --- what a subclass says of its targets
 
     _moments: FoldMoments | None
     _stale: bool
-    _coef: np.ndarray
-    _intercept: np.ndarray
     loss_: Loss | None
     loss_scores_: HeldOutLosses | None
     strength_scores_: StrengthScores | None
-    shift_: np.ndarray
     _y_checks: ClassVar[dict[str, Any]]
     _losses: ClassVar[tuple[str, ...]]
     _n_targets: int
@@ -536,10 +344,3 @@ class HistogramModel(LinearPrediction, BaseEstimator):
     @abstractmethod
     def _target_shift(self) -> np.ndarray:
         """A provisional mean of the targets, (t,)."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.target_tags.required = True
-        return tags

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,8 +10,8 @@ from sklearn.exceptions import NotFittedError
 
 from chimap import _arrays
 from chimap._threads import threads
-from chimap._validation import DataError, parse_memory, rows_as_fitted
-from chimap.learning import model_file
+from chimap._validation import parse_memory, rows_as_fitted
+from chimap.learning.model_file import SavedModel
 from chimap.learning.prediction import Prediction
 from chimap.learning.targets import ClassTargets, RealTargets
 from chimap.maps import AnchorMap
@@ -20,7 +19,7 @@ from chimap.rounded import check_not_rounded
 from chimap.tables import BinFunctions, CodeTables, LineTables, line_tables
 
 
-class CompiledModel(Prediction, BaseEstimator):
+class CompiledModel(SavedModel, Prediction, BaseEstimator):
     """A fitted model whose scores are sums of table entries, one a bin; see ``HistogramClassifier.compile``.
 
     A row with a value beyond its bin's table, which ends at twice the largest that the map was fitted on or further, is
@@ -71,19 +70,6 @@ class CompiledModel(Prediction, BaseEstimator):
             psi = self.tables_.map  # type: ignore[union-attr]
             return {"kernel": psi.kernel_.name, "gamma": None, "features": f"{kernel}, {psi.describe()}"}
         return made_of.describe() | {"features": f"{kernel}, from {made_of.describe()['features']}"}
-
-    def save(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write the tables and the model that was compiled to one file; see ``HistogramClassifier.save``."""
-        self._refresh()
-        model_file.save(self, path, overwrite=overwrite)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """A model written by ``save``. Raises DataError for any other file, or a model of another class."""
-        model = model_file.load(path)
-        if not isinstance(model, cls):
-            raise DataError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}; use chimap.load.")
-        return model
 
     @property
     def _n_outputs(self) -> int:

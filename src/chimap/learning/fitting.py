@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from chimap.engines.local import BlockPass, LocalEngine, Pass
 from chimap.engines.rows import KeptRows, ReplayedRows
 from chimap.learning.checkpoint import Checkpoint, Standing
 from chimap.learning.hinge import keeping_job
+from chimap.learning.planning import plan, room_for
 from chimap.moments import PCA, FoldMoments
 from chimap.rounded import RoundedFeatures
 
@@ -131,8 +133,9 @@ class Fit:
                 model._learn_targets(self.source.labels())
             keep = self.engine.can_keep and self.checkpoint is None
             if not model._keeps_features() or model.n_principal is not None:
-                self._job, self.chunk_rows = model._plan(
-                    self.source, keep=keep, n_waiting=self.engine.n_waiting
+                job = replace(model._job(self.source), n_waiting=self.engine.n_waiting)
+                self._job, self.chunk_rows = plan(
+                    job, parse_memory(model.memory), is_ridge=model._is_ridge(), may_keep=keep
                 )
             if standing is not None:
                 self.chunk_rows = standing.chunk_rows
@@ -176,7 +179,7 @@ class Fit:
                 moments = FoldMoments.of(standing.moments, model._dtype, model._is_rounded)
             else:
                 moments = model._start(features, self._sample, self.source.n_rows)
-        kept = model._room_for(self._job, moments)
+        kept = room_for(self._job, moments, model._seed, model._dtype)
         return model._pass(features, moments, self.clock, kept and kept.put), kept
 
     def _reached(self, stage: str, place: int, principal: Sequence[PCA] | None) -> Callable[[Any, int], None]:

@@ -13,7 +13,7 @@ from chimap.data.base import choose_rows
 from chimap.engines import Job, Progress, Stopwatch, chunk_rows_within
 from chimap.fourier import WidthFeatures
 from chimap.learning.base import HistogramModel
-from chimap.learning.features import FeatureSettings
+from chimap.learning.features import FeatureSettings, parts_of
 from chimap.learning.targets import ClassTargets, RealTargets
 from chimap.learning.width_search import (
     TuningRows,
@@ -112,17 +112,14 @@ class KernelLearner(HistogramModel):
             raise ValueError(f"n_folds must be at least 2: rows are held out; got {self.n_folds}.")
 
     def _job(self, source: Source) -> Job:
-        return self._job_of(source, self.n_components, self._fold_count(None))
+        return self._learning_job(source, self.n_components, self._fold_count(None))
 
-    def _job_of(self, source: Source, n_components: int, n_folds: int) -> Job:
+    def _learning_job(self, source: Source, n_components: int, n_folds: int) -> Job:
+        """A pass with so many features, whose widths alone go by blocks."""
         settings = FeatureSettings(
             self.kernel, self.gamma, n_components, self.n_terms, self.map, self.sampling, self.form
         )
-        sizes = settings.sizes(source.n_features)
-        return Job(
-            sizes.features, self._n_targets, n_folds, sizes.mapped, sizes.frequencies, source.row_bytes,
-            self._dtype.itemsize, source.held_bytes, source.from_files,
-        )  # fmt: skip
+        return self._job_of(source, parts_of(settings, None, source.n_features), n_folds)
 
     def _fit_features(self, sample: Any) -> None:
         """Features with the widths to start from; ``_learn_features`` puts those that are learned in their place."""
@@ -184,7 +181,7 @@ class KernelLearner(HistogramModel):
                 f"{source.name}: n_samples = {learning.n_rows} are too few to hold some out, as learning widths does; "
                 "4 rows would do."
             )
-        job = self._job_of(source, n_components, n_folds)
+        job = self._learning_job(source, n_components, n_folds)
         # weights, adjoints and their columns side by side; and the rows themselves, where they are a part in memory
         kept = whole.n_rows * source.row_bytes if whole is not source else 0.0
         job = replace(job, n_vectors=8 * n_folds, held_bytes=job.held_bytes + kept)

@@ -1,14 +1,15 @@
 """Model files: what a fitted model is made of, as arrays and JSON.
 
-An object is written as the name of its class and its attributes, and only classes listed here are made again, so that
-opening a file never runs code that came with it.
+An object is written as the name of its class and its attributes, and only classes of the package that were registered
+are made again, so that opening a file never runs code that came with it. Classes of the folders above are registered
+here; ``learning`` and the folders below it register their own when they are imported.
 """
 
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,20 +19,7 @@ from chimap.blocks import BlockFeatures
 from chimap.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.fourier.projection import Hadamard, Matrix
 from chimap.kernels import CATALOGUE as KERNELS
-from chimap.kernels import (
-    AdditiveKernel,
-    Anisotropic,
-    DirichletKernel,
-    Exponential,
-    Gaussian,
-    Linear,
-    OnColumns,
-    PQKernel,
-    Product,
-    SkewedChi2,
-    SkewedIntersection,
-    Sum,
-)
+from chimap.kernels import OTHERS, AdditiveKernel, Anisotropic, Exponential, Gaussian, OnColumns, Product, Sum
 from chimap.learning.smooth import HeldOutLosses
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.maps import CATALOGUE as MAPS
@@ -43,51 +31,50 @@ from chimap.solvers import StrengthScores
 from chimap.solvers.group_path import KernelPath
 from chimap.tables import CodeTables, LineTables
 
-_KINDS = (
-    Anisotropic,
-    DirichletKernel,
-    Exponential,
-    Gaussian,
-    Linear,
-    SkewedChi2,
-    SkewedIntersection,
-    PQKernel,
-    Sum,
-    Product,
-    OnColumns,
-)
-_FEATURES = (
-    FourierFeatures,
-    SkewedFourierFeatures,
-    NystroemFeatures,
-    BlockFeatures,
-    Matrix,
-    Hadamard,
-    IdentityMap,
-    DirichletMap,
-)
-_SCORES = (StrengthScores, HeldOutLosses, KernelPath, PCA)
-_TABLES = (LineTables, CodeTables)
-_PARTS: dict[str, type] = {
-    cls.__name__: cls for cls in (*MAPS.values(), *LOSSES.values(), *_FEATURES, *_KINDS, *_SCORES, *_TABLES)
-}
+_classes: dict[str, type] = {}
 _DROPPED = ("_moments", "_tables", "_cast_weights", "_sklearn_output_config")
 
 
-def _models() -> dict[str, type]:
-    # imported late: these write themselves by ``save``
-    from chimap import vision
-    from chimap.learning.compiled import CompiledClassifier, CompiledRegressor
-    from chimap.learning.histogram import HistogramClassifier, HistogramRegressor
-    from chimap.learning.kernel_learning import FourierKernelLearner, FourierKernelRegressor
-    from chimap.learning.multiple_kernels import MultipleKernelLearner, MultipleKernelRegressor
+def register(*classes: type) -> None:
+    """Let objects of these classes be written to model files and made again from them."""
+    _classes.update({cls.__name__: cls for cls in classes})
 
-    compiled = (CompiledClassifier, CompiledRegressor)
-    models = (HistogramClassifier, HistogramRegressor, *compiled, vision.ImageHistograms, vision.Vocabulary)
-    learners = (FourierKernelLearner, FourierKernelRegressor, MultipleKernelLearner, MultipleKernelRegressor)
-    descriptors = (vision.SIFT, vision.HOG, vision.PHOG, vision.ColourHistogram, vision.LBP)
-    codings = (vision.HardCoding, vision.SoftCoding)
-    return {cls.__name__: cls for cls in (*models, *learners, *descriptors, *codings)}
+
+register(*OTHERS.values(), Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
+register(*MAPS.values(), DirichletMap, IdentityMap, *LOSSES.values())
+register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, NystroemFeatures, BlockFeatures)
+register(StrengthScores, HeldOutLosses, KernelPath, PCA, LineTables, CodeTables)
+
+
+def _class_of(name: str) -> type:
+    """The registered class. Raises KeyError for other names."""
+    if (
+        name not in _classes
+    ):  # of a folder that this process has had no use for: an image model, opened by ``load``
+        from chimap import _import_folders
+
+        _import_folders()
+    return _classes[name]
+
+
+class SavedModel:
+    """Of estimators that are written to model files. ``_refresh`` brings them up to date, or refuses."""
+
+    def save(self, path: str | Path, overwrite: bool = False) -> None:
+        """Write the model to a file that opens safely anywhere (safetensors and JSON; no code in it).
+
+        Raises FileExistsError if the path exists, unless ``overwrite``.
+        """
+        self._refresh()  # type: ignore[attr-defined]
+        save(self, path, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """A model written by ``save``. Raises DataError for any other file, or a model of another class."""
+        model = load(path)
+        if not isinstance(model, cls):
+            raise DataError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}; use chimap.load.")
+        return model
 
 
 def save(model: Any, path: str | Path, *, overwrite: bool = False, kind: str = "model") -> None:
@@ -136,7 +123,7 @@ def encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return None  # a generator is a seed that was used up; what it drew is in the arrays
     name = type(value).__name__
-    if name not in {**_PARTS, **_models()}:
+    if name not in _classes:
         raise DataError(f"cannot save {place}: a {name} is not part of a model file.")
     if is_dataclass(value):
         state = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
@@ -162,7 +149,7 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if "kernel" in value:
         kernel = KERNELS[value["kernel"]].with_gamma(value["gamma"])
         return kernel.signed() if value["is_signed"] else kernel
-    cls = {**_PARTS, **_models()}[value["object"]]
+    cls = _class_of(value["object"])
     state = {k: decode(v, arrays) for k, v in value["state"].items()}
     if is_dataclass(cls):
         return cls(**state)

@@ -16,7 +16,7 @@ from chimap.engines.rows import FeatureRows
 from chimap.fourier.widths import partition
 from chimap.learning.base import HistogramModel
 from chimap.learning.channel_widths import ChannelObjective, ChannelWidths
-from chimap.learning.features import features_of, sizes_of
+from chimap.learning.features import features_of
 from chimap.learning.kernel_learning import KernelLearner
 from chimap.learning.smooth import named_loss, unshifted
 from chimap.learning.targets import ClassTargets, RealTargets
@@ -142,16 +142,12 @@ class MultipleKernelModel(KernelLearner):
     def _width_features(self, n_components: int) -> Any:
         return ChannelWidths(self._parts(self._bins), n_components, self.widths, self._seed)
 
-    def _job_of(self, source: Source, n_components: int, n_folds: int) -> Job:
+    def _learning_job(self, source: Source, n_components: int, n_folds: int) -> Job:
         parts = [
             replace(part, settings=replace(part.settings, n_components=n_components))
             for part in self._parts(source.n_features)
         ]
-        sizes = sizes_of(parts)
-        job = replace(
-            HistogramModel._job(self, source), n_features=sizes.features, n_mapped=sizes.mapped,
-            n_frequencies=sizes.frequencies, n_folds=n_folds,
-        )  # fmt: skip
+        job = self._job_of(source, parts, n_folds)
         if self._is_ridge():
             return job
         # features of the rows to tune on stay while the weights are found

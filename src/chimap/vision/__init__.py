@@ -4,7 +4,10 @@
 loaded when they are first needed: ``pip install "chimap[vision]"``.
 """
 
+from chimap.learning.model_file import register
+from chimap.vision.coding import CATALOGUE as CODINGS
 from chimap.vision.coding import HardCoding, SoftCoding
+from chimap.vision.descriptors import CATALOGUE as DESCRIPTORS
 from chimap.vision.descriptors import HOG, LBP, PHOG, SIFT, ColourHistogram
 from chimap.vision.detector import Detection, WindowDetector
 from chimap.vision.histograms import ImageHistograms
@@ -27,3 +30,6 @@ __all__ = [
     "WindowDetector",
     "Detection",
 ]
+
+register(ImageHistograms, Vocabulary)
+register(*(type(d) for d in DESCRIPTORS.values()), *(type(c) for c in CODINGS.values()))

@@ -1,0 +1,51 @@
+"""The folders are in the order of CONTRIBUTING.md: each imports only what stands above it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import chimap
+
+PACKAGE = Path(chimap.__file__).parent
+CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
+
+
+def folders() -> tuple[list[str], list[str]]:
+    """Names in the table of CONTRIBUTING.md: those that are in order, and those below the line."""
+    table = CONTRIBUTING.read_text().partition("| folder |")[2].partition("\n\n")[0]
+    cells = [line.split("|")[1] for line in table.splitlines()[2:]]
+    line = next(i for i, cell in enumerate(cells) if "below the line" in cell)
+    above, below = (" ".join(part) for part in (cells[:line], cells[line + 1 :]))
+    return re.findall(r"`(\w+)", above), re.findall(r"`(\w+)", below)
+
+
+def imported(file: Path) -> set[str]:
+    """Folders and files of the package that a file imports, at its top or later."""
+    names = []
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "chimap":
+            path = node.module.split(".")[1:]
+            names += path[:1] or [alias.name for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names += [alias.name.split(".")[1] for alias in node.names if alias.name.startswith("chimap.")]
+    return {name for name in names if (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").exists()}
+
+
+def test_each_imports_only_what_stands_above_it():
+    order, below = folders()
+    allowed = {name: {*order[: place + 1], *below} for place, name in enumerate(order)}
+    for name, above in {**allowed, **{name: set(below) for name in below}}.items():
+        home = PACKAGE / name
+        for file in sorted(home.rglob("*.py")) if home.is_dir() else [home.with_suffix(".py")]:
+            wrong = imported(file) - above
+            assert not wrong, f"{file.relative_to(PACKAGE)} imports {', '.join(sorted(wrong))}"
+
+
+def test_the_table_names_every_folder_and_file():
+    order, below = folders()
+    there = {
+        path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert there - {"__init__", "__main__"} == {*order, *below}
