@@ -9,6 +9,7 @@ from sklearn.linear_model import Ridge
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, fold_of_rows
 from chimap.solvers import choose_strength
+from chimap.solvers.ridge import Factor
 
 from ..moments.cases import rows
 
@@ -49,6 +50,28 @@ def test_errors_are_those_of_refits(shape, n_folds):
     assert scores.best == STRENGTHS[np.argmin(means)] == scores.strengths[scores.chosen]
     np.testing.assert_allclose(scores.total, np.mean(np.sum((Y - Y.mean(axis=0)) ** 2, axis=1)), rtol=1e-10)
     np.testing.assert_allclose(sorted(seen), np.c_[STRENGTHS, means], rtol=1e-4)
+
+
+class CountedFactor(Factor):
+    def __init__(self, n_features):
+        super().__init__(n_features)
+        self.made = []
+
+    def of(self, moments, strength, less=None):
+        self.made.append(strength)
+        super().of(moments, strength, less)
+
+
+def test_one_factor_serves_strengths_about_it():
+    Z, Y = rows(2500, 300, 3)
+    folds = fold_of_rows(0, 2500, 5, seed=0)
+    moments, factor = fold_moments(Z, Y, folds, 5), CountedFactor(300)
+    strengths = [0.02, 0.2, 10.0, 10**1.5, 100.0]
+    scores = choose_strength(moments, moments.whole(), strengths, factor=factor)
+    assert factor.made == [100.0, 0.2]
+    expected = [[by_hand(Z, Y, folds, k, s) for k in range(5)] for s in strengths]
+    np.testing.assert_allclose(scores.errors, expected, rtol=1e-4)
+    assert scores.iterations.max() < 15
 
 
 def linear(noise, n_rows=400, seed=0):

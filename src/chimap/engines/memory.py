@@ -58,7 +58,9 @@ class Job:
     def solve_bytes(self) -> int:
         """Folds, their sum, one full matrix for its factor, the vectors of conjugate gradients."""
         whole = Symmetric.nbytes(self.n_features) if self.n_folds > 1 else 0
-        vectors = 12 * 8 * self.n_features * self.n_targets * self.n_folds
+        # for few targets conjugate gradients, with the weights of some strengths; for many a factorisation a fold
+        kept = 27 if 100 * self.n_targets <= self.n_features else 12
+        vectors = kept * 8 * self.n_features * self.n_targets * self.n_folds
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
         return self.moments_bytes + whole + 8 * self.n_features**2 + vectors + frequencies + self.solver_bytes
 

@@ -16,7 +16,7 @@ import numpy as np
 from chimap import _blas
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
-from chimap.solvers.cross_validation import Fold
+from chimap.solvers.fold import Fold
 from chimap.solvers.ridge import Factor
 
 

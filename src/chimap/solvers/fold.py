@@ -1,0 +1,62 @@
+"""What leaving one fold out changes in the moments and in the errors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chimap.moments import Moments
+
+
+class Fold:
+    """What leaving one fold out takes from the whole.
+
+    Hc(all) = Hc(rest) + Hc(fold) + c d d', with d = mean(rest) - mean(fold), c = n_rest n_fold / n (Chan). So the
+    matrix of the training rows is that of the whole less F = Hc(fold) + c d d', and likewise Vc.
+    """
+
+    def __init__(self, fold: Moments, whole: Moments):
+        self.moments = fold
+        self.count = fold.count
+        self.sums = fold.feature_sum
+        rest = whole.count - fold.count
+        # shifts are shared, so the sums are about the same point
+        self.gap = (whole.feature_sum - fold.feature_sum) / rest - fold.feature_sum / fold.count
+        self.target_gap = (whole.target_sum - fold.target_sum) / rest - fold.target_sum / fold.count
+        self.weight = rest * fold.count / whole.count
+        self.cross = fold.cross_scatter()
+        self.target_scatter = np.diagonal(fold.target_scatter())
+        self.train_cross = (
+            whole.cross_scatter() - self.cross - self.weight * np.outer(self.gap, self.target_gap)
+        )
+        self.train_share = rest / whole.count
+
+    def product(self, P: np.ndarray) -> np.ndarray:
+        """F P."""
+        return self.moments.scatter_product(P) + self.weight * np.outer(self.gap, self.gap @ P)
+
+    def take_from(self, square: np.ndarray) -> None:
+        """Subtract F from the upper triangle of a (D, D) array."""
+        # F = H - m m'/n + c d d', the last two as one product of rank two
+        left = np.column_stack([self.sums / self.count, -self.weight * self.gap])
+        right = np.vstack([self.sums, self.gap])
+        for first, panel in self.moments.features.panels():
+            square[first : first + panel.shape[0], first:] += (
+                left[first : first + panel.shape[0]] @ right[:, first:] - panel
+            )
+
+    def error(self, W: np.ndarray, FW: np.ndarray) -> float:
+        """Mean held-out |f(z) - y|^2 of weights W (D, t), given F W."""
+        within = (W * self._scattered(W, FW)).sum(0) - 2 * (W * self.cross).sum(0) + self.target_scatter
+        return float((within / self.count + self.bias(W) ** 2).sum())
+
+    def error_slope(self, W: np.ndarray, FW: np.ndarray) -> np.ndarray:
+        """The derivative of count times ``error`` in W, (D, t)."""
+        return 2 * (self._scattered(W, FW) - self.cross + self.count * np.outer(self.gap, self.bias(W)))
+
+    def bias(self, W: np.ndarray) -> np.ndarray:
+        """Mean of y - f(z) over the fold, (t,): f has the training means."""
+        return self.gap @ W - self.target_gap
+
+    def _scattered(self, W: np.ndarray, FW: np.ndarray) -> np.ndarray:
+        """Hc(fold) W."""
+        return FW - self.weight * np.outer(self.gap, self.gap @ W)
