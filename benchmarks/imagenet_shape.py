@@ -15,7 +15,7 @@ from _measure import ratio, report, seconds, sgemm_rates
 from chimap import HistogramClassifier, open_source
 from chimap.data import write_histograms
 from chimap.moments import OneVersusAll
-from chimap.moments.targets import sums_with
+from chimap.moments.targets import ClassSums, sums_with
 
 PASS = ("read", "check", "features", "moments")
 
@@ -25,7 +25,7 @@ parser.add_argument("--bins", type=int, default=1000)
 parser.add_argument("--components", type=int, default=5000)
 parser.add_argument("--classes", type=int, default=1000)
 parser.add_argument("--folds", type=int, default=5)
-parser.add_argument("--memory", default="5GiB")
+parser.add_argument("--memory", default="1.5GiB")
 parser.add_argument("--whole", type=int, default=1_260_000, help="rows to extrapolate to")
 options = parser.parse_args()
 D, t = options.components, options.classes
@@ -34,7 +34,8 @@ rng = np.random.default_rng(0)
 Z = rng.random((2048, D), dtype=np.float32)
 coded = OneVersusAll(rng.integers(0, t, 2048), t)
 dense = np.asarray(coded, dtype=np.float32)
-by_class = seconds(lambda: sums_with(Z, coded), 3)
+sums, cross = ClassSums(D, t), np.zeros((t, D))
+by_class = seconds(lambda: sums.add(Z, coded, cross), 3)
 report(
     f"cross moments of {t} classes: dense product / sums by class",
     ratio(seconds(lambda: sums_with(Z, dense), 3), by_class),

@@ -23,6 +23,7 @@ from chimap._loops.anchors import (
 )
 from chimap._loops.bits import differing_bits, signs
 from chimap._loops.checks import all_in_domain
+from chimap._loops.density import runs_of, share_runs
 from chimap._loops.dirichlet import dirichlet_features
 from chimap._loops.fourier import sparse_times_dense, waves
 from chimap._loops.hadamard import structured_projection
@@ -48,7 +49,7 @@ from chimap._loops.maps import (
     landmark_features,
     table_features,
 )
-from chimap._loops.moments import add_triangle, panel_product
+from chimap._loops.moments import add_by_class, add_triangle, panel_product
 from chimap._loops.online import intersection_steps, table_scores
 from chimap._loops.ordinal import concordance
 from chimap._loops.rounding import round_to_bfloat16
@@ -64,6 +65,7 @@ __all__ = [
     "LANES",
     "LOG_SECH",
     "TABLE_END",
+    "add_by_class",
     "add_triangle",
     "all_in_domain",
     "blended_features",
@@ -90,11 +92,13 @@ __all__ = [
     "panel_product",
     "pieces_of",
     "round_to_bfloat16",
+    "runs_of",
     "scan_windows",
     "scatter_sums",
     "scatter_sums_sparse",
     "searched_codes",
     "share_orientations",
+    "share_runs",
     "sift_vectors",
     "signs",
     "sparse_times_dense",

@@ -20,6 +20,19 @@ def add_triangle(flat, starts, height, square, first, last):
             flat[at + j] += square[i, j]
 
 
+@nb.njit(**EXACT)
+def add_by_class(Z, classes, first, last, sums, total):
+    """Add columns first..last-1 of the rows Z (any float), twice, to the rows of sums (t, D) of their classes, and
+    once to total (D,), float64."""
+    for i in range(Z.shape[0]):
+        own, z = sums[classes[i], first:last], Z[i, first:last]
+        for j in range(last - first):
+            own[j] += 2.0 * z[j]
+        all_rows = total[first:last]
+        for j in range(last - first):
+            all_rows[j] += z[j]
+
+
 _STRIP = 512  # columns of four rows that stay in the first cache while all right-hand sides pass over them
 
 

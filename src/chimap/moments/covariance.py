@@ -13,7 +13,7 @@ from chimap._files import read_tensors, write_tensors
 from chimap._validation import DataError
 from chimap.moments.product import Product
 from chimap.moments.symmetric import Symmetric
-from chimap.moments.targets import Targets, sums_of, sums_with
+from chimap.moments.targets import ClassSums, OneVersusAll, Targets, sums_of, sums_with
 
 
 class Moments:
@@ -54,8 +54,29 @@ class Moments:
         self.feature_sum = np.zeros(n_features)
         self.target_sum = np.zeros(n_targets)
         self.features = Symmetric(n_features)
-        self.cross = np.zeros((n_features, n_targets))
-        self.targets = np.zeros((n_targets, n_targets))
+        self._cross = np.zeros((n_targets, n_features))
+        self._targets = np.zeros((n_targets, n_targets))
+        self._waiting = ClassSums(n_features, n_targets)
+
+    @property
+    def cross(self) -> np.ndarray:
+        """sum zy', (D, t): the rows of a target's column lie side by side."""
+        self._waiting.join(self._cross, self._targets)
+        return self._cross.T
+
+    @cross.setter
+    def cross(self, sums: np.ndarray) -> None:
+        self._cross = np.ascontiguousarray(sums.T)
+
+    @property
+    def targets(self) -> np.ndarray:
+        """sum yy', (t, t)."""
+        self._waiting.join(self._cross, self._targets)
+        return self._targets
+
+    @targets.setter
+    def targets(self, sums: np.ndarray) -> None:
+        self._targets = sums
 
     # --- adding rows
 
@@ -77,13 +98,17 @@ class Moments:
 
     def add_shifted(self, Z: np.ndarray, Y: Targets, product: Product) -> None:
         """Add C-contiguous rows already less the shifts, but for Z'Z: that is added to ``product``. No checks."""
-        feature_sum, cross = sums_with(Z, Y)
-        target_sum, targets = sums_of(Y)
         self.count += Z.shape[0]
-        self.feature_sum += feature_sum
-        self.cross += cross.T
-        self.target_sum += target_sum
-        self.targets += targets
+        if isinstance(Y, OneVersusAll):
+            self.feature_sum += self._waiting.add(Z, Y, self._cross)
+            self.target_sum += 2 * np.bincount(Y.classes, minlength=self.n_targets) - Y.shape[0]
+        else:
+            feature_sum, cross = sums_with(Z, Y)
+            target_sum, targets = sums_of(Y)
+            self.feature_sum += feature_sum
+            self._cross += cross
+            self.target_sum += target_sum
+            self._targets += targets
         product.add(Z)
 
     def _checked(self, Z: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -112,9 +137,9 @@ class Moments:
     def copy(self) -> Moments:
         """An independent copy."""
         twin = Moments(self.n_features, self.n_targets, self.shift, self.target_shift)
-        for name in ("feature_sum", "target_sum", "cross", "targets"):
+        for name in ("feature_sum", "target_sum", "_cross", "_targets", "features", "_waiting"):
             setattr(twin, name, getattr(self, name).copy())
-        twin.count, twin.features = self.count, self.features.copy()
+        twin.count = self.count
         return twin
 
     def __add__(self, other: Moments) -> Moments:
@@ -148,8 +173,9 @@ class Moments:
         self.feature_sum += sign * other.feature_sum
         self.target_sum += sign * other.target_sum
         self.features.flat += sign * other.features.flat
-        self.cross += sign * other.cross
-        self.targets += sign * other.targets
+        self._cross += sign * other._cross
+        self._targets += sign * other._targets
+        self._waiting.combine(other._waiting, sign)
         return self
 
     def _reshifted(self, shift: Any, target_shift: Any) -> Moments:
@@ -219,13 +245,19 @@ class Moments:
         """Hc B for B (D, columns)."""
         return self.features @ B - np.outer(self.feature_sum, (self.feature_sum @ B) / max(1, self.count))
 
+    def scatter_quadratic(self, B: np.ndarray) -> float:
+        """tr(B' Hc B) for B (D, columns): half the work of ``scatter_product``."""
+        return self.features.quadratic(B) - float(np.square(self.feature_sum @ B).sum()) / max(1, self.count)
+
     def scatter_diagonal(self) -> np.ndarray:
         """The diagonal of Hc, (D,): the scatter of each feature."""
         return self.features.diagonal() - self.feature_sum**2 / max(1, self.count)
 
     def cross_scatter(self) -> np.ndarray:
-        """Vc = sum (z - mean)(y - mean)', (D, t)."""
-        return self.cross - np.outer(self.feature_sum, self.target_sum) / max(1, self.count)
+        """Vc = sum (z - mean)(y - mean)', (D, t), column by column."""
+        by_target = np.outer(self.target_sum / -max(1, self.count), self.feature_sum)
+        by_target += self.cross.T
+        return by_target.T
 
     def target_scatter(self) -> np.ndarray:
         """sum (y - mean)(y - mean)', (t, t)."""
@@ -248,16 +280,16 @@ class Moments:
 
     def __sizeof__(self) -> int:
         """Bytes of the arrays, too: what a scheduler reckons with that moves moments between machines."""
-        arrays = (self.feature_sum, self.target_sum, self.features.flat, self.cross, self.targets)
-        return object.__sizeof__(self) + sum(array.nbytes for array in arrays)
+        _, arrays = self.state()
+        return object.__sizeof__(self) + sum(array.nbytes for array in arrays.values())
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Plain values and arrays (not copied) that ``of_state`` makes the same moments from."""
         shift, target_shift = self.shifts
         arrays = {
             "shift": shift, "target_shift": target_shift, "feature_sum": self.feature_sum,
-            "target_sum": self.target_sum, "features": self.features.flat, "cross": self.cross,
-            "targets": self.targets,
+            "target_sum": self.target_sum, "features": self.features.flat, "cross": self._cross,
+            "targets": self._targets, "class_total": self._waiting.total, "class_counts": self._waiting.counts,
         }  # fmt: skip
         meta = {"count": self.count, "n_features": self.n_features, "n_targets": self.n_targets,
                 "is_shifted": self.shift is not None}  # fmt: skip
@@ -270,8 +302,9 @@ class Moments:
         if meta["is_shifted"]:
             moments.shift, moments.target_shift = arrays["shift"], arrays["target_shift"]
         moments.count = meta["count"]
-        for name in ("feature_sum", "target_sum", "cross", "targets"):
-            setattr(moments, name, arrays[name])
+        moments.feature_sum, moments.target_sum = arrays["feature_sum"], arrays["target_sum"]
+        moments._cross, moments._targets = arrays["cross"], arrays["targets"]
+        moments._waiting.total, moments._waiting.counts = arrays["class_total"], arrays["class_counts"]
         moments.features = Symmetric(moments.n_features, arrays["features"])
         return moments
 

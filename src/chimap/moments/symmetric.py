@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.linalg.blas import dgemm
 
-from chimap import _loops, _threads
+from chimap import _blas, _loops, _threads
 
 PANEL = 256  # rows of a panel: what is kept twice (the panels' own corners) is PANEL / n of the whole
 _FEW = 24  # right-hand sides up to which reading a panel once beats BLAS, which copies it for every product
@@ -102,6 +101,17 @@ class Symmetric:
         parts = slices or [part(slice(None))]
         return np.sum(parts, axis=0).T if len(parts) > 1 else parts[0].T
 
+    def quadratic(self, B: np.ndarray) -> float:
+        """tr(B' H B) for B (n, t): half the work of the product."""
+        P = np.ascontiguousarray(B.T, dtype=np.float64)
+        room, total = np.empty((min(PANEL, self.n), self.n)), 0.0
+        for first, panel in self.panels():
+            rows, (height, width) = slice(first, first + panel.shape[0]), panel.shape
+            gram = room[:height, :width]
+            _blas.multiply(P[:, rows].T, P[:, first:], gram)
+            total += 2 * float(np.einsum("ij,ij->", panel, gram)) - float(panel.diagonal() @ gram.diagonal())
+        return total
+
 
 def _add_few(first: int, panel: np.ndarray, P: np.ndarray, out: np.ndarray) -> None:
     _loops.panel_product(panel, first, P, out)
@@ -110,6 +120,6 @@ def _add_few(first: int, panel: np.ndarray, P: np.ndarray, out: np.ndarray) -> N
 def _add_many(first: int, panel: np.ndarray, P: np.ndarray, out: np.ndarray) -> None:
     """What one panel adds to out (t, n) by two general products: h_ij p_j in row i, h_ij p_i in row j."""
     rows = slice(first, first + panel.shape[0])
-    out[:, rows] += dgemm(1.0, panel.T, P[:, first:].T, trans_a=1).T
-    out[:, first:] += dgemm(1.0, panel.T, P[:, rows].T).T
+    _blas.multiply(P[:, first:], panel, out[:, rows], transpose=True, add=True)
+    _blas.multiply(P[:, rows], panel, out[:, first:], add=True)
     out[:, rows] -= P[:, rows] * np.diagonal(panel)  # it came twice

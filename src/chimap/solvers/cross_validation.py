@@ -9,6 +9,7 @@ import numpy as np
 
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
+from chimap.moments.symmetric import PANEL
 from chimap.solvers.fold import Fold
 from chimap.solvers.fold_weights import FoldWeights
 from chimap.solvers.ridge import Factor
@@ -16,6 +17,26 @@ from chimap.solvers.ridge import Factor
 # A fold's own factorisation costs D^3/3, iterating for t targets about 6 * 6 t D^2: from t = D/100 on it is the
 # cheaper.
 _DIRECT = 100
+_VECTORS_DIRECTLY = 2  # (D, t), in memory together
+_VECTORS_BY_ITERATION = 27  # (D, t) a fold: the iteration's, and the weights of some strengths
+
+
+def iterates(n_features: int, n_targets: int, fewest_rows: int | None) -> bool:
+    """Whether held-out errors come by iteration, not by a factorisation a fold; fewest_rows: that a fold is left to
+    train on, None where they are not known (and taken for enough).
+
+    With fewer training rows than features, what only a fold's own rows say is held by the strength alone: its matrix
+    and that of the whole are then far apart, and iterations would be many.
+    """
+    return n_targets * _DIRECT <= n_features and (fewest_rows is None or n_features <= fewest_rows)
+
+
+def working_bytes(n_features: int, n_targets: int, n_folds: int, fewest_rows: int | None) -> int:
+    """What choosing a strength takes at its peak beside the moments of folds and whole, and the factor."""
+    vectors = _VECTORS_DIRECTLY
+    if n_folds > 1 and iterates(n_features, n_targets, fewest_rows):
+        vectors = _VECTORS_BY_ITERATION * n_folds
+    return 8 * (n_features * (vectors * n_targets + PANEL) + 2 * n_targets**2)
 
 
 @dataclass(frozen=True)
@@ -106,11 +127,8 @@ class _Scorer:
         self.whole = whole
         self.folds = [Fold(fold, whole) for fold in folds.folds]
         self.factor = factor
-        # With fewer training rows than features, what only a fold's own rows say is held by the strength alone: its
-        # matrix and that of the whole are then far apart, and iterations would be many.
         fewest = whole.count - max(fold.count for fold in self.folds)
-        n_targets = self.folds[0].cross.shape[1]
-        iterate = n_targets * _DIRECT <= whole.n_features <= fewest
+        iterate = iterates(whole.n_features, whole.n_targets, fewest)
         self.weights = FoldWeights(self.folds, whole, self.factor) if iterate else None
         self.scores: dict[float, tuple[np.ndarray, int]] = {}
         self.on_score = on_score
@@ -159,5 +177,5 @@ def _errors_directly(folds: list[Fold], whole: Moments, strength: float, factor:
     for fold in folds:
         factor.of(whole, strength, less=fold)
         W = factor.solve(fold.train_cross)
-        errors.append(fold.error(W, fold.product(W)))
+        errors.append(fold.error(W))
     return np.array(errors)

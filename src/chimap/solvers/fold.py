@@ -23,12 +23,23 @@ class Fold:
         self.gap = (whole.feature_sum - fold.feature_sum) / rest - fold.feature_sum / fold.count
         self.target_gap = (whole.target_sum - fold.target_sum) / rest - fold.target_sum / fold.count
         self.weight = rest * fold.count / whole.count
-        self.cross = fold.cross_scatter()
-        self.target_scatter = np.diagonal(fold.target_scatter())
-        self.train_cross = (
-            whole.cross_scatter() - self.cross - self.weight * np.outer(self.gap, self.target_gap)
-        )
+        self.whole = whole
+        self.target_scatter = np.diagonal(fold.target_scatter()).copy()  # not a view of all of it
         self.train_share = rest / whole.count
+
+    @property
+    def cross(self) -> np.ndarray:
+        """Vc(fold), (D, t). Made when it is asked for: with many targets those of all folds are most of the memory."""
+        return self.moments.cross_scatter()
+
+    @property
+    def train_cross(self) -> np.ndarray:
+        """Vc(rest), (D, t)."""
+        whole, fold = self.whole, self.moments
+        mean = (whole.target_sum - fold.target_sum) / (whole.count - fold.count)
+        by_target = whole.cross.T - fold.cross.T
+        by_target -= np.outer(mean, whole.feature_sum - fold.feature_sum)
+        return by_target.T
 
     def product(self, P: np.ndarray) -> np.ndarray:
         """F P."""
@@ -44,10 +55,12 @@ class Fold:
                 left[first : first + panel.shape[0]] @ right[:, first:] - panel
             )
 
-    def error(self, W: np.ndarray, FW: np.ndarray) -> float:
-        """Mean held-out |f(z) - y|^2 of weights W (D, t), given F W."""
-        within = (W * self._scattered(W, FW)).sum(0) - 2 * (W * self.cross).sum(0) + self.target_scatter
-        return float((within / self.count + self.bias(W) ** 2).sum())
+    def error(self, W: np.ndarray, FW: np.ndarray | None = None) -> float:
+        """Mean held-out |f(z) - y|^2 of weights W (D, t), from F W where that is at hand."""
+        square = self.moments.scatter_quadratic(W) if FW is None else _inner(W, self._scattered(W, FW))
+        linear = _inner(W, self.moments.cross) - float(self.sums @ W @ self.moments.target_sum) / self.count
+        within = square - 2 * linear + float(self.target_scatter.sum())
+        return within / self.count + float(np.square(self.bias(W)).sum())
 
     def error_slope(self, W: np.ndarray, FW: np.ndarray) -> np.ndarray:
         """The derivative of count times ``error`` in W, (D, t)."""
@@ -60,3 +73,7 @@ class Fold:
     def _scattered(self, W: np.ndarray, FW: np.ndarray) -> np.ndarray:
         """Hc(fold) W."""
         return FW - self.weight * np.outer(self.gap, self.gap @ W)
+
+
+def _inner(A: np.ndarray, B: np.ndarray) -> float:
+    return float(np.einsum("ij,ij->", A, B))

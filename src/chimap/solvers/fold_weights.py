@@ -49,7 +49,7 @@ class FoldWeights:
 
     def __init__(self, folds: list[Fold], whole: Moments, factor: Factor):
         self.folds, self.whole, self.factor = folds, whole, factor
-        self._t = folds[0].train_cross.shape[1]
+        self._t = whole.n_targets
         self._V = np.asfortranarray(np.hstack([fold.train_cross for fold in folds]))
         self._found: dict[float, _Weights] = {}
         self._centre = 0.0  # the strength of the factor
