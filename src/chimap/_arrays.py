@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from chimap import _blas, _loops, _threads
 
 _SPARSE_BELOW = 0.04  # density of the rows under which the sparse product beats the dense one
+_PIECE = 2**16  # entries that are compared or copied at a time
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -96,15 +97,43 @@ def as_rows(X: Any, dtype: Any = None) -> Any:
     return np.ascontiguousarray(rows, dtype=target)
 
 
+def conversion(is_sparse: bool, given: Any, dtype: np.dtype) -> float:
+    """How many times the bytes rows take in another dtype; indices of sparse ones stay."""
+    index = 4 * is_sparse
+    return (dtype.itemsize + index) / (np.dtype(given).itemsize + index)
+
+
 def flat_view(values: np.ndarray) -> np.ndarray:
     """The same memory as one axis (a copy only if it is not contiguous)."""
     return values.reshape(-1)
 
 
-def nonzero_values(X: Any) -> np.ndarray:
-    """All non-zero entries of X, as one axis."""
+def nonzero_values(X: Any, at_most: int | None = None) -> np.ndarray:
+    """The non-zero entries of X, as one axis: all, or every k-th, k the least that leaves ``at_most`` of them."""
     values = X.data if is_sparse(X) else X.reshape(-1)
-    return values[values != 0]
+    size = int(np.count_nonzero(values))
+    step = 1 if at_most is None else max(1, -(-size // at_most))
+    found = np.empty(-(-size // step), values.dtype)
+    passed = filled = 0
+    for part in _pieces(values):
+        own = part[part != 0]
+        chosen = own[-passed % step :: step]
+        found[filled : filled + chosen.size] = chosen
+        passed, filled = passed + own.size, filled + chosen.size
+    return found
+
+
+def smallest_magnitude(X: Any) -> float:
+    """Of the entries of X that are not zero; infinite where all are."""
+    smallest = np.inf
+    for part in _pieces(X.data if is_sparse(X) else X.reshape(-1)):
+        smallest = min(smallest, float(np.abs(part).min(initial=np.inf, where=part != 0)))
+    return smallest
+
+
+def _pieces(values: np.ndarray) -> Iterator[np.ndarray]:
+    """Values of one axis piece by piece, so that what is made of them does not take the memory of all."""
+    return (values[first : first + _PIECE] for first in range(0, values.size, _PIECE))
 
 
 def values_by_bin(X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -112,17 +141,25 @@ def values_by_bin(X: Any) -> tuple[np.ndarray, np.ndarray]:
 
     values (nnz,) float64, those of bin i at starts[i]:starts[i + 1] in the order of the rows; starts (bins + 1,).
     """
-    columns = X.tocsc() if is_sparse(X) else sp.csc_array(X)
-    if np.any(columns.data == 0):
-        columns.eliminate_zeros()
-    return np.abs(columns.data).astype(np.float64), columns.indptr.astype(np.int64)
+    if is_sparse(X):
+        columns = without_zeros(X).tocsc()
+        return np.abs(columns.data, dtype=np.float64), columns.indptr.astype(np.int64)
+    starts = np.zeros(X.shape[1] + 1, np.int64)
+    np.cumsum(np.count_nonzero(X, axis=0), out=starts[1:])
+    values = np.empty(starts[-1])
+    for column, own in zip(X.T, np.split(values, starts[1:-1]), strict=True):
+        own[:] = column[column != 0]
+    return np.abs(values, out=values), starts
 
 
 def column_maxima(X: Any) -> np.ndarray:
     """The largest magnitude in each column, float64; 0 for an empty one."""
-    if is_sparse(X):
-        return np.asarray(abs(X).max(axis=0).todense(), dtype=np.float64).reshape(-1)
-    return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
+    if not is_sparse(X):
+        return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
+    maxima = np.zeros(X.shape[1], X.dtype)
+    for values, columns in zip(_pieces(X.data), _pieces(X.indices), strict=True):
+        np.maximum.at(maxima, columns, np.abs(values))
+    return maxima.astype(np.float64)
 
 
 def stored_values(X: Any) -> np.ndarray:

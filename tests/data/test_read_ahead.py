@@ -104,7 +104,7 @@ def test_only_what_reads_files_is_read_ahead():
 
 def test_the_chunk_ahead_and_what_is_held_count_in_the_budget():
     def job(**more):
-        return Job(64, 1, 1, 0, 0, 1000.0, 4, **more)
+        return Job(64, 1, 1, 0, 0, 1000.0, 1000.0, 4, **more)
 
     assert job(reads_ahead=True).pass_bytes(2048) - job().pass_bytes(2048) == 1000 * 2048
     assert job(held_bytes=5e6).pass_bytes(2048) - job().pass_bytes(2048) == 5_000_000

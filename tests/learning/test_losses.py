@@ -47,9 +47,9 @@ def features(X):
 EXACT = {"kernel": "chi2", "n_terms": 2, "precision": "float64"}
 
 
-@pytest.mark.parametrize("memory", ["1GiB", "1.3MiB"])
+@pytest.mark.parametrize("memory", ["1GiB", "4MiB"])
 def test_logistic_is_scikit_learns_on_the_features(memory):
-    X, y = classes(6000)
+    X, y = classes(12_000)
     y = y == y[0]
     model = HistogramClassifier(**EXACT, loss="logistic", strengths=0.5, memory=memory).fit(X, y)
     peer = LogisticRegression(C=2.0, tol=1e-8, max_iter=2000).fit(features(X), y)
@@ -114,7 +114,7 @@ def counting(source, monkeypatch):
     return reads
 
 
-@pytest.mark.parametrize(("memory", "again"), [("1GiB", False), ("2MiB", True)])
+@pytest.mark.parametrize(("memory", "again"), [("1GiB", False), ("3MiB", True)])
 def test_the_source_is_read_again_only_where_features_do_not_fit(memory, again, monkeypatch):
     X, y = classes(9000, 20)
     source = chimap.open_source(X, y)

@@ -120,7 +120,7 @@ def _by_moments(
     """Weights (D, t) and intercepts (t,) at the strength with the smallest held-out error."""
     into = features if hasattr(features, "features_into") else _Into(features)
     row_bytes = rows.dtype.itemsize * rows.shape[1]
-    job = Job(n_features, Y.shape[1], N_FOLDS, 0, 0, row_bytes, rows.dtype.itemsize)
+    job = Job(n_features, Y.shape[1], N_FOLDS, 0, 0, row_bytes, row_bytes, rows.dtype.itemsize)
     chunk_rows = chunk_rows_within(job, memory)
     first = _arrays.take_rows(rows, slice(_SHIFT_ROWS))
     Z = np.empty((first.shape[0], n_features), rows.dtype)

@@ -19,7 +19,10 @@ from chimap.comparison.rows import Rows, draw_rows
 from chimap.data import Source
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
+from chimap.learning.features import FeatureSettings
+from chimap.learning.planning import sample_rows
 from chimap.maps import AdditiveMap
+from chimap.nystroem import NystroemFeatures
 from chimap.report import majority_baseline, mean_baseline
 from chimap.report.comparison import Comparison, LeftOut, Measured, Reference
 
@@ -266,8 +269,22 @@ class _Bench:
         train = self._rows.train
         n_targets = 1 if self._targets is None else self._targets.count
         row_bytes = stored_bytes(train) / train.shape[0]
-        job = Job(n_features, n_targets, N_FOLDS, n_mapped, n_frequencies, row_bytes, train.dtype.itemsize)
+        itemsize, n_sampled = train.dtype.itemsize, sample_rows(train.shape[1])
+        settings = _settings(features)
+        job = Job(
+            n_features, n_targets, N_FOLDS, n_mapped, n_frequencies, row_bytes, row_bytes, itemsize,
+            n_sampled=max(n_sampled, 2 * n_features) if settings.way == "landmarks" else n_sampled,
+            fitting_bytes=settings.fitting_bytes(n_sampled, row_bytes, itemsize),
+        )  # fmt: skip
         return job.peak_bytes(_SMALLEST_CHUNK)
+
+
+def _settings(features: Any) -> FeatureSettings:
+    """Of fitted features, as far as a plan of memory asks."""
+    psi = features if isinstance(features, AdditiveMap) else getattr(features, "map", None)
+    way = "landmarks" if isinstance(features, NystroemFeatures) else "auto"
+    n_components = getattr(features, "n_components", 0)
+    return FeatureSettings(features.kernel_, "mean", n_components, 0, psi, way, "pair")
 
 
 def seconds_a_row(features: Any, rows: Any) -> float:

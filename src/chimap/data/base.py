@@ -12,6 +12,8 @@ import numpy as np
 from chimap import _arrays
 from chimap._validation import check_positive
 
+TAKEN_BYTES = 2**24  # of the chunks that rows here and there are taken from
+
 
 @dataclass(frozen=True)
 class Chunk:
@@ -99,7 +101,7 @@ class Source(ABC):
 
         One pass over all chunks; sources that can seek read these rows only.
         """
-        parts, rows_a_chunk = [], max(1, int(2**24 / max(1.0, self.row_bytes)))
+        parts, rows_a_chunk = [], max(1, int(TAKEN_BYTES / max(1.0, self.row_bytes)))
         for chunk in self.chunks(rows_a_chunk):
             first, last = np.searchsorted(rows, (chunk.start, chunk.start + chunk.X.shape[0]))
             if last > first:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chimap._validation import MemoryBudgetError, format_bytes
+from chimap.data.base import TAKEN_BYTES
 from chimap.moments import Product, Symmetric
 from chimap.moments.product import MOST_ROWS
+from chimap.solvers.cross_validation import working_bytes
 
 CHUNK_UNIT = 1024  # rows; chunks are multiples of it
 PIECE_ROWS = 2048  # of one fold, whose features are in memory together: enough for products at full rate
+FIRST_ROWS = 1024  # of the sample, whose mean feature the moments are about
 _SPARE = 0.25  # of a chunk: what checks and the choice of folds take beside it
 
 
@@ -18,12 +21,14 @@ class Job:
     """The sizes that the memory of a fit depends on.
 
     n_features D, n_targets t, n_folds K, n_mapped (features before the random projection, 0 without one),
-    n_frequencies, row_bytes of the source, itemsize of the precision; held_bytes, which reading keeps beside the
+    n_frequencies; row_bytes of a row as the source gives it, mapped_row_bytes as it is mapped, n_copies that are made
+    on the way (converted, normalised); itemsize of the precision; held_bytes, which reading keeps beside the
     chunks, and whether it reads a chunk ahead (``from_files`` of the source). For losses that are minimised by passes:
     n_kept rows whose features stay in memory, at kept_itemsize bytes a number, and n_vectors of the size of the
     weights. solver_bytes: what a solver takes beside a full matrix and its vectors. n_waiting: moments of parts that
-    wait in memory to be merged (``Engine``). n_rows of the source, 0 where it is not known. copies_rows: whether the
-    rows of a chunk are converted or normalised before they are mapped.
+    wait in memory to be merged (``Engine``). n_rows of the source, 0 where it is not known. n_sampled rows, which the
+    features are fitted on; fitting_bytes: what that takes beside them; seeks: whether the source reads single rows
+    without those before.
     """
 
     n_features: int
@@ -32,6 +37,7 @@ class Job:
     n_mapped: int
     n_frequencies: int
     row_bytes: float
+    mapped_row_bytes: float
     itemsize: int
     held_bytes: float = 0.0
     reads_ahead: bool = False
@@ -41,7 +47,10 @@ class Job:
     solver_bytes: int = 0
     n_waiting: int = 0
     n_rows: int = 0
-    copies_rows: bool = True
+    n_copies: int = 1
+    n_sampled: int = 0
+    fitting_bytes: int = 0
+    seeks: bool = True
 
     @property
     def model_bytes(self) -> int:
@@ -52,17 +61,36 @@ class Job:
     @property
     def moments_bytes(self) -> int:
         """Half a matrix a fold, with sums and cross moments."""
-        return self.n_folds * (Symmetric.nbytes(self.n_features) + 8 * self.n_features * (self.n_targets + 2))
+        vectors = 8 * self.n_features * (self.n_targets + 2) + 8 * self.n_targets**2
+        return self.n_folds * (Symmetric.nbytes(self.n_features) + vectors)
+
+    @property
+    def sample_bytes(self) -> int:
+        """The sample as it is read, as it is converted and normalised, and with what is fitted on it."""
+        n, row, mapped = self.n_sampled, self.row_bytes, self.mapped_row_bytes
+        reading = n * row + self.held_bytes
+        if not self.seeks:  # reads all rows, and puts those that are wanted together at the end
+            reading += n * row + min(TAKEN_BYTES, self.n_rows * row)
+        copying = n * (mapped + max(row, mapped)) if self.n_copies else 0
+        return int(max(reading, copying, n * mapped + max(self.fitting_bytes, self.model_bytes)))
+
+    @property
+    def start_bytes(self) -> int:
+        """Features of the first rows of the sample."""
+        rows = min(FIRST_ROWS, self.n_sampled)
+        numbers = rows * (self.n_features + self.n_mapped) + self.n_mapped * self.n_frequencies
+        return int(rows * self.mapped_row_bytes) + self.itemsize * numbers
 
     @property
     def solve_bytes(self) -> int:
-        """Folds, their sum, one full matrix for its factor, the vectors of conjugate gradients."""
-        whole = Symmetric.nbytes(self.n_features) if self.n_folds > 1 else 0
-        # for few targets conjugate gradients, with the weights of some strengths; for many a factorisation a fold
-        kept = 27 if 100 * self.n_targets <= self.n_features else 12
-        vectors = kept * 8 * self.n_features * self.n_targets * self.n_folds
+        """Folds, their sum, one full matrix for its factor, and what the choice of the strength takes."""
+        whole = self.moments_bytes // self.n_folds if self.n_folds > 1 else 0
+        fewest = self.n_rows - self.n_rows // self.n_folds if self.n_rows else None
+        choosing = working_bytes(self.n_features, self.n_targets, self.n_folds, fewest)
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
-        return self.moments_bytes + whole + 8 * self.n_features**2 + vectors + frequencies + self.solver_bytes
+        return (
+            self.moments_bytes + whole + 8 * self.n_features**2 + choosing + frequencies + self.solver_bytes
+        )
 
     def pass_bytes(self, chunk_rows: int) -> int:
         """Reading, mapping and accumulating with chunks of so many rows."""
@@ -79,11 +107,11 @@ class Job:
         return int(moments + square + features + targets + rows + frequencies)
 
     def _rows_bytes(self, chunk_rows: int, piece: int) -> float:
-        """The chunk that is worked on and the one that is read meanwhile; a copy where rows are converted or
-        normalised; the rows of a piece, and what reading keeps."""
+        """The chunk that is worked on and the one that is read meanwhile; its copies; the rows of a piece, and what
+        reading keeps."""
         ahead = min(chunk_rows, self.n_rows - chunk_rows) if self.n_rows else chunk_rows
-        held_rows = (1 + _SPARE + self.copies_rows) * chunk_rows + self.reads_ahead * ahead + 2 * piece
-        return self.row_bytes * held_rows + self.held_bytes
+        read = self.row_bytes * ((1 + _SPARE) * chunk_rows + self.reads_ahead * ahead)
+        return read + self.mapped_row_bytes * (self.n_copies * chunk_rows + 2 * piece) + self.held_bytes
 
     @property
     def kept_bytes(self) -> int:
@@ -103,7 +131,9 @@ class Job:
             passing - self.moments_bytes if self.n_vectors and not self.n_kept else 0
         )
         held = int(self.held_bytes)
-        return self.kept_bytes + max(self.model_bytes + held, searching + held, passing)
+        # nothing is kept before the pass, and the sample is let go then
+        before = max(self.sample_bytes, self.start_bytes)
+        return max(before, self.kept_bytes + max(searching + held, passing))
 
     @property
     def need(self) -> str:
@@ -159,7 +189,7 @@ class KeepingJob(Job):
         )  # now, the best, of one target, as they are returned
         fitting = self.liblinear_bytes + weights + self.held_bytes
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
-        return max(self.model_bytes, self.kept_bytes + frequencies + int(max(passing, fitting)))
+        return max(self.sample_bytes, self.kept_bytes + frequencies + int(max(passing, fitting)))
 
     @property
     def need(self) -> str:

@@ -13,7 +13,8 @@ from chimap.kernels.additive import AdditiveKernel
 from chimap.kernels.base import Kernel
 from chimap.kernels.plain import Linear
 
-_GAMMA_ROWS = 1000  # rows whose pairs give the mean distance: its error is below 1 % there
+GAMMA_ROWS = 1000  # rows whose pairs give the mean distance: its error is below 1 % there
+GAMMA_BLOCK = 256  # of them, whose distances are in memory together
 
 
 @dataclass(frozen=True)
@@ -57,21 +58,29 @@ class Exponential(Kernel):
         if self.gamma != "mean":
             return self
         rows = _arrays.as_rows(X)
-        if rows.shape[0] > _GAMMA_ROWS:
-            chosen = np.random.default_rng(random_state).choice(rows.shape[0], _GAMMA_ROWS, replace=False)
+        if rows.shape[0] > GAMMA_ROWS:
+            chosen = np.random.default_rng(random_state).choice(rows.shape[0], GAMMA_ROWS, replace=False)
             rows = _arrays.take_rows(rows, np.sort(chosen))
-        distances = self.kernel.distance(rows)
-        n = distances.shape[0]
-        # the n zeros of the diagonal are no pairs
-        mean = distances.sum(dtype=np.float64) / max(1, n * (n - 1))
+        mean = self._mean_distance(rows)
         if not mean > 0:
-            if n > 1 or rows.shape[0] == 0:
+            if rows.shape[0] != 1:
                 raise DataError(
                     "gamma='mean': all sampled rows are equal, so their mean distance is 0. "
                     "Pass gamma as a number, or check that the data vary."
                 )
             mean = 1.0  # a single row has no pairs: any gamma serves
-        return replace(self, gamma=1.0 / float(mean))
+        return replace(self, gamma=1.0 / mean)
+
+    def _mean_distance(self, rows: Any) -> float:
+        """Mean D^2 over pairs of different rows; 0 where there are none."""
+        n, total = rows.shape[0], 0.0
+        for stop in range(GAMMA_BLOCK, n + GAMMA_BLOCK, GAMMA_BLOCK):
+            own = _arrays.view_rows(rows, slice(stop - GAMMA_BLOCK, min(stop, n)))
+            total += float(self.kernel.distance(own).sum(dtype=np.float64))
+            if stop < n:  # both ways
+                later = _arrays.view_rows(rows, slice(stop, n))
+                total += 2 * float(self.kernel.distance(own, later).sum(dtype=np.float64))
+        return total / max(1, n * (n - 1))
 
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """Gram matrix (n, m). With gamma="mean" the mean is taken over the pairs of X."""

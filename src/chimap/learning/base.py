@@ -30,12 +30,13 @@ from chimap.engines.compilation import compilation
 from chimap.engines.device import DevicePass, check_device, on_host
 from chimap.engines.keeping import KeptFeatures
 from chimap.engines.local import Pass
+from chimap.engines.memory import FIRST_ROWS
 from chimap.engines.rows import FeatureRows
 from chimap.learning.checkpoint import Checkpoint
 from chimap.learning.features import FeatureSettings, Part, features_of, parts_of
 from chimap.learning.fitting import Fit
 from chimap.learning.linear_model import LinearModel
-from chimap.learning.planning import SAMPLE_ROWS, job_of, principal_features, sample_size
+from chimap.learning.planning import job_of, principal_features, sample_rows, sample_size
 from chimap.learning.smooth import HeldOutLosses
 from chimap.learning.solving import Learned, by_liblinear, by_moments, by_passes
 from chimap.losses import Loss, Square
@@ -166,7 +167,7 @@ class HistogramModel(LinearModel):
             job = self._job(source)
             chunk_rows = chunk_rows_within(job, parse_memory(self.memory))
             if moments is None:
-                sample = self._prepare(_arrays.take_rows(X, slice(SAMPLE_ROWS)), 0, "X")
+                sample = self._prepare(_arrays.take_rows(X, slice(sample_rows(X.shape[1]))), 0, "X")
                 self._fit_features(sample)
                 moments = self._start(self.features_, sample, None)
             seen = moments.count
@@ -244,13 +245,14 @@ class HistogramModel(LinearModel):
 
     def _start(self, features: Any, sample: Any, n_rows: int | None) -> FoldMoments:
         """Empty moments about the means of the sample's features."""
-        first = sample[:1024]
+        first = _arrays.take_rows(sample, slice(FIRST_ROWS))
         Z = np.empty((first.shape[0], features._n_features_out), dtype=self._dtype)
         features.features_into(first, Z)
         # rounded to the precision of the features: what is subtracted and what is remembered are then the same number
         shift = Z.mean(axis=0, dtype=np.float64).astype(self._dtype).astype(np.float64)
+        del Z  # before there is room for the moments
         return FoldMoments(
-            self._fold_count(n_rows), Z.shape[1], self._n_targets, shift, self._target_shift(), self._dtype,
+            self._fold_count(n_rows), shift.size, self._n_targets, shift, self._target_shift(), self._dtype,
             self._is_rounded,
         )  # fmt: skip
 

@@ -12,6 +12,7 @@ from chimap._validation import check_blocks, check_histograms
 from chimap.blocks import BlockFeatures
 from chimap.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.kernels import AdditiveKernel, DirichletKernel, Exponential, Kernel, as_kernel
+from chimap.kernels.exponential import GAMMA_BLOCK, GAMMA_ROWS
 from chimap.kernels.skewed import Skewed
 from chimap.maps import DirichletMap, OptimalMap
 from chimap.nystroem import NystroemFeatures
@@ -89,6 +90,26 @@ class FeatureSettings:
         frequencies = (self.n_components + 1) // 2 if self.form == "pair" else self.n_components
         # structured frequencies are signs and lengths alone
         return Sizes(self.n_components, mapped, 0 if sampling == "structured" else frequencies)
+
+    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """What fitting them on so many rows takes beside the rows."""
+        kernel, n_values = self.exact, int(n_rows * row_bytes / itemsize)
+        paired = min(n_rows, GAMMA_ROWS)
+        is_linear = kernel.name == "gaussian"
+        # for gamma: some rows and distances of a block of them, the linear ones by way of float64
+        distances = (16 if is_linear else itemsize + 1) * paired * min(paired, GAMMA_BLOCK)
+        taken = int(paired * row_bytes * (1 + is_linear * 8 / itemsize)) + distances
+        if isinstance(kernel, DirichletKernel):
+            taken = 16 * n_values  # proportions and their logarithms
+        elif not isinstance(kernel, Exponential | AdditiveKernel):
+            taken = max(taken, 2 * itemsize * n_values)  # for the median, in order
+        elif not is_linear:
+            psi = OptimalMap() if self.map is None else self.map
+            taken = max(taken, psi._fitting_bytes(n_values, itemsize))
+        if self.way == "landmarks":
+            # kernel values of all rows with the landmarks, and the eigenproblem of these
+            taken = max(taken, 8 * self.n_components * (n_rows + 3 * self.n_components))
+        return taken
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chimap import _arrays
 from chimap._validation import check_width, parse_memory
 from chimap.blocks import BlockMoments, PrincipalFeatures
 from chimap.data import Source
@@ -16,6 +17,7 @@ from chimap.engines import Engine, Progress, Stopwatch, chunk_rows_within
 from chimap.engines.device import DevicePass, on_host
 from chimap.engines.keeping import KeepingPass, KeptFeatures
 from chimap.engines.local import BlockPass, LocalEngine, Pass
+from chimap.engines.memory import FIRST_ROWS
 from chimap.engines.rows import KeptRows, ReplayedRows
 from chimap.learning.checkpoint import Checkpoint, Standing
 from chimap.learning.hinge import keeping_job
@@ -93,9 +95,9 @@ class Fit:
         if model._is_rounded:
             model.shift_ = np.zeros(features._n_features_out)
             features = RoundedFeatures(features, model.shift_)
-        job = keeping_job(model._job(self.source), self.source, self._sample, features)
+        job = keeping_job(model._job(self.source), self.source, self._first_rows, features)
         chunk_rows = chunk_rows_within(job, parse_memory(model.memory))
-        del self._sample
+        del self._first_rows
         kept = KeptFeatures(model._fold_count(self.source.n_rows), model._seed)
         work = KeepingPass(model._prepare, features, model._encode, kept, self.clock, job.is_sparse)
         self.engine.run(
@@ -140,15 +142,17 @@ class Fit:
             if standing is not None:
                 self.chunk_rows = standing.chunk_rows
                 return standing
-            sample = self._sample
+            sample = model._sample(self.source)
         with self.clock("map"):
             model._fit_features(sample)
         model._learn_features(self.source, sample, self.clock, self.progress)
+        self._first_rows = _first(sample)
         return None
 
     @cached_property
-    def _sample(self) -> Any:
-        return self.model._sample(self.source)
+    def _first_rows(self) -> Any:
+        """Of the sample, which moments start from; the others are not kept."""
+        return _first(self.model._sample(self.source))
 
     def _principal(self, standing: Standing | None) -> Sequence[PCA] | None:
         """Principal components of the blocks, from a pass of their own over all sources."""
@@ -158,7 +162,7 @@ class Fit:
         if standing is not None and standing.principal is not None:
             return standing.principal
         if standing is None:
-            moments = BlockMoments.about(model.features_, self._sample[:1024])
+            moments = BlockMoments.about(model.features_, self._first_rows)
         else:
             moments = BlockMoments(standing.moments)
         work = BlockPass(model._prepare, model.features_, moments, self.clock)
@@ -178,7 +182,8 @@ class Fit:
             if standing is not None and standing.stage == "learning":
                 moments = FoldMoments.of(standing.moments, model._dtype, model._is_rounded)
             else:
-                moments = model._start(features, self._sample, self.source.n_rows)
+                moments = model._start(features, self._first_rows, self.source.n_rows)
+                del self._first_rows
         kept = room_for(self._job, moments, model._seed, model._dtype)
         return model._pass(features, moments, self.clock, kept and kept.put), kept
 
@@ -193,3 +198,8 @@ class Fit:
                     self.checkpoint.reached(self.model, self.sources, standing)
 
         return reached
+
+
+def _first(sample: Any) -> Any:
+    """A copy of the first rows, so that the sample can be let go."""
+    return _arrays.take_rows(sample, slice(FIRST_ROWS)).copy()

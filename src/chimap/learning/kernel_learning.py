@@ -182,8 +182,10 @@ class KernelLearner(HistogramModel):
                 "4 rows would do."
             )
         job = self._learning_job(source, n_components, n_folds)
-        # weights, adjoints and their columns side by side; and the rows themselves, where they are a part in memory
+        # weights, adjoints and their columns side by side; the rows themselves, where they are a part in memory; and
+        # the sample
         kept = whole.n_rows * source.row_bytes if whole is not source else 0.0
+        kept += job.n_sampled * job.mapped_row_bytes
         job = replace(job, n_vectors=8 * n_folds, held_bytes=job.held_bytes + kept)
         chunk_rows = chunk_rows_within(job, parse_memory(self.memory))
 

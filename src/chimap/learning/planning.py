@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from chimap import _arrays
 from chimap._validation import MemoryBudgetError
 from chimap.data import Source
 from chimap.engines import Job, chunk_rows_within
@@ -14,13 +15,17 @@ from chimap.learning.features import Part, sizes_of
 from chimap.learning.smooth import N_VECTORS
 from chimap.moments import FoldMoments, fold_of_rows
 
-SAMPLE_ROWS = 4096  # that the map, gamma and the provisional mean are fitted on
-_SAMPLE_BYTES = 2**26
+_SAMPLE_ROWS, _SAMPLE_BYTES = 4096, 2**26
+
+
+def sample_rows(n_bins: int) -> int:
+    """How many rows of so many bins maps, gamma and the provisional mean are fitted on."""
+    return min(_SAMPLE_ROWS, max(256, _SAMPLE_BYTES // max(1, 4 * n_bins)))
 
 
 def sample_size(source: Source, parts: list[Part]) -> int:
     """Rows of the source that the features of these parts are fitted on."""
-    size = min(SAMPLE_ROWS, max(256, int(_SAMPLE_BYTES / max(1, source.n_features * 4))))
+    size = sample_rows(source.n_features)
     for part in parts:
         if part.settings.way == "landmarks":  # which are rows of the sample
             size = max(size, 2 * part.settings.n_components)
@@ -30,11 +35,12 @@ def sample_size(source: Source, parts: list[Part]) -> int:
 def job_of(
     source: Source, parts: list[Part], n_targets: int, n_folds: int, dtype: np.dtype, *, normalises: bool
 ) -> Job:
-    """One pass over the source, from features of these parts to moments of folds.
+    """One pass over the source, from features of these parts, fitted on a sample of it, to moments of folds.
 
     dtype: of the features. normalises: whether rows are divided by their sums.
     """
-    sizes = sizes_of(parts)
+    sizes, n_sampled = sizes_of(parts), sample_size(source, parts)
+    mapped = source.row_bytes * _arrays.conversion(source.is_sparse, source.dtype, dtype)
     return Job(
         sizes.features,
         n_targets,
@@ -42,11 +48,15 @@ def job_of(
         sizes.mapped,
         sizes.frequencies,
         source.row_bytes,
+        mapped,
         dtype.itemsize,
         source.held_bytes,
         source.from_files,
         n_rows=source.n_rows,
-        copies_rows=normalises or np.dtype(source.dtype) != dtype,
+        n_copies=normalises + (np.dtype(source.dtype) != dtype),
+        n_sampled=n_sampled,
+        fitting_bytes=max(part.settings.fitting_bytes(n_sampled, mapped, dtype.itemsize) for part in parts),
+        seeks=source.can_seek,
     )
 
 

@@ -235,6 +235,10 @@ class AnchorMap(AdditiveMap):
     # --- evaluation
 
     @property
+    def _fits_by_bin(self) -> bool:
+        return self.anchors == "kmeans"
+
+    @property
     def _differs_by_bin(self) -> bool:
         return True
 

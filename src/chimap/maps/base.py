@@ -51,8 +51,8 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         self._check_parameters()
         rows = validated_rows(self, X, reset=True, signed=self.kernel_.is_signed)
         self.largest_ = _arrays.column_maxima(rows)
-        self.smallest_ = float(np.abs(_arrays.nonzero_values(rows)).min(initial=np.inf))
-        self.smallest_ = self.smallest_ if np.isfinite(self.smallest_) else 1.0
+        smallest = _arrays.smallest_magnitude(rows)
+        self.smallest_ = smallest if np.isfinite(smallest) else 1.0
         self._fit_rows(rows)
         return self
 
@@ -157,6 +157,17 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         """Of the map before it is fitted, for plans of memory."""
         return self.n_terms
 
+    def _fitting_bytes(self, n_values: int, itemsize: int) -> int:
+        """What fitting takes beside rows of so many entries that are not zero, for plans of memory."""
+        # those that are looked at, as they are and in order; or those of all bins
+        pooled = 2 * itemsize * min(_SAMPLE_VALUES, n_values)
+        return max(pooled, 8 * n_values) if self._fits_by_bin else pooled
+
+    @property
+    def _fits_by_bin(self) -> bool:
+        """Whether fitting looks at the values of each bin."""
+        return False
+
     def _checked_kernel(self) -> AdditiveKernel:
         kernel = as_additive(self.kernel, type(self).__name__)
         if not self.takes(kernel):
@@ -175,13 +186,11 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
 
     def _fit_rows(self, rows: Any) -> None:
         """Learn from checked rows, dense or CSR: by default from a sample of their non-zero magnitudes."""
-        values = np.abs(_arrays.nonzero_values(rows)).astype(np.float64)
-        if values.size > _SAMPLE_VALUES:
-            values = values[:: -(-values.size // _SAMPLE_VALUES)]
-        self._fit_values(values)
+        values = _arrays.nonzero_values(rows, _SAMPLE_VALUES)
+        self._fit_values(np.abs(values, out=values))
 
     def _fit_values(self, values: np.ndarray) -> None:
-        """Learn from a sample of positive magnitudes (float64, possibly empty); nothing by default."""
+        """Learn from a sample of positive magnitudes (in the dtype of the rows, possibly none); nothing by default."""
 
     def _prepare(self, dtype: np.dtype) -> None:
         """Make what evaluation in this dtype needs, before threads share it; nothing by default."""

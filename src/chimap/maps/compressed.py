@@ -16,6 +16,9 @@ from chimap.maps.nodes import density
 from chimap.maps.optimal import OptimalMap
 
 _POINTS, _POINTS_A_BIN = 512, 64  # of the densities
+_TABLE_BYTES = (
+    3 * 2**17
+)  # a term, of a long map that is tabulated, over six decades or so, and while that is done
 _LONG_NUMBERS = 2**17  # long features of a few rows, in cache together
 
 
@@ -64,6 +67,10 @@ class CompressedMap(AdditiveMap):
             type(self.base)(**self.base.get_params(deep=False)).set_params(kernel=kernel)._checked_kernel()
         return kernel
 
+    @property
+    def _base(self) -> AdditiveMap:
+        return self.base or OptimalMap(n_terms=4 * self.n_terms + 8)
+
     def _fit_rows(self, rows: Any) -> None:
         magnitudes = _arrays.map_values(rows, np.abs)
         self.scales_ = np.ones(rows.shape[1])
@@ -71,13 +78,13 @@ class CompressedMap(AdditiveMap):
             # k(cx, cy) = c^gamma k(x, y): brought to one scale, all bins are within the reach of the long map
             self.scales_ = _scales(*_arrays.values_by_bin(magnitudes))
             magnitudes = _arrays.scale_columns(magnitudes, 1 / self.scales_)
-        base = OptimalMap(n_terms=4 * self.n_terms + 8) if self.base is None else self.base
+        base = self._base
         fresh = type(base)(**base.get_params(deep=False))
         self.base_ = fresh.set_params(kernel=replace(self.kernel_, is_signed=False)).fit(magnitudes)
         if self.per_bin or self.base_._differs_by_bin:
             self._fit_by_bin(magnitudes)
         else:
-            points, counts = density(_arrays.nonzero_values(magnitudes).astype(np.float64), _POINTS)
+            points, counts = density(_arrays.nonzero_values(magnitudes), _POINTS)
             moments = self._moments(points, counts, np.zeros(points.size, np.int64), [0, points.size])
             self.eigenvalues_, self.combinations_ = self._leading(moments)
 
@@ -115,6 +122,12 @@ class CompressedMap(AdditiveMap):
         # eigenvectors have no sign of their own: make the largest share of each positive
         tops = np.take_along_axis(combinations, np.abs(combinations).argmax(axis=1)[:, None], axis=1)
         return eigenvalues, combinations * np.where(tops < 0, -1.0, 1.0)
+
+    def _fitting_bytes(self, n_values: int, itemsize: int) -> int:
+        # magnitudes, once more on the scale of their bin, and bin by bin
+        own = (3 * itemsize + 8) * n_values if self.per_bin else itemsize * n_values
+        fitting = self._base._fitting_bytes(0 if self.per_bin else n_values, itemsize)
+        return own + max(fitting, _TABLE_BYTES * self._base._terms_at_most)
 
     @property
     def _differs_by_bin(self) -> bool:

@@ -77,8 +77,12 @@ class DirectMap(AdditiveMap):
             return self._given_nodes()
         if self.nodes == "greedy":
             return greedy_nodes(*log_histogram(values), self.n_terms)
-        lowest, highest = (values.min(), values.max()) if values.size else (1.0, 1.0)
+        lowest, highest = (float(values.min()), float(values.max())) if values.size else (1.0, 1.0)
         return minimax_nodes(lowest, highest, self.n_terms)
+
+    @property
+    def _fits_by_bin(self) -> bool:
+        return bool(self.per_bin)
 
     @property
     def _differs_by_bin(self) -> bool:

@@ -90,6 +90,10 @@ class AdditiveKPCA(AdditiveMap):
         self._coefficients[i, :kept, :n] = (powers[:, None] * vectors * scale).T
 
     @property
+    def _fits_by_bin(self) -> bool:
+        return True
+
+    @property
     def _differs_by_bin(self) -> bool:
         return True
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import ellipk, ellipkm1
 
+from chimap import _loops
 from chimap._validation import DataError
 
 
@@ -16,7 +15,7 @@ def log_histogram(values: np.ndarray, n_bins: int = 256) -> tuple[np.ndarray, np
     Values that repeat (counts, quantised pixels) are kept as they are where no more than n_bins differ. A centre is
     the mean of the values in its bin; empty bins are left out.
     """
-    return _histogram(values, n_bins, lambda atoms, counts: _unit(np.log(atoms)))
+    return _histogram(values, n_bins, by_range_alone=True)
 
 
 def density(values: np.ndarray, n_points: int) -> tuple[np.ndarray, np.ndarray]:
@@ -26,30 +25,21 @@ def density(values: np.ndarray, n_points: int) -> tuple[np.ndarray, np.ndarray]:
     count where they are few but large, and those carry most of the kernel. The place of a bin is the mean of
     its places on the three scales.
     """
-
-    def place(atoms: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        mass = counts * atoms
-        scales = (np.log(atoms), np.cumsum(counts) - counts / 2, np.cumsum(mass) - mass / 2)
-        return np.mean([_unit(s) for s in scales], axis=0)
-
-    return _histogram(values, n_points, place)
+    return _histogram(values, n_points, by_range_alone=False)
 
 
-def _unit(scale: np.ndarray) -> np.ndarray:
-    return (scale - scale[0]) / (scale[-1] - scale[0])
-
-
-def _histogram(values: np.ndarray, n_bins: int, place: Any) -> tuple[np.ndarray, np.ndarray]:
+def _histogram(values: np.ndarray, n_bins: int, by_range_alone: bool) -> tuple[np.ndarray, np.ndarray]:
     if values.size == 0:
         return np.ones(1), np.ones(1)
-    atoms, counts = np.unique(values, return_counts=True)
-    if atoms.size <= n_bins:
-        return atoms, counts.astype(np.float64)
-    into = (place(atoms, counts) * n_bins).astype(np.int64).clip(0, n_bins - 1)
-    mass = np.bincount(into, weights=counts, minlength=n_bins)
-    sums = np.bincount(into, weights=counts * atoms, minlength=n_bins)
-    filled = mass > 0
-    return sums[filled] / mass[filled], mass[filled]
+    ordered = np.sort(values)  # the one copy that is made
+    atoms, counts = np.empty(n_bins), np.zeros(n_bins)
+    different = _loops.runs_of(ordered, atoms, counts)
+    if different <= n_bins:
+        return atoms[:different], counts[:different]
+    counts, sums = np.zeros(n_bins), np.zeros(n_bins)
+    _loops.share_runs(ordered, by_range_alone, counts, sums)
+    filled = counts > 0
+    return sums[filled] / counts[filled], counts[filled]
 
 
 def greedy_nodes(centres: np.ndarray, counts: np.ndarray, n_terms: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from chimap.maps.base import AdditiveMap
 from chimap.maps.nodes import density
 
 _GRID = 512  # points of the density; the error of the discretisation is of second order in their spacing
-_BLOCK = 8192  # values whose kernel with all points is in memory together
+_BLOCK = 256  # values whose kernel with all points is in memory together
 _SEGMENTS = 64  # a doubling of x: polynomials over them reach the rounding of the dtype
 _BELOW, _ABOVE = 2.0**-8, 2.0**4  # how far the table goes beyond the range of the sample
 _DEGREE = {np.dtype(np.float32): 2, np.dtype(np.float64): 5}
@@ -62,9 +62,12 @@ class OptimalMap(AdditiveMap):
     def _solve(self) -> None:
         kernel = replace(self.kernel_, is_signed=False)
         roots = np.sqrt(self.weights_)
-        gram = roots[:, None] * kernel(self.points_[:, None]) * roots
+        gram = kernel(self.points_[:, None])
+        gram *= roots[:, None]
+        gram *= roots
         n, kept = self.points_.size, min(self.n_terms, self.points_.size)
-        values, vectors = eigh(gram, subset_by_index=[n - kept, n - 1])
+        # in its own memory: LAPACK takes columns, and rows of a symmetric matrix are as good
+        values, vectors = eigh(gram.T, subset_by_index=[n - kept, n - 1], overwrite_a=True)
         values, vectors = values[::-1], vectors[:, ::-1]
         self.eigenvalues_ = np.zeros(self.n_terms)
         self.eigenvalues_[:kept] = np.maximum(values, 0)
@@ -77,6 +80,11 @@ class OptimalMap(AdditiveMap):
         ends = kernel(self.points_[-1:, None], self.points_[:, None]) @ self._coefficients
         self._coefficients *= np.where(ends < 0, -1.0, 1.0)
         self._tables: dict[np.dtype, tuple[np.ndarray, int, int]] = {}
+
+    def _fitting_bytes(self, n_values: int, itemsize: int) -> int:
+        # the kernel among the points, or the values in order, beside the values
+        pooled = super()._fitting_bytes(n_values, itemsize) // 2
+        return pooled + max(pooled, 9 * min(_GRID, n_values) ** 2)
 
     def eigenfunctions(self, x: np.ndarray) -> np.ndarray:
         """Psi at magnitudes x (m,), float64, straight from the sum over the points: (m, n_terms)."""

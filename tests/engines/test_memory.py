@@ -1,0 +1,108 @@
+"""What a plan says is what happens: peaks of arrays, as tracemalloc sees them."""
+
+import re
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from chimap import AdditiveKPCA, AnchorMap, CompressedMap, DirectMap, HistogramClassifier, open_source
+from chimap._validation import MemoryBudgetError, parse_memory
+from chimap.engines import Job
+from chimap.moments import FoldMoments, OneVersusAll
+from chimap.solvers import choose_strength
+from chimap.solvers.cross_validation import iterates, working_bytes
+from chimap.solvers.ridge import Factor
+
+rng = np.random.default_rng(0)
+ROWS = rng.random((6000, 500), dtype=np.float32)
+LABELS = np.arange(6000) % 2
+SPARSE = sp.random_array((6000, 2000), density=0.1, format="csr", dtype=np.float32, rng=0)
+
+
+def peak_of(function):
+    """Bytes at the peak beside what was there before."""
+    function()  # compiles, fills caches
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("X", "settings"),
+    [
+        (ROWS, {}),
+        (ROWS, {"normalize": "l1"}),
+        (ROWS, {"precision": "float64", "normalize": "l1"}),
+        (ROWS.astype(float), {}),
+        (SPARSE, {}),
+        (ROWS, {"kernel": "chi2"}),
+        (ROWS, {"kernel": "gaussian"}),
+        (ROWS, {"kernel": "skewed-chi2"}),
+        (ROWS, {"kernel": "dirichlet"}),
+        (ROWS, {"sampling": "landmarks", "n_components": 512}),
+        (ROWS, {"map": CompressedMap(n_terms=2, per_bin=True)}),
+        (ROWS, {"map": DirectMap(n_terms=2, per_bin=True)}),
+        (ROWS, {"map": AnchorMap(n_terms=2, n_anchors=8, anchors="kmeans")}),
+        (ROWS, {"map": AdditiveKPCA(n_terms=2)}),
+        (SPARSE, {"map": AdditiveKPCA(n_terms=2)}),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else f"{type(value).__name__}, {value.dtype}",
+)
+def test_the_sample_and_what_is_fitted_on_it(X, settings):
+    model = HistogramClassifier(**{"n_components": 64, "random_state": 0, "strengths": 1.0, **settings})
+    source = open_source(X, LABELS)
+    model._check_settings()
+    model._learn_targets(LABELS)
+    job = model._job(source)
+
+    def start():
+        model._fit_features(model._sample(source))
+
+    assert job.sample_bytes / 1.4 < peak_of(start) < 1.05 * job.sample_bytes
+
+
+def test_a_budget_below_the_sample_names_one_that_would_do():
+    def fit(memory):
+        return HistogramClassifier(n_components=16, strengths=1.0, random_state=0, memory=memory).fit(
+            ROWS, LABELS
+        )
+
+    with pytest.raises(MemoryBudgetError, match=r"Give memory='[0-9]+MiB'") as error:
+        fit("12MiB")
+    named = re.search("Give memory='([0-9]+MiB)'", str(error.value))[1]
+    assert peak_of(lambda: fit(named)) < parse_memory(named)
+    with pytest.raises(MemoryBudgetError):
+        fit(int(0.9 * parse_memory(named)))
+
+
+@pytest.mark.parametrize(("D", "t", "n_folds"), [(512, 256, 5), (512, 256, 2), (1024, 10, 5), (1024, 10, 2)])
+def test_the_choice_of_a_strength(D, t, n_folds):
+    moments = FoldMoments(n_folds, D, t, np.zeros(D), np.zeros(t), np.dtype(np.float32))
+    Z, y = rng.standard_normal((3000, D), dtype=np.float32), rng.integers(0, t, 3000)
+    for k, fold in enumerate(moments.folds):
+        fold.update(Z[k::n_folds], OneVersusAll(y[k::n_folds], t))
+    whole, factor = moments.whole(), Factor(D)
+    fewest = whole.count - max(fold.count for fold in moments.folds)
+    scores = []
+    peak = peak_of(
+        lambda: scores.append(choose_strength(moments, whole, [1.0, 3.0, 10.0, 30.0], factor=factor))
+    )
+    assert iterates(D, t, fewest) == bool(scores[0].iterations.any()) == (t == 10)
+    planned = working_bytes(D, t, n_folds, fewest)
+    assert planned / 1.6 < peak < 1.05 * planned
+
+
+def test_many_classes_take_no_vectors_of_an_iteration():
+    def solving(n_targets):
+        return Job(5000, n_targets, 5, 0, 0, 4000.0, 4000.0, 4, n_rows=100_000).solve_bytes
+
+    vectors = 8 * 5000 * 1000  # of moments, of the sum of the folds, and of the choice
+    assert solving(1000) - solving(60) < (5 + 1 + 4) * vectors + 8 * 11 * 1000**2
+    assert iterates(5000, 50, 80_000)
+    assert not iterates(5000, 60, 80_000)
+    assert not iterates(5000, 50, 4000)
