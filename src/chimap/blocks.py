@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,10 +75,16 @@ class BlockFeatures(TransformerMixin, BaseEstimator):
     @property
     def kernel_(self) -> Kernel:
         """The exact kernel: the sum of those of the blocks."""
-        if len(self.features_) == 1 and self.columns_[0].size == self.n_features_in_:
+        if self._is_whole:
             return self.features_[0].kernel_
         pairs = zip(self.features_, self.columns_, strict=True)
         return Sum(tuple(OnColumns(own.kernel_, columns) for own, columns in pairs))
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether one block is all there is."""
+        every = np.arange(self.n_features_in_)
+        return len(self.columns_) == 1 and np.array_equal(self.columns_[0], every)
 
     @property
     def _n_features_out(self) -> int:
@@ -109,6 +116,28 @@ class BlockFeatures(TransformerMixin, BaseEstimator):
             out[:, columns] = self.block_features(j, rows)
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
+
+    def bound(self, like: Any) -> Callable[[Any], Any] | None:
+        """The map of checked dense rows to features by the operations of arrays such as ``like``; None where a block
+        has none."""
+        if not all(hasattr(own, "bound") for own in self.features_):
+            return None
+        xp = _arrays.namespace(like)
+        maps = [own.bound(like) for own in self.features_]
+        if self._is_whole:
+            return maps[0]
+        columns = [xp.asarray(own, device=like.device) for own in self.columns_]
+
+        def features(rows: Any) -> Any:
+            parts = zip(maps, columns, strict=True)
+            return xp.concat([own(xp.take(rows, chosen, axis=1)) for own, chosen in parts], axis=1)
+
+        return features
+
+    @property
+    def _n_inputs(self) -> int:
+        """Of the widest array that a block's features are made of."""
+        return max(getattr(own, "_n_inputs", 0) for own in self.features_)
 
     def block_features(self, j: int, rows: Any) -> np.ndarray:
         """Features (n, those of block j) of checked rows of all columns, in their dtype."""
@@ -152,6 +181,29 @@ class PrincipalFeatures:
                 out[part, columns] = pca.transform(self.features.block_features(j, block))
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
+
+    def bound(self, like: Any) -> Callable[[Any], Any] | None:
+        """As ``BlockFeatures.bound``."""
+        inner = self.features.bound(like)
+        if inner is None:
+            return None
+        xp = _arrays.namespace(like)
+        of_blocks = self.features.borders_
+        blocks = [slice(int(first), int(last)) for first, last in itertools.pairwise(of_blocks)]
+        means = [_arrays.beside(pca.mean, like) for pca in self.components]
+        axes = [_arrays.beside(pca.components, like) for pca in self.components]
+
+        def coordinates(rows: Any) -> Any:
+            Z = inner(rows)
+            parts = zip(blocks, means, axes, strict=True)
+            return xp.concat([(Z[:, block] - mean) @ U for block, mean, U in parts], axis=1)
+
+        return coordinates
+
+    @property
+    def _n_inputs(self) -> int:
+        """Of the widest array that the coordinates are made of."""
+        return max(self.features._n_features_out, self.features._n_inputs)
 
     def folded(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Weights (D, t) and intercepts (t,) of the features from those of the coordinates."""

@@ -125,6 +125,10 @@ KINDS = {
     "landmarks": {"sampling": "landmarks"},
     "given strength": {"strengths": 0.1},
     "intersection": {"kernel": "exp-intersection", "normalize": "l1"},
+    "blocks": {"blocks": [slice(0, 10), [11, 23, 12, 5]], "kernel": ["exp-chi2", "chi2"]},
+    "components": {"n_principal": 20},
+    "components of blocks": {"n_principal": 15, "blocks": [slice(0, 10), [11, 23, 12, 5]]},
+    "components of landmarks": {"n_principal": 20, "sampling": "landmarks"},
 }
 
 
@@ -155,7 +159,7 @@ def test_partial_fits_on_a_device(torch_cpu):
 
 
 def test_a_device_says_what_it_does_not_do(torch_cpu, tmp_path):
-    with pytest.raises(ValueError, match="one pass of loss='square'"):
+    with pytest.raises(ValueError, match="the passes of loss='square'"):
         HistogramClassifier(**SETTINGS, device="cuda", loss="logistic").fit(X, y)
     with pytest.raises(ValueError, match="no checkpoint"):
         HistogramClassifier(**SETTINGS).fit_source(ArraySource(X, y), checkpoint=tmp_path / "c")

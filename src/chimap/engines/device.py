@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from chimap.rounded import RoundedFeatures
 
 if TYPE_CHECKING:
     from chimap._torch import Uploads
+    from chimap.blocks import BlockFeatures, BlockMoments
 
 PIECE_ROWS = 16384  # of a fold, on the device together: the float64 sums are gone over once for each piece
 _PIECE_NUMBERS = 2**28  # of the widest array of a piece, 1 GiB in float32; some four such are alive at a time
@@ -105,6 +107,49 @@ class DevicePass:
             self._sums.settle()
 
 
+class DeviceBlockPass:
+    """``local.BlockPass`` with features and moments on a device; see ``DevicePass``. dtype: of the features."""
+
+    def __init__(
+        self,
+        prepare: Callable[[Any, Any, str], Any],
+        features: BlockFeatures,
+        moments: BlockMoments,
+        clock: Stopwatch,
+        dtype: np.dtype,
+        device: str,
+    ):
+        from chimap._torch import Uploads
+        from chimap.moments.device import DeviceMoments
+
+        self.prepare, self.moments, self.clock = prepare, moments, clock
+        self._upload = Uploads(device)
+        self._sums = [DeviceMoments(FoldMoments.of([own], dtype), self._upload) for own in moments.blocks]
+        self._borders = [int(border) for border in features.borders_]
+        shift = np.concatenate([own.shifts[0] for own in moments.blocks])
+        self._map = DeviceMap(features, shift, dtype, self._upload)
+
+    def add(self, X: Any, y: Any, start: int, name: str) -> None:
+        """See ``local.BlockPass.add``."""
+        with self.clock("check"):
+            rows = self.prepare(X, start, name)
+        with self.clock("device"):
+            step = self._map.piece_rows(rows.shape[1])
+            for first in range(0, rows.shape[0], step):
+                Z = self._map(self._map.upload_rows(_arrays.take_rows(rows, slice(first, first + step))))
+                no_targets = np.zeros((Z.shape[0], 0))
+                for own, (left, right) in zip(self._sums, itertools.pairwise(self._borders), strict=True):
+                    own.add(0, Z[:, left:right], no_targets)
+                    own.count(0, no_targets)
+                self._upload.pace()
+
+    def finish(self) -> None:
+        """See ``DevicePass.finish``."""
+        with self.clock("device"):
+            for own in self._sums:
+                own.settle()
+
+
 class DeviceMap:
     """Rows of this machine to features less their shift on a device, in its precision.
 
@@ -122,7 +167,9 @@ class DeviceMap:
         self._host_shift = shift
         self._shift = upload(shift.astype(dtype))
         inner = features.features if self._is_rounded else features
-        self._bound = inner.bound(self._shift) if hasattr(inner, "bound") else None
+        self._bound: Callable[[Any], Any] | None = (
+            inner.bound(self._shift) if hasattr(inner, "bound") else None
+        )
         self._widest = max(shift.size, getattr(inner, "_n_inputs", 0))
 
     def piece_rows(self, n_bins: int) -> int:

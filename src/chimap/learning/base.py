@@ -221,10 +221,9 @@ class HistogramModel(LinearModel):
         """Refuse what there is no rounding or no device for."""
         if self._is_rounded and self.n_principal is not None:
             raise ValueError("n_principal takes features as they are: use precision='float32' or 'float64'.")
-        if not on_host(self.device) and not (self._is_ridge() and self.n_principal is None):
+        if not on_host(self.device) and not self._is_ridge():
             raise ValueError(
-                f"device={self.device!r} makes the one pass of loss='square' without n_principal; got "
-                f"loss={self.loss!r}, n_principal={self.n_principal!r}. Use device='cpu'."
+                f"device={self.device!r} makes the passes of loss='square'; got loss={self.loss!r}. Use device='cpu'."
             )
 
     def _parts(self, n_columns: int) -> list[Part]:

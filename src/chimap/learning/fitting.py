@@ -14,7 +14,7 @@ from chimap._validation import check_width, parse_memory
 from chimap.blocks import BlockMoments, PrincipalFeatures
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch, chunk_rows_within
-from chimap.engines.device import DevicePass, on_host
+from chimap.engines.device import DeviceBlockPass, DevicePass, on_host
 from chimap.engines.keeping import KeepingPass, KeptFeatures
 from chimap.engines.local import BlockPass, LocalEngine, Pass
 from chimap.engines.memory import FIRST_ROWS
@@ -165,15 +165,28 @@ class Fit:
             moments = BlockMoments.about(model.features_, self._first_rows)
         else:
             moments = BlockMoments(standing.moments)
-        work = BlockPass(model._prepare, model.features_, moments, self.clock)
+        work = self._component_pass(moments)
         place, first = (0, 0) if standing is None else (standing.place, standing.next_row)
         for i in range(place, len(self.sources)):
             self.engine.run(
                 work, self.sources[i], self.chunk_rows, self.progress, "components", first if i == place else 0,
                 self._reached("components", i, None),
             )  # fmt: skip
+        if isinstance(work, DeviceBlockPass):
+            work.finish()
         with self.clock("components"):
-            return [PCA.of(own, min(model.n_principal, own.n_features)) for own in work.moments.blocks]
+            return [
+                PCA.of(own, min(model.n_principal, own.n_features), model.device)
+                for own in work.moments.blocks
+            ]
+
+    def _component_pass(self, moments: BlockMoments) -> BlockPass | DeviceBlockPass:
+        model = self.model
+        if on_host(model.device):
+            return BlockPass(model._prepare, model.features_, moments, self.clock)
+        return DeviceBlockPass(
+            model._prepare, model.features_, moments, self.clock, model._dtype, model.device
+        )
 
     def _pass(self, features: Any, standing: Standing | None) -> tuple[Pass | DevicePass, KeptRows | None]:
         """The pass that learns, with empty moments or those of the checkpoint; and where it keeps the features."""
