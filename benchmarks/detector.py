@@ -25,6 +25,7 @@ SCENE = (360, 480)
 N_SCENES = 24
 SIFT_OF_WINDOW = SIFT(step=4, sizes=(4, 6, 8))
 GRIDS = ((1, 1), (2, 2), (3, 3))
+TRUE, FOUND, FALSE = "#3b3b3b", "#1f77b4", "#e4572e"  # pasted faces, windows on them, others
 Box = tuple[float, float, float, float]
 
 
@@ -131,26 +132,43 @@ def found_and_false(
 
 
 def draw(
-    detector: WindowDetector, image: np.ndarray, detected: list[Detection], threshold: float, path: str
+    detector: WindowDetector,
+    image: np.ndarray,
+    detected: list[Detection],
+    true: list[Box],
+    threshold: float,
+    path: str,
 ) -> None:
+    """The scene with the faces that are in it and the windows above the threshold, and a map of the scores."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Rectangle
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.3), layout="constrained")
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
     left.imshow(image)
+
+    def outline(box: Box, **style) -> None:
+        left.add_patch(Rectangle(box[:2], box[2] - box[0], box[3] - box[1], fill=False, **style))
+
+    for box in true:
+        outline(box, edgecolor=TRUE, linewidth=1.5, linestyle="--")
     for one in detected:
         if one.score > threshold:
-            x, y, right_side, bottom = one.box
-            left.add_patch(
-                Rectangle((x, y), right_side - x, bottom - y, fill=False, color="#e4572e", linewidth=2)
-            )
-            left.text(
-                x + 3, y + 13, f"{one.score:.2f}", color="white", fontsize=8, backgroundcolor="#e4572ecc"
-            )
-    left.set_title(f"windows above {threshold:.2f}", fontsize=10)
+            colour = FOUND if any(overlap(box, one.box) >= 0.5 for box in true) else FALSE
+            outline(one.box, edgecolor=colour, linewidth=2)
+            left.annotate(
+                f"{one.score:.2f}", one.box[:2], xytext=(2, -3), textcoords="offset points", va="top",
+                color="white", fontsize=8, bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.5},
+            )  # fmt: skip
+    kinds = ((TRUE, "--", "pasted face"), (FOUND, "-", "window on one"), (FALSE, "-", "window on none"))
+    figure.legend(
+        handles=[Line2D([], [], color=colour, linestyle=line, linewidth=2, label=label) for colour, line, label in kinds],
+        loc="outside lower left", ncols=3, frameon=False, fontsize=9,
+    )  # fmt: skip
+    left.set_title(f"windows with a score above {threshold:.2f}", fontsize=10)
     best = np.full(SCENE, np.nan)
     for scale in detector.scales(image.shape):
         scores = detector.scores(resized(image, tuple(round(side / scale) for side in SCENE)))
@@ -200,7 +218,14 @@ def main() -> None:
         threshold = next(
             t for t, (_, false) in zip(thresholds, curve, strict=True) if false <= 0.25 * N_SCENES
         )
-        draw(detector, scenes[1][0], detected[1], threshold, picture)
+        # of the scenes with a window that is no face, the one that has most faces found
+        shown = max(
+            range(N_SCENES),
+            key=lambda k: tuple(
+                map(min, found_and_false(detected[k : k + 1], true[k : k + 1], threshold)[::-1], (1, 2))
+            ),
+        )
+        draw(detector, scenes[shown][0], detected[shown], true[shown], threshold, picture)
         print(f"the picture: {picture}")
 
 

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("cv2")
 
 from chimap import HistogramClassifier
-from chimap.vision import SIFT, Detection, ImageHistograms, Pyramid, WindowDetector
+from chimap.vision import LBP, SIFT, ColourHistogram, Detection, ImageHistograms, Pyramid, WindowDetector
 from chimap.vision.descriptors import Coded
 from chimap.vision.detector import best_of
 
@@ -76,6 +76,31 @@ def test_classes(histograms):
     np.testing.assert_allclose(scores[0], -scores[1])
 
 
+def test_several_descriptors():
+    """Blocks whose points lie 5 pixels apart and at every pixel; each window as the scene's words have it."""
+    descriptors = {"sift": SIFT_8, "colour": ColourHistogram("rgb", (2, 2, 2)), "lbp": LBP()}
+    histograms = ImageHistograms(descriptors, n_words=9, grids=GRIDS, random_state=0).fit(
+        [texture(80, 80, 0)]
+    )
+    model, scene = fitted(histograms, blocks=histograms.blocks_), texture(61, 88, seed=1)
+    detector = WindowDetector(model, histograms, WINDOW)
+    rows = [window_rows(histograms, scene)]
+    for name in ("colour", "lbp"):
+        descriptor = descriptors[name]
+        words = descriptor.coded(scene).words.reshape(-1, *scene.shape[:2])
+        rows.append([])
+        for top in range(0, scene.shape[0] - WINDOW[0] + 1, 5):
+            for left in range(0, scene.shape[1] - WINDOW[1] + 1, 5):
+                own = words[:, top : top + WINDOW[0], left : left + WINDOW[1]]
+                y, x = np.divmod(np.arange(WINDOW[0] * WINDOW[1]), WINDOW[1])
+                coded = Coded(np.tile(x, len(own)), np.tile(y, len(own)), own.reshape(-1, 1))
+                rows[-1].append(Pyramid(GRIDS).pool(coded, descriptor.n_words, WINDOW))
+    expected = model.decision_function(np.concatenate(rows, axis=1))
+    scores = detector.scores(scene)
+    assert (detector.step, scores.shape) == (5, (5, 9))
+    np.testing.assert_allclose(scores.ravel(), expected, atol=1e-4)
+
+
 def test_a_scene_of_the_window_s_size_is_its_own_window(histograms):
     """No pixels around it: the score is exactly that of the model."""
     model, image = fitted(histograms), stripes(*WINDOW, 0.4, 3)
@@ -116,10 +141,10 @@ def test_the_better_of_two_stays():
 
 def test_what_cannot_be_scanned(histograms):
     model = fitted(histograms)
-    colour = ImageHistograms("colour", grids=GRIDS).fit([texture(40, 40, 0)])
+    edges = ImageHistograms("phog", grids=GRIDS).fit([texture(40, 40, 0)])
     soft = ImageHistograms(SIFT_8, n_words=15, grids=GRIDS, coding="soft").fit([texture(80, 80, 0)])
     for call, message in (
-        (lambda: WindowDetector(model, colour, WINDOW), "one descriptor, dense SIFT"),
+        (lambda: WindowDetector(model, edges, WINDOW), "SIFT, ColourHistogram and LBP; 'phog' is PHOG"),
         (lambda: WindowDetector(model, soft, WINDOW), "coding='hard'"),
         (lambda: WindowDetector(model, histograms, (8, 8)), "holds no points"),
         (lambda: WindowDetector(model, histograms, WINDOW, target="cat"), "target must be one of 0, 1"),

@@ -83,13 +83,13 @@ def largest(scores, words, values):
 
 
 @nb.njit(**EXACT)
-def scan_windows(words, places, table, first, scores):
+def scan_windows(words, places, table, first, stride, scores):
     """Add to scores (rows, columns, t) the sums over words of table[word, count], (words, most + 1, t).
 
     Counts are of the points in some rectangles of the layers of words (layers, H, W), -1 for no point: places
     (rectangles, 5) holds layer, top, left, height and width of each, at window (0, 0); those of window (first + i, j)
-    lie i rows lower and j columns to the right. From a window to the next, points of a column leave and others come:
-    two look-ups a point that moves, whatever the size of the window.
+    lie stride (first + i) rows lower and stride j columns to the right. From a window to the next, points of a column
+    leave and others come, stride times: two look-ups a point that moves, whatever the size of the window.
     """
     n_outputs = scores.shape[2]
     counts = np.zeros(table.shape[0], np.int32)
@@ -103,8 +103,9 @@ def scan_windows(words, places, table, first, scores):
         score[:] = nothing
         for p in range(places.shape[0]):
             layer, top, left, height, width = places[p]
+            start = stride * (first + i) + top
             for x in range(left, left + width):
-                for y in range(first + i + top, first + i + top + height):
+                for y in range(start, start + height):
                     w = words[layer, y, x]
                     if w >= 0:
                         for t in range(n_outputs):
@@ -117,15 +118,17 @@ def scan_windows(words, places, table, first, scores):
                 break
             for p in range(places.shape[0]):
                 layer, top, left, height, width = places[p]
-                for y in range(first + i + top, first + i + top + height):
-                    old, new = words[layer, y, left + j], words[layer, y, left + j + width]
-                    if old == new:
-                        continue
-                    if old >= 0:
-                        for t in range(n_outputs):
-                            score[t] += table[old, counts[old] - 1, t] - table[old, counts[old], t]
-                        counts[old] -= 1
-                    if new >= 0:
-                        for t in range(n_outputs):
-                            score[t] += table[new, counts[new] + 1, t] - table[new, counts[new], t]
-                        counts[new] += 1
+                start = stride * (first + i) + top
+                for y in range(start, start + height):
+                    for x in range(left + stride * j, left + stride * (j + 1)):
+                        old, new = words[layer, y, x], words[layer, y, x + width]
+                        if old == new:
+                            continue
+                        if old >= 0:
+                            for t in range(n_outputs):
+                                score[t] += table[old, counts[old] - 1, t] - table[old, counts[old], t]
+                            counts[old] -= 1
+                        if new >= 0:
+                            for t in range(n_outputs):
+                                score[t] += table[new, counts[new] + 1, t] - table[new, counts[new], t]
+                            counts[new] += 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from itertools import product
+from math import lcm
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from chimap._validation import check_positive
 from chimap.rounded import check_not_rounded
 from chimap.tables import BinFunctions
 from chimap.vision.coding import HardCoding
-from chimap.vision.descriptors import SIFT
+from chimap.vision.descriptors import OnGrids
 from chimap.vision.descriptors.base import check_image, opencv
 from chimap.vision.histograms import ImageHistograms
 from chimap.vision.pyramid import cells_of
@@ -25,8 +27,11 @@ class Detection(NamedTuple):
 
 
 class _Cell(NamedTuple):
-    """A cell of the window: places (rectangles, 5), see ``scan_windows``, and table (words, most + 1, 1) float64."""
+    """A cell of the window: number of its descriptor, points of that between two windows, places (rectangles, 5), see
+    ``scan_windows``, and table (words, most + 1, 1) float64."""
 
+    descriptor: int
+    stride: int
     places: np.ndarray
     table: np.ndarray
 
@@ -36,11 +41,14 @@ class WindowDetector:
 
     f(window) = b + sum_i g_i(count_i / n), with the functions g_i of single bins that a linear model on additive
     features is the sum of. The window holds n points, always, so that count_i is one of 0, .., n: each g_i is a table,
-    without rounding. Windows lie a step of the descriptor apart, and from one to the next only the points of two
-    columns change: each costs two look-ups. The number of features does not matter: they are in the tables.
+    without rounding. Windows lie ``step`` pixels apart, a step of the descriptor, or of several the least that is a
+    multiple of the step of each; from one to the next only the points of some columns change: each costs two look-ups.
+    The number of features does not matter: they are in the tables.
 
     model : a fitted ``HistogramClassifier`` with an additive kernel (or several as blocks), ``normalize=None``.
-    histograms : what made its rows: one dense SIFT, hard coding, one region.
+    histograms : what made its rows, one region: of SIFT (any colours), ``ColourHistogram`` and ``LBP``, one or several;
+        words by hard coding. Points of the others lie on no common grid (HOG, soft edges of PHOG) or are shared among
+        words, so that what a window holds are no counts.
     window : (height, width) of the images it was fitted on.
     target : the class whose score counts; None is the second of two.
     Scores are those of ``model.decision_function`` on the histograms of the window cut out, up to the pixels around it,
@@ -54,7 +62,8 @@ class WindowDetector:
     """
 
     def __init__(self, model: Any, histograms: ImageHistograms, window: tuple[int, int], target: Any = None):
-        self._descriptor, self._vocabulary = _dense_sift(histograms)
+        self._descriptors = _on_grids(histograms)
+        self.step = lcm(*(descriptor.step for descriptor in self._descriptors))
         self.histograms, self.window = histograms, (int(window[0]), int(window[1]))
         if model.normalize is not None:
             raise ValueError(
@@ -65,37 +74,39 @@ class WindowDetector:
         self.intercept = self._sign * float(model.intercept_[output])
         functions = BinFunctions(model.features_, model.coef_.T)
         self._cells: list[_Cell] = []
-        for (rows, columns), level in zip(histograms.grids, histograms.levels_.values(), strict=True):
-            places = [self._places(rows, columns, cell) for cell in range(rows * columns)]
-            n_points = sum(int((p[:, 3] * p[:, 4]).sum()) for p in places)
+        levels = product(enumerate(self._descriptors), histograms.grids)
+        for ((number, descriptor), grid), level in zip(levels, histograms.levels_.values(), strict=True):
+            cells = self._cells_of(descriptor, grid)
+            n_points = sum(int((places[:, 3] * places[:, 4]).sum()) for places in cells)
             if not n_points:
-                raise ValueError(
-                    f"window {self.window} holds no points of {self._descriptor}; take a larger one."
-                )
-            n_words = (level.stop - level.start) // (rows * columns)
-            for cell, own in enumerate(places):
+                raise ValueError(f"window {self.window} holds no points of {descriptor}; take a larger one.")
+            n_words = (level.stop - level.start) // len(cells)
+            for cell, places in enumerate(cells):
                 bins = np.arange(level.start + cell * n_words, level.start + (cell + 1) * n_words)
-                counts = np.arange(int((own[:, 3] * own[:, 4]).sum()) + 1) / n_points
+                counts = np.arange(int((places[:, 3] * places[:, 4]).sum()) + 1) / n_points
                 values = functions(np.repeat(counts[:, None], n_words, axis=1), bins)[:, :, [output]]
-                self._cells.append(_Cell(own, np.ascontiguousarray(self._sign * values.transpose(1, 0, 2))))
+                table = np.ascontiguousarray(self._sign * values.transpose(1, 0, 2))
+                self._cells.append(_Cell(number, self.step // descriptor.step, places, table))
 
     def scores(self, image: np.ndarray) -> np.ndarray:
         """Scores (rows, columns) float64 of the windows whose corners are ``step`` pixels apart in y and x.
 
         None, (0, 0), of an image (H, W, 3) uint8 that is smaller than the window.
         """
-        image, step = check_image(image), self._descriptor.step
+        image = check_image(image)
         rows, columns = (
-            (side - own) // step + 1 for side, own in zip(image.shape[:2], self.window, strict=True)
+            (side - own) // self.step + 1 for side, own in zip(image.shape[:2], self.window, strict=True)
         )
         if rows < 1 or columns < 1:
             return np.zeros((0, 0))
-        words = self._words(image)
+        words = [self._words(image, number) for number in range(len(self._descriptors))]
         scores = np.full((rows, columns, 1), self.intercept)
 
         def scan(part: slice) -> None:
             for cell in self._cells:
-                _loops.scan_windows(words, cell.places, cell.table, part.start, scores[part])
+                _loops.scan_windows(
+                    words[cell.descriptor], cell.places, cell.table, part.start, cell.stride, scores[part]
+                )
 
         _threads.over_rows(rows, columns * sum(int(cell.places[:, 3].sum()) for cell in self._cells), scan)
         return scores[:, :, 0]
@@ -115,7 +126,7 @@ class WindowDetector:
         it. Of two windows whose intersection is more than ``overlap`` of their union the better stays.
         """
         check_positive(scale_step - 1, "scale_step - 1")
-        image, step = check_image(image), self._descriptor.step
+        image, step = check_image(image), self.step
         found: list[Detection] = []
         for scale in self.scales(image.shape, scale_step, largest):
             scores = self.scores(_smaller(image, scale))
@@ -135,23 +146,27 @@ class WindowDetector:
             scales.append(scales[-1] * scale_step)
         return scales
 
-    def _places(self, rows: int, columns: int, cell: int) -> np.ndarray:
-        """The points of a cell of the window: a rectangle of each layer that has some."""
-        row, column = divmod(cell, columns)
-        places = []
-        for layer, size in enumerate(self._descriptor.sizes):
-            x, y = self._descriptor.grid(self.window, size)
-            middle = 1.5 * size
-            inside_y = np.flatnonzero(cells_of(y + middle, 0, self.window[0], rows) == row)
-            inside_x = np.flatnonzero(cells_of(x + middle, 0, self.window[1], columns) == column)
-            if inside_y.size and inside_x.size:
-                places.append([layer, inside_y[0], inside_x[0], inside_y.size, inside_x.size])
-        return np.array(places, np.int64).reshape(-1, 5)
+    def _cells_of(self, descriptor: OnGrids, grid: tuple[int, int]) -> list[np.ndarray]:
+        """The points of each cell of the window: a rectangle of each layer that has some."""
+        layers = descriptor.grids(self.window)
+        row_of = [cells_of(y, 0, self.window[0], grid[0]) for _, y in layers]
+        column_of = [cells_of(x, 0, self.window[1], grid[1]) for x, _ in layers]
+        cells = []
+        for row, column in product(range(grid[0]), range(grid[1])):
+            places = []
+            for layer in range(len(layers)):
+                inside_y = np.flatnonzero(row_of[layer] == row)
+                inside_x = np.flatnonzero(column_of[layer] == column)
+                if inside_y.size and inside_x.size:
+                    places.append([layer, inside_y[0], inside_x[0], inside_y.size, inside_x.size])
+            cells.append(np.array(places, np.int64).reshape(-1, 5))
+        return cells
 
-    def _words(self, image: np.ndarray) -> np.ndarray:
-        """(layers, H, W) int32: the word at each point of the grid of each scale, -1 beyond it."""
-        coded, _ = self.histograms.coded(image, self._descriptor, self._vocabulary)
-        grids = [self._descriptor.grid(image.shape, size) for size in self._descriptor.sizes]
+    def _words(self, image: np.ndarray, number: int) -> np.ndarray:
+        """(layers, H, W) int32: the word at each point of the layers of a descriptor, -1 beyond its grid."""
+        histograms, descriptor = self.histograms, self._descriptors[number]
+        coded, _ = histograms.coded(image, histograms.descriptors_[number], histograms.vocabularies_[number])
+        grids = descriptor.grids(image.shape)
         words = np.full(
             (len(grids), max(y.size for _, y in grids), max(x.size for x, _ in grids)), -1, np.int32
         )
@@ -180,18 +195,24 @@ def best_of(found: list[Detection], overlap: float) -> list[Detection]:
     return kept
 
 
-def _dense_sift(histograms: ImageHistograms) -> tuple[SIFT, Any]:
-    """The one descriptor and its vocabulary, of histograms whose windows can be counted."""
-    descriptor = histograms.descriptors_[0]
-    is_sift = len(histograms.descriptors_) == 1 and isinstance(descriptor, SIFT)
+def _on_grids(histograms: ImageHistograms) -> list[OnGrids]:
+    """The descriptors, of histograms whose windows can be counted."""
+    found: list[OnGrids] = []
+    for name, descriptor in zip(histograms.names_, histograms.descriptors_, strict=True):
+        if not isinstance(descriptor, OnGrids):
+            raise ValueError(
+                f"windows are counted for descriptors whose points lie on one grid and count once: SIFT, "
+                f"ColourHistogram and LBP; {name!r} is {descriptor}. Fit histograms and model without it."
+            )
+        found.append(descriptor)
+    has_words = any(vocabulary is not None for vocabulary in histograms.vocabularies_)
     for is_so, what in (
-        (is_sift, "one descriptor, dense SIFT"),
-        (isinstance(histograms.coder, HardCoding), "coding='hard'"),
+        (not has_words or isinstance(histograms.coder, HardCoding), "coding='hard'"),
         (histograms.n_regions == 1, "n_regions=1"),
     ):
         if not is_so:
-            raise ValueError(f"windows are counted for {what}; the histograms have {histograms.describe()}.")
-    return cast(SIFT, descriptor), histograms.vocabularies_[0]
+            raise ValueError(f"windows are counted for {what} only; the histograms have {histograms!r}.")
+    return found
 
 
 def _output(model: Any, target: Any) -> tuple[int, float]:

@@ -1,6 +1,6 @@
 """Descriptors: what is seen at the points of an image, a file a method."""
 
-from chimap.vision.descriptors.base import Coded, CodedDescriptor, LocalDescriptor, Points
+from chimap.vision.descriptors.base import Coded, CodedDescriptor, LocalDescriptor, OnGrids, Points
 from chimap.vision.descriptors.colour import ColourHistogram
 from chimap.vision.descriptors.hog import HOG
 from chimap.vision.descriptors.lbp import LBP
@@ -26,6 +26,7 @@ __all__ = [
     "HOG",
     "LBP",
     "LocalDescriptor",
+    "OnGrids",
     "PHOG",
     "Points",
     "SIFT",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -37,6 +37,18 @@ class Coded:
     y: np.ndarray
     words: np.ndarray
     weights: np.ndarray | None = None
+
+
+@runtime_checkable
+class OnGrids(Protocol):
+    """A descriptor whose points lie on grids that do not depend on what is in the image, and count once each."""
+
+    @property
+    def step(self) -> int:
+        """Pixels from a point to the next."""
+
+    def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """x (columns,) and y (rows,) of each layer of points, in their order: layer by layer, row by row."""
 
 
 class LocalDescriptor(ABC):
@@ -85,10 +97,15 @@ def check_image(image: Any, name: str = "image") -> np.ndarray:
     return np.ascontiguousarray(pixels)
 
 
+def pixel_grid(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """x (W,) and y (H,) float32 of the pixels."""
+    return np.arange(shape[1], dtype=np.float32), np.arange(shape[0], dtype=np.float32)
+
+
 def pixel_centres(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """x, y (H * W,) float32 of all pixels, row by row."""
-    y, x = np.divmod(np.arange(shape[0] * shape[1]), shape[1])
-    return x.astype(np.float32), y.astype(np.float32)
+    x, y = pixel_grid(shape)
+    return np.tile(x, y.size), np.repeat(y, x.size)
 
 
 def joined(parts: list[Points], dimensions: int) -> Points:

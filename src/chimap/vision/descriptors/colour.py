@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 
 from chimap._validation import check_choice, check_positive
-from chimap.vision.descriptors.base import Coded, CodedDescriptor, check_image, opencv, pixel_centres
+from chimap.vision.descriptors.base import (
+    Coded,
+    CodedDescriptor,
+    check_image,
+    opencv,
+    pixel_centres,
+    pixel_grid,
+)
 
 SPACES = ("rgb", "hsv", "lab")
 
@@ -27,6 +35,7 @@ class ColourHistogram(CodedDescriptor):
     array([4, 0, 0, 0])
     """
 
+    step: ClassVar[int] = 1
     space: str = "hsv"
     bins: tuple[int, int, int] = (16, 4, 4)
 
@@ -42,6 +51,10 @@ class ColourHistogram(CodedDescriptor):
     def n_words(self) -> int:
         """The boxes."""
         return prod(self.bins)
+
+    def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """All pixels."""
+        return [pixel_grid(shape)]
 
     def coded(self, image: np.ndarray) -> Coded:
         """All pixels and their boxes."""

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from chimap._validation import check_positive
 from chimap.data.files import needed
-from chimap.vision.descriptors.base import Coded, CodedDescriptor, check_image, opencv, pixel_centres
+from chimap.vision.descriptors.base import (
+    Coded,
+    CodedDescriptor,
+    check_image,
+    opencv,
+    pixel_centres,
+    pixel_grid,
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +33,7 @@ class LBP(CodedDescriptor):
     ((12, 1), 118)
     """
 
+    step: ClassVar[int] = 1
     radii: tuple[int, ...] = (1, 2)
     neighbours: int = 8
 
@@ -42,6 +51,10 @@ class LBP(CodedDescriptor):
     @property
     def _patterns(self) -> int:
         return self.neighbours * (self.neighbours - 1) + 3
+
+    def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """All pixels, once a radius."""
+        return [pixel_grid(shape)] * len(self.radii)
 
     def coded(self, image: np.ndarray) -> Coded:
         """All pixels, once a radius, and their patterns."""

@@ -60,16 +60,21 @@ class SIFT(LocalDescriptor):
         for size, (x, y), start, stop in zip(self.sizes, grids, ends[:-1], ends[1:], strict=True):
             if stop > start:
                 self._describe(planes, size, x, y, vectors[start:stop])
-        middles = [0.5 * (_SIDE - 1) * size for size in self.sizes]
+        centres = self.grids(planes.shape)
         return Points(
-            np.concatenate(
-                [np.tile(x + m, y.size) for m, (x, y) in zip(middles, grids, strict=True)], dtype=np.float32
-            ),
-            np.concatenate(
-                [np.repeat(y + m, x.size) for m, (x, y) in zip(middles, grids, strict=True)], dtype=np.float32
-            ),
+            np.concatenate([np.tile(x, y.size) for x, y in centres]),
+            np.concatenate([np.repeat(y, x.size) for x, y in centres]),
             vectors.reshape(ends[-1], planes.shape[2] * _SIDE**2 * _ORIENTATIONS),
         )
+
+    def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """x (columns,) and y (rows,) float32 of the points of each scale: the middles of their bins."""
+        corners = [self.grid(shape, size) for size in self.sizes]
+        middles = [np.float32(0.5 * (_SIDE - 1) * size) for size in self.sizes]
+        return [
+            ((x + m).astype(np.float32), (y + m).astype(np.float32))
+            for m, (x, y) in zip(middles, corners, strict=True)
+        ]
 
     def grid(self, shape: tuple[int, ...], size: int) -> tuple[np.ndarray, np.ndarray]:
         """x (columns,) and y (rows,) of the first bin of the points of one scale, whole pixels."""
