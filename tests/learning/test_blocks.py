@@ -15,6 +15,8 @@ from chimap._validation import DataError
 from chimap.blocks import BlockFeatures
 from chimap.data import ArraySource
 from chimap.kernels import OnColumns
+from chimap.moments import fold_of_rows
+from chimap.report import write_selection
 
 from ..histograms import histograms
 
@@ -82,6 +84,43 @@ def test_principal_components_are_those_of_scikit_learn(blocks):
         assert model.coef_.shape == (10, Z.shape[1])  # no projection at prediction
 
 
+@pytest.mark.parametrize("blocks", [None, BLOCKS])
+def test_components_and_strength_are_chosen_together_by_exact_folds(blocks, tmp_path):
+    given = {**SETTINGS, "blocks": blocks, "n_folds": 3}
+    model = HistogramClassifier(**{**given, "strengths": [0.1, 3.0]}, n_principal=[30, 5, 12]).fit(X, y)
+    scores, r = model.principal_scores_, 1 if blocks is None else 2
+    np.testing.assert_array_equal(scores.n_components, [5, 12, 30])
+    assert scores.errors.shape == (3, 2, 3)
+    # by hand: components of all rows, weights of those outside a fold
+    parts = np.split(model.features_.transform(X), r, axis=1)
+    Y = np.where(y[:, None] == np.arange(10), 1.0, -1.0)
+    folds = fold_of_rows(0, 600, 3, model._seed)
+    for p, errors in zip(scores.n_components, scores.errors, strict=True):
+        Z = np.hstack([PCA(p, svd_solver="full").fit_transform(own) for own in parts])
+        for s, strength in enumerate(scores.strengths):
+            for k in range(3):
+                refit = Ridge(alpha=strength).fit(Z[folds != k], Y[folds != k])
+                wrong = np.square(refit.predict(Z[folds == k]) - Y[folds == k]).sum(axis=1).mean()
+                assert errors[s, k] == pytest.approx(wrong, rel=1e-4)
+    assert (model.n_principal_, model.strength_) == scores.best
+    alone = HistogramClassifier(**{**given, "strengths": model.strength_}, n_principal=model.n_principal_)
+    np.testing.assert_allclose(model.decision_function(X), alone.fit(X, y).decision_function(X), atol=1e-8)
+    model.save(tmp_path / "m.model")
+    again = load(tmp_path / "m.model")
+    np.testing.assert_array_equal(again.principal_scores_.errors, scores.errors)
+    assert "R² by folds" in write_selection(again, tmp_path / "m.html").read_text()
+
+
+def test_a_strength_that_is_given_leaves_components_to_choose():
+    model = HistogramClassifier(**SETTINGS, n_principal=[2, 40]).fit(X, y)
+    assert (model.n_principal_, model.strength_) == (40, 0.1)
+    assert model.principal_scores_.errors.shape == (2, 1, 5)
+    assert (
+        HistogramClassifier(**{**SETTINGS, "strengths": "auto"}, n_principal=[2, 40]).fit(X, y).n_principal_
+        == 40
+    )
+
+
 def test_blocks_are_normalised_by_themselves():
     for rows in (X, sp.csr_matrix(X)):
         model = HistogramClassifier(blocks=BLOCKS, normalize="l1", **SETTINGS).fit(rows, y)
@@ -122,6 +161,9 @@ def test_signs_are_those_of_the_blocks():
         ({"blocks": []}, "blocks must hold at least one"),
         ({"blocks": BLOCKS, "kernel": ["chi2"]}, "kernel must be one, or one a block, 2 of them; got 1"),
         ({"n_principal": 0}, "n_principal must be a positive whole number"),
+        ({"n_principal": [5, 0]}, "each of n_principal must be a positive whole number"),
+        ({"n_principal": []}, "several n_principal are compared by the folds"),
+        ({"n_principal": [5, 9], "loss": "logistic"}, "compared by the folds of loss='square'"),
     ],
 )
 def test_bad_settings(settings, message):

@@ -173,6 +173,14 @@ def check_least(value: int | None, flag: str, least: int = 1) -> None:
         raise ValueError(f"{flag} must be a whole number of at least {least}; got {value}.")
 
 
+def one_or_several(text: str | None, flag: str) -> int | list[int] | None:
+    """A positive whole number, several of them with commas between, or None. Raises ValueError naming the flag."""
+    if text is None:
+        return None
+    numbers = whole_numbers(text, flag)
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
 def check_output(path: Path, overwrite: bool, *inputs: str | Path | None, name: str = "--output") -> None:
     """Refuse, before any work, a file that could not be written after it, or that is one of the inputs."""
     if path.is_dir():

@@ -41,7 +41,7 @@ class Settings:
     seed: int = 0
     loss: str = "square"
     blocks: str | None = None
-    principal: int | None = None
+    principal: str | None = None
     device: str = "cpu"
 
     @property
@@ -71,9 +71,10 @@ class Settings:
         _options.number_or("auto", self.strength, "--strength")
         for flag, value, least in (
             ("--terms", self.terms, 1), ("--components", self.components, 2), ("--folds", self.folds, 2),
-            ("--jobs", self.jobs, 1), ("--seed", self.seed, 0), ("--principal", self.principal, 1),
+            ("--jobs", self.jobs, 1), ("--seed", self.seed, 0),
         ):  # fmt: skip
             _options.check_least(value, flag, least)
+        _options.one_or_several(self.principal, "--principal")
         if not 0 <= self.test_fraction < 1:
             raise ValueError(f"--test-fraction must be at least 0 and below 1; got {self.test_fraction:g}.")
         parse_memory(self.memory)
@@ -92,7 +93,7 @@ class Settings:
             sampling=self.sampling,
             normalize="l1" if self.normalize else None,
             blocks=_options.blocks_of(self.blocks),
-            n_principal=self.principal,
+            n_principal=_options.one_or_several(self.principal, "--principal"),
             loss=self.loss,
             strengths=_options.number_or("auto", self.strength, "--strength"),
             n_folds=self.folds,

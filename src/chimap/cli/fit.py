@@ -105,10 +105,11 @@ def fit(
         ),
     ] = Settings.blocks,
     principal: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             metavar="N",
-            help="Principal components a block to learn on, found in a first pass.",
+            help="Principal components a block to learn on, found in a first pass. Several, such as 500,1000,3000: the "
+            "best of them by folds, with the strength.",
             show_default=False,
         ),
     ] = Settings.principal,
@@ -149,7 +150,7 @@ def fit(
       chimap fit rows.npy --labels labels.csv --kernel intersection --output my.model
       chimap fit big.svm.gz --components 8192 --memory 4GiB --output my.model
       chimap fit data.npz --blocks sift=0:300,hog=300:500 --kernel exp-chi2,chi2 --output my.model
-      chimap fit data.npz --components 9000 --principal 3000 --output my.model
+      chimap fit data.npz --components 9000 --principal 1000,3000 --output my.model
       chimap fit huge.parquet --labels species --checkpoint fit.checkpoint --output my.model
       chimap fit huge.parquet --engine dask --scheduler tcp://head:8786 --output my.model
       chimap fit data.npz --loss squared_hinge --output my.model
@@ -195,6 +196,9 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
             if model.strengths == "auto"
             else "as given"
         )
+    if hasattr(model, "n_principal_"):
+        numbers = ", ".join(f"{n:,}" for n in model.principal_scores_.n_components)
+        chosen += f", with {model.n_principal_:,} of {numbers} components a block"
     held_out = source.n_rows - model.n_rows_
     rows = f"{model.n_rows_:,}" + (f" (and {held_out:,} held out)" if held_out else "")
     is_classifier = hasattr(model, "classes_")

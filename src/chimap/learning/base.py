@@ -38,7 +38,7 @@ from chimap.learning.fitting import Fit
 from chimap.learning.linear_model import LinearModel
 from chimap.learning.planning import job_of, principal_features, sample_rows, sample_size
 from chimap.learning.smooth import HeldOutLosses
-from chimap.learning.solving import Learned, by_liblinear, by_moments, by_passes
+from chimap.learning.solving import Learned, by_components, by_liblinear, by_moments, by_passes
 from chimap.losses import Loss, Square
 from chimap.maps import check_map
 from chimap.moments import FoldMoments, Targets
@@ -67,7 +67,7 @@ class HistogramModel(LinearModel):
         form: str = "pair",
         normalize: str | None = None,
         blocks: Any = None,
-        n_principal: int | None = None,
+        n_principal: Any = None,
         loss: Any = "square",
         strengths: Any = "auto",
         n_folds: int = 5,
@@ -206,7 +206,7 @@ class HistogramModel(LinearModel):
         check_positive(self.n_components, "n_components", integer=True)
         check_positive(self.n_terms, "n_terms", integer=True)
         if self.n_principal is not None:
-            check_positive(self.n_principal, "n_principal", integer=True)
+            self._check_components()
         if not isinstance(self.loss, Loss):
             check_choice(self.loss, "loss", self._losses)
         elif self.loss.name not in self._losses:
@@ -216,6 +216,21 @@ class HistogramModel(LinearModel):
         if self.map is not None:
             check_map(self.map)
         self._seed = int(check_random_state(self.random_state).randint(2**31))
+
+    def _chooses_components(self) -> bool:
+        return np.ndim(self.n_principal) > 0
+
+    def _check_components(self) -> None:
+        if not self._chooses_components():
+            check_positive(self.n_principal, "n_principal", integer=True)
+            return
+        for number in self.n_principal:
+            check_positive(number, "each of n_principal", integer=True)
+        if not len(self.n_principal) or not self._is_ridge():
+            raise ValueError(
+                "several n_principal are compared by the folds of loss='square', one of them at least; got "
+                f"n_principal={self.n_principal!r} and loss={self.loss!r}."
+            )
 
     def _check_way(self) -> None:
         """Refuse what there is no rounding or no device for."""
@@ -259,8 +274,9 @@ class HistogramModel(LinearModel):
         """One fold where the strength is given: there is nothing to choose."""
         if not isinstance(self.strengths, str) and np.ndim(self.strengths) == 0:
             check_positive(self.strengths, "strengths")
-            return 1
-        if isinstance(self.strengths, str):
+            if not self._chooses_components():
+                return 1
+        elif isinstance(self.strengths, str):
             check_choice(self.strengths, "strengths", ("auto",))
         else:
             for strength in self.strengths:
@@ -281,7 +297,10 @@ class HistogramModel(LinearModel):
         job = self._job_of(source, parts, n_folds)
         if self.n_principal is None:
             return job
-        return replace(job, n_features=principal_features(parts, self.n_principal, n_folds))
+        job = replace(job, n_features=principal_features(parts, int(np.max(self.n_principal)), n_folds))
+        # moments of some coordinates beside those of all
+        some = job.moments_bytes + 8 * job.n_features**2 if self._chooses_components() else 0
+        return replace(job, solver_bytes=some)
 
     def _job_of(self, source: Source, parts: list[Part], n_folds: int) -> Job:
         normalises = self.normalize is not None
@@ -298,6 +317,16 @@ class HistogramModel(LinearModel):
     def _solve(self, moments: FoldMoments, clock: Stopwatch, progress: Progress) -> None:
         """Of the square loss: from moments."""
         self._take_weights(by_moments(moments, self.strengths, self.device, clock, progress))
+
+    def _solve_components(
+        self, moments: FoldMoments, borders: np.ndarray, clock: Stopwatch, progress: Progress
+    ) -> None:
+        """Of the square loss on coordinates, with the number of components."""
+        found, self.principal_scores_ = by_components(
+            moments, borders, self.n_principal, self.strengths, clock, progress
+        )
+        self.n_principal_ = self.principal_scores_.best[0]
+        self._take_weights(found)
 
     def _solve_loss(
         self, moments: FoldMoments, rows: FeatureRows, clock: Stopwatch, progress: Progress

@@ -82,7 +82,9 @@ class Fit:
         if isinstance(work, DevicePass):
             work.finish()
         work.moments.release_buffers()
-        if model._is_ridge():
+        if model._chooses_components():
+            model._solve_components(work.moments, features.borders, clock, self.progress)
+        elif model._is_ridge():
             model._solve(work.moments, clock, self.progress)
         else:
             assert isinstance(work, Pass)  # other losses run on this machine
@@ -175,10 +177,8 @@ class Fit:
         if isinstance(work, DeviceBlockPass):
             work.finish()
         with self.clock("components"):
-            return [
-                PCA.of(own, min(model.n_principal, own.n_features), model.device)
-                for own in work.moments.blocks
-            ]
+            most = int(np.max(model.n_principal))
+            return [PCA.of(own, min(most, own.n_features), model.device) for own in work.moments.blocks]
 
     def _component_pass(self, moments: BlockMoments) -> BlockPass | DeviceBlockPass:
         model = self.model

@@ -46,6 +46,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         features of its own, and ``kernel`` may be a list of one each. ``n_components`` counts for each.
     n_principal : None, or how many principal components of each block's features to keep. They are found in a first
         pass over the rows and the weights in a second; the memory is that of the components, not of the features.
+        Several numbers: the best of them together with the strength, by the folds of the second pass (loss="square").
     normalize : None leaves rows as they are, "l1" divides each, or each block, by its sum (for rows whose totals
         mean nothing).
     loss : "square" (ridge: one pass over the rows), or "logistic", "squared_hinge", "smooth_hinge" or an object of
@@ -71,7 +72,9 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     Learned: ``classes_``, ``coef_`` (t, D), ``intercept_`` (t,), ``strength_``, ``strength_scores_`` (of ridge; None
     otherwise), ``features_`` (the fitted features), ``kernel_``, ``stage_seconds_``, ``n_features_in_``, ``n_rows_``.
     ``loss_`` (None for the hinge), ``n_passes_`` over the rows (0 for LIBLINEAR's own), ``loss_scores_`` (held-out
-    losses of strengths for other losses than the square, or None).
+    losses of strengths for other losses than the square, or None). With several n_principal: ``n_principal_``, the
+    chosen number, and ``principal_scores_``, held-out errors and R² of all pairs; ``report.write_selection`` draws
+    them.
 
     ``fit`` raises DataError (a ValueError) for rows with negative, NaN or infinite bins, naming the first one's place,
     and for labels of one class; ValueError for settings; MemoryBudgetError for a budget that does not suffice, with the

@@ -27,7 +27,7 @@ from chimap.maps import DirichletMap
 from chimap.maps.identity import IdentityMap
 from chimap.moments import PCA
 from chimap.nystroem import NystroemFeatures
-from chimap.solvers import StrengthScores
+from chimap.solvers import PrincipalScores, StrengthScores
 from chimap.solvers.group_path import KernelPath
 from chimap.tables import CodeTables, LineTables
 
@@ -43,7 +43,7 @@ def register(*classes: type) -> None:
 register(*OTHERS.values(), Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
 register(*MAPS.values(), DirichletMap, IdentityMap, *LOSSES.values())
 register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, NystroemFeatures, BlockFeatures)
-register(StrengthScores, HeldOutLosses, KernelPath, PCA, LineTables, CodeTables)
+register(StrengthScores, PrincipalScores, HeldOutLosses, KernelPath, PCA, LineTables, CodeTables)
 
 
 def _class_of(name: str) -> type:

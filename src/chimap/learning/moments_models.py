@@ -18,6 +18,7 @@ from chimap.learning.targets import ClassTargets, RealTargets
 from chimap.moments import FoldMoments, Moments, fold_of_rows
 from chimap.penalties import check_groups
 from chimap.solvers import LinearSolution, PrincipalRidge, choose_strength, ridge, score_principal
+from chimap.solvers.principal import DECADES
 from chimap.solvers.sparse import (
     SparsePath,
     check_strengths,
@@ -30,7 +31,6 @@ from chimap.solvers.sparse import (
 )
 
 _ROWS = 8192  # made dense and added together
-_DECADES = 10.0 ** np.arange(-6.0, 2.0)  # "auto" strengths of ridge on components, times the mean scatter
 
 
 class MomentsModel(BaseEstimator):
@@ -168,7 +168,7 @@ class _Ridge(MomentsModel):
             return self._solve_features(folds, whole, scale)
         components = np.atleast_1d(self.n_components)
         auto = isinstance(self.strengths, str)
-        strengths = scale * _DECADES if auto else np.atleast_1d(self.strengths)
+        strengths = scale * DECADES if auto else np.atleast_1d(self.strengths)
         self.scores_, best = None, (int(components.max()), scale if auto else float(strengths.max()))
         if len(folds.folds) > 1:
             self.scores_ = score_principal(folds, whole, components, strengths, device=self.device)

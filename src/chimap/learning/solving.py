@@ -20,6 +20,7 @@ from chimap.learning.smooth import HeldOutLosses, SmoothFitter, fit_loss, named_
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments
 from chimap.solvers import LinearSolution, StrengthScores, choose_strength, ridge
+from chimap.solvers.principal import DECADES, PrincipalScores, leading, score_leading
 from chimap.solvers.ridge import Factor
 
 
@@ -59,6 +60,32 @@ def by_moments(
     with clock("solve"):
         found = ridge(whole, strength, factor)
     return Learned(found, Square(), scores, None, 1, whole.count)
+
+
+def by_components(
+    moments: FoldMoments,
+    borders: np.ndarray,
+    numbers: Sequence[int],
+    strengths: Any,
+    clock: Stopwatch,
+    progress: Progress,
+) -> tuple[Learned, PrincipalScores]:
+    """Ridge on the leading coordinates of each block, at the best number of them and strength by exact folds; weights
+    of those that are left out are 0."""
+    whole = moments.whole()
+    given, scale = _to_try(strengths), float(whole.scatter_diagonal().mean() or 1.0)
+    several = scale * DECADES if given is None else np.atleast_1d(np.asarray(given, dtype=np.float64))
+    with clock("choose strength"):
+        progress.stage("strength", len(numbers) * several.size, "pairs")
+        scores = score_leading(moments, whole, borders, numbers, several, progress.advance)
+    number, strength = scores.best
+    kept = leading(borders, number)
+    with clock("solve"):
+        found = ridge(whole.of_features(kept), strength)
+    coef = np.zeros((whole.n_features, whole.n_targets))
+    coef[kept] = found.coef
+    solution = LinearSolution(coef, found.intercept, strength)
+    return Learned(solution, Square(), scores.of_strengths(number), None, 1, whole.count), scores
 
 
 def by_passes(

@@ -203,6 +203,16 @@ class Moments:
         bare.count, bare.feature_sum, bare.features = self.count, self.feature_sum, self.features
         return bare
 
+    def of_features(self, chosen: np.ndarray) -> Moments:
+        """Moments of some of the features, by ascending indices."""
+        shift, target_shift = self.shifts
+        some = Moments(chosen.size, self.n_targets, shift[chosen], target_shift)
+        some.count, some.feature_sum = self.count, self.feature_sum[chosen]
+        some.features = Symmetric.of(self.features.to_square()[np.ix_(chosen, chosen)])
+        some.cross = self.cross[chosen]
+        some.target_sum, some.targets = self.target_sum.copy(), self.targets.copy()
+        return some
+
     def projected(self, components: np.ndarray, center: np.ndarray) -> Moments:
         """Moments of the coordinates U'(z - center) for components U (D, p): what any solver takes in place of rows."""
         shift, target_shift = self.shifts

@@ -25,6 +25,8 @@ def write_selection(
 ) -> Path:
     """Write a page on what the folds of a fitted ``MomentsRidge``, ``MomentsLasso`` or one of their kin say; its path.
 
+    A ``HistogramClassifier`` that chose among several ``n_principal`` has such folds too.
+
     Ridge on components: held-out R² of every number of components and strength, and R² and accuracy on other rows where
     ``curves`` holds what ``model.curves(X, y)`` gave. LASSO and group LASSO: held-out error, features in use and
     residuals of the optimality conditions along the path.
@@ -44,7 +46,7 @@ def write_selection(
     if not figures:
         raise DataError(
             f"this {type(model).__name__} has chosen nothing by folds, and there are no curves to show: fit it with "
-            "several n_components or strengths, or give curves=model.curves(X, y)."
+            "several n_components (n_principal) or strengths, or give curves=model.curves(X, y)."
         )
     return write_page(
         lambda: render(
@@ -64,10 +66,12 @@ def write_selection(
 
 def _component_figures(model: Any, curves: Any) -> list[tuple[str, str, str]]:
     found = []
-    scores: Any = getattr(model, "scores_", None)
-    chosen = (model.n_components_, model.strength_) if hasattr(model, "n_components_") else None
+    scores: Any = getattr(model, "scores_", getattr(model, "principal_scores_", None))
+    number = getattr(model, "n_components_", getattr(model, "n_principal_", None))
+    chosen = None if number is None else (number, model.strength_)
     if hasattr(scores, "n_components"):
-        said = "Of the rows of each fold, components and weights from the others; exact, from moments alone."
+        found_by = "components and weights" if hasattr(model, "scores_") else "weights"
+        said = f"Of the rows of each fold, {found_by} from the others; exact, from moments alone."
         svg = scores_by_components(scores.n_components, scores.strengths, scores.r2, "held-out R²", chosen)
         found.append(("R² by folds", said, svg))
     if curves is not None:
@@ -109,7 +113,9 @@ def _facts(model: Any) -> dict[str, str]:
         "features": f"{model.coef_.shape[1]:,}",
         "strength": number(model.strength_),
     }
-    scores: Any = getattr(model, "scores_", None)
+    scores: Any = getattr(model, "scores_", getattr(model, "principal_scores_", None))
+    if hasattr(model, "n_principal_"):
+        facts["components a block"] = f"{model.n_principal_:,}"
     if hasattr(model, "n_components_"):
         facts["components"] = f"{model.n_components_:,}"
         facts["share of the variance in them"] = percent(float(model.pca_.shares.sum()))

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from chimap._validation import DataError, check_positive
 from chimap.moments import PCA, FoldMoments, Moments
+from chimap.solvers.cross_validation import StrengthScores, choose_strength
 from chimap.solvers.ridge import LinearSolution
+
+DECADES = 10.0 ** np.arange(-6.0, 2.0)  # of strengths to try with components, times the mean scatter
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,12 @@ class PrincipalScores:
         p, s = np.unravel_index(np.argmin(self.means), self.means.shape)
         return int(self.n_components[p]), float(self.strengths[s])
 
+    def of_strengths(self, n_components: int) -> StrengthScores:
+        """Those of one number of components."""
+        p = int(np.searchsorted(self.n_components, n_components))
+        chosen, iterations = int(np.argmin(self.means[p])), np.zeros(self.strengths.size, np.int64)
+        return StrengthScores(self.strengths, self.errors[p], self.total, chosen, iterations)
+
 
 def score_principal(
     folds: FoldMoments,
@@ -113,6 +123,38 @@ def score_principal(
             on_fold(k)
     total = float(np.trace(whole.target_scatter())) / whole.count
     return PrincipalScores(components, lambdas, errors, total, np.array([f.count for f in folds.folds]))
+
+
+def leading(borders: np.ndarray, n_components: int) -> np.ndarray:
+    """Indices of the first n_components coordinates of each block, or of all that it has; borders as below."""
+    return np.concatenate([np.arange(a, min(a + n_components, b)) for a, b in pairwise(borders)])
+
+
+def score_leading(
+    folds: FoldMoments,
+    whole: Moments,
+    borders: np.ndarray,
+    n_components: Sequence[int] | np.ndarray,
+    strengths: Sequence[float] | np.ndarray,
+    on_score: Callable[[], None] | None = None,
+) -> PrincipalScores:
+    """Exact K-fold errors of every pair of n_components and strengths, from moments of coordinates.
+
+    The coordinates of a block lie at borders[j]:borders[j + 1] along components of its own, largest first, of which
+    n_components are kept. The components are those of all rows, which need no targets; ``score_principal`` finds them
+    anew without each fold. ``on_score()`` is called after each pair.
+    Raises DataError if a fold is empty, or if no strength is large enough for a number of components.
+    """
+    numbers, lambdas = np.unique(n_components), np.unique(np.asarray(strengths, dtype=np.float64))
+    found = []
+    for number in numbers:
+        kept = leading(borders, int(number))
+        some = FoldMoments.of([fold.of_features(kept) for fold in folds.folds], folds.dtype)
+        found.append(
+            choose_strength(some, whole.of_features(kept), lambdas, lambda *_: on_score and on_score())
+        )
+    counts = np.array([fold.count for fold in folds.folds])
+    return PrincipalScores(numbers, lambdas, np.array([s.errors for s in found]), found[0].total, counts)
 
 
 def _fold_errors(
