@@ -73,6 +73,21 @@ CASES: dict[str, tuple[list[str], str]] = {
     "fraction": (["fit", "digits.npz", "--test-fraction", "1", *OUT], r"--test-fraction must be .*below 1; got 1"),
     "task": (["fit", "digits.npz", "--task", "rank", *OUT], r"--task'?: 'rank' is not one of"),
     "engine": (["fit", "digits.npz", "--engine", "moon", *OUT], r"--engine'?: 'moon' is not"),
+    "hinge on workers": (
+        ["fit", "digits.npz", "--loss", "hinge", "--engine", "dask", *OUT],
+        r"--loss hinge keeps .* use --engine local, or --loss squared_hinge",
+    ),
+    "no checkpoint of hinge": (
+        ["fit", "digits.npz", "--loss", "hinge", "--checkpoint", "a.checkpoint", *OUT],
+        r"--loss hinge keeps .* it has no checkpoint",
+    ),
+    "rounded components": (
+        ["fit", "digits.npz", "--principal", "5", "--precision", "bfloat16", *OUT, *SMALL],
+        r"--principal takes features as they are: use --precision float32 or 'float64'",
+    ),
+    "unlabelled for nothing": (
+        ["fit", "digits.npz", "--unlabelled", "rows.npy", *OUT, *SMALL], r"give --principal"
+    ),
     "output exists": (["fit", "digits.npz", "-o", "digits.model"], r"--output digits\.model exists.*add --overwrite"),
     "output is the input": (
         ["fit", "digits.npz", "-o", "digits.npz", "--overwrite"],

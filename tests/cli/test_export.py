@@ -14,7 +14,7 @@ from .terminal import run, run_many
 
 def test_every_format(folder, tmp_path):
     pytest.importorskip("onnxruntime")
-    done = run("export", "digits.model", tmp_path / "digits.onnx", cwd=folder)
+    done = run("export", "digits.model", "--output", tmp_path / "digits.onnx", cwd=folder)
     assert done.code == 0, done.err
     difference = float(
         re.search(r"compared with the model on 256 made rows: scores differ by (\S+)", done.out)[1]
@@ -22,9 +22,9 @@ def test_every_format(folder, tmp_path):
     assert difference < 1e-4
     tables, weights, json = run_many(
         [
-            ["export", "names.model", tmp_path / "names.csv"],
-            ["export", "names.model", tmp_path / "names.npz", "--format", "weights"],
-            ["export", "ink.model", tmp_path / "ink.onnx", "--json"],
+            ["export", "names.model", "-o", tmp_path / "names.csv"],
+            ["export", "names.model", "-o", tmp_path / "names.npz", "--format", "weights"],
+            ["export", "ink.model", "-o", tmp_path / "ink.onnx", "--json"],
         ],
         folder,
     )
@@ -39,7 +39,7 @@ def test_every_format(folder, tmp_path):
 
 def test_onnx_on_the_rows_of_a_file(folder, tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
-    done = run_many([["export", "names.model", tmp_path / "names.onnx", "--no-check"]], folder)[0]
+    done = run_many([["export", "names.model", "-o", tmp_path / "names.onnx", "--no-check"]], folder)[0]
     assert done.code == 0, done.err
     assert "compared" not in done.out
     rows = np.load(folder / "rows.npy").astype(np.float32)
@@ -49,15 +49,22 @@ def test_onnx_on_the_rows_of_a_file(folder, tmp_path):
 
 
 CASES = {
-    "ending": (["digits.model", "a.txt"], r"a\.txt: the ending says what to write"),
-    "no tables": (["digits.model", "a.csv"], r"FourierFeatures mixes the bins.*as ONNX"),
-    "exists": (["digits.model", "few.csv"], r"OUT few\.csv exists; .*--overwrite"),
-    "no model": (["no.model", "a.onnx"], r"no\.model: no such file"),
-    "no folder": (["digits.model", "no/a.onnx"], r"the folder no does not exist"),
-    "format": (["digits.model", "a.onnx", "--format", "pickle"], r"'pickle' is not one of"),
-    "tolerance": (["names.model", "a.csv", "--tolerance", "0"], r"--tolerance must be a positive number"),
-    "the model itself": (["digits.model", "digits.model", "--overwrite"], r"OUT digits\.model is the input"),
-    "not a model": (["digits.npz", "a.onnx"], r"digits\.npz is not a chimap file"),
+    "ending": (["digits.model", "-o", "a.txt"], r"a\.txt: the ending says what to write"),
+    "no tables": (["digits.model", "-o", "a.csv"], r"FourierFeatures mixes the bins.*as ONNX"),
+    "exists": (["digits.model", "-o", "few.csv"], r"--output few\.csv exists; .*--overwrite"),
+    "no model": (["no.model", "-o", "a.onnx"], r"no\.model: no such file"),
+    "no folder": (["digits.model", "-o", "no/a.onnx"], r"the folder no does not exist"),
+    "format": (["digits.model", "-o", "a.onnx", "--format", "pickle"], r"'pickle' is not one of"),
+    "tolerance": (
+        ["names.model", "-o", "a.csv", "--tolerance", "0"],
+        r"--tolerance must be a positive number",
+    ),
+    "the model itself": (
+        ["digits.model", "-o", "digits.model", "--overwrite"],
+        r"--output digits\.model is the input",
+    ),
+    "not a model": (["digits.npz", "-o", "a.onnx"], r"digits\.npz is not a chimap file"),
+    "no output": (["digits.model"], r"Missing option '--output'.*chimap export --help"),
 }
 
 

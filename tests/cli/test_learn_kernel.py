@@ -23,6 +23,7 @@ BAD = {
     "overlap": (["--blocks", "top=0:40,bottom=32:64"], r"blocks overlap: column 32 is in 'top' and in 'bottom'"),
     "missing": (["--blocks", "top=0:32"], r"blocks miss 32 of the 64 columns, column 32 first"),
     "kernels": (["--kernel", "exp-chi2,gaussian"], r"--method widths learns one for all blocks"),
+    "of widths": (["--method", "multiple"], r"--tune-components is for --method widths; leave it out"),
     "channels": (["--method", "multiple", "--blocks", ""], r"--method multiple weighs channels: name their columns"),
     "no width": (["--kernel", "chi2"], r"use its exponential form, such as 'exp-chi2'"),
     "rows": (["--tune-rows", "0"], r"--tune-rows must be a whole number of at least 1; got 0"),

@@ -113,7 +113,7 @@ def _labels(source: Source) -> dict[str, Any] | None:
 def _plan(source: Source, memory: str, components: int) -> dict[str, Any]:
     """Chunks and peak of a fit of an exponential kernel. Raises MemoryBudgetError for too small a budget."""
     from chimap._validation import parse_memory
-    from chimap.cli._training import Settings
+    from chimap.cli._fit_options import Settings
     from chimap.engines import chunk_rows_within
 
     y = source.labels()

@@ -17,31 +17,38 @@ REPORT = (
 
 written: list[str] = []  # what this run has put in place, for the message after Ctrl-C
 
-# What messages of the package call by the name of a parameter has a flag here.
+# What messages of the package call by the name of a parameter has a flag here,
 _FLAGS = {
     "n_tune_components": "--tune-components",
     "n_tune_rows": "--tune-rows",
     "n_components": "--components",
+    "n_principal": "--principal",
     "n_terms": "--terms",
     "n_folds": "--folds",
     "n_jobs": "--jobs",
-    "strengths": "--strength",
+    "n_test_rows": "--test-rows",
+    "exact_rows": "--exact-rows",
     "n_rows": "--rows",
     "n_train": "--per-class",
     "n_words": "--words",
-    "tolerance": "--tolerance",
+    "max_iter": "--iterations",
+    "validation_fraction": "--validation-fraction",
     "test_fraction": "--test-fraction",
-    "seed": "--seed",
-    "gamma": "--gamma",
-    "memory": "--memory",
-    "loss": "--loss",
+    "width_strength": "--width-penalty",
+    "random_state": "--seed",
+    "strengths": "--strength",
 }
+# or one of the same name. These are words of any sentence, too.
+_WORDS = (
+    "blocks", "coding", "device", "engine", "format", "gamma", "grids", "kernel", "labels", "loss", "map", "memory",
+    "objective", "precision", "sampling", "seed", "tolerance", "widths",
+)  # fmt: skip
 
 
 def explain(error: BaseException) -> int:
     """Print what went wrong, one line unless the fault is ours, and return the exit code."""
     if is_fault_of_input(error):
-        say("error", in_flags(_message(error)) if isinstance(error, ValueError) else _message(error))
+        say("error", _message(error) if isinstance(error, OSError) else in_flags(_message(error)))
         return USAGE
     if isinstance(error, MemoryError):
         say("error", "the machine has no memory left; give a smaller --memory, or fewer --components.")
@@ -78,12 +85,15 @@ def in_flags(message: str) -> str:
 
     >>> in_flags("memory='64MiB' is too small; fewer n_components, or strengths='auto'")
     '--memory 64MiB is too small; fewer --components, or --strength auto'
+    >>> in_flags("device='cuda' takes loss='square'; got n_principal=None.")
+    '--device cuda takes --loss square; got no --principal.'
     """
-    for name, flag in _FLAGS.items():
+    for name, flag in (_FLAGS | {word: f"--{word}" for word in _WORDS}).items():
+        message = re.sub(rf"(?<![\w\-./]){name}=None\b", f"no {flag}", message)
         message = re.sub(rf"(?<![\w\-./]){name}='?([\w.+\-]+)'?", rf"{flag} \1", message)
         message = re.sub(rf"^{name}(?= must\b)", flag, message)
-        if "_" in name or name == "strengths":  # the others are words of any sentence, too
-            message = re.sub(rf"(?<![\w\-./]){name}\b(?![./])", flag, message)
+        if name in _FLAGS:
+            message = re.sub(rf"(?<![\w\-./]){name}\b(?!/|\.\w)", flag, message)
     return message
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -31,9 +31,17 @@ Labels = Annotated[
         show_default=False,
     ),
 ]
+Jobs = Annotated[
+    int | None, typer.Option(metavar="N", help="Threads; all cores by default.", show_default=False)
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="Of all that is random; same seed, same result.")]
+
+
+def output(metavar: str, help: str) -> Any:
+    """The flag ``--output`` of a command, with what it writes."""
+    return typer.Option("--output", "-o", metavar=metavar, help=help, show_default=False)
 
 
 class Task(StrEnum):

@@ -1,4 +1,4 @@
-"""Fitting on a file: the settings, the fit, and what the model file remembers of it."""
+"""Fitting on a file: the fit, and what the model file remembers of it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chimap.cli import _errors, _images, _options, _rows, _show
+from chimap.cli._fit_options import Settings
 from chimap.cli._image_options import ImageSettings
-from chimap.cli._options import Engine, Precision, Task
+from chimap.cli._options import Engine, Task
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,92 +18,6 @@ if TYPE_CHECKING:
     from chimap.cli._score import Score
     from chimap.data import Source
     from chimap.vision import ImageHistograms
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """How to fit: the flags of ``chimap fit``, and their defaults."""
-
-    kernel: str = "exp-chi2"
-    gamma: str = "mean"
-    terms: int = 2
-    components: int = 2048
-    map: str = "optimal"
-    sampling: str = "auto"
-    strength: str = "auto"
-    normalize: bool = False
-    task: Task = Task.auto
-    test_fraction: float = 0.0
-    memory: str = "1GiB"
-    precision: Precision = Precision.float32
-    engine: Engine = Engine.local
-    jobs: int | None = None
-    folds: int = 5
-    seed: int = 0
-    loss: str = "square"
-    blocks: str | None = None
-    principal: str | None = None
-    device: str = "cpu"
-
-    @property
-    def kernels(self) -> list[str]:
-        """One name, or one a block."""
-        return _options.listed(self.kernel)
-
-    def check(self, n_descriptors: int = 0) -> None:
-        """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag.
-
-        n_descriptors: of images, which are blocks unless other ones are given.
-        """
-        from chimap._validation import parse_memory
-        from chimap.engines.device import check_device
-
-        for kernel in self.kernels:
-            _options.check_kernel(kernel)
-            _options.check_map(self.map, kernel)
-        blocks = _options.blocks_of(self.blocks)
-        n_blocks = n_descriptors if blocks is None else len(blocks)
-        if len(self.kernels) > 1 and len(self.kernels) != n_blocks:
-            raise ValueError(f"--kernel names {len(self.kernels)} kernels; --blocks must then be as many.")
-        _options.check_sampling(self.sampling)
-        check_device(self.device)
-        _options.check_loss(self.loss)
-        _options.number_or("mean", self.gamma, "--gamma")
-        _options.number_or("auto", self.strength, "--strength")
-        for flag, value, least in (
-            ("--terms", self.terms, 1), ("--components", self.components, 2), ("--folds", self.folds, 2),
-            ("--jobs", self.jobs, 1), ("--seed", self.seed, 0),
-        ):  # fmt: skip
-            _options.check_least(value, flag, least)
-        _options.one_or_several(self.principal, "--principal")
-        if not 0 <= self.test_fraction < 1:
-            raise ValueError(f"--test-fraction must be at least 0 and below 1; got {self.test_fraction:g}.")
-        parse_memory(self.memory)
-
-    def estimator(self, task: Task) -> Any:
-        """The unfitted model that these settings describe."""
-        from chimap import HistogramClassifier, HistogramRegressor
-        from chimap.maps import CATALOGUE as MAPS
-
-        return (HistogramClassifier if task is Task.classify else HistogramRegressor)(
-            self.kernels if len(self.kernels) > 1 else self.kernels[0],
-            gamma=_options.number_or("mean", self.gamma, "--gamma"),
-            n_components=self.components,
-            n_terms=self.terms,
-            map=None if self.map == "optimal" else MAPS[self.map](n_terms=self.terms),
-            sampling=self.sampling,
-            normalize="l1" if self.normalize else None,
-            blocks=_options.blocks_of(self.blocks),
-            n_principal=_options.one_or_several(self.principal, "--principal"),
-            loss=self.loss,
-            strengths=_options.number_or("auto", self.strength, "--strength"),
-            n_folds=self.folds,
-            memory=self.memory,
-            precision=self.precision.value,
-            device=self.device,
-            n_jobs=self.jobs,
-            random_state=self.seed,
-        )
 
 
 @dataclasses.dataclass(frozen=True)

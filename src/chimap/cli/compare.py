@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli import _errors, _options, _rows, _show
+from chimap.cli import _errors, _fit_options, _options, _rows, _show
+from chimap.cli._fit_options import Settings
 from chimap.cli._options import Precision, Task
-from chimap.cli._training import Settings
 
 if TYPE_CHECKING:
     from chimap.data import Source
@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 def compare(
     data: _options.Data,
     labels: _options.Labels = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="PAGE", help="Write the curves as one page of HTML.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, _options.output("PAGE", "Write the curves as one page of HTML.")] = None,
     kernel: Annotated[str, typer.Option(metavar="NAME", help="As for 'chimap fit'.")] = Settings.kernel,
     gamma: Annotated[
         str, typer.Option(metavar="G", help="Of the exponential form: a number, or mean.")
@@ -48,7 +43,7 @@ def compare(
     components: Annotated[
         str, typer.Option(metavar="N,N", help="Random features, or landmarks, to try.")
     ] = "256,1024,4096",
-    task: Annotated[Task, typer.Option(help=f"What the labels are. {_rows.TASK_RULE}.")] = Task.auto,
+    task: _fit_options.TaskOption = Task.auto,
     rows: Annotated[int, typer.Option(metavar="N", help="To learn from, at most.")] = 5000,
     test_rows: Annotated[int, typer.Option(metavar="N", help="To measure on, at most.")] = 2000,
     exact_rows: Annotated[
@@ -61,9 +56,7 @@ def compare(
         str, typer.Option(metavar="SIZE", help="Budget, here and for the fit that is recommended.")
     ] = Settings.memory,
     precision: Annotated[Precision, typer.Option(help="Of features.")] = Settings.precision,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", help="Threads; all cores by default.", show_default=False)
-    ] = Settings.jobs,
+    jobs: _options.Jobs = Settings.jobs,
     seed: _options.Seed = Settings.seed,
     overwrite: _options.Overwrite = False,
     json: _options.Json = False,

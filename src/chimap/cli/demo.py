@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chimap.cli import _errors, _options, _show, _training, evaluate
-from chimap.cli._training import Settings
+from chimap.cli._fit_options import Settings
 
 if TYPE_CHECKING:
     import numpy as np

@@ -36,12 +36,7 @@ def evaluate(
     model: _options.Model,
     data: _options.DataOrImages,
     labels: _options.Labels = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="REPORT", help="Write a report, one page of HTML.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path | None, _options.output("REPORT", "Write a report, one page of HTML.")] = None,
     all_rows: Annotated[
         bool, typer.Option("--all-rows", help="Take the rows that the model was trained on, too.")
     ] = False,

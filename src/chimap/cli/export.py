@@ -26,15 +26,13 @@ def export(
     model: _options.Model,
     output: Annotated[
         Path,
-        typer.Argument(
-            metavar="OUT",
-            help="File to write: .onnx; .npz, .csv or .json of tables; .npz or .safetensors of weights.",
-            show_default=False,
+        _options.output(
+            "FILE", "File to write: .onnx; .npz, .csv or .json of tables; .npz or .safetensors of weights."
         ),
     ],
     format: Annotated[
         Format | None,
-        typer.Option(help="What to write; without it what the ending of OUT says.", show_default=False),
+        typer.Option(help="What to write; without it what the ending of FILE says.", show_default=False),
     ] = None,
     tolerance: Annotated[
         float,
@@ -56,15 +54,15 @@ def export(
 
     \b
     Examples:
-      chimap export my.model my.onnx
-      chimap export my.model tables.csv --tolerance 1e-4
-      chimap export my.model weights.safetensors
-      chimap export my.model weights.npz --format weights
+      chimap export my.model --output my.onnx
+      chimap export my.model --output tables.csv --tolerance 1e-4
+      chimap export my.model --output weights.safetensors
+      chimap export my.model --output weights.npz --format weights
     """
     from chimap import load
     from chimap.export import export_model
 
-    _options.check_output(output, overwrite, model, name="OUT")
+    _options.check_output(output, overwrite, model)
     chosen = None if format is None else str(format)
     done = export_model(load(model), output, chosen, tolerance=tolerance, overwrite=True, check=check)
     _errors.written.append(str(output))

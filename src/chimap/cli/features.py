@@ -25,12 +25,7 @@ def features(
             show_default=False,
         ),
     ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="File to write: .parquet, or .zarr.", show_default=False
-        ),
-    ],
+    output: Annotated[Path, _options.output("FILE", "File to write: .parquet, or .zarr.")],
     labels: _options.Labels = None,
     descriptors: _image_options.Descriptors = ImageSettings.descriptors,
     words: _image_options.Words = ImageSettings.words,
@@ -48,9 +43,7 @@ def features(
     ] = None,
     part: _image_options.ImagePart = None,
     strict: _image_options.Strict = False,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", help="Threads; all cores by default.", show_default=False)
-    ] = None,
+    jobs: _options.Jobs = None,
     seed: _options.Seed = 0,
     overwrite: _options.Overwrite = False,
     json: _options.Json = False,

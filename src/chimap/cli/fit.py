@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli import _image_options, _options, _rows, _show
+from chimap.cli import _fit_options, _image_options, _options, _show
+from chimap.cli._fit_options import Settings
 from chimap.cli._image_options import ImageSettings
-from chimap.cli._options import Engine, Precision, Task
-from chimap.cli._training import Fitted, Settings, cross_validated_r2, train
+from chimap.cli._options import Engine
+from chimap.cli._training import Fitted, cross_validated_r2, train
 
 if TYPE_CHECKING:
     from chimap.cli._score import Score
@@ -18,10 +19,7 @@ if TYPE_CHECKING:
 
 def fit(
     data: _options.DataOrImages,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.", show_default=False),
-    ],
+    output: _fit_options.Output,
     labels: _options.Labels = None,
     kernel: Annotated[
         str,
@@ -34,9 +32,7 @@ def fit(
     gamma: Annotated[
         str, typer.Option(metavar="G", help="Of the exponential form: a number, or mean, 1 / mean distance.")
     ] = Settings.gamma,
-    terms: Annotated[
-        int, typer.Option(metavar="N", help="Features a bin of the map of the additive kernel.")
-    ] = Settings.terms,
+    terms: _fit_options.Terms = Settings.terms,
     components: Annotated[
         int,
         typer.Option(metavar="N", help="Random features of an exponential kernel. More is more accurate."),
@@ -55,20 +51,12 @@ def fit(
             "more, in memory where the features fit. hinge: LIBLINEAR on features in memory, however many a row.",
         ),
     ] = Settings.loss,
-    strength: Annotated[
-        str, typer.Option(metavar="S", help="Of the ridge penalty: a number, or auto, by cross-validation.")
-    ] = Settings.strength,
-    normalize: Annotated[bool, typer.Option(help="Divide each row by its sum.")] = Settings.normalize,
-    task: Annotated[Task, typer.Option(help=f"What the labels are. {_rows.TASK_RULE}.")] = Settings.task,
-    test_fraction: Annotated[
-        float, typer.Option(metavar="F", help="Share of the rows to hold out and to score the model on.")
-    ] = Settings.test_fraction,
-    memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Budget of the fit, such as 512MiB; libraries not counted.")
-    ] = Settings.memory,
-    precision: Annotated[
-        Precision, typer.Option(help="Of features; sums are always float64.")
-    ] = Settings.precision,
+    strength: _fit_options.Strength = Settings.strength,
+    normalize: _fit_options.Normalize = Settings.normalize,
+    task: _fit_options.TaskOption = Settings.task,
+    test_fraction: _fit_options.TestFraction = Settings.test_fraction,
+    memory: _fit_options.Memory = Settings.memory,
+    precision: _fit_options.PrecisionOption = Settings.precision,
     device: Annotated[
         str,
         typer.Option(metavar="DEVICE", help="cpu, or cuda: the pass and the solution there (needs torch)."),
@@ -127,12 +115,8 @@ def fit(
     sizes: _image_options.Sizes = ImageSettings.sizes,
     part: _image_options.ImagePart = None,
     strict: _image_options.Strict = False,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", help="Threads; all cores by default.", show_default=False)
-    ] = Settings.jobs,
-    folds: Annotated[
-        int, typer.Option(metavar="K", help="Of the cross-validation that chooses the strength.")
-    ] = Settings.folds,
+    jobs: _options.Jobs = Settings.jobs,
+    folds: _fit_options.Folds = Settings.folds,
     seed: _options.Seed = Settings.seed,
     overwrite: _options.Overwrite = False,
     json: _options.Json = False,

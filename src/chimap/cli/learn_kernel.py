@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli import _errors, _options, _rows, _show
-from chimap.cli._options import Precision, Task
-from chimap.cli._training import Fitted, Settings, train
+from chimap.cli import _errors, _fit_options, _options, _show
+from chimap.cli._kernel_settings import COMPONENTS, KernelSettings, Method, Objective, WidthsOf
+from chimap.cli._training import Fitted, train
 from chimap.cli.evaluate import strength_curve
 from chimap.cli.fit import score_line
 
@@ -21,112 +19,9 @@ if TYPE_CHECKING:
 _SHOWN = 12  # widths or weights on the terminal; all are on the page and in the model
 
 
-class Method(StrEnum):
-    """What is learned."""
-
-    widths = "widths"
-    multiple = "multiple"
-
-
-class WidthsOf(StrEnum):
-    """What has a width of its own."""
-
-    block = "block"
-    bin = "bin"
-    one = "one"
-
-
-class Objective(StrEnum):
-    """What the widths minimise."""
-
-    held_out = "held-out"
-    training = "training"
-
-
-@dataclasses.dataclass(frozen=True)
-class KernelSettings(Settings):
-    """How to learn: the flags of ``chimap learn-kernel``, and their defaults."""
-
-    method: Method = Method.widths
-    widths: WidthsOf = WidthsOf.block
-    objective: Objective = Objective.held_out
-    width_penalty: float = 0.0
-    tune_components: int = 512
-    tune_rows: int = 10_000
-    validation_fraction: float = 0.1
-    iterations: int = 30
-
-    def check(self, n_descriptors: int = 0) -> None:
-        """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag."""
-        super().check(n_descriptors)
-        for flag, value in (
-            ("--tune-components", self.tune_components), ("--tune-rows", self.tune_rows),
-            ("--iterations", self.iterations),
-        ):  # fmt: skip
-            _options.check_least(value, flag)
-        if not 0 <= self.validation_fraction < 1:
-            raise ValueError(
-                f"--validation-fraction must be at least 0 and below 1; got {self.validation_fraction:g}."
-            )
-        if not 0 <= self.width_penalty < float("inf"):
-            raise ValueError(f"--width-penalty must be a number of at least 0; got {self.width_penalty:g}.")
-        if self.method is Method.widths and len(self.kernels) > 1:
-            raise ValueError(
-                "--kernel names several kernels: --method widths learns one for all blocks. Use --method multiple."
-            )
-        if self.method is Method.multiple and not self.blocks and n_descriptors < 2:
-            raise ValueError(
-                "--method multiple weighs channels: name their columns with --blocks, such as sift=0:300,hog=300:500."
-            )
-
-    def estimator(self, task: Task) -> Any:
-        """The unfitted model that these settings describe."""
-        return self._widths(task) if self.method is Method.widths else self._multiple(task)
-
-    def _widths(self, task: Task) -> Any:
-        from chimap import FourierKernelLearner, FourierKernelRegressor
-
-        return (FourierKernelLearner if task is Task.classify else FourierKernelRegressor)(
-            self.kernel,
-            widths=self.widths.value,
-            n_terms=self.terms,
-            objective=self.objective.value,
-            width_strength=self.width_penalty,
-            n_tune_components=self.tune_components,
-            n_tune_rows=self.tune_rows,
-            validation_fraction=self.validation_fraction,
-            max_iter=self.iterations,
-            **self._common(),
-        )
-
-    def _multiple(self, task: Task) -> Any:
-        from chimap import MultipleKernelLearner, MultipleKernelRegressor
-
-        return (MultipleKernelLearner if task is Task.classify else MultipleKernelRegressor)(
-            self.kernels if len(self.kernels) > 1 else self.kernel, n_terms=self.terms, **self._common()
-        )
-
-    def _common(self) -> dict[str, Any]:
-        return {
-            "blocks": _options.blocks_of(self.blocks),
-            "n_components": self.components,
-            "normalize": "l1" if self.normalize else None,
-            "loss": self.loss,
-            "strengths": _options.number_or("auto", self.strength, "--strength"),
-            "n_folds": self.folds,
-            "memory": self.memory,
-            "precision": self.precision.value,
-            "n_jobs": self.jobs,
-            "random_state": self.seed,
-        }
-
-
 def learn_kernel(
     data: _options.Data,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.", show_default=False),
-    ],
+    output: _fit_options.Output,
     page: Annotated[
         Path | None,
         typer.Option(metavar="PAGE", help="Write what was found as one page of HTML.", show_default=False),
@@ -158,11 +53,15 @@ def learn_kernel(
         WidthsOf, typer.Option(help="What has a width of its own: each block, each column, or all in one.")
     ] = KernelSettings.widths,
     components: Annotated[
-        int, typer.Option(metavar="N", help="Random features of the model (for multiple, of each block).")
-    ] = KernelSettings.components,
-    terms: Annotated[
-        int, typer.Option(metavar="N", help="Features a bin of the map of the additive kernel.")
-    ] = KernelSettings.terms,
+        int | None,
+        typer.Option(
+            metavar="N",
+            help=f"Random features of the model; for multiple, of each block.  [default: {COMPONENTS[Method.widths]}; "
+            f"for multiple {COMPONENTS[Method.multiple]}]",
+            show_default=False,
+        ),
+    ] = None,
+    terms: _fit_options.Terms = KernelSettings.terms,
     tune_components: Annotated[
         int, typer.Option(metavar="N", help="Random features to learn the widths with.")
     ] = KernelSettings.tune_components,
@@ -185,28 +84,14 @@ def learn_kernel(
     loss: Annotated[
         str, typer.Option(metavar="NAME", help="Of the weights, as in 'chimap fit'; widths take the square.")
     ] = KernelSettings.loss,
-    strength: Annotated[
-        str, typer.Option(metavar="S", help="Of the penalty: a number, or auto, by cross-validation.")
-    ] = KernelSettings.strength,
-    normalize: Annotated[
-        bool, typer.Option(help="Divide each block of a row by its sum.")
-    ] = KernelSettings.normalize,
-    task: Annotated[
-        Task, typer.Option(help=f"What the labels are. {_rows.TASK_RULE}.")
-    ] = KernelSettings.task,
-    test_fraction: Annotated[
-        float, typer.Option(metavar="F", help="Share of the rows to hold out and to score the model on.")
-    ] = KernelSettings.test_fraction,
-    folds: Annotated[int, typer.Option(metavar="K", help="Of the cross-validation.")] = KernelSettings.folds,
-    memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Budget, such as 512MiB; libraries not counted.")
-    ] = KernelSettings.memory,
-    precision: Annotated[
-        Precision, typer.Option(help="Of features; sums are always float64.")
-    ] = KernelSettings.precision,
-    jobs: Annotated[
-        int | None, typer.Option(metavar="N", help="Threads; all cores by default.", show_default=False)
-    ] = KernelSettings.jobs,
+    strength: _fit_options.Strength = KernelSettings.strength,
+    normalize: _fit_options.Normalize = KernelSettings.normalize,
+    task: _fit_options.TaskOption = KernelSettings.task,
+    test_fraction: _fit_options.TestFraction = KernelSettings.test_fraction,
+    folds: _fit_options.Folds = KernelSettings.folds,
+    memory: _fit_options.Memory = KernelSettings.memory,
+    precision: _fit_options.PrecisionOption = KernelSettings.precision,
+    jobs: _options.Jobs = KernelSettings.jobs,
     seed: _options.Seed = KernelSettings.seed,
     overwrite: _options.Overwrite = False,
     json: _options.Json = False,
@@ -229,7 +114,8 @@ def learn_kernel(
     if page is not None:
         _options.check_output(page, overwrite, data, labels, output, name="--page")
     settings = KernelSettings(
-        kernel=kernel, terms=terms, components=components, strength=strength, normalize=normalize, task=task,
+        kernel=kernel, terms=terms, components=COMPONENTS[method] if components is None else components,
+        strength=strength, normalize=normalize, task=task,
         test_fraction=test_fraction, memory=memory, precision=precision, jobs=jobs, folds=folds, seed=seed, loss=loss,
         blocks=blocks, method=method, widths=widths, objective=objective, width_penalty=width_penalty,
         tune_components=tune_components, tune_rows=tune_rows, validation_fraction=validation_fraction,

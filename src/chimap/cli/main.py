@@ -64,7 +64,7 @@ def chimap(
     \b
     And from there:   chimap compare data.npz
                       chimap learn-kernel data.npz --blocks sift=0:300,hog=300:500 --output my.model
-                      chimap export my.model my.onnx
+                      chimap export my.model --output my.onnx
 
     Data are .npz (X and y, or a scipy CSR matrix), .npy, Parquet, Feather, Zarr, HDF5, CSV, Matrix Market, or svmlight
     text (.svm, .txt), at a path or an address such as s3://BUCKET/FILE.
@@ -118,7 +118,7 @@ def _what_came(error: Any) -> str:
 
 
 def _show_warning(message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
-    _errors.say("warning", str(message))
+    _errors.say("warning", _errors.in_flags(str(message)))
 
 
 def _terminated(number: int, frame: Any) -> None:

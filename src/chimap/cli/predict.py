@@ -16,14 +16,7 @@ def predict(
     model: _options.Model,
     data: _options.DataOrImages,
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="File to write: .csv, .npy, .npz, or - for CSV to stdout.",
-            show_default=False,
-        ),
+        Path, _options.output("FILE", "File to write: .csv, .npy, .npz, or - for CSV to stdout.")
     ],
     scores: Annotated[
         bool, typer.Option("--scores", help="Add the score of every class: the largest is the prediction.")

@@ -116,7 +116,7 @@ class ImageReader:
             enough = f"{-(-int(needed) // 2**20)}MiB"
             raise ImageError(
                 f"{self.images.where(i)}: {picture.width} x {picture.height} pixels need {format_bytes(needed)}, more "
-                f"than the budget of {format_bytes(self._memory)}. Give memory={enough!r} or more, or scale it down."
+                f"than the budget of {format_bytes(self._memory)}. Scale it down, or give a budget of {enough} or more."
             )
         budget.take(place, needed)
         return self._work(i, self.images.pixels(i, picture))
