@@ -106,34 +106,53 @@ def table(results, kept):
 
 
 def plot(results, kept, path):
-    """Ratios with the range of their quartiles, those of the kept run as open marks."""
+    """Ratios with the range of their quartiles, what is wanted, and those of the kept run as open marks."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     rows = [
-        (f"{name}: {e['question']}", e, before(kept, name, e["question"]))
+        (name, e, before(kept, name, e["question"]))
         for name, result in results["benchmarks"].items()
         for e in result["figures"]
         if "low" in e and e["value"] > 0
     ]
     if not rows:
         return False
-    figure_, axes = plt.subplots(figsize=(10, 1.2 + 0.28 * len(rows)), layout="constrained")
-    for i, (_, e, last) in enumerate(reversed(rows)):
+    figure_, axes = plt.subplots(figsize=(10, 1.4 + 0.28 * len(rows)), layout="constrained")
+    marks = {}
+    for i, (name, e, last) in enumerate(rows):
         axes.plot([e["low"], e["high"]], [i, i], color="#4477aa", linewidth=2)
-        axes.plot(e["value"], i, "o", color="#4477aa", markersize=5)
+        marks["measured, with quartiles"] = axes.plot(e["value"], i, "o", color="#4477aa", markersize=5)
+        if wanted := NUMBER.search(e["target"]):
+            marks["wanted"] = axes.plot(float(wanted[0]), i, "|", color="#cc6633", markersize=12, mew=2)
         if last:
-            axes.plot(last, i, "o", markerfacecolor="none", markeredgecolor="#888888", markersize=8)
+            ring = {"markerfacecolor": "none", "markeredgecolor": "#888888", "markersize": 8}
+            marks["the kept run"] = axes.plot(last, i, "o", **ring)
+        if i and rows[i - 1][0] != name:
+            axes.axhline(i - 0.5, color="#dddddd", linewidth=1, zorder=0)
     axes.axvline(1, color="#bbbbbb", linewidth=1, zorder=0)
-    axes.set_yticks(range(len(rows)), [label[:95] for label, *_ in reversed(rows)], fontsize=8)
+    labels = [f"{name}: {e['question']}" for name, e, _ in rows]
+    axes.set_yticks(range(len(rows)), [label[:95] for label in labels], fontsize=8)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xscale("log")
-    axes.set_xlabel("ratio (line: quartiles over repeats; circle: the kept run)")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("ratio, as each line says of what to what")
     axes.spines[["top", "right"]].set_visible(False)
+    handles = [found[0] for found in marks.values()]
+    figure_.legend(handles, marks.keys(), loc="outside upper center", ncols=3, frameon=False)
     figure_.savefig(path, dpi=110)
     plt.close(figure_)
     return True
+
+
+def write(results, kept, folder):
+    """The figures in a folder; names of the files."""
+    (folder / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    (folder / "table.md").write_text(table(results, kept))
+    drawn = plot(results, kept, folder / "plot.png")
+    return "results.json, table.md" + (", plot.png" if drawn else "")
 
 
 def arguments():
@@ -167,13 +186,8 @@ def main():
         print(f"--- {name}", flush=True)
         results["benchmarks"][name] = measured(name)
         # after each, so that an interrupted run leaves what it has
-        (given.output / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    (given.output / "table.md").write_text(table(results, kept))
-    drawn = plot(results, kept, given.output / "plot.png")
-    print(
-        f"\n{table(results, kept)}\nin {given.output}: results.json, table.md"
-        + (", plot.png" if drawn else "")
-    )
+        written = write(results, kept, given.output)
+    print(f"\n{table(results, kept)}\nin {given.output}: {written}")
     if given.keep:
         merged = {
             "machine": results["machine"],
