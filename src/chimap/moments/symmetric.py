@@ -98,8 +98,10 @@ class Symmetric:
         slices = (
             _threads.over_rows(len(panels), PANEL * self.n * P.shape[0], part) if add is _add_few else None
         )
-        parts = slices or [part(slice(None))]
-        return np.sum(parts, axis=0).T if len(parts) > 1 else parts[0].T
+        total, *others = slices or [part(slice(None))]
+        for other in others:  # numpy's sum of a list would copy them all first
+            total += other
+        return total.T
 
     def quadratic(self, B: np.ndarray) -> float:
         """tr(B' H B) for B (n, t): half the work of the product."""
