@@ -21,9 +21,11 @@ def waves(scale, offset, shift, out):
             c, s = waves_of(left[j] + offset[j])
             left[j] = scale * c - shift[j]
             right[j] = scale * s - shift[m + j]
-        for j in range(pairs, m):
-            c, s = waves_of(left[j] + offset[j])
-            left[j] = scale * c - shift[j]
+        # from 0 on: an index that begins at a variable is checked for its sign, and the loop not vectorised
+        alone, own_offset, own_shift = left[pairs:], offset[pairs:], shift[pairs:m]
+        for j in range(alone.shape[0]):
+            c, s = waves_of(alone[j] + own_offset[j])
+            alone[j] = scale * c - own_shift[j]
 
 
 _WIDTH = 1024  # of the part of an output row that stays in the first cache while the entries pass over it
