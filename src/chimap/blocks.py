@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from chimap import _arrays
 from chimap._validation import DataError, check_blocks
 from chimap.kernels import Kernel, OnColumns, Sum
+from chimap.maps.base import keeps_zeros
 from chimap.moments import Moments, Product
 
 _ROWS = 2048  # whose features are projected together
@@ -90,16 +91,28 @@ class BlockFeatures(TransformerMixin, BaseEstimator):
     def _n_features_out(self) -> int:
         return int(self.borders_[-1])
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Features (n, n_features_out), dense, of rows X (n, bins)."""
+    @property
+    def _keeps_zeros(self) -> bool:
+        return all(keeps_zeros(own) for own in self.features_)
+
+    def transform(self, X: Any) -> Any:
+        """Features (n, n_features_out) of rows X (n, bins): CSR of sparse ones where all blocks are additive maps, dense
+        otherwise."""
         check_is_fitted(self)
         rows = _arrays.as_rows(
             validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         )
         parts = zip(self.features_, self.columns_, strict=True)
-        return np.concatenate(
-            [_arrays.to_dense(own.transform(_arrays.take_columns(rows, columns))) for own, columns in parts],
-            axis=1,
+        found = [own.transform(_arrays.take_columns(rows, columns)) for own, columns in parts]
+        if not self._keeps_zeros:
+            found = [_arrays.to_dense(own) for own in found]
+        return _arrays.stack_columns(found)
+
+    def transform_sparse(self, rows: Any) -> Any:
+        """CSR features of checked CSR rows of all columns, where all blocks are additive maps."""
+        parts = zip(self.features_, self.columns_, strict=True)
+        return _arrays.stack_columns(
+            [own.transform_sparse(_arrays.take_columns(rows, columns)) for own, columns in parts]
         )
 
     def describe(self) -> str:

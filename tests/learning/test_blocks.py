@@ -10,7 +10,16 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
 
-from chimap import Exponential, HistogramClassifier, HistogramRegressor, OptimalMap, chi2, hellinger, load
+from chimap import (
+    Exponential,
+    FourierFeatures,
+    HistogramClassifier,
+    HistogramRegressor,
+    OptimalMap,
+    chi2,
+    hellinger,
+    load,
+)
 from chimap._validation import DataError
 from chimap.blocks import BlockFeatures
 from chimap.data import ArraySource
@@ -42,7 +51,11 @@ def test_features_side_by_side():
     Z = both.transform(rows)
     assert Z.shape == (30, 22)
     np.testing.assert_allclose(Z @ Z.T, both.kernel_(rows), atol=5e-3)
-    np.testing.assert_allclose(both.transform(sp.csr_matrix(rows)), Z, rtol=1e-12)
+    S = both.transform(sp.csr_matrix(rows))
+    assert sp.issparse(S)  # as of the maps alone
+    np.testing.assert_allclose(S.toarray(), Z, rtol=1e-12)
+    mixed = BlockFeatures([OptimalMap(), FourierFeatures(n_components=8)], [slice(0, 5), [7, 6]]).fit(rows)
+    np.testing.assert_allclose(mixed.transform(sp.csr_matrix(rows)), mixed.transform(rows), atol=1e-12)
     out = np.empty_like(Z)
     both.features_into(rows, out, shift=Z.mean(axis=0))
     np.testing.assert_allclose(out, Z - Z.mean(axis=0), atol=1e-14)

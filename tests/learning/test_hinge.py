@@ -135,6 +135,20 @@ def test_features_of_every_kind(settings, is_sparse):
     assert model.score(X, y) > 0.95
 
 
+def test_additive_blocks_of_sparse_rows_are_kept_sparse(monkeypatch):
+    X, y = sparse_rows(2000, 64)
+    kept = []
+    stack = KeptFeatures.stack
+    monkeypatch.setattr(KeptFeatures, "stack", lambda self: (stack(self), kept.append(self.Z)))
+    settings = {**SETTINGS, "kernel": ["chi2", "intersection"], "strengths": 0.1}
+    blocks = {"a": slice(0, 32), "b": slice(32, 64)}
+    models = [HistogramClassifier(**settings, blocks=blocks).fit(rows, y) for rows in (X, X.toarray() + 1e-3)]
+    assert sp.issparse(kept[0])
+    assert not sp.issparse(kept[1])
+    np.testing.assert_allclose(kept[0].toarray(), models[0].features_.transform(X.toarray()), rtol=1e-9)
+    np.testing.assert_allclose(models[0].decision_function(X), models[0].decision_function(X.toarray()))
+
+
 def test_kept_rows_are_those_of_the_folds():
     Z = np.arange(40.0).reshape(20, 2)
     signs = OneVersusAll(np.arange(20) % 3, 3)

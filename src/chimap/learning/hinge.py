@@ -14,7 +14,7 @@ from chimap.data import Source
 from chimap.engines import Job
 from chimap.engines.keeping import KeptFeatures
 from chimap.engines.memory import KeepingJob
-from chimap.maps.base import keeps_zeros
+from chimap.maps.base import keeps_zeros, mapped
 from chimap.solvers import LinearSolution, zero_solution
 
 _TOLERANCE = 1e-4  # scikit-learn's
@@ -38,7 +38,8 @@ def keeping_job(job: Job, source: Source, sample: Any, features: Any) -> Keeping
     """
     density, is_sparse = 1.0, False
     if keeps_zeros(features):
-        density = _arrays.to_sparse(sample).nnz / max(1, sample.shape[0] * sample.shape[1])
+        found = mapped(features, _arrays.to_sparse(sample))
+        density = found.nnz / max(1, found.shape[0] * found.shape[1])
         is_sparse = source.is_sparse or density < _SPARSE_BELOW
     if is_sparse and sample.shape[0] < source.n_rows:
         density = min(1.0, _SAMPLE_ERROR * density)

@@ -234,6 +234,10 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
         if self.kernel_.is_signed:
             out *= np.sign(rows)[:, None, :]
 
+    @property
+    def _keeps_zeros(self) -> bool:
+        return True
+
     def transform_sparse(self, rows: Any) -> Any:
         """CSR features of checked CSR rows."""
         # The entries are one row of a matrix; the layout of CSR is put together afterwards.
@@ -256,7 +260,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
 
 def keeps_zeros(features: Any) -> bool:
     """Whether fitted features of zeros are zeros, so that CSR rows have CSR features."""
-    return isinstance(features, AdditiveMap)
+    return bool(getattr(features, "_keeps_zeros", False))
 
 
 def mapped(features: Any, rows: Any) -> Any:
