@@ -96,8 +96,7 @@ class BlockFeatures(TransformerMixin, BaseEstimator):
         return all(keeps_zeros(own) for own in self.features_)
 
     def transform(self, X: Any) -> Any:
-        """Features (n, n_features_out) of rows X (n, bins): CSR of sparse ones where all blocks are additive maps, dense
-        otherwise."""
+        """Features (n, n_features_out) of rows X (n, bins): CSR of sparse ones where all blocks are additive maps."""
         check_is_fitted(self)
         rows = _arrays.as_rows(
             validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)

@@ -188,6 +188,15 @@ def test_a_worker_that_dies_in_the_middle(found, rows):
     np.testing.assert_array_equal(model._coef, found._coef)
 
 
+def test_the_only_worker_dies_with_all_that_was_sent(found, rows):
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        model, engine = HistogramClassifier(**SETTINGS), Deadly(client)
+        Fit(model, rows, None, None, engine, Progress()).run()
+    assert engine.killed
+    np.testing.assert_array_equal(model._coef, found._coef)
+
+
 def test_goes_on_from_a_checkpoint(client, found, rows, tmp_path, monkeypatch):
     monkeypatch.setattr("chimap.engines.dask._GROUP", 2)
 

@@ -33,6 +33,8 @@ _GROUP = 64  # parts whose moments come back as one, at least
 _MOST_GROUPS = 64  # beyond them groups grow: one process takes in what comes back
 _RETRIES = 3  # of a task that fails
 _CONNECT_SECONDS = 20
+_MOST_KEPT = 2**27  # bytes of a value that the scheduler keeps
+_MESSAGE = 2**22  # bytes of it that are sent together
 
 
 class DaskEngine:
@@ -63,7 +65,7 @@ class DaskEngine:
             )
         progress.stage(stage, source.n_rows)
         progress.advance(first)
-        template = self.client.scatter(work.fresh(), broadcast=True, hash=False)
+        template = self._placed(work.fresh())
         groups = _groups_of_parts(source, chunk_rows, first)
         submitted: deque[tuple[Any, list[Any]]] = deque()
         following = iter(groups)
@@ -109,10 +111,27 @@ class DaskEngine:
         return self.client.submit(task, *arguments, pure=False, retries=_RETRIES, priority=priority)
 
     def _on_workers(self, source: Source) -> Any:
-        """The source on every worker, sent once for all passes."""
+        """The source, sent once for all passes."""
         if id(source) not in self._sent:
-            self._sent[id(source)] = (source, self.client.scatter(source, broadcast=True, hash=False))
+            # rows in memory go to all workers that there are, and are lost with the last of them
+            is_small = source.from_files and 8 * source.n_rows < _MOST_KEPT
+            sent = self._placed(source) if is_small else self._scattered(source)
+            self._sent[id(source)] = (source, sent)
         return self._sent[id(source)][1]
+
+    def _placed(self, value: Any) -> Any:
+        """A future of a value that all workers need: the result of a task, so that it is made again should all die that
+        hold it. What is too large for the scheduler to keep is sent to the workers that there are."""
+        from distributed.protocol import pickle
+
+        data = pickle.dumps(value)
+        if len(data) > _MOST_KEPT:
+            return self._scattered(value)
+        parts = [data[k : k + _MESSAGE] for k in range(0, len(data), _MESSAGE)]
+        return self._submit(_unpacked, 1, *[self._submit(bytes, 1, part) for part in parts])
+
+    def _scattered(self, value: Any) -> Any:
+        return self.client.scatter(value, broadcast=True, hash=False)
 
     def _watch(self, parts: list[Any], rows: list[int], progress: Progress) -> None:
         """Tell of parts as they are added up, and let go of them: what is merged then leaves the workers' memory."""
@@ -160,6 +179,13 @@ def _sums(template: Any, chunks: Iterator[Chunk], first: int, name: str) -> Any:
             work.add(chunk.X, chunk.y, first + chunk.start, name)
     work.moments.release_buffers()
     return work.moments
+
+
+def _unpacked(*parts: bytes) -> Any:
+    """On a worker: what was sent in parts."""
+    from distributed.protocol import pickle
+
+    return pickle.loads(b"".join(parts))
 
 
 def _merged(left: Any, right: Any) -> Any:

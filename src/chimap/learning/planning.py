@@ -16,6 +16,7 @@ from chimap.learning.smooth import N_VECTORS
 from chimap.moments import FoldMoments, fold_of_rows
 
 _SAMPLE_ROWS, _SAMPLE_BYTES = 4096, 2**26
+_LABEL_BYTES = 8  # a row, which a source holds of all rows
 
 
 def sample_rows(n_bins: int) -> int:
@@ -50,7 +51,7 @@ def job_of(
         source.row_bytes,
         mapped,
         dtype.itemsize,
-        source.held_bytes,
+        source.held_bytes + _LABEL_BYTES * source.n_rows,
         source.from_files,
         n_rows=source.n_rows,
         n_copies=normalises + (np.dtype(source.dtype) != dtype),
