@@ -13,9 +13,8 @@ from chimap.penalties import CATALOGUE, L1, L2, L21, Sum
 D = 6
 GROUPS = [[0, 3], slice(1, 3), [5, 4]]
 GROUP_NORM = L21(0.7, GROUPS, D)
-PENALTIES = {
-    "l2": L2(0.8),
-    "l1": L1(0.6),
+OF_A_STRENGTH = {name: make(0.7) for name, make in CATALOGUE.items() if make not in (L21, Sum)}
+PENALTIES = OF_A_STRENGTH | {
     "l21": GROUP_NORM,
     "l21, weighted": L21(0.5, GROUPS, D, group_weights=[0.5, 1.0, 2.0]),
     "elastic net": Sum(L2(0.5), L1(0.4)),

@@ -170,7 +170,8 @@ def test_bad_losses_are_named():
     ):
         HistogramRegressor(loss="logistic").fit(X, y)
     with pytest.raises(
-        ValueError, match="HistogramRegressor takes losses square, epsilon_insensitive; got Log"
+        ValueError,
+        match=r"HistogramRegressor takes losses square, epsilon_insensitive, and others of domain 'real'; got Log",
     ):
         HistogramRegressor(loss=Logistic()).fit(X, np.arange(50.0))
 

@@ -28,6 +28,8 @@ class AdditiveKernel(Kernel):
     ``gamma`` is the degree of homogeneity, k(cx, cy) = c^gamma k(x, y): rows that are l_gamma-normalised have
     K(x, x) = 1. With ``is_signed`` the bins may be negative: sign(xy) k(|x|, |y|) (the paper's Lemma 2).
 
+    Source: Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps (signatures and spectra).
+
     >>> import numpy as np
     >>> from chimap import chi2
     >>> chi2(np.array([[0.25, 0.75]]), np.array([[0.75, 0.25]]))

@@ -16,7 +16,14 @@ class Kernel(ABC):
     """An exact kernel, the oracle of the maps that approximate it.
 
     Calling it with rows X (n, bins) and Y (m, bins), dense or sparse, gives the Gram matrix (n, m) in the
-    floating type of the data; Y defaults to X.
+    floating type of the data; Y defaults to X. Raises DataError for NaN, infinite or (unless ``is_signed``) negative
+    entries, and for rows of different widths.
+
+    >>> import numpy as np
+    >>> from chimap import Exponential, chi2, intersection
+    >>> X = np.array([[0.25, 0.75], [0.75, 0.25]])
+    >>> (0.5 * chi2 + 0.5 * intersection)(X).tolist()
+    [[1.0, 0.625], [0.625, 1.0]]
     """
 
     name: str

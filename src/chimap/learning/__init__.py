@@ -7,14 +7,10 @@ from chimap.learning.kernel_learning import FourierKernelLearner, FourierKernelR
 from chimap.learning.kernel_machine import KernelClassifier
 from chimap.learning.lookup import LookupClassifier
 from chimap.learning.model_file import load, register
-from chimap.learning.moments_models import (
-    MomentsGroupLasso,
-    MomentsLasso,
-    MomentsRidge,
-    MomentsRidgeClassifier,
-)
+from chimap.learning.moments_models import MomentsRidge, MomentsRidgeClassifier
 from chimap.learning.multiple_kernels import MultipleKernelLearner, MultipleKernelRegressor
 from chimap.learning.online import OnlineIntersectionClassifier
+from chimap.learning.sparse_models import MomentsGroupLasso, MomentsLasso
 
 __all__ = [
     "ExactKernelLearner",

@@ -209,9 +209,10 @@ class HistogramModel(LinearModel):
             self._check_components()
         if not isinstance(self.loss, Loss):
             check_choice(self.loss, "loss", self._losses)
-        elif self.loss.name not in self._losses:
+        elif self.loss.name not in self._losses and self.loss.domain != self._domain:
             raise ValueError(
-                f"{type(self).__name__} takes losses {', '.join(self._losses)}; got {self.loss!r}."
+                f"{type(self).__name__} takes losses {', '.join(self._losses)}, and others of domain "
+                f"{self._domain!r}; got {self.loss!r}."
             )
         if self.map is not None:
             check_map(self.map)
@@ -361,6 +362,7 @@ class HistogramModel(LinearModel):
     strength_scores_: StrengthScores | None
     _y_checks: ClassVar[dict[str, Any]]
     _losses: ClassVar[tuple[str, ...]]
+    _domain: ClassVar[str]  # of losses that may be given as objects
     _n_targets: int
 
     @abstractmethod

@@ -49,7 +49,10 @@ class ExactKernelModel(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Learn widths and weights from rows X (n, bins) and labels or targets y (n,); returns self."""
+        """Learn widths and weights from rows X (n, bins) and labels or targets y (n,); returns self.
+
+        Raises DataError for bad rows or labels, ValueError for kernels without widths and for bad blocks.
+        """
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
         )
@@ -182,4 +185,12 @@ class ExactKernelLearner(ClassTargets, ExactKernelModel):
 
 
 class ExactKernelRegressor(RealTargets, ExactKernelModel):
-    """Kernel ridge regression with learned widths on the exact kernel matrix; see ``ExactKernelLearner``."""
+    """Kernel ridge regression with learned widths on the exact kernel matrix; parameters as in ``ExactKernelLearner``.
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(4), size=120)
+    >>> model = ExactKernelRegressor("gaussian", widths="bin", max_iter=10, random_state=0)
+    >>> widths = model.fit(X, np.sin(9 * X[:, 0])).widths_
+    >>> int(widths.argmax())  # the first bin is all that matters
+    0
+    """

@@ -50,6 +50,8 @@ class KernelClassifier(ClassTargets, BaseEstimator):
     Learned: ``classes_``, ``dual_coef_`` (t, n) with t one for two classes, ``intercept_`` (t,), ``scale_`` (the mean
     diagonal); ``kernel_`` and ``rows_`` (training rows), or ``map_`` and ``coef_`` (t, features).
 
+    Source: Chang and Lin, LIBSVM: a library for support vector machines (the hinge, through scikit-learn).
+
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
     >>> exact = KernelClassifier("chi2").fit(X[:500], y[:500])

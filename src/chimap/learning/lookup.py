@@ -7,15 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap._arrays import stored_bytes
 from chimap._threads import threads
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.learning.compiled import CompiledClassifier, compiled_codes
+from chimap.learning.targets import ClassTargets
 from chimap.losses import Logistic, Loss, SquaredHinge
 from chimap.maps import AnchorMap
 from chimap.maps.codes import add_up, check_codes, look_up
@@ -26,7 +26,7 @@ _PAIRS_KEPT = 10  # of steps and gradients from which L-BFGS makes its curvature
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SquaredHinge(), Logistic())}
 
 
-class LookupClassifier(ClassifierMixin, BaseEstimator):
+class LookupClassifier(ClassTargets, BaseEstimator):
     """One-versus-rest linear classifier on the features of an ``AnchorMap`` that sees the codes alone.
 
     For each class, with targets y = +-1, it minimises over weights w and intercept b
@@ -81,7 +81,7 @@ class LookupClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the map, encode the rows X (n, bins), dense or sparse, and train on their codes; returns self.
 
-        Raises DataError for bad rows and for fewer than two classes.
+        Raises DataError for bad rows and for fewer than two classes, ValueError for parameters.
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         psi = AnchorMap() if self.map is None else self.map
@@ -95,7 +95,12 @@ class LookupClassifier(ClassifierMixin, BaseEstimator):
         """Train on codes (n, bins) that a fitted map has made (``map.encode``), dense or CSR, and labels y (n,)."""
         self._check_settings()
         codes = check_codes(codes, map.n_features_in_, map.n_codes_)
-        signs = self._learn_classes(y, codes.shape[0])
+        if np.size(y) != codes.shape[0]:
+            raise DataError(
+                f"y must have a label for each of the {codes.shape[0]} rows of codes; got {np.size(y)}."
+            )
+        self._learn_targets(y)
+        signs = np.asarray(self._encode(np.asarray(y)))
         with threads(self.n_jobs):
             solution = self._minimise(codes, signs, map)
         self.map_, self.n_features_in_ = map, map.n_features_in_
@@ -104,54 +109,38 @@ class LookupClassifier(ClassifierMixin, BaseEstimator):
         self.codes_bytes_ = stored_bytes(codes)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """w . Psi(x) + b of rows X (n, bins): (n,) for two classes, (n, classes) otherwise; float64."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        with threads(self.n_jobs):
-            return self.decision_codes(self.map_.encode(X))
-
     def decision_codes(self, codes: Any) -> np.ndarray:
-        """The same from the codes of the rows."""
-        check_is_fitted(self)
-        codes = check_codes(codes, self.n_features_in_, self.map_.n_codes_)
-        outputs = look_up(codes, self.tables_.transpose(1, 2, 0)) + self.intercept_
+        """What ``decision_function`` gives of rows, from their codes (n, bins)."""
+        outputs = self._outputs_of_codes(codes)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row of X."""
-        return self._classes_of(self.decision_function(X))
-
     def predict_codes(self, codes: Any) -> np.ndarray:
-        """The same from the codes of the rows."""
-        return self._classes_of(self.decision_codes(codes))
+        """The class of each row, (n,), from the codes of the rows."""
+        return self.labels_of(self._outputs_of_codes(codes))
 
     def compile(self) -> CompiledClassifier:
         """The same model in single precision, which saves and loads as a model file; see ``CompiledModel``."""
         check_is_fitted(self)
         return compiled_codes(self)
 
-    def _classes_of(self, outputs: np.ndarray) -> np.ndarray:
-        index = (outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)
-        return self.classes_[index]
+    def _outputs(self, X: Any) -> np.ndarray:
+        """w . Psi(x) + b of rows X (n, bins), (n, t) float64."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        with threads(self.n_jobs):
+            return self._outputs_of_codes(self.map_.encode(X))
+
+    def _outputs_of_codes(self, codes: Any) -> np.ndarray:
+        check_is_fitted(self)
+        codes = check_codes(codes, self.n_features_in_, self.map_.n_codes_)
+        found: np.ndarray = look_up(codes, self.tables_.transpose(1, 2, 0)) + self.intercept_
+        return found
 
     def _check_settings(self) -> None:
         check_choice(self.loss, "loss", tuple(LOSSES))
         check_positive(self.strength, "strength")
         check_positive(self.tol, "tol")
         check_positive(self.max_iter, "max_iter", integer=True)
-
-    def _learn_classes(self, y: Any, n: int) -> np.ndarray:
-        """Learn the classes, and give their signs (n, t)."""
-        check_classification_targets(y)
-        self.classes_, index = np.unique(np.asarray(y), return_inverse=True)
-        if index.size != n:
-            raise DataError(f"y must have a label for each of the {n} rows of codes; got {index.size}.")
-        if self.classes_.size < 2:
-            raise DataError(f"y has one class only, {self.classes_[0]!r}; a classifier needs two at least.")
-        if self.classes_.size == 2:
-            return np.where(index == 1, 1.0, -1.0)[:, None]
-        return np.where(index[:, None] == np.arange(self.classes_.size), 1.0, -1.0)
 
     def _minimise(self, codes: Any, signs: np.ndarray, psi: AnchorMap) -> tuple[np.ndarray, np.ndarray]:
         loss, t = LOSSES[self.loss], signs.shape[1]

@@ -93,7 +93,20 @@ def save(model: Any, path: str | Path, *, overwrite: bool = False, kind: str = "
 
 
 def load(path: str | Path, kind: str = "model") -> Any:
-    """A model written by ``save``; runs no code from the file. Raises DataError for any other file."""
+    """A model as ``save`` wrote it, whatever its class; no code from the file is run.
+
+    kind: what the file must hold, "model", or "words" for what turns images into histograms. Raises FileNotFoundError,
+    and DataError for any other file, one that is cut off, or one of a later version.
+
+    >>> import tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> from chimap import HistogramClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     HistogramClassifier("chi2", strengths=1.0).fit(X, y).save(f"{folder}/my.model")
+    ...     load(f"{folder}/my.model").predict(X[:3]).tolist()
+    [0, 1, 2]
+    """
     meta, arrays = _files.read_tensors(path, kind)
     try:
         return decode(meta["model"], arrays)

@@ -25,6 +25,7 @@ class ClassTargets(ClassifierMixin):
     _losses: ClassVar[tuple[str, ...]] = (
         "square", *(name for name, loss in LOSSES.items() if loss.domain == "sign"), "hinge"
     )  # fmt: skip
+    _domain: ClassVar[str] = "sign"
     classes_: np.ndarray
     _n_targets: int
     _outputs: Callable[[Any], np.ndarray]
@@ -76,6 +77,7 @@ class RealTargets(RegressorMixin):
 
     _y_checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
     _losses: ClassVar[tuple[str, ...]] = tuple(n for n, loss in LOSSES.items() if loss.domain == "real")
+    _domain: ClassVar[str] = "real"
     _n_targets: int
     _outputs: Callable[[Any], np.ndarray]
 

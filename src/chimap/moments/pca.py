@@ -23,6 +23,12 @@ class PCA:
     entry of largest magnitude positive. scatters: (p,) eigenvalues of Hc. total: trace of Hc. count: rows.
 
     Source: Li, Lebanon and Sminchisescu, sec. 6, Algorithm 3.
+
+    >>> from chimap.moments import Moments
+    >>> Z = np.random.default_rng(0).random((50, 4)) * [1, 1, 9, 1]
+    >>> pca = PCA.of(Moments(4, 0).update(Z, np.zeros((50, 0))), n_components=1)
+    >>> int(np.abs(pca.components[:, 0]).argmax())
+    2
     """
 
     mean: np.ndarray
