@@ -128,7 +128,7 @@ def test_predictions_have_names(folder, results):
 
 
 def test_info(results):
-    assert "2, 20 image(s) each" in results["info images"].out
+    assert "2, 20 images each" in results["info images"].out
     found = json.loads(results["info words"].out)
     assert (found["bins"], found["blocks"]) == (36, {"sift": [0, 36]})
 

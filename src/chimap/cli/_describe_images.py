@@ -73,5 +73,5 @@ def _classes_line(classes: dict[Any, int] | None) -> str | None:
         return "none: the images lie in no folder of a class; --labels names some"
     least, most = min(classes, key=classes.__getitem__), max(classes, key=classes.__getitem__)
     if classes[least] == classes[most]:
-        return f"{len(classes):,}, {classes[most]:,} image(s) each"
+        return f"{len(classes):,}, {classes[most]:,} images each"
     return f"{len(classes):,}, from {classes[least]:,} images ({least}) to {classes[most]:,} ({most})"

@@ -11,7 +11,7 @@ import pytest
 from chimap._validation import DataError
 from chimap.data import image_sets, open_images
 from chimap.data.image_sets import CATALOGUE
-from chimap.data.image_sets.pascal_voc import CLASSES
+from chimap.data.image_sets.pascal_voc import CLASSES, voc_objects
 
 from ..pictures import encoded, write_tree
 from . import copies
@@ -171,3 +171,21 @@ def test_imagenet_with_missing_validation_images(tmp_path):
     (tmp_path / "ILSVRC/Data/CLS-LOC/val/ILSVRC2012_val_00000002.JPEG").unlink()
     with pytest.raises(DataError, match="4 labels for 3 validation images"):
         image_sets.imagenet(tmp_path)
+
+
+def test_imagenet_with_an_image_that_the_list_does_not_name(tmp_path):
+    copies.imagenet(tmp_path, "csv")
+    write_tree(tmp_path, {"ILSVRC/Data/CLS-LOC/val/mine.JPEG": encoded()})
+    with pytest.raises(
+        DataError, match=r"mine\.JPEG: neither in the folder of a synset nor a line of LOC_val_solution"
+    ):
+        image_sets.imagenet(tmp_path)
+
+
+def test_the_folder_of_a_year_of_voc_may_be_named(tmp_path):
+    folder = copies.voc(tmp_path) / "VOCdevkit/VOC2007"
+    found, expected = (open_images(path, layout="voc2007") for path in (folder, tmp_path))
+    np.testing.assert_array_equal(found.labels, expected.labels)
+    assert voc_objects(found, 0) == voc_objects(expected, 0)
+    with pytest.raises(DataError, match="no VOC2012/JPEGImages/ in it"):
+        open_images(folder, layout="voc2012")

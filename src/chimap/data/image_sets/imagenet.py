@@ -45,12 +45,10 @@ def imagenet(path: str | os.PathLike[str]) -> ImageSet:
         names.append(name)
         labels.append(synset)
         splits.append(split)
-    truth = _validation_labels(files, len(loose)) if loose else None
+    truth = _validation_labels(files, loose) if loose else None
     if truth is not None:
         names += loose
-        labels += [
-            truth[_stem(name)] if isinstance(truth, dict) else truth[i] for i, name in enumerate(loose)
-        ]
+        labels += truth
         splits += ["val"] * len(loose)
     if not names:
         raise ORIGIN.absent(files, "train/SYNSET/")
@@ -86,21 +84,28 @@ def synsets(files: ImageFiles, path: str) -> list[tuple[int, str, str]]:
     return sorted(found)
 
 
-def _validation_labels(files: ImageFiles, n: int) -> dict[str, str] | list[str] | None:
-    """Synsets by name of the image, or in their order; None where nothing tells."""
+def _validation_labels(files: ImageFiles, names: list[str]) -> list[str] | None:
+    """Synsets of the validation images of these names; None where nothing tells."""
     solution = _ending(files, "LOC_val_solution.csv")
     if solution is not None:
         lines = (line.partition(",") for line in lines_of(files, solution)[1:])
-        return {image: synset.split()[0] for image, _, synset in lines}
+        by_name = {image: synset.split()[0] for image, _, synset in lines}
+        unknown = next((name for name in names if _stem(name) not in by_name), None)
+        if unknown is not None:
+            raise DataError(
+                f"{files.where(unknown)}: neither in the folder of a synset nor a line of {solution}. Remove the "
+                "image, or get the whole list."
+            )
+        return [by_name[_stem(name)] for name in names]
     numbers, meta = _ending(files, "_validation_ground_truth.txt"), _ending(files, "meta.mat")
     if numbers is None or meta is None:
         return None
     by_number = {number: wnid for number, wnid, _ in synsets(files, meta)}
     found = [by_number[int(line)] for line in lines_of(files, numbers)]
-    if len(found) != n:
+    if len(found) != len(names):
         raise DataError(
-            f"{files.where(numbers)}: {len(found)} labels for {n} validation images. The images must be those of this "
-            "development kit, all of them."
+            f"{files.where(numbers)}: {len(found)} labels for {len(names)} validation images. The images "
+            "must be those of this development kit, all of them."
         )
     return found
 

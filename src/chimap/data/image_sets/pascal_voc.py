@@ -49,7 +49,7 @@ def voc_classification(path: str | os.PathLike[str], year: int = 2007) -> ImageS
     """
     data = origin(year)
     files = data.open(path)
-    root = data.root(files, f"VOC{year}/JPEGImages/") + f"VOC{year}/"
+    root = _root(files, year, data)
     there = set(files.paths)
     ids: list[str] = []
     splits: list[str] = []
@@ -75,7 +75,7 @@ def voc_segmentation(path: str | os.PathLike[str], year: int = 2007, masks: str 
     check_choice(masks, "masks", ("class", "object"))
     data = origin(year)
     files = data.open(path)
-    root = data.root(files, f"VOC{year}/JPEGImages/") + f"VOC{year}/"
+    root = _root(files, year, data)
     folder = "SegmentationClass" if masks == "class" else "SegmentationObject"
     there = set(files.paths)
     found = [
@@ -95,6 +95,14 @@ def voc_objects(images: ImageSet, i: int) -> list[VocObject]:
     return _objects(
         images.files, images.names[i].replace("JPEGImages/", "Annotations/").removesuffix(".jpg") + ".xml"
     )
+
+
+def _root(files: ImageFiles, year: int, data: Origin) -> str:
+    """What stands before JPEGImages/; "" where the folder of the year itself was named."""
+    folder = f"VOC{year}"
+    if files.name.rstrip("/").endswith(folder) and any(p.startswith("JPEGImages/") for p in files.paths):
+        return ""
+    return data.root(files, f"{folder}/JPEGImages/") + f"{folder}/"
 
 
 def _lists(files: ImageFiles, there: set[str], root: str, task: str, data: Origin) -> list[str]:
