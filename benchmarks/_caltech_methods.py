@@ -68,7 +68,7 @@ def table_methods() -> dict[str, Method]:
         ),
         # five in six bins are empty, and what is empty in either row adds nothing
         "JS + PQ": Method(_precomputed, prepare=_exact("JS + PQ", counts, sp.csr_matrix)),
-        "MKL": Method(_level_kernels, (9.0, 3.0, 1.0)),
+        "MKL": Method(_level_kernels, (9.0, 3.0)),
     }
 
 

@@ -84,6 +84,7 @@ def test_features(folder, results):
     found = json.loads(results["features"].out)
     assert (found["rows"], found["bins"], list(found["broken"])) == (39, 36, ["flat/03.png"])
     assert "1 of 40 images are broken" in results["features"].err
+    assert "chimap evaluate MODEL again.zarr" in results["like"].out
     source = open_source(folder / "photos.parquet")
     words = ImageHistograms.load(folder / "photos.words")
     assert source.labels().tolist() == ["flat"] * 19 + ["steep"] * 20

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chimap.cli import _images, _show
+
+if TYPE_CHECKING:
+    from chimap.vision import ImageHistograms
 
 Described = tuple[dict[str, Any], dict[str, str | None]]
 
@@ -57,15 +60,20 @@ def describe_words(path: Path) -> Described:
         "coding": str(histograms.coder),
         "bytes": path.stat().st_size,
     }
-    blocks = ",".join(f"{name}={start}:{stop}" for name, (start, stop) in found["blocks"].items())
     return found, {
         "histograms": found["histograms"],
         "descriptors": "\n".join(map(str, histograms.descriptors_)),
         "coding": found["coding"],
         "bins": f"{histograms.n_columns:,}",
-        "blocks": f"--blocks {blocks}" if len(found["blocks"]) > 1 else None,
+        "blocks": blocks_flag(histograms) or None,
         "size": _show.size(found["bytes"]),
     }
+
+
+def blocks_flag(histograms: ImageHistograms) -> str:
+    """The flag that gives each of several descriptors a kernel of its own; "" for one."""
+    blocks = [f"{name}={columns.start}:{columns.stop}" for name, columns in histograms.blocks_.items()]
+    return f"--blocks {','.join(blocks)}" if len(blocks) > 1 else ""
 
 
 def _classes_line(classes: dict[Any, int] | None) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chimap.cli import _errors, _image_options, _images, _options, _show
+from chimap.cli._describe_images import blocks_flag
 from chimap.cli._image_options import ImageSettings
 
 if TYPE_CHECKING:
@@ -107,10 +108,16 @@ def features(
             "words": f"{like or words_file}",
         },
     )
-    model = _show.quoted(output.with_suffix(".model"))
-    _show.next_commands(
-        "next, a model:", f"chimap fit {_show.quoted(output)} --test-fraction 0.2 --output {model}"
-    )
+    rows = _show.quoted(output)
+    if like is not None:
+        _show.next_commands(
+            "next, with a model of rows of the same words:",
+            f"chimap evaluate MODEL {rows} --output report.html",
+        )
+        return
+    model, blocks = _show.quoted(output.with_suffix(".model")), blocks_flag(table.histograms)
+    flags = " ".join(filter(None, (blocks, "--test-fraction 0.2", f"--output {model}")))
+    _show.next_commands("next, a model:", f"chimap fit {rows} {flags}")
 
 
 def _check(
