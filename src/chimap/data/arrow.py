@@ -16,6 +16,10 @@ from chimap.data.labels import check_labels, numbers_or_text, read_labels
 from chimap.data.rows import digest
 from chimap.data.stream import BLOCK_BYTES, SeekableStream
 
+# Arrow puts lists together in memory that grows with them, beside the levels of their values, and keeps what it frees:
+# so they are decoded in small batches, at sixteen times the bytes of one.
+_LIST_BYTES, _LIST_SHARE = 2**20, 16
+
 
 class ArrowSource(SeekableStream):
     """The rows of a Parquet, Feather (version 2) or Arrow IPC file, or of a folder of such files.
@@ -81,6 +85,7 @@ class ArrowSource(SeekableStream):
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
         self.held_bytes = float(
             max(part.held_bytes(self._columns.names, self.row_bytes) for part in self._parts)
+            + self._columns.is_list * _LIST_SHARE * _LIST_BYTES
         )
         if label is None:
             self._y = read_labels(labels, self.n_rows)
@@ -121,7 +126,8 @@ class ArrowSource(SeekableStream):
     def _decoded(self, part: Part, group: int) -> Iterator[tuple[int, np.ndarray]]:
         """(first row within the row group, rows) of consecutive blocks of a row group."""
         start = 0
-        for batch in part.batches(group, self._columns.names, max(1, int(BLOCK_BYTES / self.row_bytes))):
+        block = _LIST_BYTES if self._columns.is_list else BLOCK_BYTES
+        for batch in part.batches(group, self._columns.names, max(1, int(block / self.row_bytes))):
             yield start, self._columns.rows(batch, _where(part, group), start)
             start += batch.num_rows
 
