@@ -172,7 +172,7 @@ class Moments:
         self.count += sign * other.count
         self.feature_sum += sign * other.feature_sum
         self.target_sum += sign * other.target_sum
-        self.features.flat += sign * other.features.flat
+        self.features.combine(other.features, sign)
         self._cross += sign * other._cross
         self._targets += sign * other._targets
         self._waiting.combine(other._waiting, sign)

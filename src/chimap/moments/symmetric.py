@@ -54,6 +54,16 @@ class Symmetric:
         """An independent copy."""
         return Symmetric(self.n, self.flat.copy())
 
+    def combine(self, other: Symmetric, sign: int) -> None:
+        """Add (sign 1) or subtract (-1) another of the same order."""
+        own, more = self.flat, other.flat
+        change = np.add if sign > 0 else np.subtract
+
+        def part(chosen: slice) -> None:
+            change(own[chosen], more[chosen], out=own[chosen])
+
+        _threads.over_rows(own.size, 1, part)
+
     def add_outer(self, a: np.ndarray, b: np.ndarray, factor: float = 1.0) -> None:
         """Add factor (a b' + b a') / 2 for vectors (n,)."""
         for first, panel in self.panels():
