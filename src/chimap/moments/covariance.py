@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from chimap import _arrays
+from chimap import _arrays, _threads
 from chimap._files import read_tensors, write_tensors
 from chimap._validation import DataError
 from chimap.moments.product import Product
-from chimap.moments.symmetric import Symmetric
+from chimap.moments.symmetric import PANEL, Symmetric
 from chimap.moments.targets import ClassSums, OneVersusAll, Targets, sums_of, sums_with
 
 
@@ -245,11 +245,16 @@ class Moments:
 
     def scatter_into(self, square: np.ndarray) -> None:
         """Hc = sum (z - mean)(z - mean)' into the upper triangle of a float64 (D, D) array."""
-        self.features.upper_into(square)
         scaled = self.feature_sum / max(1, self.count)
-        for first in range(0, self.n_features, 256):
-            rows = slice(first, first + 256)
-            square[rows, first:] -= np.outer(self.feature_sum[rows], scaled[first:])
+        panels = list(self.features.panels())
+
+        def fill(chosen: slice) -> None:
+            for first, panel in panels[chosen]:
+                rows = slice(first, first + panel.shape[0])
+                np.subtract(panel, np.outer(self.feature_sum[rows], scaled[first:]), out=square[rows, first:])
+
+        # on all threads: most of it is the system's clearing of new pages
+        _threads.over_rows(len(panels), self.n_features * PANEL, fill)
 
     def scatter_product(self, B: np.ndarray) -> np.ndarray:
         """Hc B for B (D, columns)."""
