@@ -112,6 +112,21 @@ def test_predictions_are_those_of_the_model(folder, tmp_path):
         np.testing.assert_array_equal(np.array(found), expected)
 
 
+def test_a_column_of_labels_is_no_bin(folder, tmp_path):
+    X = np.load(folder / "rows.npy")[:20]
+    lines = [",".join([*map(str, row), "unknown"]) for row in X]
+    heading = ",".join([*(f"b{i}" for i in range(64)), "digit"])
+    (tmp_path / "new.csv").write_text("\n".join([heading, *lines]))
+    address = f"file://{tmp_path}/new.csv"
+    named, left = run_many(
+        [["predict", "names.model", address, "--labels", "digit", "-o", "-"],
+         ["predict", "names.model", address, "-o", tmp_path / "p.csv"]], folder,
+    )  # fmt: skip
+    np.testing.assert_array_equal(named.out.splitlines()[1:], chimap.load(folder / "names.model").predict(X))
+    assert (left.code, (tmp_path / "p.csv").exists()) == (2, False)
+    assert "new.csv: 65 bins a row, but the model was fitted on 64" in left.err
+
+
 def test_scores_of_classes(folder, tmp_path):
     table, arrays, two = run_many(
         [

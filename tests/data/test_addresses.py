@@ -1,6 +1,8 @@
 """Addresses: every kind of file opens through fsspec, here from its file system in memory."""
 
+import shutil
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from chimap._arrays import to_dense
 from chimap._validation import DataError
 from chimap.data import files, open_source
+from chimap.data.image_kind import holds_images
 
 from .small_sources import COUNTS, LABELS, N_ROWS, SOURCES
 
@@ -89,6 +92,72 @@ def test_what_is_not_there_or_not_known(memory):
         open_source(f"{memory}/nowhere.npy")
     with pytest.raises(DataError, match=r"nonsense://a\.npy: .*nonsense"):
         open_source("nonsense://a.npy")
+
+
+CHAINED = {
+    "npy, uint8": "rows.npy",
+    "npz, compressed": "rows.npz",
+    "svmlight, Zstandard": "rows.svm.zst",
+    "Parquet": "rows.parquet",
+    "Parquet, parts": "rows",
+    "Zarr": "rows.zarr",
+    "HDF5, chunks": "rows.h5",
+    "CSV, gzip": "rows.csv.gz",
+}
+
+
+@pytest.mark.parametrize("kind", CHAINED)
+def test_files_in_archives_and_behind_caches(kind, tmp_path):
+    (tmp_path / "in").mkdir()
+    SOURCES[kind](tmp_path / "in")
+    archive = shutil.make_archive(str(tmp_path / "all"), "zip", tmp_path / "in")
+    name = CHAINED[kind]
+    given = LABELS if kind.startswith("np") else None
+    for address in (
+        f"zip://{name}::file://{archive}",
+        f"zip://{name}::{archive}",
+        f"local://{tmp_path}/in/{name}",
+    ):
+        source = open_source(address, given)
+        assert source.name == name
+        rows = np.concatenate([to_dense(chunk.X) for chunk in source.chunks(40)])
+        np.testing.assert_array_equal(rows, COUNTS)
+        np.testing.assert_array_equal(source.labels(), LABELS)
+        assert not holds_images(address)
+
+
+def test_members_of_files_in_archives(tmp_path):
+    np.savez(tmp_path / "two.npz", a=COUNTS, b=LABELS)
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.write(tmp_path / "two.npz", "two.npz")
+    source = open_source(f"zip://two.npz::{tmp_path}/all.zip::a", "::b")
+    np.testing.assert_array_equal(next(source.chunks(N_ROWS)).X, COUNTS)
+    np.testing.assert_array_equal(source.labels(), LABELS)
+
+
+def test_what_cannot_be_reached(tmp_path, monkeypatch):
+    (tmp_path / "all.zip").write_bytes(b"no archive")
+    for address, expected in (
+        (
+            "zip://rows.npy",
+            r"^zip://rows\.npy is in an archive, but in which\? Add it: zip://rows\.npy::ARCHIVE",
+        ),
+        (
+            f"zip://rows.npy::{tmp_path}/all.zip",
+            r"^zip://rows\.npy.*all\.zip: cannot be reached \(BadZipFile",
+        ),
+        (
+            "ftp://127.0.0.1:9/rows.npy",
+            r"^ftp://127\.0\.0\.1:9/rows\.npy: cannot be reached .*refused\)\. Check",
+        ),
+    ):
+        with pytest.raises(DataError, match=expected):
+            open_source(address)
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(
+        ImportError, match=r"^s3://bucket/rows\.npy: Install s3fs .*\. Install it, or give a local"
+    ):
+        open_source("s3://bucket/rows.npy")
 
 
 def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch):

@@ -128,3 +128,15 @@ def test_a_table_that_changes(tmp_path):
         file.write("3,4\n")
     with pytest.raises(DataError, match="the file has changed since it was opened"):
         list(source.chunks(10))
+
+
+def test_blocks_end_with_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr("chimap.data.csv.BLOCK_BYTES", 64)
+    rows = np.arange(600.0).reshape(200, 3)
+    text = "a,b,y\n" + "".join(
+        ("\n" * 70 if i == 50 else "") + "{:g},{:g},{:g}\n".format(*row) for i, row in enumerate(rows)
+    )
+    (tmp_path / "rows.csv").write_text(text.rstrip())
+    source = CsvSource(tmp_path / "rows.csv")
+    np.testing.assert_array_equal(np.concatenate([chunk.X for chunk in source.chunks(7)]), rows[:, :2])
+    np.testing.assert_array_equal(source.labels(), rows[:, 2])

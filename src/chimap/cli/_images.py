@@ -33,15 +33,16 @@ def layout_of(data: str) -> tuple[str | None, str]:
 
     Raises ValueError for a name without a path, and for an unknown one before a path that is there.
 
-    >>> layout_of("voc2007:photos"), layout_of("s3://photos")
-    (('voc2007', 'photos'), (None, 's3://photos'))
+    >>> layout_of("voc2007:photos"), layout_of("s3://photos"), layout_of("file:///")
+    (('voc2007', 'photos'), (None, 's3://photos'), (None, 'file:///'))
     """
+    from chimap.data.files import is_address
     from chimap.data.image_sets import CATALOGUE
 
     name, _, path = data.partition(":")
     if name in CATALOGUE and path:
         return name, path
-    if not Path(data).exists():
+    if not Path(data).exists() and not is_address(data):
         if name in CATALOGUE:
             raise ValueError(f"{data} names a data set without its folder; give {name}:FOLDER.")
         if path and Path(path).exists():

@@ -18,6 +18,10 @@ def predict(
     output: Annotated[
         Path, _options.output("FILE", "File to write: .csv, .npy, .npz, or - for CSV to stdout.")
     ],
+    labels: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Column of labels in DATA, which is left out.", show_default=False),
+    ] = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Add the score of every class: the largest is the prediction.")
     ] = False,
@@ -27,7 +31,8 @@ def predict(
 ) -> None:
     """Write a prediction for every row of DATA.
 
-    Labels, or numbers if the model is a regression, in the order of the rows. DATA needs no labels.
+    Labels, or numbers if the model is a regression, in the order of the rows. DATA needs no labels; a table that
+    has a column of them under a name other than y or label needs --labels to tell it from bins.
     Images, for a model that was fitted on images, go by their names.
 
     \b
@@ -35,6 +40,7 @@ def predict(
       chimap predict my.model new.npz --output predictions.csv
       chimap predict my.model new.npz --scores --output predictions.npz
       chimap predict my.model new.svm --output - | head
+      chimap predict my.model huge.parquet --labels species --output predictions.csv
       chimap predict photos.model new-photos/ --output predictions.csv
     """  # fmt: skip
     from chimap import load
@@ -48,7 +54,7 @@ def predict(
     fitted = load(model)
     write = writer(output, fitted, scores)
     began = time.perf_counter()
-    source = _rows.open_data(data, model=fitted, part=part, silent=json)
+    source = _rows.open_data(data, labels, model=fitted, part=part, silent=json)
     write(fitted, source, _show.progress(json))
     if to_stdout:
         return

@@ -11,7 +11,7 @@ import numpy as np
 from chimap._validation import DataError
 from chimap.data.arrow_columns import FeatureColumns, check_label, find_label, label_values
 from chimap.data.arrow_parts import Part, find_parts, part_files
-from chimap.data.files import file_digest, plain_path
+from chimap.data.files import base_name, file_digest, plain_path
 from chimap.data.labels import check_labels, numbers_or_text, read_labels
 from chimap.data.rows import digest
 from chimap.data.stream import BLOCK_BYTES, SeekableStream
@@ -62,7 +62,7 @@ class ArrowSource(SeekableStream):
         random_state: int | None = None,
     ) -> None:
         self.path = plain_path(path)
-        self.name = os.path.basename(self.path.rstrip("/"))
+        self.name = base_name(self.path)
         self._parts = find_parts(self.path)
         first = self._parts[0]
         label = find_label(first, labels)

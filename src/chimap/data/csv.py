@@ -96,15 +96,21 @@ class CsvSource(StreamSource):
         types = dict.fromkeys(wanted, pyarrow.type_for_alias(kind))
         with decompressed(self.path) as file:
             try:
-                yield from reader.open_csv(
-                    file,
-                    # One thread: several do not parse faster, and this one is not the one that computes.
-                    reader.ReadOptions(
-                        column_names=names, skip_rows=self._skip, block_size=BLOCK_BYTES, use_threads=False
-                    ),
-                    reader.ParseOptions(delimiter=self._delimiter),
-                    reader.ConvertOptions(column_types=types, include_columns=wanted, null_values=[""]),
-                )
+                for _ in range(self._skip):
+                    file.readline()
+                while piece := file.read(BLOCK_BYTES) + file.readline():
+                    if piece.isspace():
+                        continue
+                    # Not ``open_csv``: its thread may hold the Python file when the interpreter ends, which aborts.
+                    block = pyarrow.allocate_buffer(len(piece))
+                    memoryview(block).cast("B")[:] = piece
+                    yield from reader.read_csv(
+                        pyarrow.BufferReader(block),
+                        # One thread: several do not parse faster, and this one is not the one that computes.
+                        reader.ReadOptions(column_names=names, block_size=len(piece), use_threads=False),
+                        reader.ParseOptions(delimiter=self._delimiter),
+                        reader.ConvertOptions(column_types=types, include_columns=wanted, null_values=[""]),
+                    ).to_batches()
             except (pyarrow.ArrowException, EOFError, OSError, zlib.error) as error:
                 raise self._fault(str(error)) from error
 

@@ -1,7 +1,8 @@
 """Files as arguments: local paths and addresses, members, and whether a file is still what it was.
 
 Every source opens its files here. A local path needs nothing more; an address such as ``s3://bucket/rows.npy``,
-``memory://rows.npy`` or ``https://...`` goes through fsspec, which the extra ``data`` installs.
+``memory://rows.npy`` or ``https://...`` goes through fsspec, which the extra ``data`` installs. Addresses are joined
+by ``::`` as fsspec joins them: ``zip://rows.npy::s3://bucket/archive.zip``, ``simplecache::s3://bucket/rows.npy``.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +22,8 @@ from chimap._validation import DataError
 
 WINDOW = 2**16
 # What file systems of fsspec say about the last change of a file, each in words of its own.
-STAMPS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created", "md5Hash")
+STAMPS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created", "md5Hash", "CRC")
+_ARCHIVES = ("zip://", "tar://", "libarchive://")  # their addresses go on, after ::, with that of the archive
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class DataFile:
     @property
     def name(self) -> str:
         """Name without folders."""
-        return self.address.rstrip("/").replace(os.sep, "/").rpartition("/")[2]
+        return base_name(self.address)
 
     @property
     def suffix(self) -> str:
@@ -59,8 +64,12 @@ class DataFile:
         self.check_unchanged()
         if self.is_local:
             return open(self.address, "rb")
-        system, path = _system(self.address)
-        return cast(IO[bytes], system.open(path, "rb"))
+        with _reaching(self.address):
+            system, path = _system(self.address)
+            opened = cast(IO[bytes], system.open(path, "rb"))
+        # a file system of an archive closes it when it is let go: it must live as long as the file
+        weakref.finalize(opened, id, system)
+        return opened
 
     def check_unchanged(self) -> None:
         """Raise DataError if the file has been written anew, has another size or is gone."""
@@ -89,6 +98,16 @@ def is_address(path: str) -> bool:
     return "://" in path
 
 
+def base_name(address: str) -> str:
+    """The name without folders of what an address is of.
+
+    >>> base_name("data/rows.npy"), base_name("simplecache::s3://bucket/rows.npy"), base_name("zip://rows.npy::a.zip")
+    ('rows.npy', 'rows.npy', 'rows.npy')
+    """
+    parts, k = _parts_of(address)
+    return parts[k].rstrip("/").replace(os.sep, "/").rpartition("/")[2]
+
+
 def plain_path(path: str | os.PathLike[str]) -> str:
     """The path as text; ``file://`` addresses become local paths.
 
@@ -107,10 +126,13 @@ def split_member(path: str | os.PathLike[str]) -> tuple[str, str | None]:
     ('mnist.npz', 'x_train')
     >>> split_member("simplecache::s3://bucket/mnist.npz")
     ('simplecache::s3://bucket/mnist.npz', None)
+    >>> split_member("zip://mnist.npz::data.zip"), split_member("zip://mnist.npz::data.zip::x_train")
+    (('zip://mnist.npz::data.zip', None), ('zip://mnist.npz::data.zip', 'x_train'))
     """
     text = plain_path(path)
     file, mark, member = text.rpartition("::")
-    return (file, member) if mark and not is_address(member) else (text, None)
+    in_archive = file.rpartition("::")[2].startswith(_ARCHIVES)
+    return (file, member) if mark and not is_address(member) and not in_archive else (text, None)
 
 
 def existing_file(path: str | os.PathLike[str]) -> DataFile:
@@ -136,29 +158,32 @@ def is_folder(address: str) -> bool:
     """Whether a folder is there."""
     if not is_address(address):
         return os.path.isdir(address)
-    system, path = _system(address)
-    return bool(system.isdir(path))
+    with _reaching(address):
+        system, path = _system(address)
+        return bool(system.isdir(path))
 
 
 def has_file(folder: str, name: str) -> bool:
     """Whether a file of this name lies in a folder."""
     if not is_address(folder):
         return os.path.isfile(os.path.join(folder, name))
-    system, path = _system(folder)
-    return bool(system.isfile(f"{path.rstrip('/')}/{name}"))
+    with _reaching(folder):
+        system, path = _system(folder)
+        return bool(system.isfile(f"{path.rstrip('/')}/{name}"))
 
 
 def files_under(folder: str) -> dict[str, DataFile]:
     """All files in a folder and the folders in it, by their path from there with ``/``, sorted."""
     if is_address(folder):
-        system, path = _system(folder)
-        system.invalidate_cache()
-        return {
-            name[len(path) :].strip("/"): _stamped(str(system.unstrip_protocol(name)), info)
-            for name, info in sorted(system.find(path, detail=True).items())
-        }
-    found = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
-    return {os.path.relpath(name, folder).replace(os.sep, "/"): _look(name) for name in sorted(found)}
+        with _reaching(folder):
+            system, path = _system(folder)
+            system.invalidate_cache()
+            found = {
+                name[len(path) :].strip("/"): info for name, info in system.find(path, detail=True).items()
+            }
+        return {inner: _stamped(_inside(folder, inner), found[inner]) for inner in sorted(found)}
+    names = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
+    return {os.path.relpath(name, folder).replace(os.sep, "/"): _look(name) for name in sorted(names)}
 
 
 def file_digest(file: DataFile) -> str:
@@ -187,9 +212,10 @@ def _look(address: str) -> DataFile:
     if not is_address(address):
         status = Path(address).stat()
         return DataFile(address, status.st_size, str(status.st_mtime_ns))
-    system, path = _system(address)
-    system.invalidate_cache()
-    return _stamped(address, system.info(path))
+    with _reaching(address):
+        system, path = _system(address)
+        system.invalidate_cache()
+        return _stamped(address, system.info(path))
 
 
 def _stamped(address: str, info: dict[str, Any]) -> DataFile:
@@ -199,10 +225,41 @@ def _stamped(address: str, info: dict[str, Any]) -> DataFile:
     return DataFile(address, int(info["size"] or 0), stamp)
 
 
+def _parts_of(address: str) -> tuple[list[str], int]:
+    """What ``::`` joins, and which of it says the path: the first address, or all there is."""
+    parts = address.split("::")
+    return parts, next((k for k, part in enumerate(parts) if is_address(part)), 0)
+
+
+def _inside(folder: str, inner: str) -> str:
+    """The address of a file in a folder that is an address."""
+    parts, k = _parts_of(folder)
+    parts[k] += inner if parts[k].endswith("/") else f"/{inner}"
+    return "::".join(parts)
+
+
 def _system(address: str) -> tuple[Any, str]:
     """The file system of an address, and the path in it."""
-    core = needed("fsspec.core", "addresses with ://")
+    if address.startswith(_ARCHIVES) and "::" not in address:
+        raise DataError(f"{address} is in an archive, but in which? Add it: {address}::ARCHIVE.")
+    return cast(tuple[Any, str], needed("fsspec.core", "addresses with ://").url_to_fs(address))
+
+
+@contextmanager
+def _reaching(address: str) -> Iterator[None]:
+    """Errors of a file system name the address and what to do; each system has types of its own."""
     try:
-        return cast(tuple[Any, str], core.url_to_fs(address))
+        yield
+    except (FileNotFoundError, DataError):
+        raise
+    except ImportError as error:
+        raise ImportError(
+            f"{address}: {str(error).rstrip('.')}. Install it, or give a local path."
+        ) from error
     except ValueError as error:
         raise DataError(f"{address}: {error}. Give a local path, or an address that fsspec knows.") from error
+    except Exception as error:
+        raise DataError(
+            f"{address}: cannot be reached ({type(error).__name__}: {error}). Check the address, the network and "
+            "your permission to read there."
+        ) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from chimap.data.arrow_parts import PARQUET, find_parts
-from chimap.data.files import existing_file, files_under, is_folder, needed, plain_path
+from chimap.data.files import existing_file, files_under, is_folder, needed, split_member
 from chimap.data.image_decoding import is_image_name
 from chimap.data.image_files import TAR, ZIP
 from chimap.data.zarr import is_store
@@ -19,7 +19,7 @@ def holds_images(path: str | os.PathLike[str]) -> bool:
     An archive; a folder with images in it; a table of text that names images in its first lines; Parquet with a column
     of bytes and none of lists or numbers. Raises FileNotFoundError for a path that is not there.
     """
-    address = plain_path(path).partition("::")[0]
+    address = split_member(path)[0]
     if is_folder(address):
         if is_store(address):
             return False

@@ -12,7 +12,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._validation import DataError
-from chimap.data.files import split_member
+from chimap.data.files import base_name, split_member
 from chimap.data.labels import check_labels, read_labels
 from chimap.data.rows import chunk_dtype, matrix_shape
 from chimap.data.stream import BLOCK_BYTES, SeekableStream
@@ -34,7 +34,7 @@ class StoredArraySource(SeekableStream):
         address, member_of_path = split_member(path)
         member = member or member_of_path
         self.path = self._locate(address)
-        base = os.path.basename(address.rstrip("/"))
+        base = base_name(address)
         self.name = base if member is None else f"{base}::{member}"
         with self._opened() as root:
             with self._naming():
