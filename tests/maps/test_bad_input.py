@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from chimap import ChebyshevMap, DirectMap, Exponential, HomogeneousMap, OptimalMap, chi2
-from chimap._validation import DataError
 from chimap.maps import CATALOGUE
 
 from ..histograms import histograms
@@ -51,23 +49,3 @@ def test_number_of_terms(make, n_terms):
         pytest.skip("None lets this map choose")
     with pytest.raises(ValueError, match="n_terms must be a positive whole number"):
         make(n_terms=n_terms).fit(histograms())
-
-
-@every_map
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize(("value", "message"), [(-0.5, "Negative"), (np.nan, "NaN"), (np.inf, "infinity")])
-def test_bins(make, kind, value, message):
-    X = histograms()
-    X[7, 3] = value
-    fitted = make().fit(histograms())
-    for call in (make().fit, fitted.transform):
-        with pytest.raises(DataError, match=message) as error:
-            call(kind(X))
-        assert "row 7, column 3" in str(error.value)
-
-
-@every_map
-def test_width(make):
-    psi = make().fit(histograms())
-    with pytest.raises(ValueError, match=r"X has 5 features, but .* is expecting 12 features"):
-        psi.transform(histograms(n_bins=5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,11 +10,18 @@ import typer
 
 from chimap.cli import _errors, _fit_options, _options, _rows, _show
 from chimap.cli._fit_options import Settings
-from chimap.cli._options import Precision, Task
+from chimap.cli._options import Task
 
 if TYPE_CHECKING:
     from chimap.data import Source
     from chimap.report import Comparison
+
+
+class Precision(StrEnum):
+    """Of features that are compared: rounded ones are those of a fit alone."""
+
+    float32 = "float32"
+    float64 = "float64"
 
 
 def compare(
@@ -55,7 +63,7 @@ def compare(
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Budget, here and for the fit that is recommended.")
     ] = Settings.memory,
-    precision: Annotated[Precision, typer.Option(help="Of features.")] = Settings.precision,
+    precision: Annotated[Precision, typer.Option(help="Of features.")] = Precision.float32,
     jobs: _options.Jobs = Settings.jobs,
     seed: _options.Seed = Settings.seed,
     overwrite: _options.Overwrite = False,
