@@ -114,8 +114,7 @@ def stored(tmp_path_factory):
 
 # a buffer for each of 500 columns takes its share
 @pytest.mark.parametrize(
-    ("name", "budget"),
-    [("lists.parquet", 64), ("columns.parquet", 96), ("rows.zarr", 64), ("rows.h5", 64)],
+    ("name", "budget"), [("lists.parquet", 64), ("columns.parquet", 96), ("rows.zarr", 64), ("rows.h5", 64)]
 )
 def test_a_fit_within_its_budget(stored, name, budget):
     n_read, growth = peak_growth(PASS, str(stored / name), f"{budget}MiB")

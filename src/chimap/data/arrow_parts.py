@@ -77,7 +77,8 @@ class ParquetPart(Part):
         self._leaf_bytes: dict[str, int] = {}  # by top-level column, of the row group with most of it
         for group in groups:
             for leaf in (group.column(i) for i in range(group.num_columns)):
-                size = min(_PAGES, leaf.total_uncompressed_size + leaf.total_compressed_size) + _BUFFER
+                # a dictionary is held as it was read and as values
+                size = min(_PAGES, 2 * leaf.total_uncompressed_size + leaf.total_compressed_size) + _BUFFER
                 self._leaf_bytes[leaf.path_in_schema] = max(
                     size, self._leaf_bytes.get(leaf.path_in_schema, 0)
                 )
@@ -86,9 +87,10 @@ class ParquetPart(Part):
         """See ``Part``."""
         parquet = needed("pyarrow.parquet", "Parquet files")
         with self._opened() as opened, self._naming(f", row group {group}"):
-            reader = parquet.ParquetFile(
-                opened, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
-            )
+            with _memory_of_the_system():
+                reader = parquet.ParquetFile(
+                    opened, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
+                )
             yield from reader.iter_batches(
                 batch_rows, row_groups=[group], columns=columns, use_threads=_threads.count() > 1
             )
@@ -134,6 +136,22 @@ class IpcPart(Part):
         types = needed("pyarrow", "Arrow files").types
         bits = [kind.bit_width if types.is_primitive(kind) else 2**31 for kind in self.schema.types]
         return min(range(len(bits)), key=bits.__getitem__)
+
+
+@contextmanager
+def _memory_of_the_system() -> Iterator[None]:
+    """Readers that are opened within decode into memory of the system's allocator.
+
+    Arrow's own keeps what is freed, for each of its threads: half as much again as the budget of a small fit. A reader
+    takes the pool that is the default when it is made, and no other way to name one.
+    """
+    pyarrow = needed("pyarrow", "Parquet and Arrow files")
+    usual = pyarrow.default_memory_pool()
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+    try:
+        yield
+    finally:
+        pyarrow.set_memory_pool(usual)
 
 
 def find_parts(address: str) -> list[Part]:
