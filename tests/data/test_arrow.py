@@ -98,6 +98,10 @@ def rewrite(path, change):
             r"column 'bin 3' must be uint8 as in a\.parquet, but there is none",
         ),
         (lambda t: t.set_column(3, "bin 3", [t[3].cast("float")]), "must be uint8 .* but it is float"),
+        (
+            lambda t: t.append_column("bin 12", t[3]),
+            r"column 'bin 12' is not in a\.parquet, whose 12 columns are",
+        ),
         (lambda t: t.drop_columns("label"), "the labels 'label' must be int64 .* but there is none"),
         (lambda t: t.set_column(12, "label", [t[12].cast("string")]), "labels 'label' .* but it is string"),
     ],
@@ -106,6 +110,12 @@ def test_parts_whose_columns_differ(parts, change, message):
     rewrite(parts / "b.parquet", change)
     with pytest.raises(DataError, match=r"b\.parquet: .*" + message):
         open_source(parts)
+
+
+def test_columns_that_are_not_asked_for_may_differ(parts):
+    rewrite(parts / "b.parquet", lambda t: t.append_column("bin 12", t[3]))
+    source = ArrowSource(parts, features=["bin 0", "bin 3"])
+    np.testing.assert_array_equal(all_rows(source), COUNTS[:, [0, 3]])
 
 
 @pytest.mark.parametrize("column", ["bin 3", "label"])

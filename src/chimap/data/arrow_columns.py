@@ -35,6 +35,7 @@ class FeatureColumns:
         self._types = {name: _type_of(types, name, part) for name in self.names}
         lists = [name for name in self.names if _is_list(self._types[name])]
         self.is_list = bool(lists)
+        self._takes_all, self._label = names is None and not lists, label
         if not self.names or (self.is_list and len(self.names) > 1):
             raise DataError(
                 f"{part.file}: {len(lists)} columns of lists among the features {self.names}. Give features= one "
@@ -53,7 +54,7 @@ class FeatureColumns:
             self.width = getattr(self._types[self.names[0]], "list_size", None)
 
     def check(self, part: Part, first: Part) -> None:
-        """Refuse a part in which a column is missing or of another type than in the first part."""
+        """Refuse a part in which a column is missing, of another type than in the first part, or too many."""
         types = _types(part)
         for name, expected in self._types.items():
             got = types.get(name)
@@ -63,6 +64,16 @@ class FeatureColumns:
                     f"{part.file}: column {name!r} must be {expected} as in {first.file.name}, but {came}. "
                     "Write the part again with the columns of the others, or take it out."
                 )
+        more = (
+            [name for name in _usual(types, self._label, part) if name not in self.names]
+            if self._takes_all
+            else []
+        )
+        if more:
+            raise DataError(
+                f"{part.file}: column {more[0]!r} is not in {first.file.name}, whose {len(self.names)} columns are the "
+                "bins. Write the part again with the columns of the others, or take it out."
+            )
 
     def rows(self, batch: Any, where: str, first_row: int) -> np.ndarray:
         """The rows of a record batch, C-contiguous in ``dtype``.
