@@ -16,7 +16,7 @@ BAD = {
     "kernels": (["--kernel", "chi2,hellinger"], r"--kernel names 2 kernels; --blocks must then be as many"),
     "map": (["--kernel", "gaussian", "--map", "direct"], r"--map is for additive kernels.*got 'gaussian'"),
     "components": (["--principal", "0"], r"--principal must be whole numbers of at least 1.*got .0."),
-    "unlabelled": (["--unlabelled", "digits.npz"], r"give n_principal"),
+    "unlabelled": (["--unlabelled", "digits.npz"], r"give --principal"),
 }
 
 
@@ -46,7 +46,14 @@ def test_blocks_and_components(folder):
         "gaussian",
     ]
     assert all(result.json["held_out"]["accuracy"] > 0.8 for result in fitted)
-    [described] = run_many([["info", "two.model"]], folder)
+    [described, evaluated] = run_many(
+        [["info", "two.model"], ["evaluate", "pca.model", "digits.npz", "--output", "pca.html", "--json"]],
+        folder,
+    )
+    scores = evaluated.json["components"]
+    assert scores["n_components"] == [10, 40]
+    assert scores["chosen"][0] in (10, 40)
+    assert "Chosen: " + str(scores["chosen"][0]) + " components" in (folder / "pca.html").read_text()
     assert "top: 64 random features, orthogonal" in " ".join(described.out.split())
 
 

@@ -160,6 +160,7 @@ def page_of(found: Evaluated) -> Evaluation:
         metrics=found.score.metrics,
         baseline=found.score.baseline,
         curve=None if fitted is None else strength_curve(fitted),
+        components=None if fitted is None else component_scores(fitted),
         stages=seconds | {"predict": found.score.seconds},
         settings=model.get_params(deep=False) if fitted is None else _settings(fitted),
         ranking=found.score.ranking,
@@ -262,6 +263,18 @@ def strength_curve(model: Any) -> Any:
     n_folds = scores.errors.shape[1]
     spread = scores.errors.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else 0 * scores.errors[:, 0]
     return StrengthCurve(scores.strengths, scores.errors.mean(axis=1), spread, model.strength_)
+
+
+def component_scores(model: Any) -> Any:
+    """How the number of principal components was chosen, or None where it was given."""
+    from chimap.report import ComponentScores
+
+    if not hasattr(model, "n_principal_"):
+        return None
+    scores = model.principal_scores_
+    return ComponentScores(
+        scores.n_components, scores.strengths, scores.r2, (model.n_principal_, model.strength_)
+    )
 
 
 def _settings(model: Any) -> dict[str, Any]:

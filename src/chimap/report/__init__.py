@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from chimap.report.comparison import Comparison
 from chimap.report.comparison_page import render_comparison, write_comparison
-from chimap.report.evaluation import Evaluation, StrengthCurve, package_versions
+from chimap.report.evaluation import ComponentScores, Evaluation, StrengthCurve, package_versions
 from chimap.report.examples import Example, ExampleRow, Examples, examples
 from chimap.report.html import render_report, write_report
 from chimap.report.kernel import ChannelPath, ChannelWeights, LearnedKernel, Widths
@@ -63,6 +63,7 @@ __all__ = [
     "Baseline",
     "majority_baseline",
     "mean_baseline",
+    "ComponentScores",
     "Evaluation",
     "StrengthCurve",
     "Examples",

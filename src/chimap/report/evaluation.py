@@ -67,6 +67,31 @@ class StrengthCurve:
         return {name: plain(getattr(self, name)) for name in names}
 
 
+@dataclass(frozen=True, eq=False)
+class ComponentScores:
+    """Cross-validation over the number of principal components and the strength of the penalty.
+
+    n_components: increasing, (P,). strengths: increasing, (S,). r2: held-out R² of each pair, (P, S). chosen: the pair
+    that the model uses. Raises ValueError for another shape of r2.
+    """
+
+    n_components: np.ndarray
+    strengths: np.ndarray
+    r2: np.ndarray
+    chosen: tuple[int, float]
+
+    def __post_init__(self) -> None:
+        expected = (np.size(self.n_components), np.size(self.strengths))
+        if np.shape(self.r2) != expected:
+            raise ValueError(
+                f"r2 must be of shape {expected}, a row a number of components; got {np.shape(self.r2)}."
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON types."""
+        return {name: plain(getattr(self, name)) for name in ("n_components", "strengths", "r2", "chosen")}
+
+
 def package_versions() -> dict[str, str]:
     """Versions of chimap, Python and the libraries that compute."""
     found = {}
@@ -96,6 +121,7 @@ class Evaluation:
     metrics: of the predictions.
     baseline: what needs no model, or None.
     curve: how the strength was chosen, or None.
+    components: how the number of principal components was chosen, or None.
     stages: seconds by name of stage, in their order.
     settings: plain values by name of parameter.
     versions: by name of package; by default of those installed.
@@ -111,6 +137,7 @@ class Evaluation:
     metrics: ClassificationMetrics | RegressionMetrics
     baseline: Baseline | None = None
     curve: StrengthCurve | None = None
+    components: ComponentScores | None = None
     stages: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=package_versions)
@@ -131,6 +158,7 @@ class Evaluation:
             "splits": self.splits and self.splits.as_dict(),
             "baseline": self.baseline and self.baseline.as_dict(),
             "curve": self.curve and self.curve.as_dict(),
+            "components": self.components and self.components.as_dict(),
             "stages": plain(self.stages),
             "settings": plain(self.settings),
             "versions": plain(self.versions),

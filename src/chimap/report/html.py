@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chimap.report import _plain
-from chimap.report.evaluation import Evaluation
+from chimap.report.evaluation import ComponentScores, Evaluation
 from chimap.report.metrics import ClassificationMetrics, most_confused
 from chimap.report.ranking import RankingMetrics
 
@@ -92,7 +92,16 @@ def _common_parts(evaluation: Evaluation) -> dict[str, Any]:
         "stages_total": sum(stages.values()),
         "stages_svg": as_markup(stage_times(stages)) if stages else None,
         "curve_svg": as_markup(strength_curve(evaluation.curve)) if evaluation.curve else None,
+        "components_svg": as_markup(_components_svg(evaluation.components))
+        if evaluation.components
+        else None,
     }
+
+
+def _components_svg(found: ComponentScores) -> str:
+    from chimap.report.selection_curves import scores_by_components
+
+    return scores_by_components(found.n_components, found.strengths, found.r2, "held-out R²", found.chosen)
 
 
 def _classification_parts(evaluation: Evaluation) -> dict[str, Any]:
