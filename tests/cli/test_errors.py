@@ -85,7 +85,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     ),
     "rounded components": (
         ["fit", "digits.npz", "--principal", "5", "--precision", "bfloat16", *OUT, *SMALL],
-        r"--principal takes features as they are: use --precision float32 or 'float64'",
+        r"--principal takes features as they are: use --precision float32 or --precision float64",
     ),
     "unlabelled for nothing": (
         ["fit", "digits.npz", "--unlabelled", "rows.npy", *OUT, *SMALL], r"give --principal"
@@ -94,6 +94,14 @@ CASES: dict[str, tuple[list[str], str]] = {
     "output is the input": (
         ["fit", "digits.npz", "-o", "digits.npz", "--overwrite"],
         r"--output digits\.npz is the input digits\.npz itself",
+    ),
+    "output is the address of the input": (
+        ["fit", "file://digits.npz", "-o", "digits.npz", "--overwrite"],
+        r"--output digits\.npz is the input file://digits\.npz itself",
+    ),
+    "output is the archive of the input": (
+        ["fit", "zip://digits.npz::digits.npz", "-o", "digits.npz", "--overwrite"],
+        r"--output digits\.npz is the input zip://digits\.npz::digits\.npz itself",
     ),
     "output folder missing": (["fit", "digits.npz", "-o", "no/a.model"], r"the folder no does not exist; create it"),
     "output below a file": (["fit", "digits.npz", "-o", "rows.npy/a.model"], r"rows\.npy is a file, not a folder"),

@@ -182,6 +182,13 @@ def test_damaged_parts(parts):
         open_source(parts)
 
 
+def test_a_stream_is_told_from_a_damaged_file(tmp_path):
+    with pa.ipc.new_stream(tmp_path / "a.arrow", table().schema) as stream:
+        stream.write_table(table())
+    with pytest.raises(DataError, match=r"a\.arrow: an Arrow IPC stream.*new_file"):
+        open_source(tmp_path / "a.arrow")
+
+
 def test_damaged_feather(tmp_path):
     feather.write_feather(table(), tmp_path / "a.feather")
     whole = (tmp_path / "a.feather").read_bytes()

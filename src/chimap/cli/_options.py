@@ -193,9 +193,13 @@ def check_output(path: Path, overwrite: bool, *inputs: str | Path | None, name: 
     """Refuse, before any work, a file that could not be written after it, or that is one of the inputs."""
     if path.is_dir():
         raise IsADirectoryError(f"{name} {path} is a folder; name a file in it, such as {path / 'my.model'}.")
-    for given in inputs:
-        file = Path(os.fspath(given).rpartition("::")[0] or given) if given else None
-        if file and file.exists() and path.exists() and file.samefile(path):
+    from chimap.data.files import plain_path, split_member
+
+    for given in (each for each in inputs if each):
+        file = Path(
+            plain_path(split_member(given)[0].rpartition("::")[2])
+        )  # of an archive, not what is in it
+        if file.exists() and path.exists() and file.samefile(path):
             raise FileExistsError(f"{name} {path} is the input {given} itself; choose another name.")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{name} {path} exists; choose another name, or add --overwrite to replace it.")

@@ -17,6 +17,7 @@ IPC = (".feather", ".arrow", ".ipc")
 # Parquet is read page by page and not a row group at once; a page and a dictionary of 1 MiB are what writers keep to.
 _PAGES = 3 * 2**20
 _BUFFER = 2**16
+_STREAM = b"\xff" * 4  # the first bytes of an IPC stream; a file begins with its name
 _NO_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -112,6 +113,12 @@ class IpcPart(Part):
         super().__init__(file, keys)
         ipc = needed("pyarrow.ipc", "Arrow files")
         with self._opened() as opened, self._naming():
+            if opened.read(4) == _STREAM:
+                raise DataError(
+                    f"{file}: an Arrow IPC stream, which can only be read from its start; write it with "
+                    "pyarrow.ipc.new_file, or as Parquet."
+                )
+            opened.seek(0)
             self.schema = ipc.open_file(opened).schema
             # Only a message tells the rows of its batch: that of the column that is the least to read.
             reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=[self._smallest()]))

@@ -236,7 +236,9 @@ class HistogramModel(LinearModel):
     def _check_way(self) -> None:
         """Refuse what there is no rounding or no device for."""
         if self._is_rounded and self.n_principal is not None:
-            raise ValueError("n_principal takes features as they are: use precision='float32' or 'float64'.")
+            raise ValueError(
+                "n_principal takes features as they are: use precision='float32' or precision='float64'."
+            )
         if not on_host(self.device) and not self._is_ridge():
             raise ValueError(
                 f"device={self.device!r} makes the passes of loss='square'; got loss={self.loss!r}. Use device='cpu'."
