@@ -73,7 +73,10 @@ def maps(kernel: str) -> Iterator[tuple[str, Callable[[], object]]]:
 def exact(k: Kernel) -> tuple[float, float, float]:
     """Accuracy, seconds and C of the exact machine."""
     held = n_rows // 5
-    rows, others = sp.csr_matrix(X), sp.csr_matrix(Xt)  # a logarithm a pair of bins: those of zeros are left out
+    rows, others = (
+        sp.csr_matrix(X),
+        sp.csr_matrix(Xt),
+    )  # a logarithm a pair of bins: those of zeros are left out
     gram = k(rows)
     scores = [
         SVC(C=c, kernel="precomputed").fit(gram[held:, held:], y[held:]).score(gram[:held, held:], y[:held])
