@@ -12,6 +12,7 @@ from chimap import OptimalMap, chi2, maps
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.comparison import candidates_for, compare, measure
 from chimap.data import ArraySource, split_source
+from chimap.fourier.projection import Hadamard
 from chimap.fourier.sampling import CATALOGUE as SAMPLINGS
 from chimap.kernels import Exponential, as_kernel
 from tests.histograms import classes
@@ -64,6 +65,15 @@ def test_a_map_added_to_the_catalogue_is_tried(monkeypatch):
         ("SquareRoots", "features", 64),
     ]
     assert candidates_for(chi2, maps=["roots"], random_state=5)[0].make(9).random_state == 5
+
+
+def test_structured_frequencies_are_never_made_a_matrix(monkeypatch):
+    def refused(projection):
+        raise AssertionError("thousands of bins would make it gigabytes")
+
+    monkeypatch.setattr(Hadamard, "matrix", property(refused))
+    found = compare(ArraySource(X, y), kernel="exp-chi2", **SMALL)
+    assert any("structured" in m.family for m in found.measured)
 
 
 def test_what_is_measured(additive):

@@ -18,6 +18,7 @@ from chimap.comparison.references import exact_machine, linear_model
 from chimap.comparison.rows import Rows, draw_rows
 from chimap.data import Source
 from chimap.engines import Job, Progress, Stopwatch
+from chimap.fourier.base import RandomFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.learning.features import FeatureSettings
 from chimap.learning.planning import sample_rows
@@ -265,7 +266,7 @@ class _Bench:
 
     def _fit_bytes(self, features: Any, n_features: int) -> int:
         """What ``chimap fit`` with these features takes at its peak, whatever the number of rows."""
-        n_mapped, n_frequencies = getattr(features, "frequencies_", np.empty((0, 0))).shape
+        n_mapped, n_frequencies = _projected(features)
         train = self._rows.train
         n_targets = 1 if self._targets is None else self._targets.count
         row_bytes = stored_bytes(train) / train.shape[0]
@@ -277,6 +278,17 @@ class _Bench:
             fitting_bytes=settings.fitting_bytes(n_sampled, row_bytes, itemsize),
         )  # fmt: skip
         return job.peak_bytes(_SMALLEST_CHUNK)
+
+
+def _projected(features: Any) -> tuple[int, int]:
+    """(inputs, frequencies) of the projection of fitted features; zeros without one.
+
+    Structured frequencies are no matrix, and would be gigabytes as one.
+    """
+    if isinstance(features, RandomFeatures):
+        return features.projection_.n_inputs, features.projection_.n_frequencies
+    n_inputs, n_frequencies = getattr(features, "frequencies_", np.empty((0, 0))).shape
+    return n_inputs, n_frequencies
 
 
 def _settings(features: Any) -> FeatureSettings:

@@ -17,6 +17,11 @@ class Matrix:
     matrix: np.ndarray
 
     @property
+    def n_inputs(self) -> int:
+        """Entries of x."""
+        return int(self.matrix.shape[0])
+
+    @property
     def n_frequencies(self) -> int:
         """m."""
         return int(self.matrix.shape[1])
