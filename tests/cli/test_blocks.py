@@ -16,6 +16,7 @@ BAD = {
     "kernels": (["--kernel", "chi2,hellinger"], r"--kernel names 2 kernels; --blocks must then be as many"),
     "map": (["--kernel", "gaussian", "--map", "direct"], r"--map is for additive kernels.*got 'gaussian'"),
     "components": (["--principal", "0"], r"--principal must be whole numbers of at least 1.*got .0."),
+    "too many components": (["--principal", "20,99"], r"--principal 99, but there are 64 features"),
     "unlabelled": (["--unlabelled", "digits.npz"], r"give --principal"),
 }
 

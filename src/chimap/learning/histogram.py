@@ -46,6 +46,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         features of its own, and ``kernel`` may be a list of one each. ``n_components`` counts for each.
     n_principal : None, or how many principal components of each block's features to keep. They are found in a first
         pass over the rows and the weights in a second; the memory is that of the components, not of the features.
+        A block of fewer features keeps them all; at most as many as the largest has.
         Several numbers: the best of them together with the strength, by the folds of the second pass (loss="square").
     normalize : None leaves rows as they are, "l1" divides each, or each block, by its sum (for rows whose totals
         mean nothing).

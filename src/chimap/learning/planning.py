@@ -62,8 +62,14 @@ def job_of(
 
 
 def principal_features(parts: list[Part], n_principal: int, n_folds: int) -> int:
-    """Features of the larger of two passes: one matrix a block of the first, all components' in the second."""
+    """Features of the larger of two passes: one matrix a block of the first, all components' in the second.
+
+    A block of fewer features keeps them all. Raises ValueError if none has so many.
+    """
     each = [part.settings.sizes(part.columns.size).features for part in parts]
+    if n_principal > max(each):
+        of = "there are" if len(each) == 1 else "the largest block has"
+        raise ValueError(f"n_principal={n_principal}, but {of} {max(each)} features. Give at most so many.")
     components = sum(min(n_principal, own) for own in each)
     return max(components, int(np.sqrt(np.square(each, dtype=float).sum() / n_folds)))
 
