@@ -17,7 +17,7 @@ from chimap import (
     OptimalMap,
     chi2,
 )
-from chimap.data import ImageSet
+from chimap.images.reading import ImageSet
 from chimap.kernels import as_kernel
 
 CS = (1.0, 10.0, 100.0)

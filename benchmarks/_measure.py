@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from chimap.cli._blas import prepare_blas
+from chimap.cli.support.blas import prepare_blas
 
 prepare_blas()  # before NumPy loads its BLAS: what the command line does, here for all sides
 

@@ -6,7 +6,7 @@ from sklearn.kernel_approximation import AdditiveChi2Sampler
 
 from _measure import mnist, ratio, report, seconds
 from chimap import AnchorMap, HomogeneousMap, StaircaseMap, chi2
-from chimap.maps.codes import look_up, storage
+from chimap.features.additive.codes import look_up, storage
 
 # --- time: 10 million float32 values, three terms, two threads at most; into = into an array that is there
 

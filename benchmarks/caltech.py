@@ -26,6 +26,7 @@ from _measure import data_file, report
 from chimap import open_images
 from chimap._files import replacing
 from chimap.data import PerClassSplits
+from chimap.images import SIFT, ImageHistograms
 from chimap.report import (
     Evaluation,
     classification_metrics,
@@ -34,7 +35,6 @@ from chimap.report import (
     ranking_metrics,
     write_report,
 )
-from chimap.vision import SIFT, ImageHistograms
 
 # mAP and seconds of training: Tables 3 and 4 of A probability distribution kernel based on whitening transformation
 PAPER = {

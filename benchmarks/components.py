@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from _measure import mnist, ratio, report, seconds
 from chimap import HistogramClassifier, MomentsRidgeClassifier, open_source
-from chimap.maps import OptimalMap
+from chimap.features.additive import OptimalMap
 from chimap.moments import PCA, FoldMoments, Moments, fold_of_rows
 from chimap.solvers import score_principal
 

@@ -17,7 +17,7 @@ from _measure import report, seconds
 from chimap import FourierFeatures, HistogramClassifier, _blas, open_source
 from chimap.data import write_histograms
 from chimap.engines.dask import DaskEngine, dask_engine
-from chimap.maps import OptimalMap
+from chimap.features.additive import OptimalMap
 from chimap.moments import Symmetric
 from chimap.moments.product import Product
 
@@ -130,7 +130,7 @@ def check_messages(folder, n_rows=400_000, D=512):
         client = engine.client
         model = HistogramClassifier(n_components=D, memory="72MiB", random_state=0)
         from chimap.engines.progress import Progress
-        from chimap.learning.fitting import Fit
+        from chimap.fit.fit import Fit
 
         fit = Fit(model, source, None, None, Counting(client), Progress())
         fit.run()

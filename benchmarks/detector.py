@@ -16,9 +16,9 @@ import numpy as np
 
 from _measure import data_file, report, seconds
 from chimap import HistogramClassifier
-from chimap.data import ImageSet, open_images
-from chimap.vision import SIFT, Detection, ImageHistograms, Pyramid, WindowDetector
-from chimap.vision.descriptors import Coded
+from chimap.images import SIFT, Detection, ImageHistograms, Pyramid, WindowDetector
+from chimap.images.descriptors import Coded
+from chimap.images.reading import ImageSet, open_images
 
 WINDOW = (76, 64)  # height and width of a face
 SCENE = (360, 480)

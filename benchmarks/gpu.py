@@ -15,8 +15,8 @@ from chimap import FourierFeatures, HistogramClassifier, OptimalMap
 from chimap.data import ArraySource
 from chimap.engines import LocalEngine, Progress, Stopwatch
 from chimap.engines.device import PIECE_ROWS, DeviceMap, DevicePass
+from chimap.features.rounded import RoundedFeatures
 from chimap.moments import FoldMoments, OneVersusAll
-from chimap.rounded import RoundedFeatures
 
 D, BINS, CLASSES, ROWS, ORDER = 8192, 1000, 1000, 1_260_000, 8192
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from _measure import data_file, ratio, report, seconds
 from chimap import _threads
-from chimap.data import open_images
-from chimap.vision import SIFT, ImageHistograms
+from chimap.images import SIFT, ImageHistograms
+from chimap.images.reading import open_images
 
 N_IMAGES = 64
 

@@ -15,8 +15,8 @@ from _measure import report
 from chimap import ExactKernelRegressor, FourierKernelRegressor, HistogramRegressor
 from chimap.data import ArraySource
 from chimap.engines import Stopwatch
-from chimap.fourier import WidthFeatures
-from chimap.learning.width_search import TuningRows, WidthObjective, WidthPenalty
+from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPenalty
+from chimap.features.fourier import WidthFeatures
 from chimap.solvers.exact_widths import exact_training
 
 BLOCKS = {f"descriptor {j}": slice(20 * j, 20 * j + 20) for j in range(5)}

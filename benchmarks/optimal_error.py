@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from _measure import counts, mnist, report
 from chimap import OptimalMap, chi2, intersection, jensen_shannon
-from chimap.maps.nodes import density
+from chimap.features.additive.nodes import density
 
 
 def values(X):

@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 from _measure import mnist, ratio, report, seconds
 from chimap import FourierFeatures
 from chimap._blas import multiply
-from chimap.fourier.sampling import CATALOGUE
+from chimap.features.fourier.sampling import CATALOGUE
 
 # --- time of the projection alone, float32, against SGEMM of the same shape
 

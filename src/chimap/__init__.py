@@ -3,7 +3,7 @@
 The way of the data, and the folders that follow it::
 
     source  --chunks-->  map  --features-->  moments  --merge-->  solve  -->  model  -->  predict / report
-    (data)               (maps, fourier)     (moments)            (solvers)   (learning)  (report)
+    (data)               (features)          (moments)            (solvers)   (estimators)
 
 Start with ``HistogramClassifier`` or ``HistogramRegressor``: they are all of it under one roof.
 
@@ -26,26 +26,8 @@ bin: ``LookupClassifier``. Random features of exponential kernels: ``FourierFeat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from chimap.data import Source, open_images, open_source
-    from chimap.export import export_model
-    from chimap.fourier import FourierFeatures, SkewedFourierFeatures, WidthFeatures
-    from chimap.kernels import (
-        AdditiveKernel,
-        ArccosKernel,
-        DirichletKernel,
-        Exponential,
-        Gaussian,
-        Kernel,
-        Linear,
-        PQKernel,
-        SkewedChi2,
-        SkewedIntersection,
-        chi2,
-        hellinger,
-        intersection,
-        jensen_shannon,
-    )
-    from chimap.learning import (
+    from chimap.data import Source, open_source
+    from chimap.estimators import (
         CompiledClassifier,
         CompiledRegressor,
         ExactKernelLearner,
@@ -65,7 +47,8 @@ if TYPE_CHECKING:
         OnlineIntersectionClassifier,
         load,
     )
-    from chimap.maps import (
+    from chimap.export import export_model
+    from chimap.features.additive import (
         AdditiveKPCA,
         AnchorMap,
         ChebyshevMap,
@@ -77,9 +60,26 @@ if TYPE_CHECKING:
         SignStableProjection,
         StaircaseMap,
     )
+    from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures, WidthFeatures
+    from chimap.features.landmarks import NystroemFeatures
+    from chimap.images import ImageHistograms, open_images
+    from chimap.kernels import (
+        AdditiveKernel,
+        ArccosKernel,
+        DirichletKernel,
+        Exponential,
+        Gaussian,
+        Kernel,
+        Linear,
+        PQKernel,
+        SkewedChi2,
+        SkewedIntersection,
+        chi2,
+        hellinger,
+        intersection,
+        jensen_shannon,
+    )
     from chimap.moments import PCA, Moments
-    from chimap.nystroem import NystroemFeatures
-    from chimap.vision import ImageHistograms
 
 __version__ = "0.1.0"
 
@@ -143,15 +143,15 @@ __all__ = [
 # once and set up the BLAS before NumPy loads it.
 _HOMES = {
     "comparison": (),
-    "data": ("Source", "open_images", "open_source"),
+    "data": ("Source", "open_source"),
     "engines": (),
     "export": ("export_model",),
-    "fourier": ("FourierFeatures", "SkewedFourierFeatures", "WidthFeatures"),
+    "features.fourier": ("FourierFeatures", "SkewedFourierFeatures", "WidthFeatures"),
     "kernels": (
         "AdditiveKernel", "ArccosKernel", "DirichletKernel", "Exponential", "Gaussian", "Kernel", "Linear",
         "PQKernel", "SkewedChi2", "SkewedIntersection", "chi2", "hellinger", "intersection", "jensen_shannon",
     ),
-    "learning": (
+    "estimators": (
         "CompiledClassifier", "CompiledRegressor", "ExactKernelLearner", "ExactKernelRegressor",
         "FourierKernelLearner", "FourierKernelRegressor",
         "HistogramClassifier", "HistogramRegressor", "KernelClassifier", "load", "LookupClassifier",
@@ -159,17 +159,17 @@ _HOMES = {
         "MultipleKernelRegressor", "OnlineIntersectionClassifier",
     ),
     "losses": (),
-    "maps": (
+    "features.additive": (
         "AdditiveKPCA", "AnchorMap", "ChebyshevMap", "CompressedMap", "DirectMap", "DirichletMap",
         "HomogeneousMap", "OptimalMap", "SignStableProjection", "StaircaseMap",
     ),
     "moments": ("Moments", "PCA"),
-    "nystroem": ("NystroemFeatures",),
+    "features.landmarks": ("NystroemFeatures",),
     "penalties": (),
     "report": (),
     "solvers": (),
     "tables": (),
-    "vision": ("ImageHistograms",),
+    "images": ("ImageHistograms", "open_images"),
 }  # fmt: skip
 
 if not TYPE_CHECKING:  # a type checker that saw this would take any name for granted

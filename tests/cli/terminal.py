@@ -55,7 +55,7 @@ from chimap.cli import _blas
 from chimap.cli.main import main
 
 _blas.prepare_blas()
-import chimap.data, chimap.learning, chimap.report
+import chimap.data, chimap.estimators, chimap.report
 
 
 def child(command, out, err):

@@ -10,8 +10,8 @@ from PIL import Image
 
 from chimap import open_source
 
-from ..data.image_sets.copies import caltech101, voc
-from ..vision.pictures import stripes
+from ..images.pictures import stripes
+from ..images.sets.copies import caltech101, voc
 from .terminal import run_many
 
 pytest.importorskip("cv2")

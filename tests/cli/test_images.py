@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from chimap import load, open_source
-from chimap.vision import ImageHistograms
+from chimap.images import ImageHistograms
 
-from ..vision.pictures import stripes
+from ..images.pictures import stripes
 from .terminal import run_many
 
 pytest.importorskip("cv2")

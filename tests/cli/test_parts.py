@@ -7,8 +7,8 @@ import io
 import numpy as np
 import pytest
 
-from chimap.cli import _blas, _errors, _options, _rows
-from chimap.cli._options import Task
+from chimap.cli.support import blas, data_rows, errors, options
+from chimap.cli.support.options import Task
 from chimap.engines.progress import LineProgress
 
 
@@ -22,16 +22,16 @@ from chimap.engines.progress import LineProgress
 )
 def test_coretype_of_a_processor(tmp_path, flags, expected):
     (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
-    assert _blas.recommended_coretype(str(tmp_path / "cpuinfo")) == expected
-    assert _blas.recommended_coretype(str(tmp_path / "missing")) is None
+    assert blas.recommended_coretype(str(tmp_path / "cpuinfo")) == expected
+    assert blas.recommended_coretype(str(tmp_path / "missing")) is None
 
 
 def test_what_the_user_has_set_stays(monkeypatch):
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
     monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", "20")
-    monkeypatch.setattr(_blas, "recommended_coretype", lambda: "SkylakeX")
-    _blas.prepare_blas()
-    assert (_blas.os.environ["OPENBLAS_CORETYPE"], _blas.os.environ["OPENBLAS_THREAD_TIMEOUT"]) == (
+    monkeypatch.setattr(blas, "recommended_coretype", lambda: "SkylakeX")
+    blas.prepare_blas()
+    assert (blas.os.environ["OPENBLAS_CORETYPE"], blas.os.environ["OPENBLAS_THREAD_TIMEOUT"]) == (
         "Haswell",
         "20",
     )
@@ -52,7 +52,7 @@ def test_what_the_user_has_set_stays(monkeypatch):
     ],
 )
 def test_task_of_labels(labels, expected):
-    assert _rows.decide_task(np.asarray(labels), Task.auto, "data")[0] is expected
+    assert data_rows.decide_task(np.asarray(labels), Task.auto, "data")[0] is expected
 
 
 @pytest.mark.parametrize(
@@ -66,13 +66,13 @@ def test_task_of_labels(labels, expected):
     ],
 )
 def test_messages_name_flags(message, expected):
-    assert _errors.in_flags(message) == expected
+    assert errors.in_flags(message) == expected
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "0", "nan", "inf"])
 def test_numbers_are_checked(text):
     with pytest.raises(ValueError, match="--gamma must be 'mean' or a positive number"):
-        _options.number_or("mean", text, "--gamma")
+        options.number_or("mean", text, "--gamma")
 
 
 @pytest.mark.parametrize(
@@ -86,15 +86,15 @@ def test_numbers_are_checked(text):
     ],
 )
 def test_exit_codes(capsys, error, code):
-    assert _errors.explain(error) == code
+    assert errors.explain(error) == code
     said = capsys.readouterr().err
     assert said.splitlines()[-1].startswith("chimap: error: ")
     assert ("Please report it" in said) == isinstance(error, KeyError)
 
 
 def test_an_interrupt_says_what_is_there(capsys, monkeypatch):
-    monkeypatch.setattr(_errors, "written", ["my.model"])
-    assert _errors.explain_interrupt() == 130
+    monkeypatch.setattr(errors, "written", ["my.model"])
+    assert errors.explain_interrupt() == 130
     assert "written before that: my.model" in capsys.readouterr().err
 
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import OptimalMap, chi2, maps
+from chimap import OptimalMap, chi2
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.comparison import candidates_for, compare, measure
 from chimap.data import ArraySource, split_source
-from chimap.fourier.projection import Hadamard
-from chimap.fourier.sampling import CATALOGUE as SAMPLINGS
+from chimap.features import additive as maps
+from chimap.features.fourier.projection import Hadamard
+from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
 from chimap.kernels import Exponential, as_kernel
 from tests.histograms import classes
 

@@ -98,7 +98,7 @@ def test_npz_cut_off_or_not_one(tmp_path):
 @pytest.mark.parametrize("held", [True, False])
 def test_npz_with_damaged_member(tmp_path, monkeypatch, method, held):
     if not held:
-        monkeypatch.setattr("chimap.data.archive.HELD_BYTES", 0)
+        monkeypatch.setattr("chimap.data.io.archive.HELD_BYTES", 0)
     np.save(tmp_path / "X.npy", np.random.default_rng(0).random((500, 20)))
     with zipfile.ZipFile(tmp_path / "rows.npz", "w", method) as file:
         file.write(tmp_path / "X.npy", "X.npy")
@@ -167,7 +167,7 @@ def test_csr_parts_that_do_not_fit(tmp_path, changed, message):
 )
 @pytest.mark.parametrize("block_bytes", [1, 2**20])
 def test_svmlight_names_line_and_token(tmp_path, monkeypatch, third, message, block_bytes):
-    monkeypatch.setattr("chimap.data.svmlight.BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("chimap.data.formats.svmlight.BLOCK_BYTES", block_bytes)
     path = tmp_path / "rows.svm"
     path.write_text(f"1 1:1 2:1\n# comment\n{third}\n-1 4:1")
     with pytest.raises(DataError, match=rf"rows\.svm, line 3: {message}"):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from chimap._validation import DataError
-from chimap.data import CsvSource, csv, open_source
+from chimap.data import CsvSource, open_source
+from chimap.data.formats import csv
 
 from .small_sources import COUNTS, LABELS, SOURCES, compressed
 
@@ -131,7 +132,7 @@ def test_a_table_that_changes(tmp_path):
 
 
 def test_blocks_end_with_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr("chimap.data.csv.BLOCK_BYTES", 64)
+    monkeypatch.setattr("chimap.data.formats.csv.BLOCK_BYTES", 64)
     rows = np.arange(600.0).reshape(200, 3)
     text = "a,b,y\n" + "".join(
         ("\n" * 70 if i == 50 else "") + "{:g},{:g},{:g}\n".format(*row) for i, row in enumerate(rows)

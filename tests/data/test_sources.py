@@ -8,7 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from chimap._arrays import to_dense
-from chimap.data import ArraySource, NpzSource, archive, svmlight
+from chimap.data import ArraySource, NpzSource
+from chimap.data.formats import svmlight
+from chimap.data.io import archive
 
 from .small_sources import COUNTS, LABELS, N_FEATURES, N_ROWS, SOURCES
 

@@ -16,8 +16,8 @@ from chimap._validation import DataError
 from chimap.data import SvmlightSource, write_histograms
 from chimap.engines.dask import DaskEngine, _groups_of_parts
 from chimap.engines.progress import Progress
-from chimap.learning.checkpoint import Checkpoint
-from chimap.learning.fitting import Fit
+from chimap.fit.checkpoint import Checkpoint
+from chimap.fit.fit import Fit
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from chimap import PCA, HistogramClassifier, HistogramRegressor, Moments, MomentsRidge, _loops, load
 from chimap.data import ArraySource
 from chimap.engines import device
-from chimap.rounded import RoundedFeatures
+from chimap.features.rounded import RoundedFeatures
 
 from ..histograms import classes
 
@@ -111,7 +111,7 @@ def torch_cpu(monkeypatch):
     ):
         monkeypatch.setattr(f"chimap.{module}.on_host", lambda name: False)
     for module in ("base", "linear_model"):
-        monkeypatch.setattr(f"chimap.learning.{module}.check_device", lambda name: None)
+        monkeypatch.setattr(f"chimap.estimators.{module}.check_device", lambda name: None)
     monkeypatch.setattr(device, "PIECE_ROWS", 700)
     return torch
 
@@ -216,7 +216,7 @@ def test_components_on_a_device(monkeypatch):
     here = MomentsRidge(**settings).fit(Z, Z[:, 0])
     with pytest.raises(ValueError, match="device must be"):
         MomentsRidge(**settings, device="cpu:0").fit(Z, Z[:, 0])
-    monkeypatch.setattr("chimap.learning.moments_models.check_device", lambda name: None)
+    monkeypatch.setattr("chimap.estimators.from_moments.check_device", lambda name: None)
     asked = []
     monkeypatch.setattr(
         "chimap.moments.device.has_room_for_eigenpairs", lambda n, device: not asked.append(device)

@@ -19,9 +19,9 @@ from chimap import (
     StaircaseMap,
     export_model,
 )
+from chimap.features.additive import CATALOGUE as MAPS
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import ArccosKernel, Exponential, PQKernel, SkewedChi2
-from chimap.maps import CATALOGUE as MAPS
 
 from ..histograms import classes, signed_histograms
 

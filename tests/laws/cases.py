@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from chimap.features.additive import CATALOGUE as MAPS
+from chimap.features.additive import AnchorMap, ChebyshevMap, DirectMap, HomogeneousMap, StaircaseMap
 from chimap.kernels import CATALOGUE as KERNELS
-from chimap.maps import CATALOGUE as MAPS
-from chimap.maps import AnchorMap, ChebyshevMap, DirectMap, HomogeneousMap, StaircaseMap
 
 PAIRS = {
     f"{name}, {kernel.name}": (make, kernel)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chimap import FourierFeatures
-from chimap.fourier.sampling import CATALOGUE as SAMPLING
+from chimap.features.fourier.sampling import CATALOGUE as SAMPLING
 from chimap.kernels import CATALOGUE as KERNELS
 
 from ..histograms import histograms, relative_error

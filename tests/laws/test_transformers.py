@@ -20,10 +20,10 @@ from chimap import (
     StaircaseMap,
 )
 from chimap._validation import DataError
-from chimap.fourier.sampling import BY_QUANTILE
-from chimap.fourier.sampling import CATALOGUE as SAMPLINGS
-from chimap.landmarks import CATALOGUE as LANDMARKS
-from chimap.maps import CATALOGUE as MAPS
+from chimap.features.additive import CATALOGUE as MAPS
+from chimap.features.fourier.sampling import BY_QUANTILE
+from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
+from chimap.features.landmarks.choosing import CATALOGUE as LANDMARKS
 
 from ..histograms import DTYPES, SPARSE_KINDS, histograms
 

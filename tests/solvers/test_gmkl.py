@@ -9,7 +9,7 @@ import pytest
 
 from chimap import Exponential, FourierFeatures, chi2
 from chimap._validation import DataError
-from chimap.blocks import BlockFeatures
+from chimap.features.blocks import BlockFeatures
 from chimap.losses import EpsilonInsensitive, Logistic, SmoothHinge, Square
 from chimap.penalties import L21
 from chimap.solvers.gmkl import gmkl

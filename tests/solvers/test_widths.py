@@ -9,7 +9,7 @@ from chimap._validation import DataError
 from chimap.moments import FoldMoments
 from chimap.solvers.widths import held_out, training
 
-from ..fourier.test_widths import difference
+from ..features.fourier.test_widths import difference
 
 FOLDS = np.arange(30) % 3
 LAM = 0.7

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from chimap import AnchorMap, ChebyshevMap, DirectMap, OptimalMap, StaircaseMap
 from chimap._threads import threads
 from chimap._validation import MemoryBudgetError
-from chimap.blocks import BlockFeatures
+from chimap.features.blocks import BlockFeatures
 from chimap.tables import BinFunctions, LineTables, line_tables, pieces
 
 from ..histograms import histograms

@@ -12,16 +12,16 @@ from typing import Annotated, Any
 import typer
 
 from chimap import __version__
-from chimap.cli import _blas, _errors
-from chimap.cli.compare import compare
-from chimap.cli.demo import demo
-from chimap.cli.evaluate import evaluate
-from chimap.cli.export import export
-from chimap.cli.features import features
-from chimap.cli.fit import fit
-from chimap.cli.info import info
-from chimap.cli.learn_kernel import learn_kernel
-from chimap.cli.predict import predict
+from chimap.cli.commands.compare import compare
+from chimap.cli.commands.demo import demo
+from chimap.cli.commands.evaluate import evaluate
+from chimap.cli.commands.export import export
+from chimap.cli.commands.features import features
+from chimap.cli.commands.fit import fit
+from chimap.cli.commands.info import info
+from chimap.cli.commands.learn_kernel import learn_kernel
+from chimap.cli.commands.predict import predict
+from chimap.cli.support import blas, errors
 
 COMMANDS = (demo, features, fit, predict, evaluate, compare, learn_kernel, export, info)
 
@@ -73,7 +73,7 @@ def chimap(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 1 (our fault), 2 (usage or data), 130 (Ctrl-C)."""
-    _blas.prepare_blas()
+    blas.prepare_blas()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):  # a terminal of few letters shows "?" rather than fail
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -86,28 +86,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = app(args=arguments, prog_name="chimap", standalone_mode=False)
     except KeyboardInterrupt:
-        code = _errors.INTERRUPTED
+        code = errors.INTERRUPTED
     except Exception as error:
         return _explain(error)
-    return _errors.explain_interrupt() if code == _errors.INTERRUPTED else int(code or 0)
+    return errors.explain_interrupt() if code == errors.INTERRUPTED else int(code or 0)
 
 
 def _explain(error: Exception) -> int:
     if type(error).__name__ == "Abort":  # what older versions of typer make of Ctrl-C
-        return _errors.explain_interrupt()
+        return errors.explain_interrupt()
     if not hasattr(error, "format_message"):
-        return _errors.explain(error)
+        return errors.explain(error)
     # a usage error of typer, which brings its own click in some versions and takes the installed one in others
     context: Any = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         print(context.get_help(), file=sys.stderr)
-        return _errors.USAGE
+        return errors.USAGE
     command = context.command_path if context else "chimap"
     message = error.format_message().rstrip(".").replace("Value error, ", "")
     came = _what_came(error)
     came = f"; got {came}" if came and came not in message else ""
-    _errors.say("error", f"{message}{came}. See '{command} --help'.")
-    return _errors.USAGE
+    errors.say("error", f"{message}{came}. See '{command} --help'.")
+    return errors.USAGE
 
 
 def _what_came(error: Any) -> str:
@@ -118,7 +118,7 @@ def _what_came(error: Any) -> str:
 
 
 def _show_warning(message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
-    _errors.say("warning", _errors.in_flags(str(message)))
+    errors.say("warning", errors.in_flags(str(message)))
 
 
 def _terminated(number: int, frame: Any) -> None:

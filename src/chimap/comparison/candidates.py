@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from chimap._validation import check_positive
-from chimap.fourier import FourierFeatures, SkewedFourierFeatures
-from chimap.fourier.sampling import BY_QUANTILE
-from chimap.fourier.sampling import CATALOGUE as SAMPLINGS
+from chimap.features.additive import CATALOGUE as MAPS
+from chimap.features.additive import DirichletMap
+from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
+from chimap.features.fourier.sampling import BY_QUANTILE
+from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
+from chimap.features.landmarks.nystroem import NystroemFeatures
 from chimap.kernels import AdditiveKernel, DirichletKernel, Exponential, Kernel
 from chimap.kernels.skewed import Skewed
-from chimap.maps import CATALOGUE as MAPS
-from chimap.maps import DirichletMap
-from chimap.nystroem import NystroemFeatures
 
 TERMS = (1, 2, 3, 5)
 COMPONENTS = (256, 1024, 4096)

@@ -18,12 +18,12 @@ from chimap.comparison.references import exact_machine, linear_model
 from chimap.comparison.rows import Rows, draw_rows
 from chimap.data import Source
 from chimap.engines import Job, Progress, Stopwatch
-from chimap.fourier.base import RandomFeatures
+from chimap.features.additive import AdditiveMap
+from chimap.features.fourier.base import RandomFeatures
+from chimap.features.landmarks.nystroem import NystroemFeatures
+from chimap.fit.feature_settings import FeatureSettings
+from chimap.fit.plan import sample_rows
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
-from chimap.learning.features import FeatureSettings
-from chimap.learning.planning import sample_rows
-from chimap.maps import AdditiveMap
-from chimap.nystroem import NystroemFeatures
 from chimap.report import majority_baseline, mean_baseline
 from chimap.report.comparison import Comparison, LeftOut, Measured, Reference
 

@@ -10,7 +10,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._validation import DataError, MemoryBudgetError, check_histograms, format_bytes
 from chimap.data import Source, split_source
-from chimap.data.base import choose_rows
+from chimap.data.source import choose_rows
 
 _LEAST = 10  # rows of either part
 

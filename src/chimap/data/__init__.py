@@ -11,27 +11,25 @@ from collections.abc import Callable
 from typing import Any
 
 from chimap._validation import DataError
-from chimap.data.arrays import ArraySource
-from chimap.data.arrow import ArrowSource
-from chimap.data.arrow_parts import IPC, PARQUET
-from chimap.data.base import Chunk, Source
-from chimap.data.batches import BatchSource
 from chimap.data.class_splits import PerClassSplits
-from chimap.data.compressed import COMPRESSIONS
-from chimap.data.csv import CsvSource
-from chimap.data.dask import DaskSource, is_collection
-from chimap.data.files import existing_file, is_folder, split_member
-from chimap.data.hdf5 import Hdf5Source
-from chimap.data.image_reader import ImageReader
-from chimap.data.images import ImageError, ImageSet, open_images
+from chimap.data.formats.arrays import ArraySource
+from chimap.data.formats.arrow import ArrowSource
+from chimap.data.formats.arrow_parts import IPC, PARQUET
+from chimap.data.formats.batches import BatchSource
+from chimap.data.formats.csv import CsvSource
+from chimap.data.formats.dask import DaskSource, is_collection
+from chimap.data.formats.hdf5 import Hdf5Source
+from chimap.data.formats.matrix_market import MatrixMarketSource
+from chimap.data.formats.npy import NpySource
+from chimap.data.formats.npz import NpzSource
+from chimap.data.formats.svmlight import SvmlightSource
+from chimap.data.formats.zarr import ZarrSource, is_store
+from chimap.data.io.compressed import COMPRESSIONS
+from chimap.data.io.files import existing_file, is_folder, split_member
 from chimap.data.labels import check_labels, read_labels
-from chimap.data.matrix_market import MatrixMarketSource
-from chimap.data.npy import NpySource
-from chimap.data.npz import NpzSource
+from chimap.data.source import Chunk, Source
 from chimap.data.split import split_source
-from chimap.data.svmlight import SvmlightSource
 from chimap.data.synthetic import write_histograms
-from chimap.data.zarr import ZarrSource, is_store
 
 __all__ = [
     "open_source",
@@ -48,10 +46,6 @@ __all__ = [
     "BatchSource",
     "DaskSource",
     "SvmlightSource",
-    "ImageSet",
-    "ImageError",
-    "ImageReader",
-    "open_images",
     "split_source",
     "PerClassSplits",
     "write_histograms",

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from chimap._validation import DataError
-from chimap.data.archive import Archive
-from chimap.data.files import DataFile, existing_file, split_member
-from chimap.data.npy_format import fill, read_header
+from chimap.data.formats.npy_format import fill, read_header
+from chimap.data.io.archive import Archive
+from chimap.data.io.files import DataFile, existing_file, split_member
 
 
 def check_labels(y: Any, n_rows: int, where: str) -> np.ndarray:

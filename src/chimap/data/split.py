@@ -10,8 +10,8 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._validation import DataError
-from chimap.data.base import Chunk, Source
 from chimap.data.rows import regroup
+from chimap.data.source import Chunk, Source
 
 BLOCK_ROWS = 4096
 
@@ -23,7 +23,7 @@ def split_source(source: Source, test_fraction: float, seed: int) -> tuple[Sourc
     on the index of the row and on nothing else. Nothing is copied; both parts read the source.
     Raises ValueError for a fraction outside of (0, 1) or a negative seed, DataError if a part has no rows.
 
-    >>> from chimap.data.arrays import ArraySource
+    >>> from chimap.data.formats.arrays import ArraySource
     >>> train, test = split_source(ArraySource(np.eye(100)), 0.25, seed=0)
     >>> train.n_rows + test.n_rows
     100

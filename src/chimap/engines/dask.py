@@ -23,7 +23,7 @@ import numpy as np
 from chimap import _threads
 from chimap._validation import DataError
 from chimap.data import ArraySource, DaskSource, Source
-from chimap.data.base import Chunk
+from chimap.data.source import Chunk
 from chimap.engines.local import Reached
 from chimap.engines.progress import Progress
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from chimap import _arrays
 from chimap.engines.progress import Stopwatch
+from chimap.features.rounded import RoundedFeatures
 from chimap.moments import FoldMoments, Targets, fold_of_rows
-from chimap.rounded import RoundedFeatures
 
 if TYPE_CHECKING:
     from chimap._torch import Uploads
-    from chimap.blocks import BlockFeatures, BlockMoments
+    from chimap.features.blocks import BlockFeatures, BlockMoments
 
 PIECE_ROWS = 16384  # of a fold, on the device together: the float64 sums are gone over once for each piece
 _PIECE_NUMBERS = 2**28  # of the widest array of a piece, 1 GiB in float32; some four such are alive at a time

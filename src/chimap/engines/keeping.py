@@ -11,7 +11,7 @@ import numpy as np
 from chimap import _arrays
 from chimap.engines.memory import PIECE_ROWS
 from chimap.engines.progress import Stopwatch
-from chimap.maps.base import mapped
+from chimap.features.additive.base import mapped
 from chimap.moments import Targets, fold_of_rows
 
 

@@ -9,11 +9,11 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from chimap import _arrays
-from chimap.blocks import BlockFeatures, BlockMoments
 from chimap.data import Source
-from chimap.data.read_ahead import chunks_ahead
+from chimap.data.io.read_ahead import chunks_ahead
 from chimap.engines.memory import PIECE_ROWS
 from chimap.engines.progress import Progress, Stopwatch
+from chimap.features.blocks import BlockFeatures, BlockMoments
 from chimap.moments import FoldMoments, Targets, fold_of_rows
 
 

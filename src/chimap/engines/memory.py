@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chimap._validation import MemoryBudgetError, format_bytes
-from chimap.data.base import TAKEN_BYTES
+from chimap.data.source import TAKEN_BYTES
 from chimap.moments import Product, Symmetric
 from chimap.moments.product import MOST_ROWS
 from chimap.solvers.cross_validation import working_bytes

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
-from chimap.blocks import BlockFeatures
 from chimap.export.parts import ModelParts
-from chimap.nystroem import NystroemFeatures
+from chimap.features.blocks import BlockFeatures
+from chimap.features.landmarks.nystroem import NystroemFeatures
 
 _ROWS = 256
 

@@ -14,7 +14,7 @@ from chimap.export.onnx import onnx_model
 from chimap.export.parts import ModelParts, parts_of
 from chimap.export.tables import WRITERS, bin_tables, write_tables
 from chimap.export.weights import write_weights
-from chimap.rounded import check_not_rounded
+from chimap.features.rounded import check_not_rounded
 
 FORMATS: dict[str, tuple[str, ...]] = {
     "onnx": (".onnx",),

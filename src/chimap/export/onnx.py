@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from chimap.blocks import BlockFeatures
 from chimap.export.graph import Graph, Value
 from chimap.export.onnx_kernels import dirichlet_logs, gram, row_sums
 from chimap.export.onnx_maps import map_features
 from chimap.export.parts import ModelParts
-from chimap.fourier import FourierFeatures, SkewedFourierFeatures
-from chimap.fourier.base import RandomFeatures
-from chimap.maps import AdditiveMap, DirichletMap
-from chimap.nystroem import NystroemFeatures
+from chimap.features.additive import AdditiveMap, DirichletMap
+from chimap.features.blocks import BlockFeatures
+from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
+from chimap.features.fourier.base import RandomFeatures
+from chimap.features.landmarks.nystroem import NystroemFeatures
 
 
 def onnx_model(parts: ModelParts) -> Any:

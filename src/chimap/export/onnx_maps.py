@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap.export.graph import Graph, Value
 from chimap.export.onnx_kernels import plain_term, signature_power
-from chimap.maps import (
+from chimap.features.additive import (
     AdditiveKPCA,
     AdditiveMap,
     AnchorMap,

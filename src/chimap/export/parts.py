@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chimap.learning import CompiledClassifier, CompiledRegressor, LookupClassifier
-from chimap.learning.base import HistogramModel
+from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClassifier
+from chimap.estimators.base import HistogramModel
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from chimap.export.parts import ModelParts
-from chimap.maps import AnchorMap
+from chimap.features.additive import AnchorMap
 from chimap.tables import BinFunctions, line_tables
 from chimap.tables.pieces import grid_of
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chimap.maps import AnchorMap
-from chimap.maps.codes import look_up
+from chimap.features.additive import AnchorMap
+from chimap.features.additive.codes import look_up
 
 
 @dataclass(frozen=True, eq=False)

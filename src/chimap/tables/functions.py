@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chimap.blocks import BlockFeatures
-from chimap.maps import AdditiveMap
+from chimap.features.additive import AdditiveMap
+from chimap.features.blocks import BlockFeatures
 
 _BEYOND = 2.0  # how far above the largest value that the fit has seen
 

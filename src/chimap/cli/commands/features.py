@@ -1,0 +1,159 @@
+"""``chimap features``: a file of histograms from images."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chimap.cli.support import errors, image_models, image_options, options, show
+from chimap.cli.support.describe_images import blocks_flag
+from chimap.cli.support.image_options import ImageSettings
+
+if TYPE_CHECKING:
+    from chimap.images import ImageHistograms
+
+
+def features(
+    images: Annotated[
+        str,
+        typer.Argument(
+            metavar="IMAGES",
+            help="A folder, tar or zip with a folder for each class; a CSV of paths and labels; Parquet of bytes; or "
+            "a data set as it is downloaded, such as caltech101:FOLDER (voc2007, imagenet, scene15, ...).",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[Path, options.output("FILE", "File to write: .parquet, or .zarr.")],
+    labels: options.Labels = None,
+    descriptors: image_options.Descriptors = ImageSettings.descriptors,
+    words: image_options.Words = ImageSettings.words,
+    coding: image_options.Coding = ImageSettings.coding,
+    grids: image_options.Grids = ImageSettings.grids,
+    step: image_options.Step = ImageSettings.step,
+    sizes: image_options.Sizes = ImageSettings.sizes,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.words",
+            help="The words of images described before, in place of own ones and all flags of images.",
+            show_default=False,
+        ),
+    ] = None,
+    part: image_options.ImagePart = None,
+    strict: image_options.Strict = False,
+    jobs: options.Jobs = None,
+    seed: options.Seed = 0,
+    overwrite: options.Overwrite = False,
+    json: options.Json = False,
+) -> None:
+    """Write the histograms of visual words of IMAGES, with their labels and names.
+
+    The words are learned from IMAGES and written beside the histograms, as FILE.words: --like gives new images the same
+    ones. What was cut off goes on when the same command is given again.
+
+    \b
+    Examples:
+      chimap features photos/ --output photos.parquet
+      chimap features train.tar --descriptors sift,colour --output train.parquet
+      chimap features test.tar --like train.words --output test.parquet
+      chimap features voc2007:VOCdevkit --labels car --part train --output cars.parquet
+      chimap features list.csv --labels species --words 1000 --coding soft --output rows.zarr
+    """
+    from chimap.images.table import write_table, writer
+
+    settings = ImageSettings(descriptors, words, coding, grids, step, sizes, part, strict)
+    words_file = output.with_suffix(".words")
+    _check(output, words_file, like, settings, overwrite, images, labels)
+    options.check_least(seed, "--seed", 0)
+    writer(output)
+    found = image_models.open_set(images, labels, part)
+    histograms = _histograms(like, settings, seed, jobs)
+    began = time.perf_counter()
+    beside = f"{output}.parts, from which the same command goes on"
+    errors.written.append(beside)
+    table = write_table(found, histograms, output, show.progress(json), strict=strict, overwrite=overwrite)
+    errors.written[-1] = str(output)
+    if like is None:
+        table.histograms.save(words_file, overwrite=overwrite)
+        errors.written.append(str(words_file))
+    broken = list(table.broken.values())
+    if broken:
+        more = f" ... and {len(broken) - 5} more" if len(broken) > 5 else ""
+        image_models.warn_of(f"{len(broken)} of {len(found)} images are broken: {' '.join(broken[:5])}{more}")
+    seconds = time.perf_counter() - began
+    described = len(found) - table.n_resumed
+    if json:
+        show.as_json(
+            {
+                "command": "features", "output": str(output), "words": str(like or words_file), "rows": table.n_rows,
+                "bins": table.histograms.n_columns, "broken": table.broken, "resumed": table.n_resumed,
+                "seconds": seconds, "images_per_second": described / max(seconds, 1e-9),
+                "output_bytes": _size(output), "peak_memory_bytes": show.peak_memory(),
+            }
+        )  # fmt: skip
+        return
+    before = f", {table.n_resumed:,} described before" if table.n_resumed else ""
+    show.facts(
+        f"Described {images}",
+        {
+            "images": f"{table.n_rows:,}{before}" + (f"; {len(broken):,} broken" if broken else ""),
+            "histograms": table.histograms.describe(),
+            "bins": f"{table.histograms.n_columns:,}",
+            "time": f"{show.duration(seconds)}, {described / max(seconds, 1e-9):,.1f} images/s",
+            "peak memory": show.size(show.peak_memory()),
+            "rows": f"{output} ({show.size(_size(output))})",
+            "words": f"{like or words_file}",
+        },
+    )
+    rows = show.quoted(output)
+    if like is not None:
+        show.next_commands(
+            "next, with a model of rows of the same words:",
+            f"chimap evaluate MODEL {rows} --output report.html",
+        )
+        return
+    model, blocks = show.quoted(output.with_suffix(".model")), blocks_flag(table.histograms)
+    flags = " ".join(filter(None, (blocks, "--test-fraction 0.2", f"--output {model}")))
+    show.next_commands("next, a model:", f"chimap fit {rows} {flags}")
+
+
+def _check(
+    output: Path, words_file: Path, like: Path | None, settings: ImageSettings, overwrite: bool, *inputs: Any
+) -> None:
+    """Refuse flags that do not go together, and paths that could not be written, before the work."""
+    if output.suffix.lower() == ".zarr" and output.is_dir():
+        if not overwrite:
+            raise FileExistsError(
+                f"--output {output} exists; choose another name, or add --overwrite to replace it."
+            )
+    else:
+        options.check_output(output, overwrite, *inputs)
+    if like is not None:
+        how = ImageSettings(part=settings.part, strict=settings.strict)
+        if settings != how:
+            raise ValueError(
+                "--like takes all of how images are described from FILE.words; leave the other flags out."
+            )
+        return
+    settings.check()
+    if words_file.exists() and not overwrite:
+        raise FileExistsError(
+            f"{words_file} exists; choose another --output, or add --overwrite to replace it."
+        )
+
+
+def _histograms(like: Path | None, settings: ImageSettings, seed: int, jobs: int | None) -> ImageHistograms:
+    from chimap.images import ImageHistograms
+
+    if like is None:
+        return settings.histograms(seed, jobs)
+    return ImageHistograms.load(like).set_params(n_jobs=jobs)
+
+
+def _size(output: Path) -> int:
+    """Bytes of a file, or of all files of a store."""
+    files = output.rglob("*") if output.is_dir() else [output]
+    return sum(path.stat().st_size for path in files if path.is_file())

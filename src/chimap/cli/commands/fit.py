@@ -1,0 +1,259 @@
+"""``chimap fit``: a model from a file of rows and labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chimap.cli.support import fit_options, image_options, options, show
+from chimap.cli.support.fit_options import Settings
+from chimap.cli.support.image_options import ImageSettings
+from chimap.cli.support.options import Engine
+from chimap.cli.support.training import Fitted, cross_validated_r2, train
+
+if TYPE_CHECKING:
+    from chimap.cli.support.score import Score
+
+
+def fit(
+    data: options.DataOrImages,
+    output: fit_options.Output,
+    labels: options.Labels = None,
+    kernel: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="chi2, intersection, jensen_shannon, hellinger; exp- before it: exponential form; gaussian, "
+            "skewed-chi2, pq, ... Sums: chi2+pq.",
+        ),
+    ] = Settings.kernel,
+    gamma: Annotated[
+        str, typer.Option(metavar="G", help="Of the exponential form: a number, or mean, 1 / mean distance.")
+    ] = Settings.gamma,
+    terms: fit_options.Terms = Settings.terms,
+    components: Annotated[
+        int,
+        typer.Option(metavar="N", help="Random features of an exponential kernel. More is more accurate."),
+    ] = Settings.components,
+    map: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the additive kernel; 'chimap compare' tries them all.")
+    ] = Settings.map,
+    sampling: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the frequencies of random features: orthogonal, iid, ...")
+    ] = Settings.sampling,
+    loss: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="square: one pass over DATA. logistic, squared_hinge, smooth_hinge, epsilon_insensitive: some tens "
+            "more, in memory where the features fit. hinge: LIBLINEAR on features in memory, however many a row.",
+        ),
+    ] = Settings.loss,
+    strength: fit_options.Strength = Settings.strength,
+    normalize: fit_options.Normalize = Settings.normalize,
+    task: fit_options.TaskOption = Settings.task,
+    test_fraction: fit_options.TestFraction = Settings.test_fraction,
+    memory: fit_options.Memory = Settings.memory,
+    precision: fit_options.PrecisionOption = Settings.precision,
+    device: Annotated[
+        str,
+        typer.Option(metavar="DEVICE", help="cpu, or cuda: the pass and the solution there (needs torch)."),
+    ] = Settings.device,
+    engine: Annotated[
+        Engine, typer.Option(help="What reads the rows: this process, or Dask workers.")
+    ] = Settings.engine,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Of a Dask cluster, such as tcp://host:8786; without it, workers on this machine.",
+            show_default=False,
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Written now and then; a fit that was interrupted goes on from it.",
+            show_default=False,
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Between two writings of the checkpoint.")
+    ] = 60.0,
+    blocks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Columns of several descriptors, each with features of its own: sift=0:300,hog=300:500. --kernel "
+            "may then be a list.",
+            show_default=False,
+        ),
+    ] = Settings.blocks,
+    principal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Principal components a block to learn on, found in a first pass. Several, such as 500,1000,3000: the "
+            "best of them by folds, with the strength.",
+            show_default=False,
+        ),
+    ] = Settings.principal,
+    unlabelled: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA", help="Rows without labels that join the principal components.", show_default=False
+        ),
+    ] = None,
+    descriptors: image_options.Descriptors = ImageSettings.descriptors,
+    words: image_options.Words = ImageSettings.words,
+    coding: image_options.Coding = ImageSettings.coding,
+    grids: image_options.Grids = ImageSettings.grids,
+    step: image_options.Step = ImageSettings.step,
+    sizes: image_options.Sizes = ImageSettings.sizes,
+    part: image_options.ImagePart = None,
+    strict: image_options.Strict = False,
+    jobs: options.Jobs = Settings.jobs,
+    folds: fit_options.Folds = Settings.folds,
+    seed: options.Seed = Settings.seed,
+    overwrite: options.Overwrite = False,
+    json: options.Json = False,
+) -> None:
+    """Fit a model on the rows and labels of DATA.
+
+    A classifier or a regression, whichever the labels ask for. DATA is read once, in chunks; for a loss other than
+    square again and again, unless its features fit the memory. Memory does not grow with it, but for hinge. The model
+    is a file that opens safely anywhere.
+
+    \b
+    Examples:
+      chimap fit data.npz --output my.model
+      chimap fit data.npz --test-fraction 0.2 --output my.model
+      chimap fit rows.npy --labels labels.csv --kernel intersection --output my.model
+      chimap fit big.svm.gz --components 8192 --memory 4GiB --output my.model
+      chimap fit data.npz --blocks sift=0:300,hog=300:500 --kernel exp-chi2,chi2 --output my.model
+      chimap fit data.npz --components 9000 --principal 1000,3000 --output my.model
+      chimap fit huge.parquet --labels species --checkpoint fit.checkpoint --output my.model
+      chimap fit huge.parquet --engine dask --scheduler tcp://head:8786 --output my.model
+      chimap fit data.npz --loss squared_hinge --output my.model
+      chimap fit data.npz --kernel chi2 --terms 3 --loss hinge --output my.model
+      chimap fit photos/ --test-fraction 0.2 --output photos.model
+      chimap fit photos.tar --descriptors sift,colour --kernel exp-chi2,chi2 --output photos.model
+      chimap fit archive.npz::x_train --labels ::y_train --output my.model
+    """
+    settings = Settings(
+        kernel, gamma, terms, components, map, sampling, strength, normalize, task, test_fraction, memory,
+        precision, engine, jobs, folds, seed, loss, blocks, principal, device,
+    )  # fmt: skip
+    fitted = train(
+        data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled, scheduler=scheduler,
+        checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+        images=ImageSettings(descriptors, words, coding, grids, step, sizes, part, strict),
+    )  # fmt: skip
+    if json:
+        show.as_json(as_dict(fitted, output))
+        return
+    seconds = show.duration(sum(fitted.model.stage_seconds_.values()))
+    show.facts(f"Fitted in {seconds}", summary(fitted, output))
+    given = f" --labels {show.quoted(labels)}" if labels else ""
+    command = f"chimap evaluate {show.quoted(output)} {show.quoted(data)}{given} --output report.html"
+    if fitted.held_out:
+        show.next_commands("next, a report on the held-out rows:", command)
+    else:
+        elsewhere = f"chimap evaluate {show.quoted(output)} OTHER.npz --output report.html"
+        show.next_commands("next, on rows that it has not seen:", elsewhere)
+
+
+def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
+    """The facts of a fit, in words."""
+    model, source = fitted.model, fitted.source
+    r2 = cross_validated_r2(model)
+    if r2 is not None:
+        chosen = f"cross-validated over {model.strength_scores_.errors.shape[1]} folds: R² {r2:.3f}"
+    elif model.loss_scores_ is not None:
+        chosen = f"the best of {model.loss_scores_.strengths.size} by the loss on rows held out"
+    else:
+        chosen = (
+            "not cross-validated: too few rows, or targets all equal"
+            if model.strengths == "auto"
+            else "as given"
+        )
+    if hasattr(model, "n_principal_"):
+        numbers = ", ".join(f"{n:,}" for n in model.principal_scores_.n_components)
+        chosen += f", with {model.n_principal_:,} of {numbers} components a block"
+    held_out = source.n_rows - model.n_rows_
+    rows = f"{model.n_rows_:,}" + (f" (and {held_out:,} held out)" if held_out else "")
+    is_classifier = hasattr(model, "classes_")
+    task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
+    n_features = model.coef_.shape[1]
+    about = model.describe()
+    return {
+        "data": source.name,
+        "rows": rows,
+        "bins": f"{source.n_features:,}",
+        "histograms": None if model.histograms_ is None else model.histograms_.describe(),
+        "task": f"{task} ({fitted.task_reason})",
+        "kernel": show.kernel(about["kernel"], about["gamma"]),
+        "features": f"{n_features:,}: {about['features']}",
+        "loss": loss_line(model),
+        "strength": f"{model.strength_:.4g} ({chosen})",
+        "held out": fitted.held_out and score_line(fitted.held_out),
+        "time": show.stages(model.stage_seconds_),
+        "peak memory": show.size(show.peak_memory()),
+        "model": f"{output} ({show.size(output.stat().st_size)})",
+    }
+
+
+def loss_line(model: Any) -> str | None:
+    """'logistic, 59 passes'; None for ridge, which needs no word."""
+    if model.loss == "square":
+        return None
+    return f"{model.loss}, {model.n_passes_} passes" if model.n_passes_ else f"{model.loss}, by LIBLINEAR"
+
+
+def score_line(score: Score) -> str:
+    """The score with its interval beside what needs no model, on one line."""
+    from chimap.report import ClassificationMetrics
+
+    metrics = score.metrics
+    if isinstance(metrics, ClassificationMetrics):
+        low, high = (f"{100 * end:.1f}" for end in metrics.interval)
+        return (
+            f"accuracy {show.percent(metrics.accuracy)} ({low} to {high} at 95 % confidence) on "
+            f"{metrics.n_rows:,} rows; {score.baseline.name}: {show.percent(score.baseline.value)}"
+        )
+    return (
+        f"R² {metrics.r2:.3f}, RMSE {metrics.rmse:.4g}, MAE {metrics.mae:.4g} on {metrics.n_rows:,} rows; "
+        f"{score.baseline.name}: RMSE {score.baseline.value:.4g}"
+    )
+
+
+def as_dict(fitted: Fitted, output: Path) -> dict[str, Any]:
+    """What ``--json`` prints."""
+    model, source = fitted.model, fitted.source
+    held_out = fitted.held_out
+    return {
+        "command": "fit",
+        "model": str(output),
+        "model_bytes": output.stat().st_size,
+        "data": source.name,
+        "rows": model.n_rows_,
+        "rows_held_out": source.n_rows - model.n_rows_,
+        "bins": source.n_features,
+        "task": model.training_["task"],
+        "task_reason": fitted.task_reason,
+        "classes": model.classes_ if hasattr(model, "classes_") else None,
+        "kernel": model.kernel_.name,
+        "gamma": model.describe()["gamma"],
+        "features": model.coef_.shape[1],
+        "loss": model.loss,
+        "strength": model.strength_,
+        "cross_validated_r2": cross_validated_r2(model),
+        "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},
+        "seconds": model.stage_seconds_,
+        "peak_memory_bytes": show.peak_memory(),
+        "settings": model.training_["settings"],
+        "version": model.training_["version"],
+    }

@@ -1,0 +1,68 @@
+"""``chimap info``: what is in a model file or a data file, or of what this installation consists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chimap.cli.support import options, show
+
+
+def info(
+    path: Annotated[
+        str | None,
+        typer.Argument(metavar="PATH", help="A model, words, a data file or images.", show_default=False),
+    ] = None,
+    labels: options.Labels = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Of a data file: how a fit within this budget would read it.",
+            show_default=False,
+        ),
+    ] = None,
+    components: Annotated[
+        int, typer.Option(metavar="N", help="Random features of that fit.", show_default=True)
+    ] = 2048,
+    json: options.Json = False,
+) -> None:
+    """Describe a model, a data file or this machine.
+
+    Without PATH: versions, the BLAS and its kernels, cores and memory.
+
+    \b
+    Examples:
+      chimap info
+      chimap info my.model
+      chimap info data.npz
+      chimap info photos/
+      chimap info data.npz --memory 512MiB --components 4096
+    """
+    from chimap.cli.support import (
+        describe_data,
+        describe_images,
+        describe_machine,
+        describe_model,
+        image_models,
+    )
+
+    if memory is not None and (path is None or describe_model.is_model(path)):
+        raise ValueError("--memory is about a fit on a data file; name one, or leave --memory out.")
+    if path is None:
+        title, found, lines = "This installation", *describe_machine.describe()
+    elif describe_model.is_model(path) and describe_images.is_words(path):
+        title, found, lines = f"Visual words {path}", *describe_images.describe_words(Path(path))
+    elif describe_model.is_model(path):
+        title, found, lines = f"Model {path}", *describe_model.describe(Path(path))
+    elif image_models.holds_images(path):
+        title, found, lines = f"Images {path}", *describe_images.describe(path, labels)
+    else:
+        title = f"Data {path}"
+        found, lines = describe_data.describe(path, labels, memory, components, silent=json)
+    if json:
+        show.as_json({"command": "info", **found})
+    else:
+        show.facts(title, lines)

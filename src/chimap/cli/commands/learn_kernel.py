@@ -1,0 +1,238 @@
+"""``chimap learn-kernel``: the widths of a kernel, or the weights of several, learned from rows and labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chimap.cli.commands.evaluate import strength_curve
+from chimap.cli.commands.fit import score_line
+from chimap.cli.support import errors, fit_options, options, show
+from chimap.cli.support.kernel_settings import COMPONENTS, KernelSettings, Method, Objective, WidthsOf
+from chimap.cli.support.training import Fitted, train
+
+if TYPE_CHECKING:
+    from chimap.report import LearnedKernel
+
+_SHOWN = 12  # widths or weights on the terminal; all are on the page and in the model
+
+
+def learn_kernel(
+    data: options.Data,
+    output: fit_options.Output,
+    page: Annotated[
+        Path | None,
+        typer.Option(metavar="PAGE", help="Write what was found as one page of HTML.", show_default=False),
+    ] = None,
+    labels: options.Labels = None,
+    blocks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Columns of the channels, each column in one: sift=0:300,hog=300:500. Without it, one channel.",
+            show_default=False,
+        ),
+    ] = KernelSettings.blocks,
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="widths: of one kernel, by gradients. multiple: weights of a kernel for each block; few are used."
+        ),
+    ] = KernelSettings.method,
+    kernel: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="exp-chi2 and the other exponential kernels, gaussian, skewed-chi2, skewed-intersection; for "
+            "multiple any, or a list of one for each block.",
+        ),
+    ] = KernelSettings.kernel,
+    widths: Annotated[
+        WidthsOf, typer.Option(help="What has a width of its own: each block, each column, or all in one.")
+    ] = KernelSettings.widths,
+    components: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help=f"Random features of the model; for multiple, of each block.  [default: {COMPONENTS[Method.widths]}; "
+            f"for multiple {COMPONENTS[Method.multiple]}]",
+            show_default=False,
+        ),
+    ] = None,
+    terms: fit_options.Terms = KernelSettings.terms,
+    tune_components: Annotated[
+        int, typer.Option(metavar="N", help="Random features to learn the widths with.")
+    ] = KernelSettings.tune_components,
+    tune_rows: Annotated[
+        int, typer.Option(metavar="N", help="Rows to learn the widths on; the weights take all.")
+    ] = KernelSettings.tune_rows,
+    validation_fraction: Annotated[
+        float, typer.Option(metavar="F", help="Of those rows, to score each iteration and to stop early.")
+    ] = KernelSettings.validation_fraction,
+    iterations: Annotated[
+        int, typer.Option(metavar="N", help="Of the search, at most.")
+    ] = KernelSettings.iterations,
+    objective: Annotated[
+        Objective,
+        typer.Option(help="What the widths minimise: error on folds held out, or on the rows themselves."),
+    ] = KernelSettings.objective,
+    width_penalty: Annotated[
+        float, typer.Option(metavar="RHO", help="Of squared widths, in units of the initial ones.")
+    ] = KernelSettings.width_penalty,
+    loss: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the weights, as in 'chimap fit'; widths take the square.")
+    ] = KernelSettings.loss,
+    strength: fit_options.Strength = KernelSettings.strength,
+    normalize: fit_options.Normalize = KernelSettings.normalize,
+    task: fit_options.TaskOption = KernelSettings.task,
+    test_fraction: fit_options.TestFraction = KernelSettings.test_fraction,
+    folds: fit_options.Folds = KernelSettings.folds,
+    memory: fit_options.Memory = KernelSettings.memory,
+    precision: fit_options.PrecisionOption = KernelSettings.precision,
+    jobs: options.Jobs = KernelSettings.jobs,
+    seed: options.Seed = KernelSettings.seed,
+    overwrite: options.Overwrite = False,
+    json: options.Json = False,
+) -> None:
+    """Learn a kernel with the weights: its widths, or the weights of one a channel.
+
+    --method widths finds how much each block of columns, or each column, counts: by exact gradients of the error on
+    rows held out, on a part of the rows and with few features; then all rows are read once with the widths found.
+    --method multiple gives each block a kernel of its own and weighs them; blocks that do not help are left out.
+    The model predicts like any other: chimap predict, evaluate, info.
+
+    \b
+    Examples:
+      chimap learn-kernel data.npz --blocks sift=0:300,hog=300:500 --output my.model --page kernel.html
+      chimap learn-kernel data.npz --widths bin --kernel gaussian --test-fraction 0.2 --output my.model
+      chimap learn-kernel data.npz --blocks sift=0:300,hog=300:500 --method multiple --output my.model
+      chimap learn-kernel big.parquet --labels species --tune-rows 30000 --tune-components 1024 --output my.model
+      chimap predict my.model new.npz --output predictions.csv
+    """  # fmt: skip
+    if page is not None:
+        options.check_output(page, overwrite, data, labels, output, name="--page")
+    settings = KernelSettings(
+        kernel=kernel, terms=terms, components=COMPONENTS[method] if components is None else components,
+        strength=strength, normalize=normalize, task=task,
+        test_fraction=test_fraction, memory=memory, precision=precision, jobs=jobs, folds=folds, seed=seed, loss=loss,
+        blocks=blocks, method=method, widths=widths, objective=objective, width_penalty=width_penalty,
+        tune_components=tune_components, tune_rows=tune_rows, validation_fraction=validation_fraction,
+        iterations=iterations,
+    )  # fmt: skip
+    fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json)
+    found = learned(fitted)
+    if page is not None:
+        from chimap.report import write_learned_kernel
+
+        with show.busy("drawing the page"):
+            write_learned_kernel(found, page, overwrite=overwrite)
+        errors.written.append(str(page))
+    if json:
+        about = {"command": "learn-kernel", "model": str(output), "page": page and str(page)}
+        held_out = fitted.held_out and fitted.held_out.metrics.as_dict()
+        show.as_json({**about, **found.as_dict(), "held_out": held_out})
+        return
+    seconds = show.duration(sum(fitted.model.stage_seconds_.values()))
+    show.facts(f"Learned in {seconds}", summary(fitted, found, output, page))
+
+
+def learned(fitted: Fitted) -> LearnedKernel:
+    """All that the page and ``--json`` show."""
+    from chimap.report import LearnedKernel, Widths, package_versions
+
+    model, source = fitted.model, fitted.source
+    is_classifier = hasattr(model, "classes_")
+    metric = "accuracy" if is_classifier else "R²"
+    data = {
+        "file": source.name.partition(",")[0],
+        "rows": source.n_rows,
+        "rows learned from": model.n_rows_,
+        "columns": source.n_features,
+        "classes": len(model.classes_) if is_classifier else None,
+    }
+    common: dict[str, Any] = {
+        "metric": metric,
+        "data": {name: value for name, value in data.items() if value is not None},
+        "settings": dict(model.training_["settings"]),
+        "score": fitted.held_out and score_line(fitted.held_out),
+        "stages": model.stage_seconds_,
+        "versions": package_versions(),
+        "title": f"{model.kernel_.name} on {data['file']}",
+    }
+    if hasattr(model, "kernel_weights_"):
+        channels, path = _channels(model)
+        used = int((channels.shares > 0).sum())
+        method = (
+            f"Weights of {len(channels.names)} kernels, one a channel, {used} of them used (l21 penalty)."
+        )
+        return LearnedKernel(method=method, channels=channels, path=path, **common)
+    n_rows = min(model.n_tune_rows or model.n_rows_, model.n_rows_)
+    n_features = min(model.n_tune_components or model.n_components, model.n_components)
+    method = (
+        f"{len(model.width_names_)} widths of one kernel, learned on {n_rows:,} rows with {n_features:,} random "
+        f"features; weights learned on {model.n_rows_:,} rows with {model.n_components:,}."
+    )
+    return LearnedKernel(
+        method=method, widths=Widths(model.width_names_, model.start_widths_, model.widths_),
+        history=model.history_, stopped=model.stopped_, curve=strength_curve(model), **common,
+    )  # fmt: skip
+
+
+def _channels(model: Any) -> tuple[Any, Any]:
+    """Weights and path of a model of several kernels."""
+    from chimap.report import ChannelPath, ChannelWeights
+
+    n_outputs = model.kernel_weights_.shape[0]
+    names = [str(c) for c in model.classes_] if n_outputs > 1 else ["all"]
+    weights = ChannelWeights(model.channels_, model.kernel_weights_, names)
+    path = model.path_
+    errors = None if path.errors is None else path.errors.mean(axis=1)
+    return weights, ChannelPath(
+        model.channels_, path.strengths, path.weights.sum(axis=1), errors, path.chosen
+    )
+
+
+def summary(fitted: Fitted, found: LearnedKernel, output: Path, page: Path | None) -> dict[str, str | None]:
+    """What was found, in words."""
+    model, about = fitted.model, fitted.model.describe()
+    lines: dict[str, str | None] = {
+        "data": f"{fitted.source.name}, {model.n_rows_:,} rows learned from",
+        "task": model.training_["task"] + f" ({fitted.task_reason})",
+        "kernel": show.kernel(about["kernel"], about["gamma"]),
+        "features": about["features"],
+    }
+    if found.widths is not None:
+        first, last = found.history[0], found.history[-1]
+        lines["objective"] = (
+            f"{first['objective']:.4f} to {last['objective']:.4f} in {last['iteration']} iterations "
+            f"({found.stopped})"
+        )
+        lines["widths"] = _listed(
+            found.widths.names, found.widths.ratios, "{:.2f} x narrower", "{:.2f} x wider"
+        )
+    if found.channels is not None:
+        shares = zip(found.channels.names, found.channels.shares, strict=True)
+        lines["channels"] = "\n".join(
+            f"{name}: {show.percent(share)}" if share else f"{name}: not used"
+            for name, share in list(shares)[:_SHOWN]
+        )
+    return lines | {
+        "strength": f"{model.strength_:.4g}",
+        "held out": found.score,
+        "time": show.stages(model.stage_seconds_),
+        "peak memory": show.size(show.peak_memory()),
+        "page": str(page) if page else None,
+        "model": f"{output} ({show.size(output.stat().st_size)})",
+    }
+
+
+def _listed(names: Any, ratios: Any, narrower: str, wider: str) -> str:
+    """The widths that moved most, a line each."""
+    order = sorted(range(len(names)), key=lambda j: -abs(float(ratios[j]) - 1 / float(ratios[j])))
+    lines = [
+        f"{names[j]}: {narrower.format(ratios[j]) if ratios[j] >= 1 else wider.format(1 / ratios[j])}"
+        for j in order[:_SHOWN]
+    ]
+    return "\n".join(lines + (["..."] if len(order) > _SHOWN else []))

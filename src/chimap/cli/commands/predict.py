@@ -1,0 +1,80 @@
+"""``chimap predict``: a file of predictions, one a row, from a model and a file of rows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chimap.cli.support import data_rows, errors, image_options, options, show
+from chimap.cli.support.options import Json, Overwrite
+
+
+def predict(
+    model: options.Model,
+    data: options.DataOrImages,
+    output: Annotated[
+        Path, options.output("FILE", "File to write: .csv, .npy, .npz, or - for CSV to stdout.")
+    ],
+    labels: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Column of labels in DATA, which is left out.", show_default=False),
+    ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Add the score of every class: the largest is the prediction.")
+    ] = False,
+    part: image_options.ImagePart = None,
+    overwrite: Overwrite = False,
+    json: Json = False,
+) -> None:
+    """Write a prediction for every row of DATA.
+
+    Labels, or numbers if the model is a regression, in the order of the rows. DATA needs no labels; a table that
+    has a column of them under a name other than y or label needs --labels to tell it from bins.
+    Images, for a model that was fitted on images, go by their names.
+
+    \b
+    Examples:
+      chimap predict my.model new.npz --output predictions.csv
+      chimap predict my.model new.npz --scores --output predictions.npz
+      chimap predict my.model new.svm --output - | head
+      chimap predict my.model huge.parquet --labels species --output predictions.csv
+      chimap predict photos.model new-photos/ --output predictions.csv
+    """  # fmt: skip
+    from chimap import load
+    from chimap.cli.support.predictions import writer
+
+    to_stdout = str(output) == "-"
+    if to_stdout and json:
+        raise ValueError("--json and --output - both write to stdout; name a file with --output.")
+    if not to_stdout:
+        options.check_output(output, overwrite, model, data)
+    fitted = load(model)
+    write = writer(output, fitted, scores)
+    began = time.perf_counter()
+    source = data_rows.open_data(data, labels, model=fitted, part=part, silent=json)
+    write(fitted, source, show.progress(json))
+    if to_stdout:
+        return
+    errors.written.append(str(output))
+    found = _found(model, data, output, source.n_rows, time.perf_counter() - began)
+    if json:
+        show.as_json(found)
+        return
+    seconds = show.duration(found["seconds"])
+    print(f"{source.n_rows:,} predictions in {output} ({show.size(found['output_bytes'])}), {seconds}")
+
+
+def _found(model: Path, data: str, output: Path, rows: int, seconds: float) -> dict[str, Any]:
+    return {
+        "command": "predict",
+        "model": str(model),
+        "data": data,
+        "output": str(output),
+        "output_bytes": output.stat().st_size,
+        "rows": rows,
+        "seconds": seconds,
+        "peak_memory_bytes": show.peak_memory(),
+    }

@@ -1,0 +1,187 @@
+"""Which rows a command reads: opening files, what their labels are, which rows a model has seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from chimap.cli.support import image_models
+from chimap.cli.support.options import Task
+from chimap.cli.support.show import busy
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from chimap.data import Source, SvmlightSource
+
+TASK_RULE = (
+    "auto: text is classes; so are whole numbers, if at most 20 differ (up to 1000 with ten rows each) and each "
+    "comes twice on average; other numbers are a regression"
+)
+
+
+class Chosen(NamedTuple):
+    """Rows to evaluate, which these are in words, and what to warn of."""
+
+    source: Source
+    which: str
+    warning: str | None
+
+
+def open_data(
+    data: str,
+    labels: str | None = None,
+    model: Any = None,
+    *,
+    part: str | None = None,
+    silent: bool = False,
+    check_labels: image_models.CheckLabels | None = None,
+) -> Source:
+    """The source of a file. For a ``model``, svmlight text is read with the bins that the model knows, and images are
+    described as those that it was fitted on; check_labels(labels, name) may refuse their labels before that.
+
+    Raises FileNotFoundError, and DataError for bad files and a number of bins other than the model's.
+    """
+    from chimap import open_source
+    from chimap._validation import DataError
+    from chimap.data import SvmlightSource
+
+    if image_models.holds_images(data):
+        if model is None:
+            raise DataError(
+                f"{data} holds images. Write their histograms first: chimap features IMAGES --output FILE."
+            )
+        return image_models.rows_for(model, data, labels, part, silent, check_labels)
+    if part is not None:
+        raise ValueError(f"--part is for images, but {data} holds rows of bins; leave it out.")
+    with busy(f"opening {data}"):
+        source = open_source(data, labels)
+        if model is None:
+            return source
+        if isinstance(source, SvmlightSource):
+            source = _as_in_training(source, labels, model)
+    if check_labels is not None:
+        check_labels(source.labels(), source.name)
+    check_bins(source, model)
+    return source
+
+
+def _as_in_training(source: SvmlightSource, labels: str | None, model: Any) -> SvmlightSource:
+    """The text read as the training file was: it does not say itself how many columns it has, nor the first."""
+    first = (getattr(model, "training_", None) or {}).get("zero_based")
+    first = source.zero_based if first is None else first
+    if source.n_features >= model.n_features_in_ and source.zero_based == first:
+        return source
+    n_features = max(source.n_features + (first and not source.zero_based), model.n_features_in_)
+    return type(source)(source.path, labels, n_features=n_features, zero_based=first)
+
+
+def check_bins(source: Source, model: Any) -> None:
+    """Refuse rows whose number of bins is not the model's."""
+    from chimap._validation import DataError
+
+    if source.n_features != model.n_features_in_:
+        raise DataError(
+            f"{source.name}: {source.n_features:,} bins a row, but the model was fitted on "
+            f"{model.n_features_in_:,}. Give rows with the same bins in the same order."
+        )
+
+
+def labels_of(source: Source) -> np.ndarray:
+    """The labels, which must be there."""
+    return present(source.labels(), source.name)
+
+
+def present(y: np.ndarray | None, name: str) -> np.ndarray:
+    """Labels, which must be there."""
+    from chimap._validation import DataError
+
+    if y is None:
+        raise DataError(
+            f"{name} has no labels. Name them with --labels: a file (.npy, .csv, or text with one a "
+            "line), a column of a table, or ::MEMBER of an .npz, .h5 or .zarr file; an array or column y is found by "
+            "itself."
+        )
+    return y
+
+
+def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
+    """Classification or regression, and why: ``TASK_RULE``. DataError where labels and task do not agree."""
+    import numpy as np
+
+    from chimap._validation import DataError
+
+    if y.dtype.kind in "bU":
+        if wanted is Task.regress:
+            raise DataError(f"{name}: --task regress needs numbers for targets; row 0 has {str(y[0])!r}.")
+        return Task.classify, "labels are text" if y.dtype.kind == "U" else "labels are true or false"
+    fractional = np.flatnonzero(y != np.round(y))
+    if fractional.size and wanted is Task.classify:
+        raise DataError(
+            f"{name}: --task classify needs whole numbers or text for labels; row {fractional[0]} has "
+            f"{y[fractional[0]]:g}. Use --task regress, or round the labels."
+        )
+    if wanted is not Task.auto:
+        return wanted, "as asked"
+    if fractional.size:
+        return Task.regress, "labels are fractions"
+    different = np.unique(y).size
+    is_few = different <= y.size / 2 and different <= max(20, min(1000, y.size // 10))
+    task, other = (Task.classify, "regress") if is_few else (Task.regress, "classify")
+    numbers = f"{different:,} different whole numbers" if different > 1 else "the same whole number"
+    return task, f"labels are {numbers}; --task {other} if not"
+
+
+def same_rows(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two fingerprints are of the same rows, be the file renamed and labelled otherwise."""
+
+    def key(fingerprint: dict[str, Any]) -> list[Any]:
+        member = str(fingerprint.get("name")).partition("::")[2]
+        return [member, *(fingerprint.get(k) for k in ("bytes", "shape", "dtype", "digest"))]
+
+    return key(one) == key(other)
+
+
+def choose_rows(model: Any, source: Source, all_rows: bool) -> Chosen:
+    """The rows that the model has not seen, as far as its file tells."""
+    from chimap.data import split_source
+
+    training = getattr(model, "training_", None)
+    if training is None:
+        which = f"all {source.n_rows:,} rows; the model does not say what it was trained on"
+        return Chosen(source, which, None)
+    if not same_rows(training["fingerprint"], source.fingerprint()):
+        which = f"all {source.n_rows:,} rows; the model was trained on {training['file']}"
+        return Chosen(source, which, None)
+    split = training["split"]
+    if split is not None and not all_rows:
+        held_out = split_source(source, split["test_fraction"], split["seed"])[1]
+        which = f"the {held_out.n_rows:,} rows of {source.n_rows:,} held out when the model was fitted"
+        return Chosen(held_out, which, None)
+    warning = (
+        f"{'most of ' if split else ''}these rows are those that the model was trained on, so the score says "
+        "little about new ones; "
+        + ("leave --all-rows out." if split else "hold some out: chimap fit --test-fraction 0.2.")
+    )
+    seen = "most of them seen in training" if split else "seen in training"
+    return Chosen(source, f"all {source.n_rows:,} rows, {seen}", warning)
+
+
+def check_every_row(source: Source, precision: str) -> None:
+    """Refuse bins that are negative, not finite or too large for the precision, by their row in the file.
+
+    Fitting reads a sample first, or a part of the rows, and its error names the row of that.
+    """
+    import numpy as np
+
+    from chimap._validation import DataError, check_histograms
+
+    largest = np.finfo("float64" if precision == "float64" else "float32").max
+    for chunk in source.chunks(4096):
+        check_histograms(chunk.X, name=source.name, first_row=chunk.start)
+        tops = chunk.X.max(axis=1)
+        over = np.flatnonzero((tops.toarray() if source.is_sparse else tops) > largest)
+        if over.size:
+            raise DataError(
+                f"{source.name}, row {chunk.start + over[0]}: a bin is too large for {precision}, above {largest:.3g}. "
+                "Scale the rows, or add --precision float64."
+            )

@@ -1,0 +1,162 @@
+"""What a data file holds: one pass over its rows, in memory that does not grow with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from chimap.cli.support import data_rows, options, show
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from chimap.data import Source
+    from chimap.engines import Progress
+
+_UNEVEN = 10  # times the smallest sum: rows so uneven are compared by their size first
+
+# what compiled loops, their compiler's memory and the buffers of BLAS take once they have run (measured, two cores)
+_RUNNING_BYTES = 104 * 2**20
+
+
+def describe(
+    path: str, labels: str | None, memory: str | None, components: int, *, silent: bool
+) -> tuple[dict[str, Any], dict[str, str | None]]:
+    """As plain values, and in words."""
+    options.check_least(components, "--components", 2)
+    source = data_rows.open_data(path, labels)
+    plan = None if memory is None else _plan(source, memory, components)
+    found = {
+        "data": source.name,
+        "rows": source.n_rows,
+        "bins": source.n_features,
+        "sparse": source.is_sparse,
+        **_scan(source, show.progress(silent)),
+        "labels": _labels(source),
+        "plan": plan,
+    }
+    return found, {
+        "rows": f"{source.n_rows:,}",
+        "bins": f"{source.n_features:,}" + (", stored sparse" if source.is_sparse else ""),
+        "filled": f"{show.percent(found['density'], 2)} of the entries are not zero",
+        "range": f"{found['least']:.6g} to {found['most']:.6g}",
+        "sums": _sums_line(found["least_sum"], found["most_sum"]),
+        "empty rows": f"{found['empty_rows']:,}" if found["empty_rows"] else None,
+        "bad entries": _bad_line(found["negative"], found["not_finite"]),
+        "labels": _labels_line(found["labels"]),
+        "plan": found["plan"] and _plan_line(found["plan"]),
+    }
+
+
+def _sums_line(least: float, most: float) -> str:
+    """The range of the rows' sums, and what to do where it says more than the shapes of the rows."""
+    line = f"rows sum to {least:.6g} to {most:.6g}"
+    if least >= 0 and most > _UNEVEN * least:
+        line += "; --normalize divides each row by its sum, so that shape counts and not size"
+    return line
+
+
+def _scan(source: Source, progress: Progress) -> dict[str, Any]:
+    """Counts and ranges over all entries; those that are not finite are counted and left out of the rest."""
+    import numpy as np
+
+    nonzero = negative = not_finite = empty = 0
+    ends, sums = [np.inf, -np.inf], [np.inf, -np.inf]
+    with progress:
+        progress.stage("reading", source.n_rows)
+        for chunk in source.chunks(max(1, int(2**25 / max(1.0, source.row_bytes)))):
+            values = chunk.X.data if source.is_sparse else chunk.X
+            is_finite = np.isfinite(values)
+            not_finite += int(values.size - np.count_nonzero(is_finite))
+            if not is_finite.all():
+                values = np.where(is_finite, values, 0)
+            nonzero += int(np.count_nonzero(values))
+            negative += int(np.count_nonzero(values < 0))
+            has_zeros = source.is_sparse and values.size < chunk.X.shape[0] * chunk.X.shape[1]
+            _widen(ends, np.append(values, 0) if has_zeros else values)
+            totals = np.asarray(chunk.X.sum(axis=1, dtype=np.float64)).reshape(-1)
+            _widen(sums, totals[np.isfinite(totals) & (totals != 0)])
+            empty += int(np.count_nonzero(totals == 0))
+            progress.advance(chunk.X.shape[0])
+    if sums[0] > sums[1]:  # every row is empty
+        sums = [0.0, 0.0]
+    return {
+        "density": nonzero / (source.n_rows * source.n_features),
+        "least": ends[0],
+        "most": ends[1],
+        "least_sum": sums[0],
+        "most_sum": sums[1],
+        "empty_rows": empty,
+        "negative": negative,
+        "not_finite": not_finite,
+    }
+
+
+def _widen(ends: list[float], values: np.ndarray) -> None:
+    if values.size:
+        ends[:] = min(ends[0], float(values.min())), max(ends[1], float(values.max()))
+
+
+def _labels(source: Source) -> dict[str, Any] | None:
+    import numpy as np
+
+    y = source.labels()
+    if y is None:
+        return None
+    task, reason = data_rows.decide_task(y, options.Task.auto, source.name)
+    about: dict[str, Any] = {"task": task.value, "reason": reason}
+    if task is options.Task.regress:
+        return about | {"least": float(y.min()), "most": float(y.max()), "mean": float(y.mean())}
+    classes, counts = np.unique(y, return_counts=True)
+    return about | {"counts": {str(c): int(n) for c, n in zip(classes, counts, strict=True)}}
+
+
+def _plan(source: Source, memory: str, components: int) -> dict[str, Any]:
+    """Chunks and peak of a fit of an exponential kernel. Raises MemoryBudgetError for too small a budget."""
+    from chimap._validation import parse_memory
+    from chimap.cli.support.fit_options import Settings
+    from chimap.engines import chunk_rows_within
+
+    y = source.labels()
+    task = options.Task.classify if y is None else data_rows.decide_task(y, options.Task.auto, source.name)[0]
+    model = Settings(components=components, memory=memory).estimator(task)
+    loaded = show.resident_memory()  # all that a fit needs is loaded now, and no row but the labels
+    libraries = None if loaded is None else loaded + _RUNNING_BYTES
+    if y is None:
+        model._n_targets = 1
+    else:
+        model._learn_targets(y)
+    job = model._job(source)
+    chunk_rows = chunk_rows_within(job, parse_memory(memory))
+    return {
+        "memory_bytes": parse_memory(memory),
+        "components": components,
+        "chunk_rows": min(chunk_rows, source.n_rows),
+        "peak_bytes": job.peak_bytes(chunk_rows),
+        "library_bytes": libraries,
+    }
+
+
+def _plan_line(plan: dict[str, Any]) -> str:
+    libraries = show.size(plan["library_bytes"])
+    beside = f"and {libraries} for libraries" if libraries else "libraries not counted"
+    return (
+        f"a fit with {plan['components']:,} features reads {plan['chunk_rows']:,} rows at a time and peaks at "
+        f"{show.size(plan['peak_bytes'])} of {show.size(plan['memory_bytes'])}, {beside}"
+    )
+
+
+def _bad_line(negative: int, not_finite: int) -> str | None:
+    bad = [f"{n:,} {what}" for n, what in ((negative, "negative"), (not_finite, "NaN or infinite")) if n]
+    return f"{' and '.join(bad)}: 'chimap fit' will refuse them" if bad else None
+
+
+def _labels_line(labels: dict[str, Any] | None, most: int = 12) -> str:
+    if labels is None:
+        return "none; name a file with --labels"
+    if "counts" not in labels:
+        ends = f"{labels['least']:.6g} to {labels['most']:.6g}, mean {labels['mean']:.6g}"
+        return f"{ends}: a regression ({labels['reason']})"
+    counts = sorted(labels["counts"].items(), key=lambda pair: -pair[1])
+    shown = ", ".join(f"{name}: {count:,}" for name, count in counts[:most])
+    more = f", and {len(counts) - most:,} more" if len(counts) > most else ""
+    return f"{len(counts):,} classes ({labels['reason']})\nrows of each: {shown}{more}"

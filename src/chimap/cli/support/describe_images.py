@@ -1,0 +1,85 @@
+"""What a set of images holds, without decoding them; and what a file of visual words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chimap.cli.support import image_models, show
+
+if TYPE_CHECKING:
+    from chimap.images import ImageHistograms
+
+Described = tuple[dict[str, Any], dict[str, str | None]]
+
+
+def describe(path: str, labels: str | None) -> Described:
+    """As plain values, and in words."""
+    import numpy as np
+
+    images = image_models.open_set(path, labels, None)
+
+    def counted(values: np.ndarray | None) -> dict[Any, int] | None:
+        if values is None:
+            return None
+        names, counts = np.unique(values, return_counts=True)
+        return dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+    found: dict[str, Any] = {
+        "data": images.name,
+        "images": len(images),
+        "classes": counted(images.labels),
+        "parts": counted(images.splits),
+        "masks": images.masks is not None,
+    }
+    return found, {
+        "images": f"{len(images):,}",
+        "classes": _classes_line(found["classes"]),
+        "parts": found["parts"] and ", ".join(f"{name}: {count:,}" for name, count in found["parts"].items()),
+        "masks": "one an image" if found["masks"] else None,
+    }
+
+
+def is_words(path: str) -> bool:
+    """Whether a chimap file holds what turns images into histograms."""
+    from chimap._files import read_header
+
+    return read_header(path).get("kind") == "words"
+
+
+def describe_words(path: Path) -> Described:
+    """As plain values, and in words. Raises DataError for other files."""
+    from chimap.images import ImageHistograms
+
+    histograms = ImageHistograms.load(path)
+    found: dict[str, Any] = {
+        "words": str(path),
+        "histograms": histograms.describe(),
+        "bins": histograms.n_columns,
+        "blocks": {name: [columns.start, columns.stop] for name, columns in histograms.blocks_.items()},
+        "coding": str(histograms.coder),
+        "bytes": path.stat().st_size,
+    }
+    return found, {
+        "histograms": found["histograms"],
+        "descriptors": "\n".join(map(str, histograms.descriptors_)),
+        "coding": found["coding"],
+        "bins": f"{histograms.n_columns:,}",
+        "blocks": blocks_flag(histograms) or None,
+        "size": show.size(found["bytes"]),
+    }
+
+
+def blocks_flag(histograms: ImageHistograms) -> str:
+    """The flag that gives each of several descriptors a kernel of its own; "" for one."""
+    blocks = [f"{name}={columns.start}:{columns.stop}" for name, columns in histograms.blocks_.items()]
+    return f"--blocks {','.join(blocks)}" if len(blocks) > 1 else ""
+
+
+def _classes_line(classes: dict[Any, int] | None) -> str | None:
+    if classes is None:
+        return "none: the images lie in no folder of a class; --labels names some"
+    least, most = min(classes, key=classes.__getitem__), max(classes, key=classes.__getitem__)
+    if classes[least] == classes[most]:
+        return f"{len(classes):,}, {classes[most]:,} images each"
+    return f"{len(classes):,}, from {classes[least]:,} images ({least}) to {classes[most]:,} ({most})"

@@ -1,0 +1,84 @@
+"""What this installation and this machine are made of."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from chimap.cli.support import blas, show
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "safetensors")
+_OPTIONAL = ("torch", "dask", "pyarrow", "zarr", "h5py", "opencv-python-headless", "onnx")
+
+
+def describe() -> tuple[dict[str, Any], dict[str, str | None]]:
+    """As plain values, and in words."""
+    import numpy as np
+    import scipy.linalg  # noqa: F401  brings a BLAS of its own
+    from threadpoolctl import threadpool_info
+
+    from chimap import __version__, _threads
+
+    np.ones((2, 2)) @ np.ones((2, 2))
+    pools = [p for p in threadpool_info() if p["user_api"] == "blas"]
+    keys = ("internal_api", "version", "architecture", "num_threads")
+    found: dict[str, Any] = {
+        "version": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+        "machine": platform.machine(),
+        "packages": _versions(_PACKAGES),
+        "optional": _versions(_OPTIONAL),
+        "blas": [{key: pool.get(key) for key in keys} for pool in pools],
+        "cores": _threads.available(),
+        "memory_bytes": _total_memory(),
+        "openblas_coretype": os.environ.get("OPENBLAS_CORETYPE"),
+        "recommended_coretype": blas.recommended_coretype(),
+    }
+    return found, {
+        "chimap": f"{found['version']}, Python {found['python']} on {found['platform']} ({found['machine']})",
+        "packages": _listed(found["packages"]),
+        "optional": _listed(found["optional"]) or "none installed",
+        "BLAS": "\n".join(dict.fromkeys(_blas_line(p) for p in found["blas"])) or "unknown",
+        "advice": _advice(found["recommended_coretype"]),
+        "cores": str(found["cores"]),
+        "memory": show.size(found["memory_bytes"]),
+    }
+
+
+def _versions(names: tuple[str, ...]) -> dict[str, str]:
+    installed = {}
+    for name in names:
+        try:
+            installed[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return installed
+
+
+def _listed(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {text}" for name, text in versions.items())
+
+
+def _blas_line(pool: dict[str, Any]) -> str:
+    name = f"{pool['internal_api']} {pool['version']}"
+    return f"{name}, kernels {pool['architecture']}, {pool['num_threads']} threads"
+
+
+def _advice(coretype: str | None) -> str | None:
+    """For programs that import the package: the command line sets the variable itself."""
+    if coretype is None:
+        return None
+    return (
+        f"in your own programs set OPENBLAS_CORETYPE={coretype} before NumPy is imported: up to twice as fast on "
+        "new processors (this command has done so)"
+    )
+
+
+def _total_memory() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Windows
+        return None

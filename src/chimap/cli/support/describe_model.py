@@ -1,0 +1,144 @@
+"""What a model file holds, from its header: no array is read but the names of classes."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from chimap.cli.support import show
+
+
+def is_model(path: str) -> bool:
+    """Whether the file looks like one of ours: a safetensors header, eight bytes of length and then JSON."""
+    file = Path(path)
+    if not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        start = stream.read(9)
+    is_long_enough = int.from_bytes(start[:8], "little") <= file.stat().st_size
+    return start[8:] == b"{" and is_long_enough
+
+
+def describe(path: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
+    """As plain values, and in words. Raises DataError for other files."""
+    found = _found(path)
+    training, tables = found["training"], found["tables"]
+    features, strength = found["features"], found["strength"]
+    return found, {
+        "model": found["estimator"],
+        "kernel": show.kernel(found["kernel"], found["gamma"]),
+        "bins": f"{found['bins']:,}" + (", each row divided by its sum" if found["normalize"] else ""),
+        "features": found["made_of"]
+        if features is None
+        else f"{features:,} in {found['precision']}: {found['made_of']}",
+        "tables": None if tables is None else _tables_line(tables),
+        "classes": _classes_line(found["classes"]),
+        "rows": None if found["rows"] is None else f"{found['rows']:,}",
+        "loss": found["loss"],
+        "strength": None if strength is None else f"{strength:.4g}",
+        "trained on": _training_line(training) if training else None,
+        "version": f"chimap {found['version']}",
+        "size": show.size(found["bytes"]),
+    }
+
+
+def _found(path: Path) -> dict[str, Any]:
+    from safetensors import safe_open
+
+    from chimap._files import kind_named, read_header
+    from chimap._validation import DataError
+
+    meta = read_header(path)
+    if meta.get("kind") != "model":
+        raise DataError(
+            f"{path} holds {kind_named(meta.get('kind'))}, not a chimap model. Name another file."
+        )
+    try:
+        with safe_open(path, framework="numpy") as file:
+            state = _plain(meta["model"]["state"], file)
+            # of a compiled model the rest is told by the one that was compiled, if it is there
+            fitted = (state["exact_"] or {}).get("state", {}) if "tables_" in state else state
+            about = meta["about"]
+            coef = fitted.get("_coef")
+            return {
+                "version": meta["version"],
+                "bytes": path.stat().st_size,
+                "estimator": meta["model"]["object"],
+                "kernel": about["kernel"],
+                "gamma": about["gamma"],
+                "made_of": about["features"],
+                "tables": _tables(state, file),
+                "features": None if coef is None else file.get_slice(coef["array"]).get_shape()[0],
+                "bins": state["n_features_in_"],
+                "normalize": fitted.get("normalize"),
+                "precision": fitted.get("precision", "float32"),
+                "rows": fitted.get("n_rows_"),
+                "loss": _loss_name(fitted["loss"]) if "loss" in fitted else None,
+                "strength": fitted.get("strength_"),
+                "classes": _classes(state.get("classes_"), file),
+                "training": state.get("training_"),
+            }
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise DataError(f"{path} is damaged: {error!r}. Fit the model again.") from error
+
+
+def _tables(state: dict[str, Any], file: Any) -> dict[str, Any] | None:
+    """Of a compiled model: how many numbers, their bytes, and how far off a score is at most; None of others."""
+    from chimap.tables.lines import worst_error
+
+    if "tables_" not in state:
+        return None
+    own = state["tables_"]["state"]
+    lines = "lines" in own
+    shape = file.get_slice(own["lines" if lines else "tables"]["array"]).get_shape()
+    worst = None
+    if lines:
+        errors, n_below = (file.get_tensor(own[name]["array"]) for name in ("errors", "n_below"))
+        worst = worst_error(errors, n_below)
+    kind = "straight pieces" if lines else "codes"
+    return {"kind": kind, "a_bin": shape[1], "bytes": 4 * math.prod(shape), "worst_error": worst}
+
+
+def _tables_line(tables: dict[str, Any]) -> str:
+    worst = tables["worst_error"]
+    off = "" if worst is None else f"; scores are off by {worst:.2g} at most"
+    return f"{tables['a_bin']} {tables['kind']} a bin, {show.size(tables['bytes'])}{off}"
+
+
+def _loss_name(loss: Any) -> str:
+    """The name given, or that of the class of an object."""
+    return loss if isinstance(loss, str) else loss["object"]
+
+
+def _plain(value: Any, file: Any) -> Any:
+    """The header's JSON without the marks of lists and dictionaries; arrays stay names."""
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"list"}:
+        return [_plain(item, file) for item in value["list"]]
+    if set(value) == {"dict"}:
+        return {key: _plain(item, file) for key, item in value["dict"].items()}
+    return {key: _plain(item, file) for key, item in value.items()}
+
+
+def _classes(value: Any, file: Any) -> list[Any] | None:
+    if value is None:
+        return None
+    return list(value["texts"]) if "texts" in value else file.get_tensor(value["array"]).tolist()
+
+
+def _classes_line(classes: list[Any] | None, most: int = 12) -> str | None:
+    if classes is None:
+        return None
+    more = ", ..." if len(classes) > most else ""
+    return f"{len(classes):,}: {', '.join(map(str, classes[:most]))}{more}"
+
+
+def _training_line(training: dict[str, Any]) -> str:
+    date = training["date"].replace("T", " ").replace("+00:00", " UTC")
+    line = f"{training['file']}, {training['rows_in_file']:,} rows, on {date}"
+    split = training["split"]
+    if split:
+        line += f"; {100 * split['test_fraction']:g} % held out (seed {split['seed']})"
+    return line

@@ -1,0 +1,109 @@
+"""From exceptions to one line on stderr and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import sys
+import traceback
+from pathlib import Path
+
+USAGE, INTERNAL, INTERRUPTED = 2, 1, 130
+REPORT = (
+    "chimap: error: this is a fault of chimap, not of your data. Please report it, with the lines above and "
+    "the output of 'chimap info'."
+)
+
+written: list[str] = []  # what this run has put in place, for the message after Ctrl-C
+
+# What messages of the package call by the name of a parameter has a flag here,
+_FLAGS = {
+    "n_tune_components": "--tune-components",
+    "n_tune_rows": "--tune-rows",
+    "n_components": "--components",
+    "n_principal": "--principal",
+    "n_terms": "--terms",
+    "n_folds": "--folds",
+    "n_jobs": "--jobs",
+    "n_test_rows": "--test-rows",
+    "exact_rows": "--exact-rows",
+    "n_rows": "--rows",
+    "n_train": "--per-class",
+    "n_words": "--words",
+    "max_iter": "--iterations",
+    "validation_fraction": "--validation-fraction",
+    "test_fraction": "--test-fraction",
+    "width_strength": "--width-penalty",
+    "random_state": "--seed",
+    "strengths": "--strength",
+}
+# or one of the same name. These are words of any sentence, too.
+_WORDS = (
+    "blocks", "coding", "device", "engine", "format", "gamma", "grids", "kernel", "labels", "loss", "map", "memory",
+    "objective", "precision", "sampling", "seed", "tolerance", "widths",
+)  # fmt: skip
+
+
+def explain(error: BaseException) -> int:
+    """Print what went wrong, one line unless the fault is ours, and return the exit code."""
+    if is_fault_of_input(error):
+        say("error", _message(error) if isinstance(error, OSError) else in_flags(_message(error)))
+        return USAGE
+    if isinstance(error, MemoryError):
+        say("error", "the machine has no memory left; give a smaller --memory, or fewer --components.")
+        return INTERNAL
+    traceback.print_exception(error, file=sys.stderr)
+    print(REPORT, file=sys.stderr)
+    return INTERNAL
+
+
+def explain_interrupt() -> int:
+    """Say what Ctrl-C leaves behind."""
+    left = f"written before that: {', '.join(written)}" if written else "nothing was written"
+    print(f"\nchimap: interrupted; {left}", file=sys.stderr)
+    return INTERRUPTED
+
+
+def is_fault_of_input(error: BaseException) -> bool:
+    """Whether the user can mend it: files and folders, and the errors that our own checks raise, of values and of
+    packages that are not installed.
+
+    A ValueError from within NumPy or scikit-learn was not foreseen by a check: a fault of the program.
+    """
+    if isinstance(error, OSError):
+        return error.errno is None or error.filename is not None or error.errno == errno.ENOSPC
+    if not isinstance(error, ValueError | ImportError):
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    package = Path(__file__).parents[2]
+    return bool(frames) and Path(frames[-1].filename).is_relative_to(package)
+
+
+def in_flags(message: str) -> str:
+    """The message with the flags of the command line for the names of parameters.
+
+    >>> in_flags("memory='64MiB' is too small; fewer n_components, or strengths='auto'")
+    '--memory 64MiB is too small; fewer --components, or --strength auto'
+    >>> in_flags("device='cuda' takes loss='square'; got n_principal=None.")
+    '--device cuda takes --loss square; got no --principal.'
+    """
+    for name, flag in (_FLAGS | {word: f"--{word}" for word in _WORDS}).items():
+        message = re.sub(rf"(?<![\w\-./]){name}=None\b", f"no {flag}", message)
+        message = re.sub(rf"(?<![\w\-./]){name}='?([\w.+\-]+)'?", rf"{flag} \1", message)
+        message = re.sub(rf"^{name}(?= must\b)", flag, message)
+        if name in _FLAGS:
+            message = re.sub(rf"(?<![\w\-./]){name}\b(?!/|\.\w)", flag, message)
+    return message
+
+
+def say(kind: str, message: str) -> None:
+    """One line, ``chimap: error: ...`` or ``chimap: warning: ...``, on stderr."""
+    print(f"chimap: {kind}: {' '.join(message.split())}", file=sys.stderr, flush=True)
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.errno is not None:
+        reason = (error.strerror or os.strerror(error.errno)).lower()
+        return f"{error.filename}: {reason}." if error.filename else f"{reason}."
+    return str(error)

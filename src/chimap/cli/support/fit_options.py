@@ -1,0 +1,116 @@
+"""How to fit: the settings that flags become, and the flags that the commands that fit share."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chimap.cli.support import data_rows, options
+from chimap.cli.support.options import Engine, Precision, Task
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How to fit: the flags of ``chimap fit``, and their defaults."""
+
+    kernel: str = "exp-chi2"
+    gamma: str = "mean"
+    terms: int = 2
+    components: int = 2048
+    map: str = "optimal"
+    sampling: str = "auto"
+    strength: str = "auto"
+    normalize: bool = False
+    task: Task = Task.auto
+    test_fraction: float = 0.0
+    memory: str = "1GiB"
+    precision: Precision = Precision.float32
+    engine: Engine = Engine.local
+    jobs: int | None = None
+    folds: int = 5
+    seed: int = 0
+    loss: str = "square"
+    blocks: str | None = None
+    principal: str | None = None
+    device: str = "cpu"
+
+    @property
+    def kernels(self) -> list[str]:
+        """One name, or one a block."""
+        return options.listed(self.kernel)
+
+    def check(self, n_descriptors: int = 0) -> None:
+        """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag.
+
+        n_descriptors: of images, which are blocks unless other ones are given.
+        """
+        from chimap._validation import parse_memory
+        from chimap.engines.device import check_device
+
+        for kernel in self.kernels:
+            options.check_kernel(kernel)
+            options.check_map(self.map, kernel)
+        blocks = options.blocks_of(self.blocks)
+        n_blocks = n_descriptors if blocks is None else len(blocks)
+        if len(self.kernels) > 1 and len(self.kernels) != n_blocks:
+            raise ValueError(f"--kernel names {len(self.kernels)} kernels; --blocks must then be as many.")
+        options.check_sampling(self.sampling)
+        check_device(self.device)
+        options.check_loss(self.loss)
+        options.number_or("mean", self.gamma, "--gamma")
+        options.number_or("auto", self.strength, "--strength")
+        for flag, value, least in (
+            ("--terms", self.terms, 1), ("--components", self.components, 2), ("--folds", self.folds, 2),
+            ("--jobs", self.jobs, 1), ("--seed", self.seed, 0),
+        ):  # fmt: skip
+            options.check_least(value, flag, least)
+        options.one_or_several(self.principal, "--principal")
+        if not 0 <= self.test_fraction < 1:
+            raise ValueError(f"--test-fraction must be at least 0 and below 1; got {self.test_fraction:g}.")
+        parse_memory(self.memory)
+
+    def estimator(self, task: Task) -> Any:
+        """The unfitted model that these settings describe."""
+        from chimap import HistogramClassifier, HistogramRegressor
+        from chimap.features.additive import CATALOGUE as MAPS
+
+        return (HistogramClassifier if task is Task.classify else HistogramRegressor)(
+            self.kernels if len(self.kernels) > 1 else self.kernels[0],
+            gamma=options.number_or("mean", self.gamma, "--gamma"),
+            n_components=self.components,
+            n_terms=self.terms,
+            map=None if self.map == "optimal" else MAPS[self.map](n_terms=self.terms),
+            sampling=self.sampling,
+            normalize="l1" if self.normalize else None,
+            blocks=options.blocks_of(self.blocks),
+            n_principal=options.one_or_several(self.principal, "--principal"),
+            loss=self.loss,
+            strengths=options.number_or("auto", self.strength, "--strength"),
+            n_folds=self.folds,
+            memory=self.memory,
+            precision=self.precision.value,
+            device=self.device,
+            n_jobs=self.jobs,
+            random_state=self.seed,
+        )
+
+
+Output = Annotated[Path, options.output("MODEL", "The model file to write.")]
+Terms = Annotated[int, typer.Option(metavar="N", help="Features a bin of the map of the additive kernel.")]
+Strength = Annotated[
+    str,
+    typer.Option(metavar="S", help="Of the penalty of the weights: a number, or auto, by cross-validation."),
+]
+Normalize = Annotated[bool, typer.Option(help="Divide each row, or each block of it, by its sum.")]
+TaskOption = Annotated[Task, typer.Option(help=f"What the labels are. {data_rows.TASK_RULE}.")]
+TestFraction = Annotated[
+    float, typer.Option(metavar="F", help="Share of the rows to hold out and to score the model on.")
+]
+Memory = Annotated[
+    str, typer.Option(metavar="SIZE", help="Budget of the fit, such as 512MiB; libraries not counted.")
+]
+PrecisionOption = Annotated[Precision, typer.Option(help="Of features; sums are always float64.")]
+Folds = Annotated[int, typer.Option(metavar="K", help="Of the cross-validation that chooses the strength.")]

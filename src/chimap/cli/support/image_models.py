@@ -1,0 +1,151 @@
+"""Images on the command line: what is opened, which are left out, rows for a fit and for a fitted model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chimap.cli.support import errors, show
+from chimap.cli.support.image_options import ImageSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+    from chimap.data import Source
+    from chimap.engines import Stopwatch
+    from chimap.images import ImageHistograms
+    from chimap.images.reading import ImageSet
+
+    CheckLabels = Callable[[np.ndarray | None, str], object]
+
+
+def holds_images(data: str) -> bool:
+    """Whether DATA are images rather than rows."""
+    from chimap.images.reading.kind import holds_images
+
+    layout, path = layout_of(data)
+    return layout is not None or holds_images(path)
+
+
+def layout_of(data: str) -> tuple[str | None, str]:
+    """The data set and the path of ``caltech101:PATH``; None and DATA without the name of a data set.
+
+    Raises ValueError for a name without a path, and for an unknown one before a path that is there.
+
+    >>> layout_of("voc2007:photos"), layout_of("s3://photos"), layout_of("file:///")
+    (('voc2007', 'photos'), (None, 's3://photos'), (None, 'file:///'))
+    """
+    from chimap.data.io.files import is_address
+    from chimap.images.sets import CATALOGUE
+
+    name, _, path = data.partition(":")
+    if name in CATALOGUE and path:
+        return name, path
+    if not Path(data).exists() and not is_address(data):
+        if name in CATALOGUE:
+            raise ValueError(f"{data} names a data set without its folder; give {name}:FOLDER.")
+        if path and Path(path).exists():
+            raise ValueError(f"{data}: no data set is called {name!r}; known are {', '.join(CATALOGUE)}.")
+    return None, data
+
+
+def open_set(data: str, labels: str | None, part: str | None) -> ImageSet:
+    """The images of DATA with one label each, or none; of one part if it is named."""
+    from chimap.images.histogram_source import check_single_labels
+    from chimap.images.reading import open_images
+
+    layout, path = layout_of(data)
+    with show.busy(f"opening {data}"):
+        images = open_images(path, labels, layout)
+    check_single_labels(images)
+    return images if part is None else images.part(part)
+
+
+def warn_of(report: str | None) -> None:
+    """Say which images were left out, if any."""
+    if report:
+        errors.say("warning", f"{report} They are left out.")
+
+
+def readable_set(
+    data: str, labels: str | None, settings: ImageSettings, silent: bool, clock: Stopwatch
+) -> tuple[ImageSet, np.ndarray]:
+    """The images of DATA that can be decoded, and their labels. Raises DataError for images without labels."""
+    from chimap._validation import DataError
+    from chimap.images.histogram_source import readable
+
+    settings.check()
+    images = open_set(data, labels, settings.part)
+    if images.labels is None:
+        raise DataError(
+            f"{images.name} has no labels. Put the images of each class into a folder of its name, or give a CSV of "
+            "paths and labels."
+        )
+    with clock("check images"):
+        images, report = readable(images, show.progress(silent), strict=settings.strict)
+    warn_of(report)
+    assert images.labels is not None
+    return images, images.labels
+
+
+def training_rows(
+    images: ImageSet,
+    settings: ImageSettings,
+    is_held_out: np.ndarray,
+    seed: int,
+    jobs: int | None,
+    silent: bool,
+    clock: Stopwatch,
+) -> tuple[Source, ImageHistograms]:
+    """Rows of the images; how they were made, with words of those that are not held out."""
+    import numpy as np
+
+    from chimap.images.histogram_source import ImageSource
+
+    histograms = settings.histograms(seed, jobs)
+    with clock("words"):
+        histograms.fit(images.take(np.flatnonzero(~is_held_out)), progress=show.progress(silent))
+    with clock("describe"):
+        return ImageSource(images, histograms, show.progress(silent), strict=True), histograms
+
+
+def rows_for(
+    model: Any,
+    data: str,
+    labels: str | None,
+    part: str | None,
+    silent: bool,
+    check_labels: CheckLabels | None,
+) -> Source:
+    """Rows of the images of DATA, made as those that the model was fitted on; labels are checked before.
+
+    Raises DataError for a model that was fitted on rows.
+    """
+    from chimap._validation import DataError
+    from chimap.images.histogram_source import ImageSource
+
+    histograms = getattr(model, "histograms_", None)
+    if histograms is None:
+        raise DataError(
+            f"{data} holds images, but the model was fitted on rows of bins and does not know how to make them. Write "
+            "rows with the words of those: chimap features IMAGES --like WORDS; or fit on images: chimap fit IMAGES."
+        )
+    images = open_set(data, labels, part)
+    if check_labels is not None:
+        check_labels(images.labels, images.name)
+    source = ImageSource(images, histograms, show.progress(silent))
+    warn_of(source.report)
+    return source
+
+
+def images_of(source: Source) -> ImageSet | None:
+    """The images that the rows of a source are of, in the order of the rows; None for other rows."""
+    from chimap.data.split import PartSource
+    from chimap.images.histogram_source import ImageSource
+
+    if isinstance(source, PartSource):
+        images = images_of(source.whole)
+        return None if images is None else images.take(source.places)
+    return source.images if isinstance(source, ImageSource) else None

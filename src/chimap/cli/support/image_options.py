@@ -1,0 +1,122 @@
+"""Flags that say how images become histograms, shared by the commands that read images."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chimap.cli.support import options
+
+if TYPE_CHECKING:
+    from chimap.images import ImageHistograms
+
+
+@dataclasses.dataclass(frozen=True)
+class ImageSettings:
+    """How to describe images: the flags, and their defaults."""
+
+    descriptors: str = "sift"
+    words: int = 600
+    coding: str = "hard"
+    grids: str = "1x1,2x2,4x4"
+    step: int = 3
+    sizes: str = "4,6,8,10"
+    part: str | None = None
+    strict: bool = False
+
+    def check(self) -> None:
+        """Refuse, before any image is read, what could not be done. Raises ValueError naming the flag."""
+        from chimap.images.coding import CATALOGUE as CODINGS
+        from chimap.images.descriptors import CATALOGUE
+
+        names = options.listed(self.descriptors)
+        unknown = [name for name in names if name not in CATALOGUE]
+        if unknown or not names or len(set(names)) < len(names):
+            raise ValueError(
+                f"--descriptors must be different ones of {', '.join(CATALOGUE)}, with commas; got "
+                f"{self.descriptors!r}."
+            )
+        if self.coding not in CODINGS:
+            raise ValueError(f"--coding must be one of {', '.join(CODINGS)}; got {self.coding!r}.")
+        options.check_least(self.words, "--words")
+        options.check_least(self.step, "--step")
+        options.whole_numbers(self.sizes, "--sizes")
+        grids_of(self.grids)
+
+    def check_unused(self, data: str) -> None:
+        """Refuse flags of images where DATA has none. Raises ValueError naming the first."""
+        for field in dataclasses.fields(self):
+            if getattr(self, field.name) != field.default:
+                raise ValueError(
+                    f"--{field.name} is for images, but {data} holds rows of bins; leave it out."
+                )
+
+    def histograms(self, seed: int, jobs: int | None) -> ImageHistograms:
+        """Unfitted, as the flags say."""
+        from chimap.images import SIFT, ImageHistograms
+        from chimap.images.descriptors import CATALOGUE
+
+        found = {}
+        sizes = tuple(options.whole_numbers(self.sizes, "--sizes"))
+        for name in options.listed(self.descriptors):
+            descriptor = CATALOGUE[name]
+            if isinstance(descriptor, SIFT):
+                descriptor = dataclasses.replace(descriptor, step=self.step, sizes=sizes)
+            found[name] = descriptor
+        return ImageHistograms(
+            found,
+            n_words=self.words,
+            coding=self.coding,
+            grids=grids_of(self.grids),
+            n_jobs=jobs,
+            random_state=seed,
+        )
+
+
+def grids_of(text: str) -> tuple[tuple[int, int], ...]:
+    """(rows, columns) of each grid. Raises ValueError naming the flag.
+
+    >>> grids_of("1x1, 3x1")
+    ((1, 1), (3, 1))
+    """
+    grids = []
+    for word in options.listed(text):
+        rows, _, columns = word.partition("x")
+        if not (rows.isdecimal() and columns.isdecimal() and int(rows) and int(columns)):
+            raise ValueError(f"--grids must be ROWSxCOLUMNS with commas, such as 1x1,2x2,3x1; got {word!r}.")
+        grids.append((int(rows), int(columns)))
+    if not grids:
+        raise ValueError(f"--grids must be ROWSxCOLUMNS with commas, such as 1x1,2x2,3x1; got {text!r}.")
+    return tuple(grids)
+
+
+Descriptors = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="Of images: sift, sift-rgb, sift-hsv, sift-opponent, hog, phog, colour, lbp; several with commas.",
+    ),
+]
+Words = Annotated[int, typer.Option(metavar="N", help="Of images: visual words of each descriptor.")]
+Coding = Annotated[
+    str, typer.Option(metavar="NAME", help="Of images: hard, one word a point; or soft, its 5 nearest.")
+]
+Grids = Annotated[
+    str, typer.Option(metavar="GRIDS", help="Of images: ROWSxCOLUMNS of each level of the pyramid.")
+]
+Step = Annotated[int, typer.Option(metavar="PIXELS", help="Of images: between two points of SIFT.")]
+Sizes = Annotated[str, typer.Option(metavar="PIXELS", help="Of images: of a bin of SIFT, one a scale.")]
+ImagePart = Annotated[
+    str | None,
+    typer.Option(
+        "--part",
+        metavar="NAME",
+        help="Of images: only this part of a data set that is split, such as train.",
+        show_default=False,
+    ),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Of images: stop at one that is broken, instead of leaving it out.")
+]

@@ -1,0 +1,123 @@
+"""How to learn a kernel: what the flags of ``chimap learn-kernel`` become."""
+
+from __future__ import annotations
+
+import dataclasses
+from enum import StrEnum
+from typing import Any
+
+from chimap.cli.support import options
+from chimap.cli.support.fit_options import Settings
+from chimap.cli.support.options import Task
+
+
+class Method(StrEnum):
+    """What is learned."""
+
+    widths = "widths"
+    multiple = "multiple"
+
+
+class WidthsOf(StrEnum):
+    """What has a width of its own."""
+
+    block = "block"
+    bin = "bin"
+    one = "one"
+
+
+class Objective(StrEnum):
+    """What the widths minimise."""
+
+    held_out = "held-out"
+    training = "training"
+
+
+COMPONENTS = {Method.widths: Settings.components, Method.multiple: 512}
+"""Random features where no number is given: of the model, or of each block."""
+
+_OF_WIDTHS = (
+    "widths", "objective", "width_penalty", "tune_components", "tune_rows", "validation_fraction", "iterations"
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelSettings(Settings):
+    """How to learn: the flags of ``chimap learn-kernel``, and their defaults."""
+
+    method: Method = Method.widths
+    widths: WidthsOf = WidthsOf.block
+    objective: Objective = Objective.held_out
+    width_penalty: float = 0.0
+    tune_components: int = 512
+    tune_rows: int = 10_000
+    validation_fraction: float = 0.1
+    iterations: int = 30
+
+    def check(self, n_descriptors: int = 0) -> None:
+        """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag."""
+        super().check(n_descriptors)
+        for flag, value in (
+            ("--tune-components", self.tune_components), ("--tune-rows", self.tune_rows),
+            ("--iterations", self.iterations),
+        ):  # fmt: skip
+            options.check_least(value, flag)
+        if not 0 <= self.validation_fraction < 1:
+            raise ValueError(
+                f"--validation-fraction must be at least 0 and below 1; got {self.validation_fraction:g}."
+            )
+        if not 0 <= self.width_penalty < float("inf"):
+            raise ValueError(f"--width-penalty must be a number of at least 0; got {self.width_penalty:g}.")
+        if self.method is Method.widths and len(self.kernels) > 1:
+            raise ValueError(
+                "--kernel names several kernels: --method widths learns one for all blocks. Use --method multiple."
+            )
+        if self.method is Method.multiple and not self.blocks and n_descriptors < 2:
+            raise ValueError(
+                "--method multiple weighs channels: name their columns with --blocks, such as sift=0:300,hog=300:500."
+            )
+        if self.method is Method.multiple:
+            for name in _OF_WIDTHS:
+                if getattr(self, name) != getattr(KernelSettings, name):
+                    raise ValueError(f"--{name.replace('_', '-')} is for --method widths; leave it out.")
+
+    def estimator(self, task: Task) -> Any:
+        """The unfitted model that these settings describe."""
+        return self._widths(task) if self.method is Method.widths else self._multiple(task)
+
+    def _widths(self, task: Task) -> Any:
+        from chimap import FourierKernelLearner, FourierKernelRegressor
+
+        return (FourierKernelLearner if task is Task.classify else FourierKernelRegressor)(
+            self.kernel,
+            widths=self.widths.value,
+            n_terms=self.terms,
+            objective=self.objective.value,
+            width_strength=self.width_penalty,
+            n_tune_components=self.tune_components,
+            n_tune_rows=self.tune_rows,
+            validation_fraction=self.validation_fraction,
+            max_iter=self.iterations,
+            **self._common(),
+        )
+
+    def _multiple(self, task: Task) -> Any:
+        from chimap import MultipleKernelLearner, MultipleKernelRegressor
+
+        return (MultipleKernelLearner if task is Task.classify else MultipleKernelRegressor)(
+            self.kernels if len(self.kernels) > 1 else self.kernel, n_terms=self.terms, **self._common()
+        )
+
+    def _common(self) -> dict[str, Any]:
+        return {
+            "blocks": options.blocks_of(self.blocks),
+            "n_components": self.components,
+            "normalize": "l1" if self.normalize else None,
+            "loss": self.loss,
+            "strengths": options.number_or("auto", self.strength, "--strength"),
+            "n_folds": self.folds,
+            "memory": self.memory,
+            "precision": self.precision.value,
+            "n_jobs": self.jobs,
+            "random_state": self.seed,
+        }

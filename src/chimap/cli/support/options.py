@@ -1,0 +1,218 @@
+"""Arguments and flags that commands share, and the checks of their values."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+_ROWS = (
+    "Rows of bins: .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (also a folder), .feather, .zarr, "
+    ".h5, .csv, .mtx, or svmlight text; a path, or an address such as s3://BUCKET/FILE."
+)
+_OR_IMAGES = " Or images, as for 'chimap features'."
+Data = Annotated[str, typer.Argument(metavar="DATA", help=_ROWS, show_default=False)]
+DataOrImages = Annotated[str, typer.Argument(metavar="DATA", help=_ROWS + _OR_IMAGES, show_default=False)]
+Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="A model that 'chimap fit' or 'chimap learn-kernel' wrote.", show_default=False
+    ),
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LABELS",
+        help="Labels: name of a column or array of DATA; or, where DATA has none, .npy, .csv, text with one a line, or "
+        "::MEMBER of DATA.",
+        show_default=False,
+    ),
+]
+Jobs = Annotated[
+    int | None, typer.Option(metavar="N", help="Threads; all cores by default.", show_default=False)
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Of all that is random; same seed, same result.")]
+
+
+def output(metavar: str, help: str) -> Any:
+    """The flag ``--output`` of a command, with what it writes."""
+    return typer.Option("--output", "-o", metavar=metavar, help=help, show_default=False)
+
+
+class Task(StrEnum):
+    """What the labels are."""
+
+    auto = "auto"
+    classify = "classify"
+    regress = "regress"
+
+
+class Precision(StrEnum):
+    """Of features and their products."""
+
+    float32 = "float32"
+    float64 = "float64"
+    bfloat16 = "bfloat16"
+
+
+class Engine(StrEnum):
+    """What reads the rows: this process, or workers of ``dask.distributed``."""
+
+    local = "local"
+    dask = "dask"
+
+
+def number_or(word: str, text: str, flag: str) -> float | str:
+    """``word`` itself, or the positive number that the text says. Raises ValueError naming the flag.
+
+    >>> number_or("mean", "0.5", "--gamma")
+    0.5
+    """
+    if text == word:
+        return word
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{flag} must be {word!r} or a positive number, such as 0.5; got {text!r}.")
+    return value
+
+
+def check_kernel(kernel: str) -> None:
+    """Refuse a name that the catalogue of kernels does not hold."""
+    from chimap.kernels import as_kernel, names
+
+    try:
+        as_kernel(kernel, 1.0)
+    except ValueError:
+        raise ValueError(f"--kernel must be one of {', '.join(names())}; got {kernel!r}.") from None
+
+
+def check_map(name: str, kernel: str, flag: str = "--map") -> None:
+    """Refuse a name that the catalogue of maps does not hold, and a map that does not approximate the kernel."""
+    from chimap.features.additive import CATALOGUE
+    from chimap.kernels import AdditiveKernel, Exponential, as_kernel
+
+    resolved = as_kernel(kernel, 1.0)
+    additive = resolved.kernel if isinstance(resolved, Exponential) else resolved
+    if not isinstance(additive, AdditiveKernel):
+        if name != "optimal":  # the default, which such a kernel does not use
+            raise ValueError(f"{flag} is for additive kernels and their exponential forms; got {kernel!r}.")
+        return
+    able = [name for name, make in CATALOGUE.items() if make.takes(additive)]
+    if name not in CATALOGUE:
+        raise ValueError(f"{flag} must be among {', '.join(able)} (those of {additive.name}); got {name!r}.")
+    if name not in able:
+        raise ValueError(
+            f"{flag}: {name} does not approximate {additive.name}. Maps of it: {', '.join(able)}."
+        )
+
+
+def blocks_of(text: str | None) -> dict[str, slice] | None:
+    """Blocks of columns from text such as "sift=0:300,hog=300:500".
+
+    >>> blocks_of("sift=0:300,hog=300:500")["hog"]
+    slice(300, 500, None)
+    """
+    if text is None:
+        return None
+    found: dict[str, slice] = {}
+    for part in listed(text):
+        name, _, span = part.partition("=")
+        start, _, stop = span.partition(":")
+        if not (name and start.isdigit() and stop.isdigit() and int(start) < int(stop)) or name in found:
+            raise ValueError(
+                f"--blocks must be different names with columns, such as 'sift=0:300,hog=300:500'; got {part!r}."
+            )
+        found[name] = slice(int(start), int(stop))
+    return found
+
+
+def check_sampling(name: str) -> None:
+    """Refuse a name that the catalogue of samplings does not hold."""
+    from chimap.features.fourier.sampling import CATALOGUE
+
+    able = ("auto", *CATALOGUE, "landmarks")
+    if name not in able:
+        raise ValueError(f"--sampling must be one of {', '.join(able)}; got {name!r}.")
+
+
+def check_loss(name: str, task: Task = Task.auto) -> None:
+    """Refuse a name that is no loss, or none of this task's."""
+    from chimap import HistogramClassifier, HistogramRegressor
+
+    classify, regress = HistogramClassifier._losses, HistogramRegressor._losses
+    able = {Task.classify: classify, Task.regress: regress}.get(
+        task, tuple(dict.fromkeys(classify + regress))
+    )
+    if name not in able:
+        labels = "" if task is Task.auto else f" to {task.value}"
+        raise ValueError(f"--loss{labels} must be one of {', '.join(able)}; got {name!r}.")
+
+
+def listed(text: str) -> list[str]:
+    """The words of a list with commas.
+
+    >>> listed("optimal, direct")
+    ['optimal', 'direct']
+    """
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def whole_numbers(text: str, flag: str) -> list[int]:
+    """The positive whole numbers of a list with commas. Raises ValueError naming the flag."""
+    words = listed(text)
+    if not words or not all(word.isdecimal() and int(word) > 0 for word in words):
+        raise ValueError(
+            f"{flag} must be whole numbers of at least 1 with commas, such as 1,2,3; got {text!r}."
+        )
+    return [int(word) for word in words]
+
+
+def check_least(value: int | None, flag: str, least: int = 1) -> None:
+    """Refuse whole numbers below ``least``."""
+    if value is not None and value < least:
+        raise ValueError(f"{flag} must be a whole number of at least {least}; got {value}.")
+
+
+def one_or_several(text: str | None, flag: str) -> int | list[int] | None:
+    """A positive whole number, several of them with commas between, or None. Raises ValueError naming the flag."""
+    if text is None:
+        return None
+    numbers = whole_numbers(text, flag)
+    return numbers if len(numbers) > 1 else numbers[0]
+
+
+def check_output(path: Path, overwrite: bool, *inputs: str | Path | None, name: str = "--output") -> None:
+    """Refuse, before any work, a file that could not be written after it, or that is one of the inputs."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{name} {path} is a folder; name a file in it, such as {path / 'my.model'}.")
+    from chimap.data.io.files import plain_path, split_member
+
+    for given in (each for each in inputs if each):
+        file = Path(
+            plain_path(split_member(given)[0].rpartition("::")[2])
+        )  # of an archive, not what is in it
+        if file.exists() and path.exists() and file.samefile(path):
+            raise FileExistsError(f"{name} {path} is the input {given} itself; choose another name.")
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{name} {path} exists; choose another name, or add --overwrite to replace it.")
+    check_folder(path.parent, f"{name} {path}")
+
+
+def check_folder(folder: Path, where: str) -> None:
+    """Refuse a folder that is not there, is a file, or may not be written to."""
+    if not folder.exists():
+        raise FileNotFoundError(f"{where}: the folder {folder} does not exist; create it first.")
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{where}: {folder} is a file, not a folder; choose another place.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(
+            f"{where}: no permission to write in the folder {folder}; choose another place."
+        )

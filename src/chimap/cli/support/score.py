@@ -1,0 +1,149 @@
+"""Predicting a source and measuring what came out, with memory that does not grow with the rows."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from chimap.cli.support import show
+from chimap.cli.support.data_rows import labels_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from chimap.data import Source
+    from chimap.engines import Progress
+    from chimap.report import Baseline, ClassificationMetrics, RankingMetrics, RegressionMetrics, SplitScores
+
+
+_KEPT_SCORES = 2**24  # numbers; beyond, classes are not ranked, so that memory does not grow with the rows
+
+
+class Score(NamedTuple):
+    """Metrics of predictions, what needs no model, the seconds it took; of classes their ranking, unless there are too
+    many rows to keep all scores, and what it was found from: labels, answers and scores (n, classes)."""
+
+    metrics: ClassificationMetrics | RegressionMetrics
+    baseline: Baseline
+    seconds: float
+    ranking: RankingMetrics | None = None
+    outcome: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+
+
+def is_classifier(model: Any) -> bool:
+    """Whether the model answers with classes."""
+    return hasattr(model, "classes_")
+
+
+def answers(model: Any, outputs: np.ndarray) -> np.ndarray:
+    """Labels, or predicted targets, (n,), of linear outputs (n, t)."""
+    return model.labels_of(outputs) if is_classifier(model) else outputs[:, 0]
+
+
+def predictions(model: Any, source: Source, progress: Progress) -> tuple[np.ndarray, np.ndarray | None]:
+    """Labels or predicted targets of all rows, (n,), and for classes the linear outputs (n, t), or None where they are
+    too many to keep."""
+    import numpy as np
+
+    answered, scores = [], []
+    for _, outputs in model.predict_chunks(source, progress):
+        answered.append(answers(model, outputs))
+        if outputs.shape[1] == 1 or source.n_rows * outputs.shape[1] <= _KEPT_SCORES:
+            scores.append(outputs.astype(np.float32))
+    is_ranked = is_classifier(model) and len(scores) > 0
+    return np.concatenate(answered), np.concatenate(scores) if is_ranked else None
+
+
+def score(model: Any, source: Source, progress: Progress) -> Score:
+    """Predict the rows of a source and compare with its labels."""
+    import numpy as np
+
+    from chimap.report import classification_metrics, ranking_metrics, regression_metrics
+
+    y = labels_of(source)
+    check_answers(model, y, source.name)
+    began = time.perf_counter()
+    predicted, scores = predictions(model, source, progress)
+    seconds = time.perf_counter() - began
+    if is_classifier(model):
+        of_second = scores[:, 0] if scores is not None and scores.shape[1] == 1 else None
+        found = classification_metrics(y, predicted, classes=model.classes_, scores=of_second)
+        if scores is None:
+            return Score(found, _baseline(model, y), seconds)
+        each = scores if of_second is None else np.concatenate([-scores, scores], axis=1)
+        ranking = ranking_metrics(y, each, found.classes)
+        return Score(found, _baseline(model, y), seconds, ranking, (y, predicted, each))
+    return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
+
+
+def splitter(n_splits: int, per_class: int | None) -> Any:
+    """What draws the splits: so many rows of each class to train on, or 70 % of the rows."""
+    from sklearn.model_selection import StratifiedShuffleSplit
+
+    from chimap.data import PerClassSplits
+
+    if per_class is None:
+        return StratifiedShuffleSplit(n_splits, test_size=0.3, random_state=0)
+    return PerClassSplits(per_class, n_splits=n_splits, random_state=0)
+
+
+def check_splits(model: Any, y: np.ndarray, name: str, splits: Any) -> None:
+    """Refuse labels that cannot be split. Raises DataError."""
+    from chimap._validation import DataError
+
+    if not is_classifier(model):
+        raise DataError("--splits are of classes, but the model predicts numbers; leave --splits out.")
+    try:
+        next(splits.split(y, y))
+    except ValueError as error:
+        needs = "" if isinstance(error, DataError) else " --splits needs two rows of every class at least."
+        raise DataError(f"{name}: {error}{needs}") from error
+
+
+def repeated(model: Any, source: Any, splits: Any) -> SplitScores:
+    """The model trained anew on splits of the source, with what it has of settings."""
+    import numpy as np
+
+    from chimap.report import repeated_splits
+
+    rows = np.arange(source.n_rows)
+    with show.busy(f"training on {splits.get_n_splits()} splits"):
+        return repeated_splits(model, source.take(rows), labels_of(source), splits)
+
+
+def check_answers(model: Any, y: np.ndarray, name: str) -> None:
+    """Refuse labels that the model cannot answer with. Raises DataError."""
+    import numpy as np
+
+    from chimap._validation import DataError
+
+    if not is_classifier(model):
+        if y.dtype.kind == "U":
+            raise DataError(
+                f"{name}, row 0: label {str(y[0])!r}, but the model predicts numbers. Give numbers."
+            )
+        return
+    if (y.dtype.kind == "U") != (model.classes_.dtype.kind == "U"):
+        raise DataError(
+            f"{name}: labels such as {y[0]!s} ({y.dtype}), but the classes of the model are such as "
+            f"{model.classes_[0]!s} ({model.classes_.dtype}). Give labels of the same kind."
+        )
+    unknown = np.flatnonzero(~np.isin(y, model.classes_))
+    if unknown.size:
+        some = ", ".join(map(str, model.classes_[:10])) + (", ..." if model.classes_.size > 10 else "")
+        raise DataError(
+            f"{name}, row {unknown[0]}: label {y[unknown[0]]!s} is not among the {model.classes_.size} classes of "
+            f"the model ({some}); {unknown.size:,} rows have such labels. Remove them, or fit a model with them."
+        )
+
+
+def _baseline(model: Any, y: np.ndarray) -> Baseline:
+    """What the training labels alone would answer; those evaluated where the model does not say."""
+    from chimap.report import majority_baseline, mean_baseline
+
+    training = getattr(model, "training_", None) or {}
+    if is_classifier(model):
+        counts = training.get("class_counts")
+        return majority_baseline([max(counts, key=lambda c: c[1])[0]] if counts else y, y)
+    mean = training.get("target_mean")
+    return mean_baseline(y if mean is None else [mean], y)

@@ -1,0 +1,164 @@
+"""Fitting on a file: the fit, and what the model file remembers of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chimap.cli.support import data_rows, errors, image_models, options, show
+from chimap.cli.support.fit_options import Settings
+from chimap.cli.support.image_options import ImageSettings
+from chimap.cli.support.options import Engine, Task
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from chimap.cli.support.score import Score
+    from chimap.data import Source
+    from chimap.images import ImageHistograms
+
+
+@dataclasses.dataclass(frozen=True)
+class Fitted:
+    """A model, what it was fitted on, and how it did on the rows held out (None without)."""
+
+    model: Any
+    source: Source
+    task_reason: str
+    held_out: Score | None
+
+
+def train(
+    data: str,
+    labels: str | None,
+    output: Path,
+    settings: Settings,
+    *,
+    overwrite: bool = False,
+    silent: bool = False,
+    unlabelled: str | None = None,
+    scheduler: str | None = None,
+    checkpoint: Path | None = None,
+    checkpoint_every: float = 60.0,
+    images: ImageSettings | None = None,
+) -> Fitted:
+    """Fit on a file or on images, score on the rows held out, and write the model. The path is checked before the
+    work."""
+    from chimap._validation import DataError
+    from chimap.cli.support.score import score
+    from chimap.data import split_source
+    from chimap.engines import Stopwatch
+    from chimap.fit.checkpoint import Checkpoint
+
+    options.check_output(output, overwrite, data, labels)
+    images = images or ImageSettings()
+    is_images = image_models.holds_images(data)
+    settings.check(len(options.listed(images.descriptors)) if is_images else 0)
+    if scheduler is not None and settings.engine is not Engine.dask:
+        raise ValueError("--scheduler is the address for --engine dask.")
+    log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
+    histograms: ImageHistograms | None = None
+    clock = Stopwatch()
+    if is_images:
+        found, y = image_models.readable_set(data, labels, images, silent, clock)
+        task, reason, is_held_out = _decide(y, found.name, settings)
+        source, histograms = image_models.training_rows(
+            found, images, is_held_out, settings.seed, settings.jobs, silent, clock
+        )
+    else:
+        images.check_unused(data)
+        source = data_rows.open_data(data, labels)
+        task, reason, _ = _decide(data_rows.labels_of(source), source.name, settings)
+    training, held_out = source, None
+    if settings.test_fraction:
+        training, held_out = split_source(source, settings.test_fraction, settings.seed)
+    model = settings.estimator(task)
+    if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
+        model.set_params(blocks=histograms.blocks_)
+    try:
+        more = None if unlabelled is None else data_rows.open_data(unlabelled, None)
+        model.fit_source(
+            training, show.progress(silent), unlabelled=more, checkpoint=log,
+            engine=scheduler or settings.engine.value,
+        )  # fmt: skip
+        model.histograms_, model.stage_seconds_ = histograms, clock.seconds | model.stage_seconds_
+        model.training_ = _remembered(source, training, labels, settings, task)
+        result = None if held_out is None else score(model, held_out, show.progress(silent))
+    except DataError:
+        data_rows.check_every_row(
+            source, settings.precision.value
+        )  # names the row of the file rather than of a sample or of a part
+        raise
+    model.save(output, overwrite=overwrite)
+    if log is not None:
+        log.remove()
+    errors.written.append(str(output))
+    return Fitted(model, source, reason, result)
+
+
+def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[Task, str, np.ndarray]:
+    """Of labels: the task, why, and which rows will be held out.
+
+    Refuses a loss of another task, a single class, and a split that leaves all rows of a class to the part held out.
+    """
+    import numpy as np
+
+    from chimap._validation import DataError
+    from chimap.data.split import drawn_for_test
+
+    task, reason = data_rows.decide_task(y, settings.task, name)
+    options.check_loss(settings.loss, task)
+    is_held_out = drawn_for_test(0, y.size, settings.test_fraction, settings.seed)
+    if task is Task.regress:
+        return task, reason, is_held_out
+    if np.unique(y).size < 2:
+        raise DataError(
+            f"{name}: one class only: all {y.size:,} labels are {y[0]!s}. A classifier needs at least two classes."
+        )
+    lost = np.setdiff1d(y, y[~is_held_out])
+    if lost.size:
+        raise DataError(
+            f"{name}: all rows of {lost.size} class(es), such as {lost[0]!s}, are held out and none is left "
+            "to learn from. Take another --seed or a smaller --test-fraction, or remove classes of so few rows."
+        )
+    return task, reason, is_held_out
+
+
+def _remembered(
+    source: Source, training: Source, labels: str | None, settings: Settings, task: Task
+) -> dict[str, Any]:
+    """What the model file says of its training: plain values."""
+    import numpy as np
+
+    from chimap import __version__
+    from chimap.data import SvmlightSource
+
+    y = data_rows.labels_of(training)
+    is_split = settings.test_fraction > 0
+    about: dict[str, Any] = {
+        "file": source.name,
+        "labels": labels,
+        "fingerprint": source.fingerprint(),
+        "rows_in_file": source.n_rows,
+        "split": {"test_fraction": settings.test_fraction, "seed": settings.seed} if is_split else None,
+        "settings": {k: getattr(v, "value", v) for k, v in dataclasses.asdict(settings).items()},
+        "task": task.value,
+        "version": __version__,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "zero_based": source.zero_based if isinstance(source, SvmlightSource) else None,
+    }
+    if task is Task.regress:
+        return about | {"target_mean": float(y.mean()), "target_range": [float(y.min()), float(y.max())]}
+    classes, counts = np.unique(y, return_counts=True)
+    pairs = zip(classes.tolist(), counts.tolist(), strict=True)
+    return about | {"class_counts": [list(pair) for pair in pairs]}
+
+
+def cross_validated_r2(model: Any) -> float | None:
+    """1 - error / total at the chosen strength, or None where the strength was given."""
+    scores = model.strength_scores_
+    if scores is None or not scores.total > 0:
+        return None
+    return float(1 - scores.errors[scores.chosen].mean() / scores.total)

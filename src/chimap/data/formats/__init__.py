@@ -1,0 +1,1 @@
+"""Kinds of files and objects that hold rows, a file each."""

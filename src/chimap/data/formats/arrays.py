@@ -1,0 +1,93 @@
+"""Rows that are in memory already: numpy arrays, scipy sparse matrices, data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._validation import DataError
+from chimap.data.labels import read_labels
+from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, digest, matrix_shape, row_ranges
+from chimap.data.source import Chunk, Source
+
+
+class ArraySource(Source):
+    """The rows of an array in memory.
+
+    X: (n_rows, n_features), dense, scipy sparse of any format, or what ``np.asarray`` takes; further axes
+    are read as one, so (n, 28, 28) gives 784 bins. Integers become floats chunk by chunk: the array itself is
+    never converted nor copied.
+    y: labels, (n_rows,), an array or a file, see ``read_labels``, or None.
+    Raises DataError for Python objects, text, empty or one-axis arrays, and labels that do not fit.
+
+    >>> source = ArraySource(np.arange(6, dtype=np.uint8).reshape(3, 2), y=[0, 1, 1])
+    >>> [(chunk.start, chunk.X.shape, chunk.X.dtype.name) for chunk in source.chunks(2)]
+    [(0, (2, 2), 'float32'), (2, (1, 2), 'float32')]
+    """
+
+    can_seek = True
+
+    def __init__(self, X: Any, y: Any = None, name: str = "array") -> None:
+        self.name = name
+        self.is_sparse = _arrays.is_sparse(X)
+        rows: Any = X.tocsr() if self.is_sparse else _dense(X, name)
+        self._X = rows
+        self.n_rows, self.n_features = matrix_shape(self._X.shape, name)
+        self.dtype = chunk_dtype(self._X.dtype, name)
+        self._y = read_labels(y, self.n_rows)
+        self.has_labels = self._y is not None
+        self.row_bytes = (
+            csr_row_bytes(self._X.nnz, self.n_rows, self.dtype)
+            if self.is_sparse
+            else float(self.n_features * self.dtype.itemsize)
+        )
+
+    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
+        """All rows, in order; chunks of float arrays are views."""
+        for start, stop in row_ranges(self.n_rows, chunk_rows):
+            y = None if self._y is None else self._y[start:stop]
+            yield Chunk(self._rows(slice(start, stop)), y, start)
+
+    def labels(self) -> np.ndarray | None:
+        """Labels of all rows, or None."""
+        return self._y
+
+    def take(self, rows: np.ndarray) -> Any:
+        """The rows with these increasing indices."""
+        return self._rows(rows)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Name, shape, dtype, and digests of the labels and of some evenly spaced rows."""
+        some = self.take(np.unique(np.linspace(0, self.n_rows - 1, 64).astype(np.int64)))
+        content = digest(some.data, some.indices, some.indptr) if self.is_sparse else digest(some)
+        return {
+            "name": self.name,
+            "shape": [self.n_rows, self.n_features],
+            "dtype": str(self._X.dtype.newbyteorder("=")),
+            "digest": content,
+            "labels": None if self._y is None else digest(self._y),
+        }
+
+    def _rows(self, rows: slice | np.ndarray) -> Any:
+        part = self._X[rows]
+        if self.is_sparse:
+            return csr_rows(part.data, part.indices, part.indptr, self.n_features, self.dtype)
+        return _arrays.as_rows(part.reshape(part.shape[0], -1), self.dtype)
+
+
+def _dense(X: Any, name: str) -> np.ndarray:
+    if np.ma.is_masked(X):
+        raise DataError(f"{name}: a masked array with masked entries. Fill them first, X.filled(0).")
+    try:
+        array = np.asarray(X)
+    except ValueError as error:
+        raise DataError(f"{name}: no table of numbers ({error}). Give rows of one length.") from error
+    if array.dtype == object:
+        raise DataError(
+            f"{name}: holds Python objects (dtype object), expected numbers. Text, missing values or "
+            "columns of mixed types cause this: encode or drop them, then X.astype(float)."
+        )
+    return array

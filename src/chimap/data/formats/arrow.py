@@ -1,0 +1,180 @@
+"""Parquet, Feather and Arrow IPC: a file, or a folder of parts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.data.formats.arrow_columns import FeatureColumns, check_label, find_label, label_values
+from chimap.data.formats.arrow_parts import Part, find_parts, part_files
+from chimap.data.io.files import base_name, file_digest, plain_path
+from chimap.data.io.stream import BLOCK_BYTES, SeekableStream
+from chimap.data.labels import check_labels, numbers_or_text, read_labels
+from chimap.data.rows import digest
+
+# Arrow puts lists together in memory that grows with them, beside the levels of their values, and keeps what it frees:
+# so they are decoded in small batches, at sixteen times the bytes of one.
+_LIST_BYTES, _LIST_SHARE = 2**20, 16
+
+
+class ArrowSource(SeekableStream):
+    """The rows of a Parquet, Feather (version 2) or Arrow IPC file, or of a folder of such files.
+
+    The parts of a folder follow each other in the order of their paths, in each the row groups in theirs. Folders
+    named ``key=value`` (Hive partitions) give a key that can be the labels. A row group is decoded some MiB at a
+    time, so memory does not grow with its size.
+
+    path: file or folder, or an address.
+    labels: name of the column or partition key of labels, or an array or file, see ``read_labels``; None takes the
+    column ``y``, else ``label``, if there is one.
+    features: name of a column of lists of one length, or names of numeric columns. By default the column of lists if
+    there is exactly one, else all columns but that of the labels.
+    shuffle: whether row groups come in an order drawn from ``random_state``, the same in each pass. For files that are
+    sorted by class, and learners that look at some rows first.
+    Raises FileNotFoundError, ImportError without pyarrow, and DataError that names part, row group and row: for columns
+    that are missing or of another type in one part, nulls, lists of several lengths, damaged files.
+
+    >>> import tempfile
+    >>> import pyarrow, pyarrow.parquet
+    >>> table = pyarrow.table({"a": [0.5, 0.0], "b": [0.5, 1.0], "species": ["cat", "dog"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pyarrow.parquet.write_table(table, f"{folder}/rows.parquet")
+    ...     source = ArrowSource(f"{folder}/rows.parquet", labels="species")
+    ...     next(source.chunks(2)).X, source.labels()
+    (array([[0.5, 0.5],
+           [0. , 1. ]]), array(['cat', 'dog'], dtype='<U3'))
+    """
+
+    is_sparse = False
+    from_files = True
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        labels: Any = None,
+        features: str | list[str] | None = None,
+        *,
+        shuffle: bool = False,
+        random_state: int | None = None,
+    ) -> None:
+        self.path = plain_path(path)
+        self.name = base_name(self.path)
+        self._parts = find_parts(self.path)
+        first = self._parts[0]
+        label = find_label(first, labels)
+        self._columns = FeatureColumns(first, features, label)
+        for part in self._parts[1:]:
+            self._columns.check(part, first)
+        groups = [(p, g) for p, part in enumerate(self._parts) for g in range(len(part.group_rows))]
+        rows = np.array([self._parts[p].group_rows[g] for p, g in groups], dtype=np.int64)
+        self.n_rows, self.stored_rows = int(rows.sum()), int(rows.max(initial=1))
+        if self.n_rows == 0:
+            raise DataError(f"{self.path}: no rows. Write it again.")
+        order = np.arange(len(groups))
+        if shuffle:
+            order = np.random.default_rng(random_state).permutation(len(groups))
+        self._groups = [groups[i] for i in order]
+        self._ends = np.cumsum(
+            rows[order]
+        )  # rows up to the end of each row group, in the order of the passes
+        self.n_features, self.dtype = self._width(), self._columns.dtype
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        self.held_bytes = float(
+            max(part.held_bytes(self._columns.names, self.row_bytes) for part in self._parts)
+            + self._columns.is_list * _LIST_SHARE * _LIST_BYTES
+        )
+        if label is None:
+            self._y = read_labels(labels, self.n_rows)
+            if self._y is not None and shuffle:
+                stored = np.split(np.arange(self.n_rows), np.cumsum(rows)[:-1])
+                self._y = self._y[np.concatenate([stored[i] for i in order])]
+        else:
+            self._y = self._label_column(label)
+        self.has_labels = self._y is not None
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The rows with these increasing indices; row groups without any of them are not read."""
+        out, done = np.empty((len(rows), self.n_features), self.dtype), 0
+        starts = np.concatenate([[0], self._ends])
+        for place, (p, g) in enumerate(self._groups):
+            last = int(np.searchsorted(rows, starts[place + 1]))
+            wanted = rows[done:last] - starts[place]
+            if not wanted.size:
+                continue
+            for start, block in self._decoded(self._parts[p], g):
+                here = wanted[(wanted >= start) & (wanted < start + block.shape[0])] - start
+                out[done : done + here.size] = block[here]
+                done += here.size
+        return out
+
+    def _blocks_between(self, first: int, stop: int) -> Iterator[np.ndarray]:
+        self._check_unchanged()
+        starts = np.concatenate([[0], self._ends])
+        for place, (p, g) in enumerate(self._groups):
+            if starts[place + 1] <= first or starts[place] >= stop:
+                continue
+            for start, block in self._decoded(self._parts[p], g):
+                begins = int(starts[place]) + start
+                wanted = block[max(0, first - begins) : max(0, stop - begins)]
+                if wanted.shape[0]:
+                    yield wanted
+
+    def _decoded(self, part: Part, group: int) -> Iterator[tuple[int, np.ndarray]]:
+        """(first row within the row group, rows) of consecutive blocks of a row group."""
+        start = 0
+        block = _LIST_BYTES if self._columns.is_list else BLOCK_BYTES
+        for batch in part.batches(group, self._columns.names, max(1, int(block / self.row_bytes))):
+            yield start, self._columns.rows(batch, _where(part, group), start)
+            start += batch.num_rows
+
+    def _width(self) -> int:
+        """Bins a row; lists of variable length tell by the first of them."""
+        if self._columns.width is None:
+            p, g = next(pg for pg in self._groups if self._parts[pg[0]].group_rows[pg[1]])
+            batch = next(self._parts[p].batches(g, self._columns.names, 1))
+            self._columns.rows(batch, _where(self._parts[p], g), 0)
+        if not self._columns.width:
+            raise DataError(f"{self.path}: the lists of the first row are empty. Every row needs its bins.")
+        return self._columns.width
+
+    def _label_column(self, label: str) -> np.ndarray:
+        first = self._parts[0]
+        for part in self._parts:
+            check_label(part, first, label)
+        if label in first.keys:
+            keys = np.array([self._parts[p].keys[label] for p, _ in self._groups], dtype=object)
+            counts = np.diff(self._ends, prepend=0)
+            return np.repeat(
+                numbers_or_text(keys.tolist(), f"partition key {label!r} of {self.path}"), counts
+            )
+        values = []
+        for p, g in self._groups:
+            part, start = self._parts[p], 0
+            for batch in part.batches(g, [label], 2**16):
+                values.append(label_values(batch, label, _where(part, g), start))
+                start += batch.num_rows
+        return check_labels(np.concatenate(values), self.n_rows, f"column {label!r} of {self.path}")
+
+    def _content(self) -> dict[str, Any]:
+        places = [(part.file.name, part.file.size, file_digest(part.file)) for part in self._parts]
+        return {
+            "bytes": sum(size for _, size, _ in places),
+            "digest": digest(np.array([str(places), str(self._columns.names), str(self._groups)])),
+        }
+
+    def _check_unchanged(self) -> None:
+        for part in self._parts:
+            part.file.check_unchanged()
+        if len(part_files(self.path)) != len(self._parts):
+            raise DataError(
+                f"{self.path}: the folder has other parts than when it was opened. All passes must read the same rows; "
+                "let what writes it finish, then open it again."
+            )
+
+
+def _where(part: Part, group: int) -> str:
+    return f"{part.file}, row group {group}"

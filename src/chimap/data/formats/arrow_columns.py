@@ -1,0 +1,194 @@
+"""Which columns of an Arrow table are bins and labels, and their way into rows."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._validation import DataError
+from chimap.data.formats.arrow_parts import Part
+from chimap.data.io.files import needed
+from chimap.data.rows import chunk_dtype
+
+LABEL_NAMES = ("y", "label")  # taken for labels where none are named
+_INDEX = re.compile(
+    r"__index_level_\d+__"
+)  # the index of a data frame, which pandas writes beside the columns
+
+
+class FeatureColumns:
+    """The bins of a table: one column of lists, or numeric columns.
+
+    part: the first part, whose columns all others must have. features: name of a column of lists, names of numeric
+    columns, or None: the column of lists if there is exactly one, else all columns but ``label``.
+    names: of the columns to read. width: bins a row, None while the length of the lists is not known.
+    dtype: of the rows. Raises DataError for columns that are missing or hold no numbers.
+    """
+
+    def __init__(self, part: Part, features: str | list[str] | None, label: str | None) -> None:
+        types = _types(part)
+        names = [features] if isinstance(features, str) else features
+        self.names = _usual(types, label, part) if names is None else list(names)
+        self._types = {name: _type_of(types, name, part) for name in self.names}
+        lists = [name for name in self.names if _is_list(self._types[name])]
+        self.is_list = bool(lists)
+        self._takes_all, self._label = names is None and not lists, label
+        if not self.names or (self.is_list and len(self.names) > 1):
+            raise DataError(
+                f"{part.file}: {len(lists)} columns of lists among the features {self.names}. Give features= one "
+                "column of lists, or one or more numeric columns."
+            )
+        for name, kind in self._types.items():
+            if not _is_number(kind.value_type if self.is_list else kind):
+                raise DataError(
+                    f"{part.file}: column {name!r} is {kind}, expected numbers. Encode it as numbers, name it as the "
+                    "labels, or name the columns that are features."
+                )
+        stored = [kind.value_type if self.is_list else kind for kind in self._types.values()]
+        self.dtype = np.result_type(*(chunk_dtype(kind.to_pandas_dtype(), str(part.file)) for kind in stored))
+        self.width: int | None = len(self.names)
+        if self.is_list:
+            self.width = getattr(self._types[self.names[0]], "list_size", None)
+
+    def check(self, part: Part, first: Part) -> None:
+        """Refuse a part in which a column is missing, of another type than in the first part, or too many."""
+        types = _types(part)
+        for name, expected in self._types.items():
+            got = types.get(name)
+            if got is None or not _same(got, expected):
+                came = "there is none" if got is None else f"it is {got}"
+                raise DataError(
+                    f"{part.file}: column {name!r} must be {expected} as in {first.file.name}, but {came}. "
+                    "Write the part again with the columns of the others, or take it out."
+                )
+        more = (
+            [name for name in _usual(types, self._label, part) if name not in self.names]
+            if self._takes_all
+            else []
+        )
+        if more:
+            raise DataError(
+                f"{part.file}: column {more[0]!r} is not in {first.file.name}, whose {len(self.names)} columns are the "
+                "bins. Write the part again with the columns of the others, or take it out."
+            )
+
+    def rows(self, batch: Any, where: str, first_row: int) -> np.ndarray:
+        """The rows of a record batch, C-contiguous in ``dtype``.
+
+        where, first_row: for errors, the row group and the row of it that the batch begins with.
+        Raises DataError for null values and lists of other lengths.
+        """
+        for name in self.names:
+            _check_no_nulls(batch.column(name), name, where, first_row)
+        if self.is_list:
+            return self._from_lists(batch.column(self.names[0]), where, first_row)
+        out = np.empty((batch.num_rows, len(self.names)), self.dtype)
+        for place, name in enumerate(self.names):
+            out[:, place] = batch.column(name).to_numpy(zero_copy_only=False)
+        return out
+
+    def _from_lists(self, column: Any, where: str, first_row: int) -> np.ndarray:
+        name, values = self.names[0], column.flatten()
+        if not hasattr(column.type, "list_size"):
+            lengths = np.diff(column.offsets.to_numpy())
+            if self.width is None:
+                self.width = int(lengths[0]) if lengths.size else None
+            bad = np.flatnonzero(lengths != self.width)
+            if bad.size:
+                raise DataError(
+                    f"{where}, row {first_row + bad[0]}: {lengths[bad[0]]} values in {name!r}, expected "
+                    f"{self.width} as in the first row. Fill or remove the row; lists must have one length."
+                )
+        if values.null_count:
+            place = np.flatnonzero(values.is_null().to_numpy(zero_copy_only=False))[0]
+            raise DataError(
+                f"{where}, row {first_row + place // (self.width or 1)}: a null in the list of {name!r}. Every bin "
+                "must be a finite number; fill it or remove the row."
+            )
+        flat = values.to_numpy(zero_copy_only=False)
+        return _arrays.as_rows(flat.reshape(len(column), -1), self.dtype)
+
+
+def find_label(part: Part, labels: Any) -> str | None:
+    """The column or partition key that ``labels`` names; for None, one of the usual names; else None."""
+    names = [*part.schema.names, *part.keys]
+    if labels is None:
+        return next((name for name in LABEL_NAMES if name in names), None)
+    return labels if isinstance(labels, str) and labels in names else None
+
+
+def check_label(part: Part, first: Part, label: str) -> None:
+    """Refuse a part without the column of labels, or with one of another type than in the first part."""
+    if label in part.keys and label in first.keys:
+        return
+    got, expected = _types(part).get(label), _types(first).get(label)
+    if got is None or expected is None or not _same(got, expected):
+        came = "there is none" if got is None else f"it is {got}"
+        raise DataError(
+            f"{part.file}: the labels {label!r} must be {expected or 'in the name of its folder'} as in "
+            f"{first.file.name}, but {came}. Write the part again with the columns of the others, or take it out."
+        )
+
+
+def label_values(batch: Any, label: str, where: str, first_row: int) -> np.ndarray:
+    """The labels of a record batch: numbers, bool, or text as objects."""
+    column = batch.column(label)
+    _check_no_nulls(column, label, where, first_row)
+    if hasattr(column, "dictionary_decode"):
+        column = column.dictionary_decode()
+    return column.to_numpy(zero_copy_only=False)
+
+
+def _usual(types: dict[str, Any], label: str | None, part: Part) -> list[str]:
+    left = [name for name in types if name != label and not _INDEX.fullmatch(name)]
+    lists = [name for name in left if _is_list(types[name])]
+    names = lists if len(lists) == 1 else left
+    if not names:
+        raise DataError(f"{part.file}: no columns of numbers beside the labels. Name another file.")
+    return names
+
+
+def _types(part: Part) -> dict[str, Any]:
+    names = part.schema.names
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"{part.file}: two columns are called {twice!r}. Rename one of them.")
+    return dict(zip(names, part.schema.types, strict=True))
+
+
+def _type_of(types: dict[str, Any], name: str, part: Part) -> Any:
+    if name not in types:
+        shown = ", ".join(list(types)[:10]) + (", ..." if len(types) > 10 else "")
+        raise DataError(f"{part.file}: no column {name!r}; it holds {shown}.")
+    return types[name]
+
+
+def _is_list(kind: Any) -> bool:
+    types = needed("pyarrow", "Arrow files").types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _is_number(kind: Any) -> bool:
+    types = needed("pyarrow", "Arrow files").types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two types are the same but for the names of what lists hold and the codes of a dictionary."""
+    one, other = (getattr(kind, "value_type", kind) if not _is_list(kind) else kind for kind in (one, other))
+    if _is_list(one) and _is_list(other):
+        sizes = [getattr(kind, "list_size", None) for kind in (one, other)]
+        return one.id == other.id and sizes[0] == sizes[1] and one.value_type == other.value_type
+    return bool(one == other)
+
+
+def _check_no_nulls(column: Any, name: str, where: str, first_row: int) -> None:
+    if column.null_count:
+        place = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0]
+        raise DataError(
+            f"{where}, row {first_row + place}: null in column {name!r}. Every row needs a value there; fill it or "
+            "remove the row."
+        )

@@ -1,0 +1,197 @@
+"""Parquet and Arrow IPC files as parts of a data set: found, opened, read in batches, and named in every error."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import unquote
+
+from chimap import _threads
+from chimap._validation import DataError
+from chimap.data.io.files import DataFile, existing_file, files_under, is_folder, needed
+
+PARQUET = (".parquet", ".pq")
+IPC = (".feather", ".arrow", ".ipc")
+# Parquet is read page by page and not a row group at once; a page and a dictionary of 1 MiB are what writers keep to.
+_PAGES = 3 * 2**20
+_BUFFER = 2**16
+_STREAM = b"\xff" * 4  # the first bytes of an IPC stream; a file begins with its name
+_NO_KEY = "__HIVE_DEFAULT_PARTITION__"
+
+
+class Part(ABC):
+    """One file: its columns, and how many rows each of its row groups (record batches, in IPC) has.
+
+    keys: what the names of its folders say, ``{"year": "2024"}`` for ``year=2024/``.
+    """
+
+    def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
+        self.file, self.keys = file, keys
+        self.schema: Any = None
+        self.group_rows: list[int] = []
+
+    @abstractmethod
+    def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[Any]:
+        """The rows of a row group as record batches. Raises DataError where they cannot be decoded."""
+
+    @abstractmethod
+    def held_bytes(self, columns: list[str], row_bytes: float) -> float:
+        """Bytes that an open row group keeps in memory while its columns are read as rows of so many bytes."""
+
+    @contextmanager
+    def _naming(self, place: str = "") -> Iterator[None]:
+        """Errors of the library become DataError with file and place."""
+        pyarrow = needed("pyarrow", "Parquet and Arrow files")
+        try:
+            yield
+        except (pyarrow.ArrowException, OSError) as error:
+            raise DataError(
+                f"{self.file}{place}: cannot be read ({str(error).strip()}). The file is damaged, cut off or of "
+                "another kind; copy or write it again."
+            ) from error
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        pyarrow = needed("pyarrow", "Parquet and Arrow files")
+        if not self.file.is_local:
+            with self.file.open() as opened:
+                yield pyarrow.PythonFile(opened, mode="r")
+            return
+        self.file.check_unchanged()
+        with pyarrow.OSFile(self.file.address) as opened:
+            yield opened
+
+
+class ParquetPart(Part):
+    """A Parquet file."""
+
+    def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
+        super().__init__(file, keys)
+        parquet = needed("pyarrow.parquet", "Parquet files")
+        with self._opened() as opened, self._naming():
+            reader = parquet.ParquetFile(opened)
+            self.schema = reader.schema_arrow
+            groups = [reader.metadata.row_group(i) for i in range(reader.num_row_groups)]
+        self.group_rows = [group.num_rows for group in groups]
+        self._leaf_bytes: dict[str, int] = {}  # by top-level column, of the row group with most of it
+        for group in groups:
+            for leaf in (group.column(i) for i in range(group.num_columns)):
+                # a dictionary is held as it was read and as values
+                size = min(_PAGES, 2 * leaf.total_uncompressed_size + leaf.total_compressed_size) + _BUFFER
+                self._leaf_bytes[leaf.path_in_schema] = max(
+                    size, self._leaf_bytes.get(leaf.path_in_schema, 0)
+                )
+
+    def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[Any]:
+        """See ``Part``."""
+        parquet = needed("pyarrow.parquet", "Parquet files")
+        with self._opened() as opened, self._naming(f", row group {group}"):
+            with _memory_of_the_system():
+                reader = parquet.ParquetFile(
+                    opened, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
+                )
+            yield from reader.iter_batches(
+                batch_rows, row_groups=[group], columns=columns, use_threads=_threads.count() > 1
+            )
+
+    def held_bytes(self, columns: list[str], row_bytes: float) -> float:
+        """See ``Part``: what is decoded of each column, which its pages tell, not its rows."""
+        wanted = set(columns)
+        return sum(
+            size
+            for path, size in self._leaf_bytes.items()
+            if path in wanted or path.partition(".")[0] in wanted
+        )
+
+
+class IpcPart(Part):
+    """A Feather file of version 2, which is an Arrow IPC file; its record batches are the row groups."""
+
+    def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
+        super().__init__(file, keys)
+        ipc = needed("pyarrow.ipc", "Arrow files")
+        with self._opened() as opened, self._naming():
+            if opened.read(4) == _STREAM:
+                raise DataError(
+                    f"{file}: an Arrow IPC stream, which can only be read from its start; write it with "
+                    "pyarrow.ipc.new_file, or as Parquet."
+                )
+            opened.seek(0)
+            self.schema = ipc.open_file(opened).schema
+            # Only a message tells the rows of its batch: that of the column that is the least to read.
+            reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=[self._smallest()]))
+            self.group_rows = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
+
+    def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[Any]:
+        """See ``Part``."""
+        ipc = needed("pyarrow.ipc", "Arrow files")
+        with self._opened() as opened, self._naming(f", row group {group}"):
+            included = [self.schema.get_field_index(name) for name in columns]
+            options = ipc.IpcReadOptions(included_fields=included, use_threads=_threads.count() > 1)
+            batch = ipc.open_file(opened, options=options).get_batch(group)
+            batch.validate()
+            for start in range(0, batch.num_rows, batch_rows):
+                yield batch.slice(start, batch_rows)
+
+    def held_bytes(self, columns: list[str], row_bytes: float) -> float:
+        """See ``Part``: a whole batch, and as much again while it is decompressed."""
+        return 2 * row_bytes * max(self.group_rows, default=0)
+
+    def _smallest(self) -> int:
+        types = needed("pyarrow", "Arrow files").types
+        bits = [kind.bit_width if types.is_primitive(kind) else 2**31 for kind in self.schema.types]
+        return min(range(len(bits)), key=bits.__getitem__)
+
+
+@contextmanager
+def _memory_of_the_system() -> Iterator[None]:
+    """Readers that are opened within decode into memory of the system's allocator.
+
+    Arrow's own keeps what is freed, for each of its threads: half as much again as the budget of a small fit. A reader
+    takes the pool that is the default when it is made, and no other way to name one.
+    """
+    pyarrow = needed("pyarrow", "Parquet and Arrow files")
+    usual = pyarrow.default_memory_pool()
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+    try:
+        yield
+    finally:
+        pyarrow.set_memory_pool(usual)
+
+
+def find_parts(address: str) -> list[Part]:
+    """The parts of a file or folder, opened, in the order of their paths.
+
+    Raises FileNotFoundError, and DataError for a folder without parts and for a part that cannot be opened.
+    """
+    return [
+        (IpcPart if file.suffix in IPC else ParquetPart)(existing_file(file), _keys(inner))
+        for inner, file in part_files(address).items()
+    ]
+
+
+def part_files(address: str) -> dict[str, DataFile]:
+    """The files of parts by their path in the folder; of a file, itself.
+
+    In folders, names that begin with a point or an underscore are passed over, and files of other endings are, too.
+    """
+    if not is_folder(address):
+        return {"": existing_file(address)}
+    found = {
+        inner: file
+        for inner, file in files_under(address).items()
+        if inner.lower().endswith(PARQUET + IPC) and not any(step[0] in "._" for step in inner.split("/"))
+    }
+    if not found:
+        raise DataError(
+            f"{address}: a folder without parts; expected files that end in {', '.join(PARQUET + IPC)} in it, "
+            "or images in a folder for each class. Name the folder that holds them, or a file."
+        )
+    return found
+
+
+def _keys(inner: str) -> dict[str, str]:
+    pairs = (step.partition("=") for step in inner.split("/")[:-1])
+    return {key: unquote(value) for key, equals, value in pairs if equals and value != _NO_KEY}

@@ -1,0 +1,130 @@
+"""Rows that a function of the user yields in batches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._validation import DataError
+from chimap.data.io.stream import StreamSource
+from chimap.data.labels import check_labels
+from chimap.data.rows import chunk_dtype, csr_rows, digest, matrix_shape
+
+
+class BatchSource(StreamSource):
+    """Rows from an iterator of batches, such as a data loader or the chunks of a data frame gives.
+
+    make_batches: a function without arguments that gives a new iterator each time, over the same rows in the same
+    order. A batch is X, (rows, n_features) dense or scipy sparse, or a tuple (X, y); batches may have any size, but a
+    batch is in memory as a whole. name: for messages.
+    Construction reads all batches once to learn the size and the labels. Each later pass is compared with that:
+    DataError, naming the batch, for another width, other labels, or more or fewer rows. ValueError if ``make_batches``
+    cannot be called.
+
+    >>> X, y = np.eye(5), np.arange(5)
+    >>> source = BatchSource(lambda: ((X[i : i + 2], y[i : i + 2]) for i in range(0, 5, 2)))
+    >>> [chunk.X.shape for chunk in source.chunks(3)], source.labels()
+    ([(3, 5), (2, 5)], array([0, 1, 2, 3, 4]))
+    """
+
+    def __init__(self, make_batches: Callable[[], Iterable[Any]], name: str = "batches") -> None:
+        if not callable(make_batches):
+            raise ValueError(
+                f"make_batches must be a function that gives a new iterator at each call; got "
+                f"{type(make_batches).__name__}. An iterator serves one pass only; pass what makes it."
+            )
+        self._make, self.name = make_batches, name
+        self.n_rows = self.n_features = n_bytes = 0
+        dtypes, labels, sums = [], [], []
+        for number, batch in enumerate(self._make()):
+            X, y = self._parts(batch, number)
+            if number == 0:
+                self.n_features, self.is_sparse = (
+                    matrix_shape(X.shape, self._where(0))[1],
+                    _arrays.is_sparse(X),
+                )
+                self.has_labels = y is not None
+            self._check(X, y, number)
+            dtypes.append(chunk_dtype(X.dtype, self._where(number)))
+            labels.append(y)
+            sums.append(float(X.sum(dtype=np.float64)))
+            size = _arrays.stored_bytes(X)
+            n_bytes += size
+            self.held_bytes = max(self.held_bytes, 2.0 * size)
+            self.n_rows += X.shape[0]
+        if self.n_rows == 0:
+            raise DataError(f"{self.name}: no batches. Give at least one row.")
+        self.dtype = np.result_type(*dtypes)
+        dense = self.n_features * self.dtype.itemsize
+        self.row_bytes = float(n_bytes / self.n_rows if self.is_sparse else dense)
+        self._digest = digest(np.array(sums))
+        self._y = _joined([y for y in labels if y is not None], self.name, self.n_rows)
+
+    def _blocks(self) -> Iterator[Any]:
+        start = 0
+        for number, batch in enumerate(self._make()):
+            X, y = self._parts(batch, number)
+            self._check(X, y, number)
+            stop = start + X.shape[0]
+            if self._y is not None and stop <= self.n_rows and np.any(y != self._y[start:stop]):
+                raise DataError(
+                    f"{self._where(number)}: other labels than in the first pass. Each call must give the same rows in "
+                    "the same order; switch shuffling off."
+                )
+            start = stop
+            if self.is_sparse:
+                X = X.tocsr()
+                yield csr_rows(X.data, X.indices, X.indptr, self.n_features, self.dtype)
+            else:
+                yield _arrays.as_rows(X, self.dtype)
+
+    def _parts(self, batch: Any, number: int) -> tuple[Any, np.ndarray | None]:
+        """X, with two axes, and y."""
+        where = self._where(number)
+        X, y = batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
+        if not _arrays.is_sparse(X):
+            try:
+                X = np.asarray(X)
+            except ValueError as error:
+                raise DataError(f"{where}: no table of numbers ({error}). Give X or (X, y).") from error
+            if X.ndim < 2:
+                raise DataError(f"{where}: expected rows of bins, got shape {X.shape}. Give X or (X, y).")
+            X = X.reshape(X.shape[0], math.prod(X.shape[1:]))
+        return X, None if y is None else check_labels(y, X.shape[0], where)
+
+    def _check(self, X: Any, y: np.ndarray | None, number: int) -> None:
+        """Refuse a batch that is not of the kind of the first."""
+        if X.shape[1] != self.n_features:
+            raise DataError(
+                f"{self._where(number)}: {X.shape[1]} bins a row, expected {self.n_features} as in the first batch. "
+                "All batches must have the same bins in the same order."
+            )
+        for what, has, expected in (
+            ("sparse", _arrays.is_sparse(X), self.is_sparse),
+            ("with labels", y is not None, self.has_labels),
+        ):
+            if has != expected:
+                raise DataError(
+                    f"{self._where(number)}: {'' if has else 'not '}{what}, other than the first batch. Give all "
+                    "batches alike, X or (X, y)."
+                )
+
+    def _where(self, number: int) -> str:
+        return f"{self.name}, batch {number}"
+
+    def _content(self) -> dict[str, Any]:
+        return {"digest": self._digest}
+
+
+def _joined(labels: list[np.ndarray], name: str, n_rows: int) -> np.ndarray | None:
+    for number, y in enumerate(labels):
+        if (y.dtype.kind == "U") != (labels[0].dtype.kind == "U"):
+            raise DataError(
+                f"{name}, batch {number}: labels {y.dtype}, but {labels[0].dtype} in the first batch. Labels must be "
+                "all text or all numbers."
+            )
+    return check_labels(np.concatenate(labels), n_rows, name) if labels else None

@@ -1,0 +1,215 @@
+"""Tables as text: CSV and TSV, plain or compressed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import zlib
+from collections.abc import Iterator
+from typing import IO, Any
+
+import numpy as np
+
+from chimap._validation import DataError, check_choice
+from chimap.data.formats.arrow_columns import LABEL_NAMES
+from chimap.data.io.compressed import decompressed, read_piece, uncompressed_name
+from chimap.data.io.files import existing_file, file_digest, needed
+from chimap.data.io.stream import BLOCK_BYTES, StreamSource
+from chimap.data.labels import check_labels, is_number, numbers_or_text, read_labels
+
+_OTHER_DELIMITERS = ";\t|"
+
+
+class CsvSource(StreamSource):
+    """The rows of a table of numbers, one row a line, with or without a heading.
+
+    Construction reads the file once, to count rows and to take the labels; each pass converts the numbers anew, some
+    MiB at a time. Blank lines are skipped; a field may be quoted, and has no line breaks in it.
+
+    path: the file; compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``; an address, too.
+    labels: name or number of the column of labels (the first is 0, the last -1), or array or file, see
+    ``read_labels``; None takes the column ``y``, else ``label``, if a heading has it. All other columns are bins.
+    header: whether the first line holds names. "auto": if none of its fields is a number, or those that are count the
+    columns from 0, as an unnamed data frame is written.
+    delimiter: by default a tab for ``.tsv``, else a comma, or what the first line has if it has no comma: semicolon,
+    tab or bar.
+    Rows are float64. Raises FileNotFoundError, ImportError without pyarrow, and DataError naming file, line and field.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "rows.csv")
+    ...     _ = path.write_text("a,b,species\\n0.5,0.5,cat\\n0,1,dog\\n")
+    ...     source = CsvSource(path, labels="species")
+    ...     next(source.chunks(2)).X, source.labels()
+    (array([[0.5, 0.5],
+           [0. , 1. ]]), array(['cat', 'dog'], dtype='<U3'))
+    """
+
+    is_sparse = False
+    from_files = True
+    dtype = np.dtype(np.float64)
+    held_bytes = 4.0 * BLOCK_BYTES
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        labels: Any = None,
+        *,
+        header: bool | str = "auto",
+        delimiter: str | None = None,
+    ) -> None:
+        check_choice(header, "header", (True, False, "auto"))
+        self.path = existing_file(path)
+        self.name = self.path.name
+        self._read_heading(header, delimiter)
+        self._label = self._label_place(labels)
+        self._bins = [place for place in range(len(self._names)) if place != self._label]
+        self.n_features = len(self._bins)
+        if not self._bins:
+            raise DataError(f"{self.path}: no columns beside the labels. Give rows of bins.")
+        self.row_bytes = 8.0 * self.n_features
+        texts = [batch.column(0) for batch in self._batches([self._label or 0], "string")]
+        self.n_rows = sum(len(part) for part in texts)
+        if self.n_rows == 0:
+            raise DataError(f"{self.path}: no rows, only a heading or blank lines. Write it again.")
+        if self._label is None:
+            self._y = read_labels(labels, self.n_rows)
+        else:
+            self._y = self._labels_of([text for part in texts for text in part.to_pylist()])
+        self.has_labels = self._y is not None
+
+    def _blocks(self) -> Iterator[np.ndarray]:
+        for batch in self._batches(self._bins, "float64"):
+            if any(column.null_count for column in batch.columns):
+                raise self._fault("a field is blank")
+            out = np.empty((batch.num_rows, self.n_features))
+            for place, column in enumerate(batch.columns):
+                out[:, place] = column.to_numpy()
+            yield out
+
+    def _batches(self, places: list[int], kind: str) -> Iterator[Any]:
+        """The columns at these places, all of one type, as record batches."""
+        pyarrow, reader = needed("pyarrow", "CSV files"), needed("pyarrow.csv", "CSV files")
+        names = [str(place) for place in range(len(self._names))]
+        wanted = [names[place] for place in places]
+        types = dict.fromkeys(wanted, pyarrow.type_for_alias(kind))
+        with decompressed(self.path) as file:
+            try:
+                for _ in range(self._skip):
+                    file.readline()
+                while piece := file.read(BLOCK_BYTES) + file.readline():
+                    if piece.isspace():
+                        continue
+                    # Not ``open_csv``: its thread may hold the Python file when the interpreter ends, which aborts.
+                    block = pyarrow.allocate_buffer(len(piece))
+                    memoryview(block).cast("B")[:] = piece
+                    yield from reader.read_csv(
+                        pyarrow.BufferReader(block),
+                        # One thread: several do not parse faster, and this one is not the one that computes.
+                        reader.ReadOptions(column_names=names, block_size=len(piece), use_threads=False),
+                        reader.ParseOptions(delimiter=self._delimiter),
+                        reader.ConvertOptions(column_types=types, include_columns=wanted, null_values=[""]),
+                    ).to_batches()
+            except (pyarrow.ArrowException, EOFError, OSError, zlib.error) as error:
+                raise self._fault(str(error)) from error
+
+    def _read_heading(self, header: bool | str, delimiter: str | None) -> None:
+        """Delimiter, names of columns, and how many lines to skip."""
+        number, line = 0, ""
+        with decompressed(self.path) as file:
+            while not line.strip():
+                number += 1
+                piece = read_piece(self.path, file, 0, f"line {number}")
+                if not piece:
+                    raise DataError(f"{self.path}: no rows, only blank lines. Write it again.")
+                line = self._decoded(piece, number)
+        self._delimiter = delimiter or self._usual_delimiter(line)
+        fields = next(csv.reader([line.removeprefix("\ufeff").strip("\r\n")], delimiter=self._delimiter))
+        has_header = _is_heading(fields) if header == "auto" else bool(header)
+        self._names = (
+            [field.strip() for field in fields] if has_header else [str(i) for i in range(len(fields))]
+        )
+        self._skip = number if has_header else 0
+        twice = next((name for name in self._names if self._names.count(name) > 1), None)
+        if twice is not None:
+            raise DataError(f"{self.path}: two columns are called {twice!r}. Rename one of them.")
+
+    def _usual_delimiter(self, line: str) -> str:
+        if uncompressed_name(self.name).endswith(".tsv"):
+            return "\t"
+        return "," if "," in line else next((d for d in _OTHER_DELIMITERS if d in line), ",")
+
+    def _label_place(self, labels: Any) -> int | None:
+        """The column that ``labels`` means, or None where it means no column."""
+        if labels is None:
+            return next((self._names.index(name) for name in LABEL_NAMES if name in self._names), None)
+        if isinstance(labels, str) and labels in self._names:
+            return self._names.index(labels)
+        if isinstance(labels, int) or (isinstance(labels, str) and labels.removeprefix("-").isdecimal()):
+            place = int(labels)
+            if -len(self._names) <= place < len(self._names):
+                return place % len(self._names)
+            raise DataError(
+                f"{self.path}: no column {place}; there are {len(self._names)}, the first is 0, the last -1."
+            )
+        return None
+
+    def _labels_of(self, texts: list[str | None]) -> np.ndarray:
+        stripped = [(text or "").strip() for text in texts]
+        if "" in stripped:
+            raise DataError(
+                f"{self.path}, row {stripped.index('')}: no label in column {self._names[self._label or 0]!r}. Fill it "
+                "or remove the row."
+            )
+        where = f"{self.path}, column {self._names[self._label or 0]!r}"
+        return check_labels(numbers_or_text(stripped, where), self.n_rows, where)
+
+    def _fault(self, reason: str) -> DataError:
+        """The error for the first line that is at fault; ``reason`` in words of the reader if none is found."""
+        with decompressed(self.path) as file:
+            try:
+                found = self._find_fault(io.TextIOWrapper(file, "utf-8-sig", newline=""))
+            except (UnicodeDecodeError, EOFError, OSError, zlib.error, csv.Error) as error:
+                reason, found = f"{error}", None
+        place, what = found or (
+            "",
+            f"cannot be read ({reason}). Is it damaged, cut off or not text in UTF-8?",
+        )
+        return DataError(f"{self.path}{place}: {what}")
+
+    def _find_fault(self, file: IO[str]) -> tuple[str, str] | None:
+        records = csv.reader(file, delimiter=self._delimiter)
+        for record in records:
+            if records.line_num <= self._skip or not record:
+                continue
+            line = f", line {records.line_num}"
+            if len(record) != len(self._names):
+                return (
+                    line,
+                    f"{len(record)} fields, expected {len(self._names)} as in the first line. Mend the line.",
+                )
+            for place in self._bins:
+                if not is_number(record[place]):
+                    return (
+                        f"{line}, column {self._names[place]!r}",
+                        f"{record[place]!r}, expected a number. Mend it, or name that column as the labels.",
+                    )
+        return None
+
+    def _decoded(self, piece: bytes, line: int) -> str:
+        try:
+            return piece.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{self.path}, line {line}: not text in UTF-8 ({error}).") from error
+
+    def _content(self) -> dict[str, Any]:
+        return {"bytes": self.path.size, "digest": file_digest(self.path)}
+
+    def _check_unchanged(self) -> None:
+        self.path.check_unchanged()
+
+
+def _is_heading(fields: list[str]) -> bool:
+    numbers = [(place, field.strip()) for place, field in enumerate(fields) if is_number(field)]
+    return not numbers or (len(numbers) > 1 and all(field == str(place) for place, field in numbers))

@@ -1,0 +1,85 @@
+"""Dask arrays and data frames as sources: their blocks are computed where the workers are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._validation import DataError
+from chimap.data.io.stream import SeekableStream
+from chimap.data.labels import check_labels
+from chimap.data.rows import chunk_dtype
+
+
+def is_collection(X: Any) -> bool:
+    """Whether X is a Dask array or data frame; Dask is not imported to tell."""
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
+
+
+class DaskSource(SeekableStream):
+    """Rows of a Dask array (n, bins), or of the numeric columns of a Dask data frame.
+
+    labels : a Dask or numpy array of n, a series, the name of a column of the data frame, or None.
+
+    With ``engine="dask"`` blocks are computed and stay where the workers are; otherwise one after the other here, each
+    once in a pass. Lengths of blocks that are not known are computed first.
+
+    >>> import dask.array as da
+    >>> source = DaskSource(da.ones((6, 3), chunks=(2, 3)))
+    >>> [chunk.X.shape for chunk in source.chunks(4)]
+    [(4, 3), (2, 3)]
+    """
+
+    is_sparse = False
+
+    def __init__(self, X: Any, labels: Any = None):
+        self.name = type(X).__name__.lower()
+        if hasattr(X, "columns"):
+            if isinstance(labels, str):
+                if labels not in X.columns:
+                    raise DataError(
+                        f"the data frame has no column {labels!r}; it has {', '.join(map(str, X.columns))}."
+                    )
+                labels, X = X[labels], X.drop(columns=labels)
+            X = X.to_dask_array(lengths=True)
+        if X.ndim != 2:
+            raise DataError(f"{self.name}: rows must be a matrix, (n, bins); got {X.ndim} axes.")
+        if np.isnan(X.shape[0]):
+            X = X.compute_chunk_sizes()
+        self._X = X
+        self.n_rows, self.n_features = (int(n) for n in X.shape)
+        self.dtype = chunk_dtype(X.dtype, self.name)
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        self.stored_rows = int(max(X.chunks[0]))
+        self.held_bytes = self.stored_rows * self.n_features * (float(X.dtype.itemsize) + self.dtype.itemsize)
+        self._y = (
+            None if labels is None else check_labels(_computed(labels), self.n_rows, f"labels of {self.name}")
+        )
+        self.has_labels = self._y is not None
+
+    def take(self, rows: np.ndarray) -> Any:
+        """The rows with these increasing indices."""
+        return _arrays.as_rows(_computed(self._X[np.asarray(rows)]), self.dtype)
+
+    def lazy(self, start: int, stop: int) -> Any:
+        """The rows from start to stop as a Dask array."""
+        return self._X[start:stop]
+
+    def _blocks_between(self, first: int, stop: int) -> Iterator[np.ndarray]:
+        borders = np.concatenate([[0], np.cumsum(self._X.chunks[0])])
+        for start, end in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
+            if start < stop and end > first:
+                block = _computed(self.lazy(max(start, first), min(end, stop)))
+                yield _arrays.as_rows(block, self.dtype)
+
+    def _content(self) -> dict[str, Any]:
+        """Dask's own name of the graph, which differs when it is made of other things."""
+        return {"graph": self._X.name}
+
+
+def _computed(collection: Any) -> np.ndarray:
+    """A numpy array of what may be lazy."""
+    return np.asarray(collection.compute() if hasattr(collection, "compute") else collection)

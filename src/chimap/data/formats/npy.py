@@ -1,0 +1,116 @@
+"""A .npy file, read chunk by chunk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import IO, Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._validation import DataError
+from chimap.data.formats.npy_format import fill, read_header
+from chimap.data.io.files import existing_file, file_digest
+from chimap.data.labels import read_labels
+from chimap.data.rows import chunk_dtype, digest, matrix_shape, row_ranges
+from chimap.data.source import Chunk, Source
+
+
+class NpySource(Source):
+    """The rows of a ``.npy`` file of any size.
+
+    Chunks are read into fresh buffers. The file is not mapped: pages of a mapping count as memory of the
+    process and would grow with the file. Files in Fortran order are read column by column within each chunk.
+
+    path: array (n_rows, n_features) of numbers; further axes are read as one.
+    labels: array or file of labels, see ``read_labels``, or None.
+    Raises FileNotFoundError, and DataError for a file that is cut off, empty or not of numbers.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/X.npy", np.eye(5, dtype=np.float32))
+    ...     source = NpySource(f"{folder}/X.npy", labels=[0, 1, 0, 1, 0])
+    ...     [chunk.X.shape for chunk in source.chunks(2)]
+    [(2, 5), (2, 5), (1, 5)]
+    """
+
+    is_sparse = False
+    from_files = True
+
+    def __init__(self, path: str | os.PathLike[str], labels: Any = None) -> None:
+        self.path = existing_file(path)
+        self.name = self.path.name
+        with self.path.open() as file:
+            self._header = read_header(file, str(self.path))
+        size, promised = self.path.size, self._header.start + self._header.nbytes
+        if size < promised:
+            raise DataError(
+                f"{self.path}: cut off: its header promises shape {self._header.shape} of "
+                f"{self._header.dtype}, {promised} bytes, the file has {size}. Copy or write it again."
+            )
+        self.n_rows, self.n_features = matrix_shape(self._header.shape, str(self.path))
+        self.dtype = chunk_dtype(self._header.dtype, str(self.path))
+        self.can_seek = not self._header.fortran_order
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        self._y = read_labels(labels, self.n_rows)
+        self.has_labels = self._y is not None
+
+    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
+        """All rows, in order, each chunk in a fresh buffer."""
+        with self.path.open() as file:
+            for start, stop in row_ranges(self.n_rows, chunk_rows):
+                y = None if self._y is None else self._y[start:stop]
+                yield Chunk(self._read(file, start, stop), y, start)
+        self.path.check_unchanged()
+
+    def labels(self) -> np.ndarray | None:
+        """Labels of all rows, or None."""
+        return self._y
+
+    def take(self, rows: np.ndarray) -> Any:
+        """The rows with these increasing indices; nothing else is read (unless in Fortran order)."""
+        if self._header.fortran_order:
+            return super().take(rows)
+        out = np.empty((len(rows), self.n_features), self.dtype)
+        runs = np.split(np.arange(len(rows)), np.flatnonzero(np.diff(rows) != 1) + 1)
+        with self.path.open() as file:
+            for run in runs:
+                first = int(rows[run[0]])
+                out[run[0] : run[-1] + 1] = self._read(file, first, first + len(run))
+        return out
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Name, size, shape, dtype, and digests of the labels and of windows of the file."""
+        return {
+            "name": self.name,
+            "bytes": self.path.size,
+            "shape": [self.n_rows, self.n_features],
+            "dtype": str(self._header.dtype),
+            "digest": file_digest(self.path),
+            "labels": None if self._y is None else digest(self._y),
+        }
+
+    def _read(self, file: IO[bytes], start: int, stop: int) -> np.ndarray:
+        try:
+            read = self._read_columns if self._header.fortran_order else self._read_rows
+            return read(file, start, stop)
+        except EOFError as error:
+            raise DataError(f"{self.path}, rows {start} to {stop}: {error}; the file has changed.") from error
+
+    def _read_rows(self, file: IO[bytes], start: int, stop: int) -> np.ndarray:
+        stored = np.empty((stop - start, self.n_features), self._header.dtype)
+        file.seek(self._header.start + start * self.n_features * stored.itemsize)
+        fill(file, stored)
+        return _arrays.as_rows(stored, self.dtype)
+
+    def _read_columns(self, file: IO[bytes], start: int, stop: int) -> np.ndarray:
+        rows = np.empty((stop - start, self.n_features), self.dtype)
+        column = np.empty(stop - start, self._header.dtype)
+        # Which bin, counted with the last axis fastest, each stored column is.
+        bins = np.arange(self.n_features).reshape(self._header.shape[1:]).ravel(order="F")
+        for stored, place in enumerate(bins):
+            file.seek(self._header.start + (stored * self.n_rows + start) * column.itemsize)
+            fill(file, column)
+            rows[:, place] = column
+        return rows

@@ -1,0 +1,197 @@
+"""An .npz file of dense rows or of CSR parts, decompressed as it is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._validation import DataError
+from chimap.data.io.archive import Archive
+from chimap.data.io.files import file_digest, split_member
+from chimap.data.labels import read_labels
+from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, digest, matrix_shape, row_ranges
+from chimap.data.source import Chunk, Source
+
+CSR_PARTS = ("data", "indices", "indptr", "shape")
+
+
+class NpzSource(Source):
+    """The rows of an ``.npz`` file: ``X``, or the parts of a CSR matrix, or a named member.
+
+    Members are decompressed while they are read, again in each pass, so memory does not grow with the file;
+    members of up to 64 MiB together are decompressed once and kept, in the type they are stored in.
+
+    path: the file, or ``file.npz::member`` for a dense array of another name than ``X``. CSR parts are
+    ``data, indices, indptr, shape``, as scipy.sparse.save_npz writes them.
+    labels: array or file of labels, see ``read_labels``; ``"::member"`` or the name of a member of this file;
+    None takes ``y`` from this file if it is there.
+    member: the same as ``::member``.
+    Raises FileNotFoundError, and DataError that names file and member, for damaged archives too.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.savez(f"{folder}/two.npz", x_train=np.eye(3), y_train=[0, 1, 2])
+    ...     source = NpzSource(f"{folder}/two.npz::x_train", labels="::y_train")
+    ...     source.n_rows, source.labels()
+    (3, array([0, 1, 2]))
+    """
+
+    from_files = True
+
+    def __init__(self, path: str | os.PathLike[str], labels: Any = None, member: str | None = None) -> None:
+        file, member_of_path = split_member(path)
+        member = member or member_of_path
+        archive = Archive(file)
+        self.path = archive.path
+        self.name = self.path.name if member is None else f"{self.path.name}::{member}"
+        self._stored = _find_rows(archive, member)
+        self.n_rows, self.n_features = self._stored.n_rows, self._stored.n_features
+        self.dtype, self.is_sparse = self._stored.dtype, self._stored.is_sparse
+        self.row_bytes = self._stored.row_bytes
+        if labels is None and "y" in archive.members:
+            labels = "::y"
+        elif isinstance(labels, str) and labels in archive.members:
+            labels = f"::{labels}"
+        self._y = read_labels(labels, self.n_rows, self.path)
+        self.has_labels = self._y is not None
+
+    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
+        """All rows, in order."""
+        start = 0
+        for X in self._stored.blocks(row_ranges(self.n_rows, chunk_rows)):
+            stop = start + X.shape[0]
+            yield Chunk(X, None if self._y is None else self._y[start:stop], start)
+            start = stop
+        self.path.check_unchanged()
+
+    def labels(self) -> np.ndarray | None:
+        """Labels of all rows, or None."""
+        return self._y
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Name, size, shape, dtype, and digests of the labels and of windows of the file.
+
+        The last window holds the checksums of all members.
+        """
+        return {
+            "name": self.name,
+            "bytes": self.path.size,
+            "shape": [self.n_rows, self.n_features],
+            "dtype": str(self.dtype),
+            "digest": file_digest(self.path),
+            "labels": None if self._y is None else digest(self._y),
+        }
+
+
+class _StoredRows(Protocol):
+    """Rows as an archive keeps them."""
+
+    n_rows: int
+    n_features: int
+    dtype: np.dtype
+    is_sparse: bool
+    row_bytes: float
+
+    def blocks(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
+        """The rows of consecutive ranges."""
+
+
+def _find_rows(archive: Archive, member: str | None) -> _StoredRows:
+    if member is not None or "X" in archive.members:
+        return _DenseRows(archive, member or "X")
+    if "format" in archive.members:
+        kind = str(archive.read("format").astype(str).item())
+        if kind != "csr":
+            raise DataError(
+                f"{archive.path}: a sparse matrix in format {kind!r}; rows can be read in format 'csr' only. "
+                "Save X.tocsr()."
+            )
+    if all(part in archive.members for part in CSR_PARTS):
+        return _CsrRows(archive)
+    example = archive.members[0] if archive.members else "member"
+    raise DataError(
+        f"{archive.path}: no array X and no CSR parts ({', '.join(CSR_PARTS)}); it holds "
+        f"{archive.listing()}. Name the rows as '{archive.path.name}::{example}', and their labels as "
+        "'::' and a member."
+    )
+
+
+class _DenseRows:
+    is_sparse = False
+
+    def __init__(self, archive: Archive, member: str) -> None:
+        where = f"{archive.path}::{member}"
+        header = archive.header(member)
+        self.n_rows, self.n_features = matrix_shape(header.shape, where)
+        if header.fortran_order and self.n_features > 1:
+            raise DataError(
+                f"{where}: stored in Fortran order, so its rows cannot be read one after the other. "
+                f"Save it as np.savez(path, {member}=np.ascontiguousarray(X)), or as .npy."
+            )
+        self.dtype = chunk_dtype(header.dtype, where)
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        self._archive, self._member = archive, member
+        archive.hold([member])
+
+    def blocks(self, ranges: Iterable[tuple[int, int]]) -> Iterator[np.ndarray]:
+        with self._archive.stream(self._member) as values:
+            for start, stop in ranges:
+                rows = values.take((stop - start) * self.n_features).reshape(-1, self.n_features)
+                yield _arrays.as_rows(rows, self.dtype)
+
+
+class _CsrRows:
+    is_sparse = True
+
+    def __init__(self, archive: Archive) -> None:
+        shape = tuple(int(s) for s in archive.read("shape").reshape(-1))
+        self.n_rows, self.n_features = matrix_shape(shape, str(archive.path))
+        self._archive = archive
+        values, columns = archive.header("data"), archive.header("indices")
+        self._indptr = _row_borders(archive, self.n_rows, values.shape, columns.shape)
+        if columns.dtype.kind not in "iu":
+            raise DataError(f"{archive.path}::indices: expected whole numbers, got dtype {columns.dtype}.")
+        self.dtype = chunk_dtype(values.dtype, f"{archive.path}::data")
+        self.row_bytes = csr_row_bytes(int(self._indptr[-1]), self.n_rows, self.dtype)
+        archive.hold(["data", "indices"])
+
+    def blocks(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
+        with self._archive.stream("data") as values, self._archive.stream("indices") as columns:
+            for start, stop in ranges:
+                indptr = self._indptr[start : stop + 1]
+                count = int(indptr[-1] - indptr[0])
+                data, indices = values.take(count), columns.take(count)
+                self._check_columns(indices, indptr, start)
+                yield csr_rows(data, indices, indptr, self.n_features, self.dtype)
+
+    def _check_columns(self, indices: np.ndarray, indptr: np.ndarray, start: int) -> None:
+        if indices.size == 0 or (indices.min() >= 0 and indices.max() < self.n_features):
+            return
+        place = int(np.flatnonzero((indices < 0) | (indices >= self.n_features))[0])
+        row = start + int(np.searchsorted(indptr - indptr[0], place, side="right")) - 1
+        raise DataError(
+            f"{self._archive.path}, row {row}: column {indices[place]} lies outside of the {self.n_features} "
+            "columns that 'shape' promises. Write the file again, or correct 'shape'."
+        )
+
+
+def _row_borders(archive: Archive, n_rows: int, *sizes: tuple[int, ...]) -> np.ndarray:
+    indptr = archive.read("indptr").reshape(-1).astype(np.int64)
+    if indptr.size != n_rows + 1:
+        raise DataError(
+            f"{archive.path}::indptr: {indptr.size} entries for {n_rows} rows; expected {n_rows + 1}. "
+            "Write the file again."
+        )
+    falls = np.flatnonzero(np.diff(indptr) < 0)
+    if falls.size:
+        raise DataError(f"{archive.path}::indptr: decreases at row {falls[0]}. Write the file again.")
+    if indptr[0] != 0 or any(size != (indptr[-1],) for size in sizes):
+        raise DataError(
+            f"{archive.path}: CSR parts do not fit together: indptr runs from {indptr[0]} to {indptr[-1]}, "
+            f"data and indices have shapes {sizes[0]} and {sizes[1]}. Write the file again."
+        )
+    return indptr

@@ -1,0 +1,145 @@
+"""Rows and labels as named arrays of one container that stores them in chunks: what Zarr and HDF5 share."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._validation import DataError
+from chimap.data.io.files import base_name, split_member
+from chimap.data.io.stream import BLOCK_BYTES, SeekableStream
+from chimap.data.labels import check_labels, read_labels
+from chimap.data.rows import chunk_dtype, matrix_shape
+
+_SCATTERED_BYTES = 2**16  # read at a time where single rows are wanted and nothing is chunked
+
+
+class StoredArraySource(SeekableStream):
+    """An array of rows, and one of labels, in a container of arrays that are sliced as numpy slices.
+
+    Reading follows the chunks of the storage: each is decoded once in a pass. A storage chunk of more rows than a
+    chunk of the pass needs is in memory as a whole; ``held_bytes`` counts it.
+    """
+
+    is_sparse = False
+    from_files = True
+
+    def __init__(self, path: str | os.PathLike[str], labels: Any = None, member: str | None = None) -> None:
+        address, member_of_path = split_member(path)
+        member = member or member_of_path
+        self.path = self._locate(address)
+        base = base_name(address)
+        self.name = base if member is None else f"{base}::{member}"
+        with self._opened() as root:
+            with self._naming():
+                names = self._names(root)
+            self._member = self._rows_name(names, member)
+            rows = root[self._member]
+            where = f"{address}::{self._member}"
+            self.n_rows, self.n_features = matrix_shape(tuple(rows.shape), where)
+            self.dtype = chunk_dtype(rows.dtype, where)
+            stored = self.n_features * np.dtype(rows.dtype).itemsize
+            chunked = getattr(rows, "chunks", None)
+            unit = 1 if chunked is None else min(int(chunked[0]), self.n_rows)
+            self.stored_rows = unit
+            self._block_rows = min(self.n_rows, unit * max(1, BLOCK_BYTES // (unit * stored)))
+            self._scattered_rows = unit if chunked is not None else max(1, _SCATTERED_BYTES // stored)
+            label = _label_name(names, self._member, labels)
+            self._y = None if label is None else self._labels_of(root[label], f"{address}::{label}")
+        self.row_bytes = float(self.n_features * self.dtype.itemsize)
+        # A block as it is stored, and as floats; a decoder has a copy of its own.
+        self.held_bytes = self._block_rows * (2.0 * stored + self.row_bytes)
+        if label is None:
+            self._y = read_labels(labels, self.n_rows)
+        self.has_labels = self._y is not None
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The rows with these increasing indices; storage chunks without any of them are not read."""
+        out = np.empty((len(rows), self.n_features), self.dtype)
+        blocks = np.asarray(rows) // self._scattered_rows
+        with self._opened() as root:
+            array = root[self._member]
+            for block in np.unique(blocks):
+                first, last = np.searchsorted(blocks, (block, block + 1))
+                start = int(block) * self._scattered_rows
+                stop = min(start + self._scattered_rows, self.n_rows)
+                out[first:last] = self._read(array, start, stop)[np.asarray(rows)[first:last] - start]
+        return out
+
+    def _blocks_between(self, first: int, stop: int) -> Iterator[np.ndarray]:
+        step = self._block_rows
+        with self._opened() as root:
+            array = root[self._member]
+            for start in range(first - first % step, stop, step):
+                yield self._read(array, max(start, first), min(start + step, stop))
+
+    def _read(self, array: Any, start: int, stop: int) -> np.ndarray:
+        with self._naming(f", rows {start} to {stop}"):
+            rows = np.asarray(array[start:stop])
+        return _arrays.as_rows(rows.reshape(rows.shape[0], -1), self.dtype)
+
+    def _labels_of(self, array: Any, where: str) -> np.ndarray:
+        with self._naming(", labels"):
+            values = self._label_values(array)
+        return check_labels(values, self.n_rows, where)
+
+    def _rows_name(self, names: list[str], member: str | None) -> str:
+        if member is None and names == [""]:
+            return ""  # the container is the array
+        wanted = "X" if member is None else member.strip("/")
+        if wanted in names:
+            return wanted
+        hint = ""
+        if member is None and names:
+            hint = f" Name the rows as '{self.name}::{names[0]}', and their labels as '::' and a name."
+        raise DataError(
+            f"{self.path}: no array {wanted!r}; it holds {', '.join(names) or 'no arrays'}.{hint}"
+        )
+
+    @contextmanager
+    def _naming(self, place: str = "") -> Iterator[None]:
+        """Errors become DataError with the place. Decoders raise what they like, so all errors are meant."""
+        try:
+            yield
+        except DataError:
+            raise
+        except Exception as error:
+            raise DataError(
+                f"{self.path}{place}: cannot be read ({type(error).__name__}: {error}). It is damaged, cut off or of "
+                "another kind; copy or write it again."
+            ) from error
+
+    @abstractmethod
+    def _locate(self, address: str) -> Any:
+        """What stands for the container: its file, or its address. FileNotFoundError if it is not there."""
+
+    @abstractmethod
+    def _opened(self) -> AbstractContextManager[Any]:
+        """The container, open while the block runs: a mapping from names to arrays, or ``{"": array}``."""
+
+    @abstractmethod
+    def _names(self, root: Any) -> list[str]:
+        """The names of all arrays in the container, with ``/`` between the steps."""
+
+    @abstractmethod
+    def _label_values(self, array: Any) -> np.ndarray:
+        """All of an array of labels; text as str."""
+
+
+def _label_name(names: list[str], rows: str, labels: Any) -> str | None:
+    """The array of labels that is meant: for None, ``y`` beside the rows; None if it is not in here."""
+    if labels is None:
+        beside = "/".join([*rows.split("/")[:-1], "y"])
+        return beside if beside in names and beside != rows else None
+    if not isinstance(labels, str):
+        return None
+    name = labels.removeprefix("::").strip("/")
+    if labels.startswith("::") and name not in names:
+        raise DataError(f"labels {labels!r}: no array {name!r}; there are {', '.join(names)}.")
+    return name if name in names else None

@@ -1,0 +1,224 @@
+"""Text in the svmlight / libsvm layout, plain or compressed, read in blocks of lines."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError, check_choice, check_positive
+from chimap.data.io.compressed import decompressed, read_piece
+from chimap.data.io.files import DataFile, existing_file, file_digest
+from chimap.data.io.stream import StreamSource
+from chimap.data.labels import is_number, read_labels, whole_numbers
+from chimap.data.rows import csr_row_bytes, csr_rows
+
+BLOCK_BYTES = 2**20
+LARGEST_COLUMN = np.iinfo(np.int32).max
+
+
+class SvmlightSource(StreamSource):
+    """The rows of a text file ``label column:value column:value ...``, one row a line.
+
+    Construction reads the file once, to count rows, find the widest and check every line; chunks then read
+    it again, block by block, so that a block of lines and a chunk are all that is in memory. Comments
+    (``#``) and ``qid`` are skipped.
+
+    path: the file; compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``.
+    labels: array or file of labels instead of those in the file, see ``read_labels``. Labels in the file
+    come as int64 if all are whole, else as float64.
+    n_features: columns of the whole, by default the largest in the file.
+    zero_based: whether the first column is 0 (True) or 1 (False); "auto" takes 0 if the file has a column 0.
+    Raises FileNotFoundError, and DataError naming file, line and token.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "rows.svm")
+    ...     _ = path.write_text("1 1:0.5 3:0.5\\n-1 2:1\\n")
+    ...     source = SvmlightSource(path)
+    ...     next(source.chunks(2)).X.toarray(), source.labels()
+    (array([[0.5, 0. , 0.5],
+           [0. , 1. , 0. ]]), array([ 1, -1]))
+    """
+
+    is_sparse = True
+    from_files = True
+    dtype = np.dtype(np.float64)
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        labels: Any = None,
+        *,
+        n_features: int | None = None,
+        zero_based: bool | str = "auto",
+    ) -> None:
+        check_choice(zero_based, "zero_based", (True, False, "auto"))
+        if n_features is not None:
+            check_positive(n_features, "n_features", integer=True)
+        self.path = existing_file(path)
+        self.name = self.path.name
+        scan = _Scan(str(self.path), lowest=1 if zero_based is False else 0)
+        for first_line, block in _blocks(self.path):
+            scan.read(first_line, block)
+        if scan.n_rows == 0:
+            raise DataError(f"{self.path}: no rows, only blank lines or comments. Write it again.")
+        self._first_column = min(1, scan.smallest) if zero_based == "auto" else int(not zero_based)
+        self.zero_based = self._first_column == 0
+        widest = scan.largest - self._first_column + 1
+        self.n_features = max(1, widest) if n_features is None else int(n_features)
+        if widest > self.n_features:
+            raise DataError(
+                f"{self.path}, line {scan.widest_line}: column {scan.largest}, but n_features={n_features} "
+                f"(columns count from {self._first_column}). Set n_features to {widest} or more."
+            )
+        self.n_rows = scan.n_rows
+        self.row_bytes = csr_row_bytes(scan.n_values, self.n_rows, self.dtype)
+        given = read_labels(labels, self.n_rows)
+        self._y = whole_numbers(np.concatenate(scan.labels)) if given is None else given
+        self.has_labels = True
+
+    def _blocks(self) -> Iterator[Any]:
+        for first_line, block in _blocks(self.path):
+            X, _ = _parse(block, str(self.path), first_line, self._first_column)
+            columns = X.indices - self._first_column
+            if columns.max(initial=0) >= self.n_features:
+                raise DataError(
+                    f"{self.path}: wider than when it was opened: the file has changed. Open it again."
+                )
+            yield csr_rows(X.data, columns, X.indptr, self.n_features, self.dtype)
+
+    def _content(self) -> dict[str, Any]:
+        return {"bytes": self.path.size, "digest": file_digest(self.path)}
+
+    def _check_unchanged(self) -> None:
+        self.path.check_unchanged()
+
+
+class _Scan:
+    """What one pass over the lines finds out; each block is checked as it comes."""
+
+    def __init__(self, where: str, lowest: int) -> None:
+        self.where, self.lowest = where, lowest
+        self.n_rows = self.n_values = 0
+        self.smallest, self.largest, self.widest_line = LARGEST_COLUMN, -1, 0
+        self.labels: list[np.ndarray] = []
+        self._blank_line = 0
+
+    def read(self, first_line: int, block: bytes) -> None:
+        """Take in a block of whole lines, of which the first has the number ``first_line``."""
+        X, y = _parse(block, self.where, first_line, self.lowest)
+        if self._blank_line and y.size:
+            self._refuse_blank()
+        lines = _lines(block)
+        if y.size < len(lines):
+            self._find_blank(first_line, lines)
+        self.n_rows += y.size
+        self.n_values += X.nnz
+        self.labels.append(y)
+        if X.nnz:
+            self.smallest = min(self.smallest, int(X.indices.min()))
+            largest = int(X.indices.max())
+            if largest > self.largest:
+                self.largest = largest
+                self.widest_line = first_line + _line_with(block, largest)
+
+    def _find_blank(self, first_line: int, lines: list[bytes]) -> None:
+        for number, line in enumerate(lines, first_line):
+            if not line.strip():
+                self._blank_line = self._blank_line or number
+            elif self._blank_line and _tokens(line):
+                self._refuse_blank()
+
+    def _refuse_blank(self) -> None:
+        raise DataError(
+            f"{self.where}, line {self._blank_line}: blank. A row without columns still needs its label; "
+            "delete the line or put the label there."
+        )
+
+
+def _blocks(path: DataFile) -> Iterator[tuple[int, bytes]]:
+    """(number of the first line, whole lines) from the start to the end of the file."""
+    first_line = 1
+    with decompressed(path) as file:
+        while block := read_piece(path, file, BLOCK_BYTES, f"after line {first_line}"):
+            if b"\0" in block:
+                raise DataError(
+                    f"{path}, after line {first_line}: not text. Give lines 'label column:value'."
+                )
+            yield first_line, block
+            first_line += block.count(b"\n")
+
+
+def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[Any, np.ndarray]:
+    """CSR rows with columns as written, and labels; DataError names the first line that is at fault."""
+    try:
+        from sklearn.datasets import load_svmlight_file  # slow to import, and other files do without
+
+        X, y = load_svmlight_file(io.BytesIO(block), zero_based=True)
+        if np.isfinite(y).all() and (lowest == 0 or X.nnz == 0 or X.indices.min() >= lowest):
+            return X, y
+        reason = "a label that is not finite, or a column below the first"
+    except (ValueError, OverflowError) as error:
+        reason = str(error)
+    for number, line in enumerate(_lines(block), first_line):
+        fault = _fault(line, lowest)
+        if fault:
+            raise DataError(f"{where}, line {number}: {fault}")
+    raise DataError(
+        f"{where}, line {first_line} or one of the next: {reason}. Give 'label column:value ...'."
+    )
+
+
+def _lines(block: bytes) -> list[bytes]:
+    """The lines of a block; only \\n ends one, as for scikit-learn."""
+    return block.removesuffix(b"\n").split(b"\n")
+
+
+def _fault(line: bytes, lowest: int) -> str | None:
+    """What is wrong with a line, in words, or None."""
+    tokens = _tokens(line)
+    if not tokens:
+        return None
+    label, entries = tokens[0], tokens[1:]
+    if ":" in label:
+        return f"the label is missing, the line starts with {label!r}. Put the label first."
+    if not _is_finite(label):
+        return f"label {label!r}, expected one finite number. Correct or delete the line."
+    if entries and entries[0].startswith("qid:"):
+        entries = entries[1:]
+    previous = -1
+    for entry in entries:
+        column, colon, value = entry.partition(":")
+        if not colon:
+            return f"{entry!r}, expected column:value. Correct or delete the line."
+        if not column.lstrip("+").isdecimal() or int(column) > LARGEST_COLUMN:
+            return f"column {column!r} in {entry!r}, expected a whole number >= 0. Correct the line."
+        if int(column) < lowest:
+            return f"column {column}, but columns count from {lowest}. Is the file zero_based=True?"
+        if int(column) <= previous:
+            return (
+                f"column {column} after column {previous}; columns must increase. Sort them, merge repeats."
+            )
+        if not is_number(value):
+            return f"value {value!r} of column {column}, expected a number. Correct or delete the line."
+        previous = int(column)
+    return None
+
+
+def _tokens(line: bytes) -> list[str]:
+    return line.split(b"#", 1)[0].decode("utf-8", "replace").split()
+
+
+def _is_finite(text: str) -> bool:
+    return is_number(text) and math.isfinite(float(text))
+
+
+def _line_with(block: bytes, column: int) -> int:
+    """Offset of the first line that has an entry in this column."""
+    ending = block.index(b"%d:" % column) if b"%d:" % column in block else 0
+    return block.count(b"\n", 0, ending)

@@ -1,0 +1,1 @@
+"""Bytes behind a path or an address: files, archives, compression, reading ahead."""

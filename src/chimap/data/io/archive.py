@@ -1,0 +1,131 @@
+"""An .npz archive read from front to back: listed, opened and checked, never unpickled."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.data.formats.npy_format import Header, fill, read_header
+from chimap.data.io.files import existing_file
+
+# What zipfile and the decompressors raise on damaged, encrypted or unknown content.
+BROKEN = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, NotImplementedError,
+    RuntimeError,
+)  # fmt: skip
+HELD_BYTES = 2**26
+
+
+class Archive:
+    """The arrays of an .npz file, by name.
+
+    members: names, in the order of the file. Nothing but the list is read at first; each member is then
+    read in one direction, decompressed as it goes, so that memory does not grow with it.
+    Raises DataError, naming file and member, for anything that is not a whole archive of plain arrays.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = existing_file(path)
+        self._held: dict[str, bytes] = {}
+        try:
+            with self.path.open() as opened, zipfile.ZipFile(opened) as file:
+                self._sizes = {info.filename: info.file_size for info in file.infolist()}
+        except BROKEN as error:
+            raise DataError(
+                f"{self.path}: not an .npz archive, or cut off ({error}). "
+                "Copy it again, or write it with numpy.savez or scipy.sparse.save_npz."
+            ) from error
+        self.members = [name.removesuffix(".npy") for name in self._sizes if name.endswith(".npy")]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy in another process reads the file; what is held here is too large to send with every task.
+        return {**self.__dict__, "_held": {}}
+
+    def hold(self, members: list[str]) -> None:
+        """Keep members decompressed in memory if all of them are small (64 MiB together)."""
+        if sum(self._sizes[f"{m}.npy"] for m in members) <= HELD_BYTES:
+            for member in members:
+                with self._opened(member) as file, self._naming(member):
+                    self._held[member] = file.read()
+
+    def header(self, member: str) -> Header:
+        """Shape, dtype and order of a member, and the check that all its bytes are there."""
+        if member not in self.members:
+            raise DataError(f"{self.path}: no array {member!r}; it holds {self.listing()}.")
+        with self._opened(member) as file, self._naming(member):
+            header = read_header(file, f"{self.path}::{member}")
+        if header.start + header.nbytes != self._sizes[f"{member}.npy"]:
+            raise DataError(
+                f"{self.path}::{member}: cut off or overlong: its header promises shape {header.shape} of "
+                f"{header.dtype}, other than what is stored. Write it again."
+            )
+        return header
+
+    def read(self, member: str) -> np.ndarray:
+        """A whole member, for the small ones."""
+        header = self.header(member)
+        with self.stream(member) as stream:
+            values = stream.take(int(np.prod(header.shape)))
+        return values.reshape(header.shape, order="F" if header.fortran_order else "C")
+
+    @contextmanager
+    def stream(self, member: str) -> Iterator[MemberStream]:
+        """The values of a member, to be taken from front to back."""
+        header = self.header(member)
+        with self._opened(member) as file:
+            with self._naming(member):
+                file.read(header.start)
+            yield MemberStream(self, member, file, header)
+
+    def listing(self) -> str:
+        """The names of the members, for messages."""
+        return ", ".join(self.members) or "no arrays"
+
+    @contextmanager
+    def _opened(self, member: str) -> Iterator[IO[bytes]]:
+        if member in self._held:
+            yield io.BytesIO(self._held[member])
+            return
+        with self.path.open() as opened, zipfile.ZipFile(opened) as archive:
+            with self._naming(member):
+                file = archive.open(f"{member}.npy")
+            with file:
+                yield file
+
+    @contextmanager
+    def _naming(self, member: str) -> Iterator[None]:
+        try:
+            yield
+        except BROKEN as error:
+            raise DataError(
+                f"{self.path}::{member}: cannot be read ({error}). The file is damaged or cut off; "
+                "copy or write it again."
+            ) from error
+
+
+class MemberStream:
+    """The values of one member in the order of storage; the checksum is compared with the last of them."""
+
+    def __init__(self, archive: Archive, member: str, file: IO[bytes], header: Header) -> None:
+        self._archive, self._member, self._file, self._dtype = archive, member, file, header.dtype
+        self._left = int(np.prod(header.shape))
+
+    def take(self, count: int) -> np.ndarray:
+        """The next ``count`` values, (count,), in the stored dtype."""
+        values = np.empty(count, self._dtype)
+        with self._archive._naming(self._member):
+            fill(self._file, values)
+            self._left -= count
+            if self._left == 0:
+                self._file.read(1)  # at the end of the member zipfile checks its CRC
+        return values

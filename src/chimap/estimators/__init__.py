@@ -1,0 +1,37 @@
+"""Estimators in scikit-learn's manner."""
+
+from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
+from chimap.estimators.exact_kernel import ExactKernelLearner, ExactKernelRegressor
+from chimap.estimators.from_moments import MomentsRidge, MomentsRidgeClassifier
+from chimap.estimators.histogram import HistogramClassifier, HistogramRegressor
+from chimap.estimators.kernel_learning import FourierKernelLearner, FourierKernelRegressor
+from chimap.estimators.kernel_machine import KernelClassifier
+from chimap.estimators.lookup import LookupClassifier
+from chimap.estimators.multiple_kernels import MultipleKernelLearner, MultipleKernelRegressor
+from chimap.estimators.online import OnlineIntersectionClassifier
+from chimap.estimators.sparse_from_moments import MomentsGroupLasso, MomentsLasso
+from chimap.model_files.model_file import load, register
+
+__all__ = [
+    "ExactKernelLearner",
+    "ExactKernelRegressor",
+    "CompiledClassifier",
+    "CompiledRegressor",
+    "FourierKernelLearner",
+    "FourierKernelRegressor",
+    "HistogramClassifier",
+    "HistogramRegressor",
+    "KernelClassifier",
+    "LookupClassifier",
+    "MomentsGroupLasso",
+    "MomentsLasso",
+    "MomentsRidge",
+    "MomentsRidgeClassifier",
+    "MultipleKernelLearner",
+    "MultipleKernelRegressor",
+    "OnlineIntersectionClassifier",
+    "load",
+]
+
+register(HistogramClassifier, HistogramRegressor, CompiledClassifier, CompiledRegressor)
+register(FourierKernelLearner, FourierKernelRegressor, MultipleKernelLearner, MultipleKernelRegressor)

@@ -1,0 +1,154 @@
+"""Widths of several channels, each with features of its own: the joint form of multiple kernel learning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPenalty
+from chimap.features.blocks import BlockFeatures
+from chimap.features.fourier import WidthFeatures
+from chimap.features.fourier.widths import Slopes
+from chimap.fit.feature_settings import Part
+from chimap.fit.smooth import unshifted
+from chimap.losses import Loss, Square
+from chimap.moments import Moments
+from chimap.penalties import L21
+from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, over
+from chimap.solvers.widths import Outcome
+
+_ROWS = 2048  # whose slopes are made together
+_TOLERANCE = 1e-4  # of residuals; the objective is then right to its square
+_MOST_PASSES = 200
+
+
+class ChannelWidths:
+    """[psi_{s_1}(x_1), .., psi_{s_r}(x_r)], features of each channel with widths of its own, and gradients in log s.
+
+    parts: columns and settings of the channels. n_components: features of each. widths: "block" is one a channel,
+    "bin" one a column. After ``fit`` it serves ``WidthObjective`` as ``WidthFeatures`` does.
+    """
+
+    def __init__(self, parts: list[Part], n_components: int, widths: str, seed: int):
+        self.parts, self.n_components, self.widths, self.seed = parts, n_components, widths, seed
+
+    def fit(self, sample: Any) -> ChannelWidths:
+        """Fit the features of each channel on rows, and the widths to start from."""
+        self.channels = []
+        for j, part in enumerate(self.parts):
+            how = part.settings
+            own = WidthFeatures(
+                how.kernel, self.n_components, widths="one" if self.widths == "block" else self.widths,
+                blocks={part.name: slice(None)}, map=how.map, n_terms=how.n_terms, sampling=how.sampling,
+                form=how.form, random_state=self.seed + j,
+            )  # fmt: skip
+            self.channels.append(own.fit(_arrays.take_columns(_arrays.as_rows(sample), part.columns)))
+        counts = [own.n_widths for own in self.channels]
+        self._borders = np.cumsum([0, *counts])
+        self.start_ = np.concatenate([own.start_ for own in self.channels])
+        self.names_ = [
+            part.name if own.n_widths == 1 else f"{part.name}, {name}"
+            for part, own in zip(self.parts, self.channels, strict=True)
+            for name in own.names_
+        ]
+        self.columns_ = np.empty(sample.shape[1], dtype=np.int64)
+        for part, own, first in zip(self.parts, self.channels, self._borders, strict=False):
+            self.columns_[part.columns] = first + own.columns_
+        self.unit_ = self.channels[0].unit_
+        return self
+
+    def at(self, log_widths: np.ndarray) -> BlockFeatures:
+        """Plain features with these widths; ValueError, naming the width, where one leaves the range of the type."""
+        features = [own.at(part) for own, part in zip(self.channels, self._each(log_widths), strict=True)]
+        blocks = {part.name: part.columns for part in self.parts}
+        return BlockFeatures.of_fitted(features, blocks, self.columns_.size)
+
+    def pullback_at(self, features: BlockFeatures, rows: Any, slopes: Slopes) -> np.ndarray:
+        """dL/d log s of checked rows, given dL/dz of all features side by side; see ``WidthFeatures.pullback_at``."""
+        gradient = np.zeros(self._borders[-1])
+        for first in range(0, rows.shape[0], _ROWS):
+            part = slice(first, min(rows.shape[0], first + _ROWS))
+            block = _arrays.take_rows(rows, part)
+            Z = np.empty((block.shape[0], features._n_features_out), dtype=rows.dtype)
+            features.features_into(block, Z)
+            G = slopes(part, Z) if callable(slopes) else slopes[part]
+            for j, own in enumerate(self.channels):
+                columns = slice(features.borders_[j], features.borders_[j + 1])
+                gradient[self._borders[j] : self._borders[j + 1]] += own.pullback_at(
+                    features.features_[j], _arrays.take_columns(block, self.parts[j].columns),
+                    np.ascontiguousarray(G[:, columns]),
+                )  # fmt: skip
+        return gradient
+
+    def _each(self, log_widths: np.ndarray) -> list[np.ndarray]:
+        return np.split(np.asarray(log_widths), self._borders[1:-1])
+
+
+@dataclass(frozen=True)
+class ScoreSlopes:
+    """dL/dz = loss'(y, z'w + b) w' of rows z, times a scale: the weights are optimal, so that a change of the features
+    through them counts nothing (the envelope theorem; the penalty does not see the features)."""
+
+    loss: Loss
+    solution: LinearSolution
+    scale: float
+
+    def of(self, Z: np.ndarray, Y: np.ndarray, folds: np.ndarray) -> np.ndarray:
+        """Slopes (n, D) in the dtype of Z; the folds do not matter."""
+        W = self.solution.coef.astype(Z.dtype)
+        scores = Z @ W + self.solution.intercept
+        return (self.loss.gradient(Y, scores) * self.scale).astype(Z.dtype) @ W.T
+
+
+class ChannelObjective(WidthObjective):
+    """min over weights of sum loss + strength sum_j |w_j|, over what it is without weights: a function of log widths.
+
+    The strength, the last of its arguments, stays as it is. penalty: groups of features, one a channel. With the square
+    loss an evaluation takes two passes; otherwise features of all these rows are held while the weights are found.
+
+    Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, eq. 5 with an l21 norm (the joint models of sec. 4).
+    """
+
+    def __init__(self, features: Any, rows: TuningRows, groups: L21, loss: Loss, penalty: WidthPenalty):
+        super().__init__(features, rows, "training", penalty)
+        self.groups, self.loss = groups, loss
+        self._last_solution: LinearSolution | None = None
+
+    def outcome(self, x: np.ndarray) -> tuple[Any, Outcome]:
+        """The features at these widths, and what they come to without the penalty of the widths."""
+        plain = self.features.at(x[:-1])
+        self.whole = self.rows.moments(plain, self.dtype).whole()
+        with self.rows.clock("solve"):
+            found, at_zero = self._solve(plain, self.whole, float(np.exp(x[-1])))
+        self._last_solution = found
+        self.solution = found if self.loss == Square() else unshifted(found, self.whole)
+        scale = 1 / (at_zero or 1.0)
+        return plain, Outcome(found.objective * scale, 0.0, ScoreSlopes(self.loss, self.solution, scale))
+
+    def weights(self, x: np.ndarray) -> LinearSolution:
+        """Those that the last evaluation came to."""
+        return self.solution
+
+    def _solve(self, plain: Any, whole: Moments, strength: float) -> tuple[GroupSolution, float]:
+        """The weights, from the last ones on, and the objective without weights."""
+        problem: Any
+        if self.loss == Square():
+            problem = SquareProblem(whole, self.groups, _TOLERANCE)
+        else:
+            rows = list(self._features(plain, whole))
+            problem = LossProblem(
+                self.loss, over(lambda: rows), whole, self.groups, _TOLERANCE, _MOST_PASSES, warns=False
+            )
+        return problem.solve(strength, self._last_solution or problem.zero()), problem.at_zero
+
+    def _features(self, plain: Any, whole: Moments) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Features and targets of the rows, less their shifts."""
+        shift, target_shift = whole.shifts
+        for rows, Y, _ in self.rows.chunks():
+            Z = np.empty((rows.shape[0], whole.n_features), dtype=self.dtype)
+            plain.features_into(rows, Z, shift)
+            yield Z, Y - target_shift

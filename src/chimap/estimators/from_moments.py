@@ -1,0 +1,254 @@
+"""Linear models on given features, solved from the moments of one pass: what they share, and ridge."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from chimap import _arrays
+from chimap._validation import check_positive
+from chimap.engines.device import check_device
+from chimap.estimators.component_curves import ComponentCurves, component_curves
+from chimap.estimators.targets import ClassTargets, RealTargets
+from chimap.moments import FoldMoments, Moments, fold_of_rows
+from chimap.solvers import LinearSolution, PrincipalRidge, choose_strength, ridge, score_principal
+from chimap.solvers.principal import DECADES
+from chimap.solvers.sparse import check_strengths
+
+_ROWS = 8192  # made dense and added together
+
+
+class MomentsModel(BaseEstimator):
+    """What the linear models share: moments of folds in, weights out. Rows are not kept.
+
+    ``partial_fit`` adds rows to the moments; the weights are solved for again at the next use.
+    """
+
+    n_folds: int
+    random_state: Any
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit on features X (n, D), dense or sparse, and labels or targets y (n,); returns self.
+
+        Raises DataError for values or labels that will not do, ValueError for parameters out of range.
+        """
+        X, y = self._valid(X, y, reset=True)
+        self._learn_targets(y)
+        self._moments = self._empty(X)
+        self._add(X, y)
+        return self._solve_now()
+
+    def _partial_fit(self, X: Any, y: Any) -> Self:
+        first = getattr(self, "_moments", None) is None
+        X, y = self._valid(X, y, reset=first)
+        targets = self._encode(y)  # labels are checked before anything is added
+        if first:
+            self._moments = self._empty(X)
+        self._add(X, y)
+        del targets
+        self._stale = True
+        return self
+
+    def _valid(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        return validate_data(
+            self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], **self._y_checks
+        )
+
+    def _empty(self, X: Any) -> FoldMoments:
+        self._check_parameters(X.shape[1])
+        self._seed = int(check_random_state(self.random_state).randint(2**31))
+        n_folds = max(1, min(self.n_folds, X.shape[0] // 2)) if self._chooses() else 1
+        shift = np.asarray(X[:1024].mean(axis=0), dtype=X.dtype).reshape(-1).astype(np.float64)
+        return FoldMoments(n_folds, X.shape[1], self._n_targets, shift, self._target_shift(), X.dtype)
+
+    def _add(self, X: Any, y: Any) -> None:
+        moments, seen = self._moments, self._moments.count
+        shift = moments.shift.astype(moments.dtype)
+        for first in range(0, X.shape[0], _ROWS):
+            part = slice(first, min(X.shape[0], first + _ROWS))
+            rows = _arrays.to_dense(_arrays.as_rows(_arrays.take_rows(X, part), moments.dtype))
+            targets = self._encode(y[part])
+            folds = fold_of_rows(seen + first, rows.shape[0], len(moments.folds), self._seed)
+            for fold in range(len(moments.folds)):
+                chosen = folds == fold
+                moments.add_shifted(fold, np.ascontiguousarray(rows[chosen] - shift), targets[chosen])
+
+    def _solve_now(self) -> Self:
+        whole = self._moments.whole()
+        found = self._solve(self._moments, whole)
+        self.coef_, self.intercept_, self.strength_ = found.coef.T, found.intercept, found.strength
+        self.n_rows_ = whole.count
+        self._stale = False
+        return self
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "_moments")
+        if self._stale:
+            self._solve_now()
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return np.asarray(X @ self.coef_.T.astype(X.dtype)) + self.intercept_
+
+    def _chooses(self) -> bool:
+        """Whether something is to be chosen by folds."""
+        return isinstance(self.strengths, str) or np.ndim(self.strengths) > 0
+
+    def _check_parameters(self, n_features: int) -> None:
+        check_positive(self.n_folds, "n_folds", integer=True)
+        if isinstance(self.strengths, str):
+            if self.strengths != "auto":
+                raise ValueError(f"strengths must be 'auto', a number or numbers; got {self.strengths!r}.")
+        else:
+            check_strengths(self.strengths)
+
+    @abstractmethod
+    def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
+        """Choose by the folds what is to be chosen, and solve for all rows."""
+
+    scores_: Any
+    strengths: Any
+    _moments: FoldMoments
+    _stale: bool
+    _n_targets: int
+    _y_checks: Any
+    _learn_targets: Any
+    _encode: Any
+    _target_shift: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        return tags
+
+
+class _Ridge(MomentsModel):
+    def __init__(
+        self,
+        strengths: Any = "auto",
+        n_components: Any = None,
+        n_folds: int = 5,
+        random_state: Any = None,
+        device: str = "cpu",
+    ):
+        self.strengths = strengths
+        self.n_components = n_components
+        self.n_folds = n_folds
+        self.random_state = random_state
+        self.device = device
+
+    def _chooses(self) -> bool:
+        return super()._chooses() or np.ndim(self.n_components) > 0
+
+    def _check_parameters(self, n_features: int) -> None:
+        super()._check_parameters(n_features)
+        check_device(self.device)
+        for p in () if self.n_components is None else np.atleast_1d(self.n_components):
+            check_positive(p.item(), "n_components", integer=True)
+            if p > n_features:
+                raise ValueError(f"n_components={p}, but there are {n_features} features.")
+
+    def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
+        scale = float(whole.scatter_diagonal().mean()) or 1.0
+        if self.n_components is None:
+            return self._solve_features(folds, whole, scale)
+        components = np.atleast_1d(self.n_components)
+        auto = isinstance(self.strengths, str)
+        strengths = scale * DECADES if auto else np.atleast_1d(self.strengths)
+        self.scores_, best = None, (int(components.max()), scale if auto else float(strengths.max()))
+        if len(folds.folds) > 1:
+            self.scores_ = score_principal(folds, whole, components, strengths, device=self.device)
+            best = self.scores_.best
+        self.n_components_ = best[0]
+        model = PrincipalRidge.of(whole, best[0], self.device)
+        self.pca_ = model.pca
+        return model.solution(*best)
+
+    def curves(self, X: Any, y: Any) -> ComponentCurves:
+        """R² and, of a classifier, accuracy on other rows for every number of components and every strength tried.
+
+        One decomposition gives all of them; ``report.write_selection`` draws them. Raises ValueError for a model
+        without principal components.
+        """
+        check_is_fitted(self, "_moments")
+        if self.n_components is None:
+            raise ValueError("curves are over principal components: give n_components, a number or several.")
+        if self._stale:
+            self._solve_now()
+        X, y = self._valid(X, y, reset=False)
+        strengths = [self.strength_] if self.scores_ is None else self.scores_.strengths
+        Z = _arrays.to_dense(_arrays.as_rows(X, self._moments.dtype))
+        Y = np.asarray(self._encode(y)) + self._moments.target_shift
+        labels_of = getattr(self, "labels_of", None)
+        is_right = None if labels_of is None else lambda outputs: labels_of(outputs) == y
+        return component_curves(
+            self._moments.whole(), np.atleast_1d(self.n_components).tolist(), strengths, Z, Y, is_right
+        )
+
+    def _solve_features(self, folds: FoldMoments, whole: Moments, scale: float) -> LinearSolution:
+        if len(folds.folds) > 1:
+            scores = choose_strength(folds, whole, self.strengths)
+            self.scores_ = scores
+            return ridge(whole, scores.best)
+        self.scores_ = None
+        return ridge(whole, scale if isinstance(self.strengths, str) else float(np.max(self.strengths)))
+
+
+class MomentsRidge(RealTargets, _Ridge):
+    """Ridge regression from moments, on all features or on their leading principal components.
+
+    min sum (z'w + b - y)^2 + strength |w|^2, w within the span of the first n_components components of the rows.
+
+    Parameters
+    ----------
+    strengths : "auto" (chosen by folds), numbers to choose from, or one number: scikit-learn's ``alpha``.
+    n_components : None for all features as they are, a number of principal components, or numbers to choose from by
+        exact folds (components and weights fitted anew for each).
+    n_folds : of the cross-validation.
+    random_state : int, RandomState or None, for the folds.
+    device : "cpu", or "cuda" (needs torch), where the eigenproblems of ``n_components`` are solved if they fit there.
+
+    Learned: ``coef_`` (1, D), ``intercept_`` (1,), ``strength_``, ``n_components_``, ``pca_``, ``scores_`` (errors of
+    every fold), ``n_rows_``.
+
+    Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, sec. 6, Algorithms 3 and 4.
+
+    >>> import numpy as np
+    >>> Z = np.random.default_rng(0).random((200, 10))
+    >>> model = MomentsRidge(n_components=[5, 10], random_state=0).fit(Z, Z[:, 0] + 2 * Z[:, 1])
+    >>> model.n_components_, bool(model.score(Z, Z[:, 0] + 2 * Z[:, 1]) > 0.99)
+    (10, True)
+    """
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Add rows; the first call fixes what moments are taken about. Returns self."""
+        if getattr(self, "_moments", None) is None:
+            self._learn_targets(y)
+        return self._partial_fit(X, y)
+
+
+class MomentsRidgeClassifier(ClassTargets, _Ridge):
+    """One-versus-all ridge classifier from moments; parameters as in ``MomentsRidge``.
+
+    Learned: ``classes_``, and as in ``MomentsRidge`` with one row of ``coef_`` a class (one for two classes).
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = MomentsRidgeClassifier(n_components=[10, 30, 60], random_state=0).fit(X[:1200], y[:1200])
+    >>> bool(model.score(X[1200:], y[1200:]) > 0.85)
+    True
+    """
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Add rows; ``classes`` (all of them) is needed at the first call. Returns self."""
+        if getattr(self, "_moments", None) is None:
+            if classes is None:
+                raise ValueError(
+                    "classes must be given at the first call of partial_fit: all labels that will come."
+                )
+            self._learn_targets(classes)
+        return self._partial_fit(X, y)

@@ -1,0 +1,153 @@
+"""The estimators that the README shows."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from chimap.estimators.base import HistogramModel
+from chimap.estimators.calibration import kth_highest
+from chimap.estimators.targets import ClassTargets, RealTargets
+
+
+def _keeps_moments(model: HistogramModel) -> bool:
+    if not model._is_ridge():
+        raise AttributeError(
+            f"partial_fit needs loss='square': loss={model.loss!r} passes over the rows again."
+        )
+    return True
+
+
+class HistogramClassifier(ClassTargets, HistogramModel):
+    """Kernel classifier for histograms at linear cost: one-versus-all ridge on explicit features, fitted in one pass.
+
+        minimise over w, b:  sum_n loss(y_n, w'z(x_n) + b) + strength/2 |w|^2,   y_n = 1 for the class and -1 otherwise,
+
+    with z(x) . z(x') close to the kernel. Rows are mapped by the optimal map of the additive kernel, turned into random
+    Fourier features (for the exponential kernels), and read once: their moments give the weights of every strength, and
+    the moments of folds give its exact cross-validation. Time is linear in the rows; memory does not grow with them.
+
+    Parameters
+    ----------
+    kernel : "chi2", "intersection", "jensen_shannon", "hellinger", "exp-" and one of these, "gaussian", "skewed-chi2",
+        "skewed-intersection", "dirichlet", "linear", "pq", "jensen_shannon+pq", or a kernel object, sums and products
+        among them.
+    gamma : of the exponential form: number, or "mean" for 1 / mean D^2 over pairs of rows (scikit-learn's gamma of
+        ``chi2_kernel``).
+    n_components : random features in all (exponential kernels). More is more accurate: the pass grows linearly with the
+        bins and quadratically with this.
+    n_terms : features a bin of the additive map.
+    map : another additive map (unfitted) in place of ``OptimalMap(n_terms=n_terms)``.
+    sampling, form : see ``FourierFeatures``; "auto" is "orthogonal", "iid" for the skewed kernels, and
+        "landmarks" for kernels without random features: ``NystroemFeatures``, which every kernel can have.
+    blocks : None, or columns of several descriptors as slices or lists, in a list or a mapping of names: each gets
+        features of its own, and ``kernel`` may be a list of one each. ``n_components`` counts for each.
+    n_principal : None, or how many principal components of each block's features to keep. They are found in a first
+        pass over the rows and the weights in a second; the memory is that of the components, not of the features.
+        A block of fewer features keeps them all; at most as many as the largest has.
+        Several numbers: the best of them together with the strength, by the folds of the second pass (loss="square").
+    normalize : None leaves rows as they are, "l1" divides each, or each block, by its sum (for rows whose totals
+        mean nothing).
+    loss : "square" (ridge: one pass over the rows), or "logistic", "squared_hinge", "smooth_hinge" or an object of
+        ``chimap.losses``: L-BFGS from the ridge solution on, one pass a step, over features in memory where all rows'
+        fit the budget and over features computed again where they do not; "hinge": LIBLINEAR on all rows' features in
+        memory, CSR where bins are mostly empty, without any moments: for more features than a matrix of them squared
+        allows. Its intercept is the weight of a constant feature of 1 and penalised as such (scikit-learn's LinearSVC).
+    strengths : "auto", numbers to choose from, or one number to use, of strength/2 |w|^2 beside the sum of the losses:
+        scikit-learn's ``alpha`` of ridge, 1/C elsewhere. "auto" tries decades about the scatter of the features, then
+        half decades, by exact folds; for other losses half decades about the best of ridge (hinge: about a tenth of the
+        features' mean squared norm), by the loss on one fold held out, each some passes: give one number where passes
+        are dear.
+    n_folds : of the cross-validation that chooses the strength.
+    memory : budget of the fit, such as "512MiB", or bytes; interpreter and libraries are not counted.
+    precision : "float32", "float64", or "bfloat16", of features and their products; sums are always float64. Features
+        are rounded to bfloat16 before anything else, at prediction too, and multiplied with float32 accumulation:
+        faster on CUDA devices and on processors with units for it (through torch), the same numbers elsewhere.
+    device : "cpu", or "cuda" (needs torch): features, moments and the solution on that device, for loss="square".
+    n_jobs : threads; None is all cores.
+    random_state : int, RandomState or None.
+    verbose : show progress on the terminal.
+
+    Learned: ``classes_``, ``coef_`` (t, D), ``intercept_`` (t,), ``strength_``, ``strength_scores_`` (of ridge; None
+    otherwise), ``features_`` (the fitted features), ``kernel_``, ``stage_seconds_``, ``n_features_in_``, ``n_rows_``.
+    ``loss_`` (None for the hinge), ``n_passes_`` over the rows (0 for LIBLINEAR's own), ``loss_scores_`` (held-out
+    losses of strengths for other losses than the square, or None). With several n_principal: ``n_principal_``, the
+    chosen number, and ``principal_scores_``, held-out errors and R² of all pairs; ``report.write_selection`` draws
+    them.
+
+    ``fit`` raises DataError (a ValueError) for rows with negative, NaN or infinite bins, naming the first one's place,
+    and for labels of one class; ValueError for settings; MemoryBudgetError for a budget that does not suffice, with the
+    least that would; ImportError where a package is missing.
+
+    Sources: Li, Lebanon and Sminchisescu, A linear approximation to the chi-square kernel, sec. 6 (moments, folds,
+    components); Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps (maps, and random features
+    over them).
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = HistogramClassifier(n_components=512, random_state=0).fit(X[:1200], y[:1200])
+    >>> bool(model.score(X[1200:], y[1200:]) > 0.93)
+    True
+    """
+
+    @available_if(_keeps_moments)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Add a batch of rows; ``classes`` (all of them) is needed at the first call. Returns self.
+
+        The first batch fixes the map, gamma and random features, so let it be a fair sample; batches of
+        thousands of rows run at full speed. The weights are solved for at the next use. A call after ``fit``
+        starts anew, with the classes that it found.
+        """
+        if getattr(self, "_moments", None) is None:
+            classes = getattr(self, "classes_", None) if classes is None else classes
+            if classes is None:
+                raise ValueError(
+                    "classes must be given at the first call of partial_fit: all labels that will come."
+                )
+            self._learn_targets(classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
+        return self._partial_fit(X, y)
+
+    def calibrate(self, X: Any, k: int) -> Self:
+        """Shift each class's scores so that the k-th highest over rows X is 0 for every class; returns self.
+
+        For many classes, whose scores are learned apart and are not comparable. No labels are needed: X may be rows
+        held out, or those to be classified; k is best near the rows that a class has among them. With two classes it
+        puts k rows into the second. ``intercept_`` is changed; fitting anew undoes it. See
+        ``learning.calibration.kth_highest``.
+
+        >>> from sklearn.datasets import load_digits
+        >>> X, y = load_digits(return_X_y=True)
+        >>> model = HistogramClassifier(n_components=256, random_state=0).fit(X[:1200], y[:1200])
+        >>> scores = model.calibrate(X[1200:], k=60).decision_function(X[1200:])
+        >>> (scores > -1e-9).sum(axis=0).tolist()
+        [60, 60, 60, 60, 60, 60, 60, 60, 60, 60]
+        """
+        scores = self._outputs(X)
+        self._intercept = self._intercept - kth_highest(scores, k)
+        return self
+
+
+class HistogramRegressor(RealTargets, HistogramModel):
+    """Kernel ridge regression for histograms at linear cost; parameters as in ``HistogramClassifier``.
+
+    loss is "square" or "epsilon_insensitive" (support vector regression, its corners rounded): an error within 0.1 of
+    the targets' standard deviation costs next to nothing, and a large one its size instead of its square. An object
+    ``losses.EpsilonInsensitive`` sets other widths, in units of the targets.
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=300)
+    >>> y = np.sqrt(X[:, 0]) - X[:, 1]
+    >>> bool(HistogramRegressor(n_components=256, random_state=0).fit(X, y).score(X, y) > 0.98)
+    True
+    """
+
+    @available_if(_keeps_moments)
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Add a batch of rows; see ``HistogramClassifier.partial_fit``."""
+        if getattr(self, "_moments", None) is None:
+            self._learn_targets(y)
+        return self._partial_fit(X, y)

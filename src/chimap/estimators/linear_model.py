@@ -1,0 +1,148 @@
+"""What a fitted linear model over explicit features is, and what can be done with it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from chimap import _arrays
+from chimap.engines.device import check_device, on_host, scorer
+from chimap.estimators.prediction import Prediction, scores
+from chimap.features.rounded import RoundedFeatures
+from chimap.fit.feature_settings import Part, check_rows, normalised
+from chimap.kernels import AdditiveKernel
+from chimap.model_files.model_file import SavedModel
+
+
+class LinearModel(SavedModel, Prediction, BaseEstimator):
+    """f(x) = Psi(x) . w + b: features Psi of the kernel, weights w (D, t) and intercepts b (t,).
+
+    precision: of features and products, "float32", "float64" or "bfloat16" (features rounded; sums as of float32).
+    device: where outputs are computed. normalize: "l1" or None, of the rows before they are mapped. A subclass fits.
+    """
+
+    precision: str
+    device: str
+    normalize: str | None
+
+    features_: Any
+    kernel_: Any
+    shift_: np.ndarray  # of features that are rounded: about what
+    _coef: np.ndarray
+    _intercept: np.ndarray
+    _cast_weights: tuple[np.ndarray, np.ndarray]
+
+    @abstractmethod
+    def _parts(self, n_columns: int) -> list[Part]:
+        """The blocks of the columns, with what makes their features."""
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features, one row a target (one for two classes)."""
+        self._refresh()
+        return self._coef.T
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercepts, one a target."""
+        self._refresh()
+        return self._intercept
+
+    def describe(self) -> dict[str, Any]:
+        """The kernel by name, its gamma (None where it has none, or the plain kernel's 1) and what its features are."""
+        check_is_fitted(self, "features_")
+        gamma = getattr(self.kernel_, "gamma", None)
+        is_plain = isinstance(self.kernel_, AdditiveKernel) and gamma == 1
+        return {
+            "kernel": self.kernel_.name,
+            "gamma": None if is_plain else gamma,
+            "features": self.features_.describe(),
+        }
+
+    def compile(self, tolerance: float = 1e-3, memory: str | int = "1GiB") -> Any:
+        """The same model as tables, one a bin, that are looked up: for additive kernels, such as "chi2".
+
+        score_c(x) = intercept_c + sum_i sign(x_i) f_ic(|x_i|), each f_ic as straight pieces in float32.
+
+        tolerance: how far the scores may be off, as a share of the largest values of all bins' functions together.
+        memory: of the tables.
+
+        Returns a ``CompiledClassifier`` or ``CompiledRegressor``, whose ``error_bound`` says how far it is off. Raises
+        ValueError for a model that is no sum over bins, for one of precision="bfloat16", whose features go in steps,
+        and where no tables meet the tolerance; MemoryBudgetError for tables above ``memory``.
+
+        Source: Maji, Berg and Malik, Classification using intersection kernel support vector machines is efficient
+        (tables of the functions of single bins).
+
+        >>> from sklearn.datasets import load_digits
+        >>> from chimap import HistogramClassifier
+        >>> X, y = load_digits(return_X_y=True)
+        >>> model = HistogramClassifier("chi2").fit(X, y)
+        >>> bool((model.compile().predict(X) == model.predict(X)).mean() > 0.99)
+        True
+        """
+        from chimap.estimators.compiled import compiled
+
+        self._refresh()
+        return compiled(self, tolerance, memory)
+
+    # --- from rows to outputs
+
+    @property
+    def _dtype(self) -> np.dtype:
+        """Of features as they are computed and summed."""
+        return np.dtype("float32" if self._is_rounded else self.precision)
+
+    @property
+    def _is_rounded(self) -> bool:
+        return self.precision == "bfloat16"
+
+    def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
+        """Rows checked, in the precision of the model, and their blocks l1-normalised if asked."""
+        rows = _arrays.as_rows(X, self._dtype)
+        del X  # as it came, where it was converted
+        parts = self._parts(rows.shape[1])
+        check_rows(rows, parts, name, first_row)
+        return rows if self.normalize is None else normalised(rows, parts)
+
+    @property
+    def _n_outputs(self) -> int:
+        return int(self._coef.shape[1])
+
+    def _room(self, n_rows: int) -> Any:
+        """Memory for features or, where they are made on a device, what makes outputs there."""
+        if on_host(self.device):
+            return np.empty((n_rows, self._coef.shape[0]), dtype=self._dtype)
+        check_device(self.device)
+        shift = self.shift_ if self._is_rounded else np.zeros(self._coef.shape[0])
+        return scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype, self.device)
+
+    def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
+        rows = self._prepare(rows, first_row, name)
+        if on_host(self.device):
+            return scores(self._mapping(), rows, self._weights(), room) + self._intercept
+        outputs: np.ndarray = room(rows)
+        return outputs
+
+    def _mapping(self) -> Any:
+        """The features that are multiplied by the weights."""
+        return RoundedFeatures(self.features_, self.shift_) if self._is_rounded else self.features_
+
+    def _weights(self) -> np.ndarray:
+        """The weights in the precision of the features, kept from one call to the next."""
+        source, weights = getattr(self, "_cast_weights", (None, np.empty(0)))
+        if source is not self._coef or weights.dtype != self._dtype:
+            weights = np.ascontiguousarray(self._coef, dtype=self._dtype)
+            self._cast_weights = (self._coef, weights)
+        return weights
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,90 @@
+"""Using a fitted model: outputs of rows in memory, of sources, and of their chunks."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._threads import threads
+from chimap._validation import check_width, rows_as_fitted
+from chimap.data import ArraySource, Source
+from chimap.data.io.read_ahead import chunks_ahead
+from chimap.engines import Progress, Stopwatch
+from chimap.engines.compilation import compilation
+from chimap.features.additive.base import keeps_zeros
+
+
+class Prediction:
+    """Linear outputs f(x) (n, t) of rows, however they come; what they mean is for ``ClassTargets`` or ``RealTargets``.
+
+    A subclass gives the outputs of some rows at once (``_outputs_of``), with memory to do it in (``_room``).
+    """
+
+    rows_at_once: ClassVar[int] = 2048  # whose features are in memory together
+
+    n_features_in_: int
+    n_jobs: int | None
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """f(x) of rows X, (n, t) float64."""
+        self._refresh()
+        rows = rows_as_fitted(self, X)
+        if rows.shape[0] > self.rows_at_once:
+            return self.predict_source(ArraySource(rows))
+        with threads(self.n_jobs):
+            return self._outputs_of(rows, 0, "X", self._room(rows.shape[0]))
+
+    def predict_source(self, source: Source, progress: Progress | None = None) -> np.ndarray:
+        """Linear outputs f(x) (n, t) of every row of a source, chunk by chunk; float64."""
+        self._refresh()
+        out = np.empty((source.n_rows, self._n_outputs))
+        for start, outputs in self.predict_chunks(source, progress):
+            out[start : start + outputs.shape[0]] = outputs
+        return out
+
+    def predict_chunks(
+        self, source: Source, progress: Progress | None = None
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """(first row, linear outputs (rows, t) float64) of consecutive rows of a source; memory does not grow
+        with it."""
+        self._refresh()
+        progress = progress or Progress()
+        check_width(np.empty((0, source.n_features)), self.n_features_in_, type(self).__name__)
+        room = self._room(min(self.rows_at_once, source.n_rows))
+        with threads(self.n_jobs), progress, compilation(Stopwatch(), progress):
+            progress.stage("predicting", source.n_rows)
+            for chunk in chunks_ahead(source, self.rows_at_once):
+                yield chunk.start, self._outputs_of(chunk.X, chunk.start, source.name, room)
+                progress.advance(chunk.X.shape[0])
+
+    @property
+    @abstractmethod
+    def _n_outputs(self) -> int:
+        """t."""
+
+    @abstractmethod
+    def _refresh(self) -> None:
+        """Bring what is learned up to date, or raise NotFittedError."""
+
+    @abstractmethod
+    def _room(self, n_rows: int) -> Any:
+        """Memory that the outputs of so many rows are computed in."""
+
+    @abstractmethod
+    def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
+        """f(x) (n, t) of rows as they come; an error names the row of ``name``."""
+
+
+def scores(features: Any, rows: Any, weights: np.ndarray, room: np.ndarray) -> np.ndarray:
+    """Psi(x) . w (n, t) of prepared rows and weights (D, t) of their dtype; room (n, D) is for dense features."""
+    if _arrays.is_sparse(rows) and keeps_zeros(features):
+        out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)
+        _arrays.sparse_product(features.transform_sparse(rows), weights, out)
+        return out
+    z = room[: rows.shape[0]]
+    features.features_into(rows, z)
+    return np.asarray(z @ weights)

@@ -1,0 +1,269 @@
+"""The search for widths: L-BFGS over log widths and log strength, the weights in closed form within."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from chimap._validation import DataError
+from chimap.data import Source
+from chimap.data.io.read_ahead import chunks_ahead
+from chimap.engines import Progress, Stopwatch
+from chimap.engines.local import Pass
+from chimap.features.fourier import WidthFeatures
+from chimap.moments import FoldMoments, Moments, Targets, fold_of_rows
+from chimap.solvers import LinearSolution, ridge
+from chimap.solvers.widths import Outcome, held_out, total_scatter, training
+
+_REACH = np.log(
+    1e4
+)  # a width, or the strength, may leave its start by this factor: beyond, a block is off or alone
+_FIRST_STEP = 0.7  # of the log width that the objective feels most: a factor of two
+_SHIFT_ROWS = 1024  # whose mean the moments are taken about
+
+
+@dataclass(frozen=True)
+class TuningRows:
+    """Rows that are read again at each evaluation. prepare(X, first row, name) checks and normalises them, encode(y)
+    gives targets (rows, t) less target_shift (t,); a row's fold depends on the seed and its place."""
+
+    source: Source
+    prepare: Callable[[Any, Any, str], Any]
+    encode: Callable[[Any], Targets]
+    target_shift: np.ndarray
+    seed: int
+    n_folds: int
+    chunk_rows: int
+    clock: Stopwatch
+
+    def chunks(self) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
+        """Checked rows, targets (rows, t) and folds (rows,)."""
+        for chunk in self.clock.timed("read", chunks_ahead(self.source, self.chunk_rows)):
+            rows = self.prepare(chunk.X, chunk.start, self.source.name)
+            folds = fold_of_rows(chunk.start, rows.shape[0], self.n_folds, self.seed)
+            yield rows, np.asarray(self.encode(chunk.y)) + self.target_shift, folds
+
+    def moments(self, features: Any, dtype: np.dtype) -> FoldMoments:
+        """Of the features, fold by fold; one pass."""
+        some = self.prepare(self.source.block(0, min(_SHIFT_ROWS, self.source.n_rows)).X, 0, self.source.name)
+        Z = np.empty((some.shape[0], features._n_features_out), dtype=dtype)
+        features.features_into(some, Z)
+        # rounded to the precision of the features: what is subtracted and what is remembered are then the same number
+        shift = Z.mean(axis=0, dtype=np.float64).astype(dtype).astype(np.float64)
+        found = FoldMoments(self.n_folds, Z.shape[1], self.target_shift.size, shift, self.target_shift, dtype)
+        work = Pass(self.prepare, features, self.encode, found, self.seed, self.clock)
+        for chunk in self.clock.timed("read", chunks_ahead(self.source, self.chunk_rows)):
+            work.add(chunk.X, chunk.y, chunk.start, self.source.name)
+        found.release_buffers()
+        return found
+
+
+@dataclass(frozen=True)
+class WidthPenalty:
+    """rho sum_j r_j^2 ("l2") or rho sum_j r_j ("l1"), r_j the widths over those that the search starts from."""
+
+    kind: str
+    rho: float
+
+    def value_and_slope(self, ratios: np.ndarray) -> tuple[float, np.ndarray]:
+        """The penalty, and its derivative in log r, (r,)."""
+        power = 2 if self.kind == "l2" else 1
+        terms = self.rho * ratios**power
+        return float(terms.sum()), power * terms
+
+
+class WidthObjective:
+    """The objective and its gradient in x = [log widths (r,), log strength]: two passes over the rows an evaluation.
+
+    kind: "held-out" (the strength is learned too) or "training" (it is given: it would go to zero).
+    """
+
+    def __init__(self, features: WidthFeatures, rows: TuningRows, kind: str, penalty: WidthPenalty):
+        self.features, self.rows, self.kind, self.penalty = features, rows, kind, penalty
+        self.dtype = features.unit_.projection_.matrix.dtype
+        self.evaluations = 0
+        self.whole: Moments | None = None  # of the last evaluation
+
+    def outcome(self, x: np.ndarray) -> tuple[Any, Outcome]:
+        """The features at these widths, and what they come to without the penalty; one pass."""
+        plain = self.features.at(x[:-1])
+        moments = self.rows.moments(plain, self.dtype)
+        whole, strength = moments.whole(), float(np.exp(x[-1]))
+        with self.rows.clock("solve"):
+            found = (
+                held_out(moments, whole, strength) if self.kind == "held-out" else training(whole, strength)
+            )
+        self.whole = whole
+        return plain, found
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """The objective and its gradient; two passes. Raises DataError, naming a parameter, where one is not finite."""
+        self.evaluations += 1
+        plain, found = self.outcome(x)
+        gradient = np.zeros(x.size)
+        with self.rows.clock("gradient"):
+            for rows, targets, folds in self.rows.chunks():
+
+                def slopes(
+                    part: slice, psi: np.ndarray, Y: np.ndarray = targets, f: np.ndarray = folds
+                ) -> np.ndarray:
+                    return found.slopes.of(psi, Y[part], f[part])
+
+                gradient[:-1] += self.features.pullback_at(plain, rows, slopes)
+        gradient[-1] = found.strength_slope if self.kind == "held-out" else 0.0
+        penalty, slope = self.penalty.value_and_slope(np.exp(x[:-1] - self.features.start_))
+        gradient[:-1] += slope
+        value = found.value + penalty
+        self._check_finite(value, gradient, x)
+        return value, gradient
+
+    def weights(self, x: np.ndarray) -> LinearSolution:
+        """Those of all tuning rows, where the objective was evaluated last."""
+        assert self.whole is not None
+        return ridge(self.whole, float(np.exp(x[-1])))
+
+    def _check_finite(self, value: float, gradient: np.ndarray, x: np.ndarray) -> None:
+        if np.isfinite(value) and np.isfinite(gradient).all():
+            return
+        names = [f"the width of {name!r}" for name in self.features.names_] + ["the strength"]
+        bad = np.flatnonzero(~np.isfinite(gradient))
+        j = int(bad[0]) if bad.size == 1 else int(np.argmax(np.abs(x - np.append(self.features.start_, 0))))
+        raise DataError(
+            f"the objective of the widths is {value:g}, with a gradient of {gradient[j]:g} in {names[j]}, which is "
+            f"{np.exp(x[j]):.3g} here. Use precision='float64', a larger strength, or leave its columns out."
+        )
+
+
+@dataclass(frozen=True)
+class WidthsFound:
+    """What a search came to. log_widths (r,), strength; history: one dictionary an iteration (see
+    ``FourierKernelLearner``); reason: why it stopped."""
+
+    log_widths: np.ndarray
+    strength: float
+    history: list[dict[str, Any]]
+    reason: str
+
+
+class WidthSearch:
+    """L-BFGS from the widths of the features on, with what is told of each iteration, and early stopping.
+
+    validation: rows that only score each iteration, or None. is_classifier: whether their score is the share that is
+    right, or R^2. max_iter, tol (of the objective's decrease, relative, twice in a row), patience (iterations without a
+    lower validation error).
+    """
+
+    def __init__(
+        self,
+        objective: WidthObjective,
+        validation: TuningRows | None,
+        is_classifier: bool,
+        progress: Progress,
+        max_iter: int,
+        tol: float,
+        patience: int,
+    ):
+        self.objective, self.validation, self.is_classifier = objective, validation, is_classifier
+        self.progress, self.max_iter, self.tol, self.patience = progress, max_iter, tol, patience
+        self.history: list[dict[str, Any]] = []
+        self.reason = ""
+        self._last: tuple[np.ndarray, float, np.ndarray] | None = None
+
+    def run(self, strength: float) -> WidthsFound:
+        """Search from the features' widths and this strength on."""
+        start = np.append(self.objective.features.start_, np.log(strength))
+        self._began = time.perf_counter()
+        self.progress.stage("widths", self.max_iter, "iterations")
+        _, gradient = self._evaluate(start)
+        self._told(start)
+        bounds = [(v - _REACH, v + _REACH) for v in start]
+        bounds[-1] = (min(start[-1], max(bounds[-1][0], self._least_strength())), bounds[-1][1])
+        # L-BFGS-B's first step is minus the gradient: scaled so that it is of a fair length
+        steepest = float(np.abs(gradient).max())
+        scale = _FIRST_STEP / steepest if steepest > 0 else 1.0
+
+        def scaled(x: np.ndarray) -> tuple[float, np.ndarray]:
+            value, gradient = self._evaluate(x)
+            return scale * value, scale * gradient
+
+        found = minimize(
+            scaled, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=self._stop,
+            options={"maxiter": self.max_iter, "maxfun": 3 * self.max_iter + 3, "ftol": 0.0, "gtol": 1e-9, "maxls": 10},
+        )  # fmt: skip
+        best = min(
+            self.history, key=lambda step: step["validation_error"] if self.validation else step["objective"]
+        )
+        reason = self.reason or str(found.message).lower()
+        return WidthsFound(np.log(best["widths"]), best["strength"], self.history, reason)
+
+    def _least_strength(self) -> float:
+        """Log of the strength below which products of this precision need not stay positive definite."""
+        assert self.objective.whole is not None
+        trace = float(self.objective.whole.scatter_diagonal().sum())
+        return float(np.log(np.finfo(self.objective.dtype).eps * max(trace, np.finfo(float).tiny)))
+
+    def _evaluate(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        if self._last is None or not np.array_equal(self._last[0], x):
+            self._last = (x.copy(), *self.objective(x))
+        return self._last[1], self._last[2]
+
+    def _stop(self, intermediate_result: Any) -> None:
+        """After an iteration: note it, and end the search where it gains no more."""
+        self._told(intermediate_result.x)
+        self.progress.advance()
+        values = [step["objective"] for step in self.history]
+        if len(values) > 2 and values[-3] - values[-1] <= self.tol * abs(values[-3]):
+            self.reason = "the objective no longer falls"
+        errors = [step["validation_error"] for step in self.history]
+        if self.validation is not None and len(errors) - 1 - int(np.argmin(errors)) >= self.patience:
+            self.reason = f"the error on validation rows has not fallen for {self.patience} iterations"
+        if self.reason:
+            raise StopIteration
+
+    def _told(self, x: np.ndarray) -> None:
+        value, _ = self._evaluate(x)
+        error, score = self._validated(x)
+        step = {
+            "iteration": len(self.history),
+            "objective": value,
+            "validation_error": error,
+            "validation_score": score,
+            "strength": float(np.exp(x[-1])),
+            "widths": np.exp(x[:-1]),
+            "seconds": time.perf_counter() - self._began,
+        }
+        self.history.append(step)
+        what = "accuracy" if self.is_classifier else "R²"
+        said = "" if score is None else f", validation {what} {score:.4f}"
+        self.progress.note(f"iteration {step['iteration']:>3}: objective {value:.5f}{said}")
+
+    def _validated(self, x: np.ndarray) -> tuple[float | None, float | None]:
+        """Error (as a share of what the mean leaves) and score of the weights of all tuning rows on validation rows."""
+        if self.validation is None:
+            return None, None
+        whole = self.objective.whole
+        assert whole is not None
+        plain = self.objective.features.at(x[:-1])
+        weights = self.objective.weights(x)
+        squares, right, n = 0.0, 0, 0
+        for rows, Y, _ in self.validation.chunks():
+            Z = np.empty((rows.shape[0], whole.n_features), dtype=self.objective.dtype)
+            plain.features_into(rows, Z)
+            outputs = Z @ weights.coef.astype(Z.dtype) + weights.intercept
+            squares += float(np.square(outputs - Y).sum())
+            right += int(_same_side(outputs, Y).sum())
+            n += rows.shape[0]
+        error = squares / (n * total_scatter(whole) / whole.count)
+        return error, right / n if self.is_classifier else 1 - error
+
+
+def _same_side(outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Whether the outputs (n, t) choose the class of the targets 1 and -1."""
+    if Y.shape[1] == 1:
+        return (outputs[:, 0] > 0) == (Y[:, 0] > 0)
+    return outputs.argmax(axis=1) == Y.argmax(axis=1)

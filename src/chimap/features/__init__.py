@@ -1,0 +1,1 @@
+"""Explicit features whose dot product is a kernel, or close to it: maps, random features, landmarks, blocks of them."""

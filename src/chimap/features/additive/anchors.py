@@ -1,0 +1,351 @@
+"""Nearest-neighbour maps: each value takes the features of its nearest anchors, or their number alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.linalg import eigh
+from sklearn.utils.validation import check_is_fitted
+
+from chimap import _arrays, _loops, _threads
+from chimap._validation import check_choice, check_positive, validated_rows
+from chimap.features.additive.base import AdditiveMap
+from chimap.features.additive.codes import code_dtype
+from chimap.features.additive.quantise import kmeans_anchors, rounded_down, steps_per_unit
+
+_MOST_ANCHORS = 2**15  # so that codes of either sign fit in two bytes
+
+
+class AnchorMap(AdditiveMap):
+    """Psi_i(x) = features of the anchor of bin i that is nearest to x (ANNFM), or a mean over the k nearest.
+
+    Each bin has anchors 0 = a_1 < a_2 < ... with Gram matrix K(a, a) = Q'Q by eigendecomposition; the features of
+    an anchor are its column of Q, cut to the largest eigenvalues. The error of the kernel is that of rounding x to an
+    anchor: of first order in the spacing at worst, and of second order in expectation where what rounding takes away
+    has mean zero. Zero is always an anchor and its features are zero. A value half way between two anchors belongs
+    to the lower, one above all of them to the last.
+
+    Parameters
+    ----------
+    kernel : any additive kernel, with any gamma, signed or not.
+    n_terms : features a bin; None keeps in every bin as many as the bin that needs most for ``energy``.
+    n_anchors : anchors a bin, zero included; fewer where a bin has fewer distinct values ("kmeans").
+    anchors : "uniform" on [0, largest value of the bin], or "kmeans", the optimum of k-means of the non-zero values
+        of the bin with one centre held at 0 (exact, by dynamic programming; a bin with more values than its share
+        of a million is represented by so many of its quantiles).
+    n_neighbors : k of k-ANNFM.
+    weights : of the k neighbours, "distance" (inverse distance: for two, linear interpolation) or "uniform" (1/k).
+    energy : share of the sum of eigenvalues that the kept terms must reach where ``n_terms`` is None.
+    output : "features", or "codes": the number of the nearest anchor, one byte a bin up to 256 of them, else two.
+
+    Learned: ``anchors_`` (bins, n_anchors), infinite where a bin has fewer; ``scale_`` (bins,), the last anchor;
+    ``n_terms_``; ``n_codes_``, how many codes a bin has.
+
+    Source: Additive nearest neighbor feature maps, secs. 3.2-3.4 (anchors, square root, k neighbours) and 4 (error).
+
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.93], [0.52, 1.0], [1.0, 0.2]])
+    >>> psi = AnchorMap("intersection", n_terms=10, n_anchors=11).fit(X)
+    >>> psi.encode(X)
+    array([[ 0,  9],
+           [ 5, 10],
+           [10,  2]], dtype=uint8)
+    >>> np.round(psi.transform(X) @ psi.transform(X).T, 6) + 0
+    array([[0.9, 0.9, 0.2],
+           [0.9, 1.5, 0.7],
+           [0.2, 0.7, 1.2]])
+    """
+
+    n_terms: Any
+
+    def __init__(
+        self,
+        kernel: Any = "chi2",
+        n_terms: int | None = None,
+        n_anchors: int = 50,
+        anchors: str = "uniform",
+        n_neighbors: int = 1,
+        weights: str = "distance",
+        energy: float = 0.99,
+        output: str = "features",
+    ):
+        self.kernel = kernel
+        self.n_terms = n_terms
+        self.n_anchors = n_anchors
+        self.anchors = anchors
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.energy = energy
+        self.output = output
+
+    # --- using
+
+    def transform(self, X: Any) -> Any:
+        """Features (n, n_terms_ * bins), or codes (n, bins), of rows X (n, bins); see ``output``."""
+        return self.encode(X) if self.output == "codes" else super().transform(X)
+
+    def encode(self, X: Any) -> Any:
+        """Codes (n, bins) of rows X (n, bins), uint8 or uint16: dense to dense, sparse to CSR; 0 is the code of 0.
+        Arrays of torch and cupy give numpy's: codes are looked up by compiled loops.
+
+        With one neighbour a code is the number of an anchor; with k of uniform weights, one more than that of the
+        first of them. Where the kernel is signed, codes from the middle on are those of the negative values.
+
+        Raises ValueError for more than one neighbour weighted by distance: no table then holds the features.
+        """
+        check_is_fitted(self)
+        self._check_tables()
+        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed)
+        if not _arrays.is_sparse(rows):
+            return self._encode(rows, np.arange(rows.shape[1]))
+        codes = self._encode(rows.data.reshape(1, -1), rows.indices)[0]
+        matrix = _arrays.csr(codes, rows.indices.copy(), rows.indptr.copy(), rows.shape)
+        matrix.eliminate_zeros()
+        return matrix
+
+    def lower_borders(self) -> np.ndarray:
+        """What magnitudes of each code are above, (bins, codes); 0 is of code 0. Infinite where a bin lacks a code."""
+        check_is_fitted(self)
+        self._check_tables()
+        k, n_anchors = self.n_neighbors, self.n_anchors
+        middles = self.anchors_[:, : n_anchors - k] / 2 + self.anchors_[:, k:] / 2
+        first = np.zeros((middles.shape[0], 1 + self._lift))
+        return np.concatenate([first, middles], axis=1)
+
+    def tables(self, weights: np.ndarray) -> np.ndarray:
+        """T[j, i, c] = w_j . (features of code c of bin i): tables (t, bins, n_codes_) of weights (t, n_features).
+
+        What a linear model on the features is on the codes: w_j . Psi(x) = sum_i T[j, i, code of x_i].
+        """
+        return self.tables_by_bin(weights).transpose(2, 0, 1)
+
+    def tables_by_bin(self, weights: np.ndarray) -> np.ndarray:
+        """The same as (bins, n_codes_, t), the order of ``look_up``: the targets of an entry lie side by side."""
+        check_is_fitted(self)
+        self._check_tables()
+        weights = np.atleast_2d(weights)
+        by_bin = weights.reshape(weights.shape[0], self.n_terms_, -1).transpose(2, 1, 0)
+        scaled = np.multiply(by_bin, self._amplitudes[:, None, None], order="C")  # for BLAS, a product a bin
+        half = self._factors.transpose(1, 2, 0) @ scaled
+        return np.concatenate([half, -half[:, 1:]], axis=1) if self.kernel_.is_signed else half
+
+    def weights_by_term(self, sums: np.ndarray) -> np.ndarray:
+        """sum_c sums[i, c] (features of code c of bin i): (t, n_features) of sums (bins, n_codes_, t).
+
+        The transpose of ``tables_by_bin``; turns sums over the rows of each code into sums over features.
+        """
+        half = self._factors.shape[2]
+        if self.kernel_.is_signed:
+            sums = np.concatenate([sums[:, :1], sums[:, 1:half] - sums[:, half:]], axis=1)
+        by_bin = (self._factors.transpose(1, 0, 2) @ sums) * self._amplitudes[:, None, None]
+        return by_bin.transpose(2, 1, 0).reshape(sums.shape[2], -1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names "<bin>_term<q>", or "<bin>_code", in the order of the columns."""
+        if self.output == "features":
+            return super().get_feature_names_out(input_features)
+        check_is_fitted(self)
+        return np.array([f"{name}_code" for name in self._bin_names(input_features)], dtype=object)
+
+    # --- fitting
+
+    def _check_parameters(self) -> None:
+        if self.n_terms is not None:
+            super()._check_parameters()
+        for name in ("n_anchors", "n_neighbors"):
+            check_positive(getattr(self, name), name, integer=True)
+        if not 2 <= self.n_anchors <= _MOST_ANCHORS:
+            raise ValueError(
+                f"n_anchors must be between 2 (zero and one more) and {_MOST_ANCHORS}; got {self.n_anchors}."
+            )
+        if self.n_neighbors > self.n_anchors:
+            raise ValueError(
+                f"n_neighbors must be at most n_anchors = {self.n_anchors}; got {self.n_neighbors}."
+            )
+        check_choice(self.anchors, "anchors", ("uniform", "kmeans"))
+        check_choice(self.weights, "weights", ("distance", "uniform"))
+        check_choice(self.output, "output", ("features", "codes"))
+        check_positive(self.energy, "energy")
+        if self.energy > 1:
+            raise ValueError(f"energy is a share of the sum of eigenvalues, at most 1; got {self.energy!r}.")
+
+    def _fit_rows(self, rows: Any) -> None:
+        if self.anchors == "uniform":
+            self.scale_ = _arrays.column_maxima(rows)
+            shape = np.linspace(0, 1, self.n_anchors)
+            self.anchors_ = self.scale_[:, None] * shape
+            self.anchors_[self.scale_ == 0, 1:] = np.inf
+            factors = self._roots(shape[None])
+        else:
+            self.anchors_ = kmeans_anchors(*_arrays.values_by_bin(rows), self.n_anchors)
+            self.scale_ = np.where(np.isfinite(self.anchors_), self.anchors_, 0).max(axis=1)
+            factors = self._roots(self.anchors_ / np.where(self.scale_ > 0, self.scale_, 1)[:, None])
+        self.n_terms_ = factors.shape[0]
+        self._factors = self._averaged(factors)
+        # k(cx, cy) = c^gamma k(x, y): one square root serves all uniform bins, and none overflows
+        self._amplitudes = self.scale_ ** (self.kernel_.gamma / 2)
+        half = self._factors.shape[2]
+        self.n_codes_ = 2 * half - 1 if self.kernel_.is_signed else half
+        self._tables: dict[np.dtype, tuple[np.ndarray, np.ndarray]] = {}
+
+    def _roots(self, anchors: np.ndarray) -> np.ndarray:
+        """Features (n_terms, groups, n_anchors) of anchors (groups, n_anchors) scaled to [0, 1]."""
+        kernel = replace(self.kernel_, is_signed=False)  # of magnitudes
+        finite = np.isfinite(anchors[:, 1:])
+        roots: list[np.ndarray] = [np.empty(0)] * anchors.shape[0]
+
+        def fill(part: slice) -> None:
+            for g in range(part.start, part.stop):
+                points = anchors[g, 1:][finite[g]]
+                roots[g] = self._root(kernel(points[:, None])) if points.size else np.empty((0, 0))
+
+        _threads.over_rows(anchors.shape[0], anchors.shape[1] ** 3, fill)
+        n_terms = self.n_terms or max(1, max(root.shape[0] for root in roots))
+        out = np.zeros((n_terms, *anchors.shape))
+        for g, root in enumerate(roots):
+            out[: root.shape[0], g, 1 : 1 + root.shape[1]] = root
+        return out
+
+    def _root(self, gram: np.ndarray) -> np.ndarray:
+        """The leading rows of Q, Q'Q = gram: as many as asked for, or as the energy needs."""
+        n = gram.shape[0]
+        values, vectors = eigh(gram)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        usable = int(np.sum(values > 16 * n * np.finfo(float).eps * values[0]))  # the rest is rounding
+        share = np.cumsum(values[:usable]) / values[:usable].sum()
+        needed = int(np.searchsorted(share, self.energy * (1 - 1e-12))) + 1
+        kept = min(usable, self.n_terms or needed)
+        # eigenvectors have no sign of their own: make each feature positive at the last anchor
+        signs = np.where(vectors[-1, :kept] < 0, -1.0, 1.0)
+        return (vectors[:, :kept] * (signs * np.sqrt(values[:kept]))).T
+
+    def _averaged(self, factors: np.ndarray) -> np.ndarray:
+        """Features a code: those of the anchors or, for uniform weights, zero and the means over k in a row."""
+        if not self._lift:
+            return factors
+        k = self.n_neighbors
+        sums = sliding_window_view(factors, k, axis=2).sum(axis=3)
+        present = np.isfinite(self.anchors_) if self.anchors == "kmeans" else np.ones((1, self.n_anchors))
+        counts = sliding_window_view(present, k, axis=1).sum(axis=2)
+        return np.concatenate([np.zeros_like(factors[:, :, :1]), sums / np.maximum(counts, 1)], axis=2)
+
+    # --- evaluation
+
+    @property
+    def _fits_by_bin(self) -> bool:
+        return self.anchors == "kmeans"
+
+    @property
+    def _differs_by_bin(self) -> bool:
+        return True
+
+    @property
+    def _lift(self) -> int:
+        """1 where code 0 is kept for the value 0, because even the first window of neighbours is not zero."""
+        return int(self.n_neighbors > 1 and self.weights == "uniform")
+
+    @property
+    def _blends(self) -> bool:
+        return self.n_neighbors > 1 and self.weights == "distance"
+
+    @property
+    def _n_terms_out(self) -> int:
+        return self.n_terms_
+
+    @property
+    def _terms_at_most(self) -> int:
+        return self.n_terms or self.n_anchors - 1
+
+    @property
+    def has_codes(self) -> bool:
+        """Whether a bin's features are finitely many, which codes name."""
+        return not self._blends
+
+    @property
+    def n_straight_pieces(self) -> int | None:
+        """The gaps between uniform anchors, where values between two are interpolated."""
+        straight = self._blends and self.n_neighbors == 2 and self.anchors == "uniform"
+        return self.n_anchors - 1 if straight else None
+
+    def _check_tables(self) -> None:
+        if self._blends:
+            raise ValueError(
+                f"codes name finitely many features, but n_neighbors={self.n_neighbors} weighted by distance has a "
+                "continuum of them. Use n_neighbors=1 or weights='uniform'."
+            )
+
+    def _prepare(self, dtype: np.dtype) -> None:
+        if dtype not in self._tables:
+            k, n_anchors = self.n_neighbors, self.n_anchors
+            table = self._factors.reshape(self.n_terms_, -1).astype(dtype)
+            if self.anchors == "uniform":
+                self._tables[dtype] = (table, steps_per_unit(self.scale_, n_anchors - 1))
+                return
+            # the last of the k nearest moves on where the value is nearer to the anchor after them
+            middles = self.anchors_[:, : n_anchors - k] / 2 + self.anchors_[:, k:] / 2
+            size = 1 << int(n_anchors - k).bit_length()
+            borders = np.full((self.anchors_.shape[0], size), np.inf)
+            borders[:, : n_anchors - k] = middles
+            self._tables[dtype] = (table, rounded_down(borders.reshape(-1), dtype))
+
+    def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
+        table, _ = self._tables[magnitudes.dtype]
+        codes = np.empty(magnitudes.shape, dtype=code_dtype(self._factors.shape[2]))
+        self._nearest(magnitudes, bins, codes)
+        starts = bins * (self._factors.shape[2] if self._factors.shape[1] > 1 else 0)
+        amplitudes = self._amplitudes.astype(magnitudes.dtype)[bins]
+        if self._blends:
+            _loops.blended_features(
+                magnitudes, codes, self.n_neighbors, self.anchors_.reshape(-1), bins * self.n_anchors,
+                self.scale_[bins], starts, amplitudes, table, out,
+            )  # fmt: skip
+        else:
+            _loops.looked_up_features(codes, starts, amplitudes, table, out)
+
+    def _encode(self, rows: np.ndarray, bins: np.ndarray) -> np.ndarray:
+        self._prepare(rows.dtype)
+        codes = np.empty(rows.shape, dtype=code_dtype(self.n_codes_))
+        if rows.shape[0] == 1:
+            _threads.over_rows(
+                rows.shape[1], 1, lambda part: self._encode_part(rows[:, part], bins[part], codes[:, part])
+            )
+        else:
+            _threads.over_rows(
+                rows.shape[0], rows.shape[1], lambda part: self._encode_part(rows[part], bins, codes[part])
+            )
+        return codes
+
+    def _encode_part(self, rows: np.ndarray, bins: np.ndarray, codes: np.ndarray) -> None:
+        if not self.kernel_.is_signed:
+            self._nearest(rows, bins, codes)
+            return
+        self._nearest(np.abs(rows), bins, codes)
+        codes[(rows < 0) & (codes > 0)] += codes.dtype.type(self._factors.shape[2] - 1)
+
+    def _nearest(self, magnitudes: np.ndarray, bins: np.ndarray, codes: np.ndarray) -> None:
+        """First of the k nearest anchors of each value, plus ``_lift`` where the value is not 0."""
+        k, last = self.n_neighbors, self.n_anchors - self.n_neighbors
+        _, places = self._tables[magnitudes.dtype]
+        if self.anchors == "uniform":
+            _loops.uniform_codes(magnitudes, places[bins], k / 2, last, self._lift, codes)
+        else:
+            size = places.size // self.n_features_in_
+            starts = (bins.astype(np.int64) * size).astype(np.uint32)
+            _loops.searched_codes(magnitudes, starts, places, size, self._lift, codes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # the tables are remade in less time than it takes to send them
+        return {k: v for k, v in super().__getstate__().items() if k != "_tables"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._tables = {}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.output == "codes":
+            tags.transformer_tags.preserves_dtype = []
+        return tags

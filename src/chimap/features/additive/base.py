@@ -1,0 +1,289 @@
+"""What every map of an additive kernel shares: fit on values, transform dense and sparse rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from chimap import _arrays, _loops, _threads
+from chimap._validation import check_positive, validated_rows
+from chimap.kernels import AdditiveKernel, Kernel, as_kernel
+from chimap.kernels.additive import signature_powers
+
+_SAMPLE_VALUES = 2**20  # non-zero entries that a data-dependent map looks at
+
+
+class AdditiveMap(TransformerMixin, BaseEstimator):
+    """A map Psi with K(x, y) ~ Psi(x) . Psi(y) for an additive kernel, ``n_terms`` features a bin.
+
+    Columns are blocks by term: column q * n_bins + i is term q of bin i. Psi(0) = 0, so sparse rows give sparse
+    features. float32 stays float32; integers become float64.
+
+    A subclass names the kernels that it approximates (``kernels``), fits on a sample of non-zero magnitudes
+    (``_fit_values``; where bins differ, on the rows: ``_fit_rows``) and evaluates magnitudes (``_evaluate``); signs,
+    the gamma variant (where the subclass maps the plain kernel), sparse rows and checks are handled here.
+
+    Learned: ``kernel_`` (the exact kernel that this map approximates), ``n_features_in_``, ``largest_`` (bins,), the
+    largest magnitude in each bin; ``smallest_``, the smallest of all that are not zero (1 where all are).
+    """
+
+    kernels: ClassVar[tuple[str, ...] | None] = None  # names of those it approximates, or None for every one
+
+    kernel: Any
+    n_terms: int
+    kernel_: AdditiveKernel
+    largest_: np.ndarray
+    smallest_: float
+
+    # Subclasses whose _evaluate is that of gamma = 1 say so, and the power is applied here.
+    _maps_plain_kernel = False
+
+    def fit(self, X: Any, y: Any = None) -> AdditiveMap:
+        """Fit on rows X (n, bins), of which up to a million non-zero entries are looked at; y is not used.
+
+        Raises DataError for NaN, infinite or (unless the kernel is signed) negative entries.
+        """
+        self.kernel_ = self._checked_kernel()
+        self._check_parameters()
+        rows = validated_rows(self, X, reset=True, signed=self.kernel_.is_signed)
+        self.largest_ = _arrays.column_maxima(rows)
+        smallest = _arrays.smallest_magnitude(rows)
+        self.smallest_ = smallest if np.isfinite(smallest) else 1.0
+        self._fit_rows(rows)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Features (n, n_terms_out * bins) of rows X (n, bins): dense to dense, sparse to CSR, a tensor of torch (or an
+        array of cupy) to one on its device.
+
+        Raises DataError for rows of another width, and for entries that ``fit`` refuses.
+        """
+        check_is_fitted(self)
+        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed, on_device=True)
+        if _arrays.is_on_device(rows):
+            return self.array_features(rows)
+        if _arrays.is_sparse(rows):
+            return self.transform_sparse(rows)
+        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
+        self.transform_into(rows, out)
+        return out
+
+    def transform_into(self, rows: np.ndarray, out: np.ndarray) -> None:
+        """The same for checked, C-contiguous dense rows into ``out`` of their dtype: no allocation, no checks."""
+        n, n_bins = rows.shape
+        self._evaluate_signed(rows, np.arange(n_bins), out.reshape(n, self._n_terms_out, n_bins))
+
+    def array_features(self, rows: Any) -> Any:
+        """Features (n, n_features_out) of checked dense rows by the operations of their own kind of array.
+
+        Any kind of the Python array API will do, numpy's too, for which the compiled loops are much faster. A map
+        without a formula for them (``_formula``) is evaluated by its loop, on the host.
+        """
+        xp = _arrays.namespace(rows)
+        magnitudes = xp.abs(rows) if self.kernel_.is_signed else rows
+        found = self._formula(xp, magnitudes)
+        if self._maps_plain_kernel and self.kernel_.gamma != 1:
+            zero = xp.zeros_like(magnitudes)
+            base = xp.where(magnitudes > 0, magnitudes, zero + 1)
+            powers = xp.where(magnitudes > 0, base ** (0.5 * (self.kernel_.gamma - 1)), zero)
+            found = found * powers[:, None, :]
+        if self.kernel_.is_signed:
+            found = found * xp.sign(rows)[:, None, :]
+        return xp.reshape(found, (rows.shape[0], self._n_features_out))
+
+    def bound(self, like: Any) -> Any:
+        """``array_features`` for arrays such as ``like``; random features keep their frequencies on its device so."""
+        return self.array_features
+
+    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Dense features minus ``shift`` of checked rows, dense or CSR, into ``out`` of their dtype."""
+        if _arrays.is_sparse(rows):
+            self.transform_sparse(rows).toarray(out=out)
+        else:
+            self.transform_into(rows, out)
+        if shift is not None:
+            out -= shift.astype(out.dtype, copy=False)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names "<bin>_term<q>" in the order of the columns."""
+        check_is_fitted(self)
+        names = self._bin_names(input_features)
+        return np.array([f"{name}_term{q}" for q in range(self._n_terms_out) for name in names], dtype=object)
+
+    def _bin_names(self, input_features: Any) -> Any:
+        if input_features is not None:
+            return input_features
+        return getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
+
+    def describe(self) -> str:
+        """'OptimalMap, 2 terms a bin', of a fitted map."""
+        n = self._n_terms_out
+        return f"{type(self).__name__}, {n} term{'s' if n != 1 else ''} a bin"
+
+    def bin_of(self, column: int | np.ndarray) -> tuple[Any, Any]:
+        """(bin, term) of output columns, the inverse of column = term * n_bins + bin."""
+        check_is_fitted(self)
+        return np.asarray(column) % self.n_features_in_, np.asarray(column) // self.n_features_in_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._n_terms_out * self.n_features_in_
+
+    @property
+    def _n_terms_out(self) -> int:
+        return self.n_terms
+
+    @property
+    def _differs_by_bin(self) -> bool:
+        """Whether equal values of two bins may have different features."""
+        return False
+
+    @property
+    def n_straight_pieces(self) -> int | None:
+        """Into how many equal pieces a bin's range falls where the features are straight in each; None: they bend."""
+        return None
+
+    @classmethod
+    def takes(cls, kernel: AdditiveKernel) -> bool:
+        """Whether this map approximates the kernel (with any gamma, signed or not)."""
+        return cls.kernels is None or kernel.name in cls.kernels
+
+    @property
+    def _terms_at_most(self) -> int:
+        """Of the map before it is fitted, for plans of memory."""
+        return self.n_terms
+
+    def _fitting_bytes(self, n_values: int, itemsize: int) -> int:
+        """What fitting takes beside rows of so many entries that are not zero, for plans of memory."""
+        # those that are looked at, as they are and in order; or those of all bins
+        pooled = 2 * itemsize * min(_SAMPLE_VALUES, n_values)
+        return max(pooled, 8 * n_values) if self._fits_by_bin else pooled
+
+    @property
+    def _fits_by_bin(self) -> bool:
+        """Whether fitting looks at the values of each bin."""
+        return False
+
+    def _checked_kernel(self) -> AdditiveKernel:
+        kernel = as_additive(self.kernel, type(self).__name__)
+        if not self.takes(kernel):
+            from chimap.features.additive import CATALOGUE as MAPS
+
+            able = [make.__name__ for make in MAPS.values() if make.takes(kernel)]
+            raise ValueError(
+                f"{type(self).__name__} approximates {' and '.join(self.kernels or ())}; got {kernel.name!r}. "
+                f"Maps of {kernel.name!r}: {', '.join(able)}."
+            )
+        return kernel
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters out of range, before any row is looked at."""
+        check_positive(self.n_terms, "n_terms", integer=True)
+
+    def _fit_rows(self, rows: Any) -> None:
+        """Learn from checked rows, dense or CSR: by default from a sample of their non-zero magnitudes."""
+        values = _arrays.nonzero_values(rows, _SAMPLE_VALUES)
+        self._fit_values(np.abs(values, out=values))
+
+    def _fit_values(self, values: np.ndarray) -> None:
+        """Learn from a sample of positive magnitudes (in the dtype of the rows, possibly none); nothing by default."""
+
+    def _prepare(self, dtype: np.dtype) -> None:
+        """Make what evaluation in this dtype needs, before threads share it; nothing by default."""
+
+    @abstractmethod
+    def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
+        """Fill out (rows, terms, columns) from non-negative magnitudes (rows, columns); column j is of bin bins[j].
+
+        The columns are all bins in order for dense rows, and the entries of CSR rows otherwise (as one row). out
+        need not be contiguous.
+        """
+
+    def _formula(self, xp: Any, x: Any) -> Any:
+        """What ``_evaluate`` gives of all bins, (n, terms, bins), by functions xp of arrays such as x (n, bins)."""
+        magnitudes = np.ascontiguousarray(_arrays.to_host(x))
+        n, n_bins = magnitudes.shape
+        out = np.empty((n, self._n_terms_out, n_bins), magnitudes.dtype)
+        self._prepare(magnitudes.dtype)
+        self._evaluate(magnitudes, np.arange(n_bins), out)
+        return _arrays.beside(out, x)
+
+    def _evaluate_signed(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
+        self._prepare(rows.dtype)
+        # One row of many numbers (the entries of sparse rows) is split like many rows.
+        if rows.shape[0] == 1:
+            _threads.over_rows(
+                rows.shape[1],
+                1,
+                lambda part: self._evaluate_rows(rows[:, part], bins[part], out[:, :, part]),
+            )
+        else:
+            _threads.over_rows(
+                rows.shape[0], rows.shape[1], lambda part: self._evaluate_rows(rows[part], bins, out[part])
+            )
+
+    def _evaluate_rows(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
+        magnitudes = np.abs(rows) if self.kernel_.is_signed else rows
+        self._evaluate(magnitudes, bins, out)
+        if self._maps_plain_kernel and self.kernel_.gamma != 1:
+            out *= signature_powers(magnitudes, self.kernel_.gamma)[:, None, :]
+        if self.kernel_.is_signed:
+            out *= np.sign(rows)[:, None, :]
+
+    @property
+    def _keeps_zeros(self) -> bool:
+        return True
+
+    def transform_sparse(self, rows: Any) -> Any:
+        """CSR features of checked CSR rows."""
+        # The entries are one row of a matrix; the layout of CSR is put together afterwards.
+        features = np.empty((1, self._n_terms_out, rows.nnz), dtype=rows.dtype)
+        self._evaluate_signed(rows.data.reshape(1, -1), rows.indices, features)
+        nnz = self._n_terms_out * rows.nnz
+        index = np.int32 if max(nnz, self._n_features_out) < 2**31 else np.int64
+        data, indices = np.empty(nnz, dtype=rows.dtype), np.empty(nnz, dtype=index)
+        _loops.interleave_sparse(features[0], rows.indices, rows.indptr, rows.shape[1], data, indices)
+        indptr = rows.indptr.astype(index) * self._n_terms_out
+        return _arrays.csr(data, indices, indptr, (rows.shape[0], self._n_features_out))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = not getattr(self.kernel, "is_signed", False)
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def keeps_zeros(features: Any) -> bool:
+    """Whether fitted features of zeros are zeros, so that CSR rows have CSR features."""
+    return bool(getattr(features, "_keeps_zeros", False))
+
+
+def mapped(features: Any, rows: Any) -> Any:
+    """Features (n, D) of checked rows, in their dtype: CSR of CSR rows where zeros stay zeros, dense otherwise."""
+    if _arrays.is_sparse(rows) and keeps_zeros(features):
+        return features.transform_sparse(rows)
+    Z = np.empty((rows.shape[0], features._n_features_out), dtype=rows.dtype)
+    features.features_into(rows, Z)
+    return Z
+
+
+def as_additive(kernel: str | Kernel, owner: str) -> AdditiveKernel:
+    """The additive kernel of a name or object, or an error that says what to use for the exponential form."""
+    resolved = as_kernel(kernel)
+    if not isinstance(resolved, AdditiveKernel):
+        raise ValueError(
+            f"{owner} maps additive kernels; got {resolved.name!r}. For the exponential form use "
+            "FourierFeatures, which draws random features over such a map."
+        )
+    return resolved
+
+
+def check_map(candidate: Any) -> None:
+    """Refuse what is no additive map (a name, a class, another transformer)."""
+    if not isinstance(candidate, AdditiveMap):
+        raise ValueError(f"map must be an additive map such as OptimalMap(n_terms=2); got {candidate!r}.")

@@ -1,0 +1,153 @@
+"""Codes: a small number for each bin in place of its features, and linear models on them as tables.
+
+A map that takes finitely many values in a bin is Psi(x) = concatenation of phi_i(code of x_i), so that a linear model
+w . Psi(x) is a sum of table entries, one a bin: sum_i T[i, code_i] with T[i, c] = w_i . phi_i(c). Nothing is ever
+expanded: the model is used by looking up, and its gradient is found by adding up residuals a code.
+Source: Additive nearest neighbor feature maps, sec. 3.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays, _loops, _threads
+from chimap._validation import DataError, format_bytes
+from chimap.features.additive.base import AdditiveMap
+
+_CACHE_LINE = 64
+
+
+def code_dtype(n_codes: int) -> np.dtype:
+    """The smallest unsigned type that holds codes 0 .. n_codes - 1."""
+    return np.min_scalar_type(n_codes - 1)
+
+
+def check_codes(codes: Any, n_bins: int, n_codes: int) -> Any:
+    """Codes (n, n_bins) as C-contiguous whole numbers or CSR, or a DataError that names the place."""
+    if _arrays.is_sparse(codes):
+        codes = codes.tocsr()
+        if not codes.has_canonical_format:
+            raise DataError(
+                "codes hold an entry twice: a sum of codes has no meaning. Pass what encode gives."
+            )
+        entries = codes.data
+    else:
+        codes = entries = np.ascontiguousarray(codes)
+    if codes.ndim != 2 or codes.shape[1] != n_bins or entries.dtype.kind not in "ui":
+        raise DataError(
+            f"codes must be whole numbers (rows, {n_bins}), as encode gives; got {entries.dtype} {codes.shape}."
+        )
+    if entries.size and (entries.max() >= n_codes or entries.min() < 0):
+        place = int(np.flatnonzero(((entries >= n_codes) | (entries < 0)).reshape(-1))[0])
+        value = entries.reshape(-1)[place]
+        if _arrays.is_sparse(codes):
+            row, column = int(np.searchsorted(codes.indptr, place, side="right")) - 1, codes.indices[place]
+        else:
+            row, column = divmod(place, n_bins)
+        raise DataError(
+            f"codes, row {row}, column {column}: {value}, but this map has {n_codes} codes a bin (0 to "
+            f"{n_codes - 1}). Encode the rows by the map that the tables are of."
+        )
+    return codes
+
+
+def look_up(codes: Any, tables: np.ndarray) -> np.ndarray:
+    """sum_i tables[i, codes[:, i]]: outputs (n, t) of codes (n, bins), dense or CSR, and tables (bins, n_codes, t).
+
+    In the dtype of the tables. For CSR the entries of code 0 must be zero, as they are for maps with Psi(0) = 0.
+    """
+    bins, n_codes, t = tables.shape
+    table = _in_lanes(tables.reshape(bins * n_codes, t))
+    out = _zeros((codes.shape[0], table.shape[1]), tables.dtype)
+    if _arrays.is_sparse(codes):
+        _threads.over_rows(
+            out.shape[0],
+            max(1, codes.nnz // max(1, out.shape[0])) * t,
+            lambda rows: _loops.lookup_sums_sparse(
+                codes.data, codes.indices, codes.indptr[rows.start : rows.stop + 1], table, n_codes, out[rows]
+            ),
+        )
+    else:
+        _threads.over_rows(
+            out.shape[0], bins * t, lambda rows: _loops.lookup_sums(codes[rows], table, n_codes, out[rows])
+        )
+    return np.ascontiguousarray(out[:, :t])
+
+
+def add_up(codes: Any, values: np.ndarray, n_codes: int) -> np.ndarray:
+    """Sums (bins, n_codes, t) of the rows of ``values`` (n, t) that have each code in each bin.
+
+    The transpose of ``look_up``. Threads share out the bins, so that the sums do not depend on how many there are.
+    For CSR nothing is added for the entries that are absent: the sums of code 0 are then left out.
+    """
+    (n, bins), t = codes.shape, values.shape[1]
+    padded = _in_lanes(values)
+    out = _zeros((bins * n_codes, padded.shape[1]), values.dtype)
+    is_sparse = _arrays.is_sparse(codes)
+    parts: tuple[Any, ...] = (codes.data, codes.indices, codes.indptr) if is_sparse else (codes,)
+    scatter = _loops.scatter_sums_sparse if is_sparse else _loops.scatter_sums
+    _threads.over_rows(
+        bins,
+        (codes.nnz // max(1, bins) if is_sparse else n) * t,
+        lambda part: scatter(
+            *parts, padded, part.start, part.stop, n_codes, out[part.start * n_codes : part.stop * n_codes]
+        ),
+    )
+    return np.ascontiguousarray(out[:, :t]).reshape(bins, n_codes, t)
+
+
+def _in_lanes(columns: np.ndarray) -> np.ndarray:
+    """Several columns with zero ones beside them, up to a multiple of LANES; a single one as it is."""
+    n, t = columns.shape
+    if t == 1:
+        return np.ascontiguousarray(columns)
+    padded = _zeros((n, -(-t // _loops.LANES) * _loops.LANES), columns.dtype)
+    padded[:, :t] = columns
+    return padded
+
+
+def _zeros(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+    """Zeros that begin at a cache line: a vector across two of them is loaded twice."""
+    size = shape[0] * shape[1] * dtype.itemsize
+    memory = np.zeros(size + _CACHE_LINE, np.uint8)
+    start = -memory.ctypes.data % _CACHE_LINE
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Bytes that a set of rows takes in each of its forms; those of codes are None for maps without codes."""
+
+    dense_features: int
+    sparse_features: int
+    dense_codes: int | None
+    sparse_codes: int | None
+
+    def __str__(self) -> str:
+        parts = vars(self).items()
+        return ", ".join(f"{k.replace('_', ' ')} {format_bytes(v)}" for k, v in parts if v is not None)
+
+
+def storage(psi: AdditiveMap, X: Any) -> Storage:
+    """Bytes of rows X (n, bins), dense or sparse, as features and as codes of a fitted map (the tables not counted).
+
+    Sparse forms are CSR with the indices that scipy gives it, and hold the non-zero features or codes alone.
+    """
+    features = psi.transform(X[:1])
+    n, width = X.shape[0], psi._n_features_out
+    entries, size = 0, features.dtype.itemsize
+    rows_at_once = max(1, 2**22 // max(1, width))
+    for first in range(0, n, rows_at_once):
+        entries += _arrays.nonzero_values(psi.transform(X[first : first + rows_at_once])).size
+    index = 4 if max(entries, width) < 2**31 else 8
+    dense = sparse = None
+    encode = getattr(psi, "encode", None)
+    if encode is not None:
+        codes = encode(X)
+        dense = n * codes.shape[1] * codes.dtype.itemsize
+        filled = _arrays.nonzero_values(codes).size
+        sparse = filled * (codes.dtype.itemsize + index) + (n + 1) * index
+    return Storage(n * width * size, entries * (size + index) + (n + 1) * index, dense, sparse)

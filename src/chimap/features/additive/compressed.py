@@ -1,0 +1,163 @@
+"""Any long map, compressed to its best few terms under the data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.linalg import eigh
+
+from chimap import _arrays, _loops
+from chimap.features.additive.base import AdditiveMap, check_map
+from chimap.features.additive.nodes import density
+from chimap.features.additive.optimal import OptimalMap
+from chimap.kernels import AdditiveKernel
+
+_POINTS, _POINTS_A_BIN = 512, 64  # of the densities
+_TABLE_BYTES = (
+    3 * 2**17
+)  # a term, of a long map that is tabulated, over six decades or so, and while that is done
+_LONG_NUMBERS = 2**17  # long features of a few rows, in cache together
+
+
+class CompressedMap(AdditiveMap):
+    """Psi_i(x) = U_i' c(x): the n_terms best combinations of the terms of a long map c, for all bins or bin by bin.
+
+    U holds the leading eigenvectors of the second moments E[c(x) c(x)'] over the density of the non-zero values, so
+    that no other n_terms combinations keep more of c's kernel. With a long map that is accurate, Psi is at the
+    Eckart-Young limit of the kernel under that density. Bin by bin it adapts to bins of different ranges and
+    densities, at the cost of evaluating the long map; for all bins together ``OptimalMap`` reaches that limit without
+    one.
+
+    Parameters
+    ----------
+    kernel : any additive kernel that ``base`` takes.
+    n_terms : features a bin.
+    base : long map (unfitted); None is ``OptimalMap(n_terms=4 * n_terms + 8)``.
+    per_bin : a combination for each bin, from its own values (bins without any take the pooled one).
+
+    Learned: ``base_``; ``combinations_`` (bins or 1, base terms, n_terms); ``eigenvalues_`` (bins or 1, n_terms);
+    ``scales_`` (bins,), by which bins are divided before the long map, 1 without ``per_bin``.
+
+    >>> import numpy as np
+    >>> from chimap import HomogeneousMap, chi2
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=100) * np.logspace(0, 4, 8)
+    >>> def error(psi):
+    ...     Z = psi.fit_transform(X)
+    ...     return float(abs(Z @ Z.T - chi2(X)).mean() / chi2(X).mean())
+    >>> long, short = HomogeneousMap(n_terms=21), HomogeneousMap(n_terms=3)
+    >>> bool(error(CompressedMap(n_terms=3, base=long)) < error(short) / 2)
+    True
+    >>> bool(error(CompressedMap(n_terms=3, per_bin=True)) < error(CompressedMap(n_terms=3)))
+    True
+    """
+
+    def __init__(self, kernel: Any = "chi2", n_terms: int = 3, base: Any = None, per_bin: bool = False):
+        self.kernel = kernel
+        self.n_terms = n_terms
+        self.base = base
+        self.per_bin = per_bin
+
+    def _checked_kernel(self) -> AdditiveKernel:
+        kernel = super()._checked_kernel()
+        if self.base is not None:
+            check_map(self.base)
+            type(self.base)(**self.base.get_params(deep=False)).set_params(kernel=kernel)._checked_kernel()
+        return kernel
+
+    @property
+    def _base(self) -> AdditiveMap:
+        return self.base or OptimalMap(n_terms=4 * self.n_terms + 8)
+
+    def _fit_rows(self, rows: Any) -> None:
+        magnitudes = _arrays.map_values(rows, np.abs)
+        self.scales_ = np.ones(rows.shape[1])
+        if self.per_bin:
+            # k(cx, cy) = c^gamma k(x, y): brought to one scale, all bins are within the reach of the long map
+            self.scales_ = _scales(*_arrays.values_by_bin(magnitudes))
+            magnitudes = _arrays.scale_columns(magnitudes, 1 / self.scales_)
+        base = self._base
+        fresh = type(base)(**base.get_params(deep=False))
+        self.base_ = fresh.set_params(kernel=replace(self.kernel_, is_signed=False)).fit(magnitudes)
+        if self.per_bin or self.base_._differs_by_bin:
+            self._fit_by_bin(magnitudes)
+        else:
+            points, counts = density(_arrays.nonzero_values(magnitudes), _POINTS)
+            moments = self._moments(points, counts, np.zeros(points.size, np.int64), [0, points.size])
+            self.eigenvalues_, self.combinations_ = self._leading(moments)
+
+    def _fit_by_bin(self, magnitudes: Any) -> None:
+        values, starts = _arrays.values_by_bin(magnitudes)
+        parts = [density(values[a:b], _POINTS_A_BIN) for a, b in pairwise(starts)]
+        points, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+        edges = np.r_[0, np.cumsum([len(part[0]) for part in parts])]
+        bins = np.repeat(np.arange(len(parts)), np.diff(edges))
+        moments = self._moments(points, counts, bins, edges)
+        empty = starts[1:] == starts[:-1]
+        shares = np.diff(starts)
+        if shares.any():
+            moments[empty] = np.average(moments, axis=0, weights=shares)
+        self.eigenvalues_, self.combinations_ = self._leading(moments)
+
+    def _moments(self, points: np.ndarray, counts: np.ndarray, bins: np.ndarray, edges: Any) -> np.ndarray:
+        """E[c c'] (groups, terms, terms) over points (edges[g]:edges[g + 1] are those of group g)."""
+        c = np.empty((1, self.base_._n_terms_out, points.size))
+        self.base_._evaluate_signed(points[None], bins, c)
+        out = np.empty((len(edges) - 1, c.shape[1], c.shape[1]))
+        for g in range(out.shape[0]):
+            part = slice(edges[g], edges[g + 1])
+            own, weights = c[0][:, part], counts[part]
+            out[g] = (own * (weights / weights.sum())) @ own.T
+        return out
+
+    def _leading(self, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values, vectors = eigh(moments)
+        kept = min(self.n_terms, values.shape[1])
+        eigenvalues = np.zeros((values.shape[0], self.n_terms))
+        combinations = np.zeros((*values.shape, self.n_terms))
+        eigenvalues[:, :kept] = np.maximum(values[:, ::-1][:, :kept], 0)
+        combinations[:, :, :kept] = vectors[:, :, ::-1][:, :, :kept]
+        # eigenvectors have no sign of their own: make the largest share of each positive
+        tops = np.take_along_axis(combinations, np.abs(combinations).argmax(axis=1)[:, None], axis=1)
+        return eigenvalues, combinations * np.where(tops < 0, -1.0, 1.0)
+
+    def _fitting_bytes(self, n_values: int, itemsize: int) -> int:
+        # magnitudes, once more on the scale of their bin, and bin by bin
+        own = (3 * itemsize + 8) * n_values if self.per_bin else itemsize * n_values
+        fitting = self._base._fitting_bytes(0 if self.per_bin else n_values, itemsize)
+        return own + max(fitting, _TABLE_BYTES * self._base._terms_at_most)
+
+    @property
+    def _differs_by_bin(self) -> bool:
+        return self.combinations_.shape[0] > 1
+
+    def _prepare(self, dtype: np.dtype) -> None:
+        self.base_._prepare(dtype)
+
+    def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
+        n_long = self.base_._n_terms_out
+        # (terms, base terms, columns), so that the columns lie side by side
+        combinations = np.ascontiguousarray(self.combinations_.transpose(2, 1, 0))
+        if self._differs_by_bin:
+            combinations = (combinations * self.scales_ ** (self.kernel_.gamma / 2))[:, :, bins]
+            magnitudes = magnitudes * (1 / self.scales_).astype(magnitudes.dtype)[bins]
+        combinations = combinations.astype(magnitudes.dtype)
+        size = max(1, _LONG_NUMBERS // max(1, n_long * magnitudes.shape[1]))
+        long = np.empty((min(size, magnitudes.shape[0]), n_long, magnitudes.shape[1]), magnitudes.dtype)
+        for first in range(0, magnitudes.shape[0], size):
+            part = slice(first, first + size)
+            block = long[: magnitudes[part].shape[0]]
+            self.base_._evaluate_rows(magnitudes[part], bins, block)
+            _loops.combined_terms(block, combinations, out[part])
+
+
+def _scales(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """A power of two, which rounds nothing, near the mean of each bin's values (of all values, for empty bins)."""
+    lengths = np.diff(starts)
+    bins = np.repeat(np.arange(lengths.size), lengths)
+    sums = np.bincount(bins, weights=values, minlength=lengths.size)
+    common = values.mean() if values.size else 1.0
+    means = np.where(lengths > 0, sums / np.maximum(lengths, 1), common)
+    return np.exp2(np.round(np.log2(np.clip(means, 2.0**-100, 2.0**100))))

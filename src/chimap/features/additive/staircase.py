@@ -1,0 +1,144 @@
+"""Unary codes of the intersection kernel, and the sparse form whose regulariser holds their structure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from chimap import _arrays, _loops
+from chimap._validation import check_choice, validated_rows
+from chimap.features.additive.base import AdditiveMap
+from chimap.features.additive.quantise import steps_per_unit
+from chimap.kernels.additive import signature_powers
+
+
+class StaircaseMap(AdditiveMap):
+    """Psi_q(x) = sqrt(s/N) (how much of step q of N lies below x), steps of width s/N on [0, s], for intersection.
+
+    min(x, y) is the integral of 1[t < x] 1[t < y]; the piecewise linear form is the projection of these indicators onto
+    functions that are constant on the steps: exact for x or y on a border, and never above the kernel on the
+    diagonal. The piecewise constant form rounds x to the nearest border first.
+
+    **Sparse form.** A linear model on Psi is a function of x that is linear (constant) between borders. Given by its
+    values v at the borders in place of its slopes w it has one or two non-zero features a bin
+    (``transform_sparse_form``), and w = T v with T the differences along the steps of each bin, so that
+    |w|^2 = |T v|^2 = v'Mv: training with that regulariser (``differences``, ``metric``) gives the same model.
+
+    Parameters
+    ----------
+    kernel : "intersection" or its gamma-homogeneous or signed variant.
+    n_terms : N, steps a bin.
+    steps : "linear" (unary with one fractional digit) or "constant" (unary).
+
+    Learned: ``scale_`` (bins,), s: the largest magnitude of each bin; larger values are taken as it.
+
+    Source: Maji and Berg, Max-margin additive classifiers for detection, ICCV 2009 (the codes phi_1 and phi_2, and
+    their sparse versions).
+
+    >>> import numpy as np
+    >>> X = np.array([[0.25, 1.0], [0.5, 0.0], [1.0, 0.75]])
+    >>> psi = StaircaseMap(n_terms=4).fit(X)
+    >>> psi.transform(X) @ psi.transform(X).T
+    array([[1.25, 0.25, 1.  ],
+           [0.25, 0.5 , 0.5 ],
+           [1.  , 0.5 , 1.75]])
+    """
+
+    kernels = ("intersection",)
+    _maps_plain_kernel = True
+
+    def __init__(self, kernel: Any = "intersection", n_terms: int = 20, steps: str = "linear"):
+        self.kernel = kernel
+        self.n_terms = n_terms
+        self.steps = steps
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice(self.steps, "steps", ("linear", "constant"))
+
+    def _fit_rows(self, rows: Any) -> None:
+        self.scale_ = _arrays.column_maxima(rows)
+
+    @property
+    def _differs_by_bin(self) -> bool:
+        return True
+
+    @property
+    def n_straight_pieces(self) -> int | None:
+        """The steps, or None where they round the value, or a gamma bends them."""
+        return self.n_terms if self.steps == "linear" and self.kernel_.gamma == 1 else None
+
+    def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
+        rates, heights = self._steps()
+        heights = heights[bins].astype(magnitudes.dtype)
+        _loops.staircase_features(magnitudes, rates[bins], heights, self.n_terms, self.steps == "linear", out)
+
+    def _steps(self) -> tuple[np.ndarray, np.ndarray]:
+        """Steps a unit of x, and the feature of a whole step; both (bins,) float64."""
+        return steps_per_unit(self.scale_, self.n_terms), np.sqrt(self.scale_ / self.n_terms)
+
+    def transform_sparse(self, rows: Any) -> Any:
+        """CSR features of checked CSR rows, without the steps that lie above the value."""
+        features = super().transform_sparse(rows)
+        features.eliminate_zeros()
+        return features
+
+    # --- the sparse form
+
+    def transform_sparse_form(self, X: Any) -> Any:
+        """CSR rows (n, n_terms * bins) of rows X (n, bins), dense or sparse: at most two non-zeros a bin, or one.
+
+        Column q * bins + i belongs to border q + 1 of bin i. v . (this) = (T v) . Psi(x) for every v.
+        """
+        check_is_fitted(self)
+        rows = _arrays.to_sparse(validated_rows(self, X, reset=False, signed=self.kernel_.is_signed))
+        magnitudes, bins, n_bins = np.abs(rows.data).astype(np.float64), rows.indices, rows.shape[1]
+        rates, heights = self._steps()
+        level = np.minimum(magnitudes * rates[bins], self.n_terms)
+        below = np.floor(level if self.steps == "linear" else level + 0.5)
+        above = level - below if self.steps == "linear" else np.zeros_like(level)
+        factor = heights[bins] * signature_powers(magnitudes, self.kernel_.gamma) * np.sign(rows.data)
+        # borders are numbered from 1: there is no weight at 0, nor above the last
+        data = factor[:, None] * np.stack([np.where(below > 0, 1 - above, 0), above], axis=1)
+        border = np.stack([np.maximum(below, 1), np.minimum(below + 1, self.n_terms)], axis=1) - 1
+        indices = border.astype(np.int64) * n_bins + bins[:, None]
+        shape = (rows.shape[0], self.n_terms * n_bins)
+        parts = (data.reshape(-1).astype(rows.dtype), indices.reshape(-1), 2 * rows.indptr.astype(np.int64))
+        form = sp.csr_matrix(parts, shape=shape)
+        form.eliminate_zeros()
+        form.sort_indices()
+        return form
+
+    def differences(self) -> Any:
+        """T (CSR, n_terms * bins square, two bands): weights of the features from weights of the sparse form.
+
+        (T v)_q = v_q - v_{q-1} along the terms of each bin, v_{-1} = 0.
+        """
+        check_is_fitted(self)
+        size = self.n_terms * self.n_features_in_
+        return sp.diags_array(
+            [np.ones(size), -np.ones(size - self.n_features_in_)],
+            offsets=[0, -self.n_features_in_],
+            format="csr",
+        )
+
+    def metric(self) -> Any:
+        """M = T'T (CSR, three bands), the regulariser of the sparse form: |w|^2 = v'Mv for w = T v."""
+        T = self.differences()
+        return (T.T @ T).tocsr()
+
+    def to_features(self, weights: np.ndarray) -> np.ndarray:
+        """Weights of the features, w = T v, from weights v (..., n_terms * bins) of the sparse form."""
+        by_term = self._by_term(weights)
+        return np.diff(by_term, axis=-2, prepend=0).reshape(weights.shape)
+
+    def to_sparse_form(self, weights: np.ndarray) -> np.ndarray:
+        """Weights of the sparse form, v = T^-1 w, from weights w (..., n_terms * bins) of the features."""
+        return np.cumsum(self._by_term(weights), axis=-2).reshape(weights.shape)
+
+    def _by_term(self, weights: np.ndarray) -> np.ndarray:
+        check_is_fitted(self)
+        return weights.reshape(*weights.shape[:-1], self.n_terms, self.n_features_in_)

@@ -1,0 +1,133 @@
+"""What random features share: inputs, a projection onto frequencies, and waves."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from chimap import _arrays, _loops, _threads
+from chimap._validation import check_choice, check_positive, validated_rows
+from chimap.features.fourier.projection import Projection
+
+BLOCK_ROWS = 2048  # rows mapped and projected together: with fewer, copying the frequencies takes its toll
+
+
+class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """z(x) with z(x) . z(y) ~ E cos(w'(u(x) - u(y))) for inputs u(x) and frequencies w drawn from a distribution.
+
+        pair:    z(x) = [cos(W' u(x)), sin(W' u(x))] / sqrt(D/2),  D/2 frequencies
+        offset:  z(x) = sqrt(2/D) cos(W' u(x) + b),  b uniform on [0, 2 pi],  D frequencies.
+
+    A subclass fits what the inputs need and draws (``_draw``); ``_inputs`` gives the inputs of checked rows.
+
+    Learned: ``kernel_``, ``projection_``, ``offset_`` (frequencies,), zero for pairs.
+    """
+
+    n_components: int
+    sampling: str
+    form: str
+    projection_: Projection
+    _signed: bool
+
+    @abstractmethod
+    def _inputs(self, block: Any, buffer: np.ndarray) -> Any:
+        """u of checked rows: dense into ``buffer`` (which is returned), or CSR."""
+
+    @abstractmethod
+    def _array_inputs(self, rows: Any) -> Any:
+        """u of checked dense rows of any kind of array, by its own operations."""
+
+    def _check_features(self, samplings: tuple[str, ...]) -> None:
+        check_positive(self.n_components, "n_components", integer=True)
+        check_choice(self.sampling, "sampling", samplings)
+        check_choice(self.form, "form", ("pair", "offset"))
+
+    @property
+    def _n_frequencies(self) -> int:
+        return (self.n_components + 1) // 2 if self.form == "pair" else self.n_components
+
+    def _keep(self, projection: Projection, rng: np.random.Generator, dtype: np.dtype) -> None:
+        self.projection_ = projection
+        offset = rng.uniform(0, 2 * np.pi, self._n_frequencies).astype(dtype)
+        if self.form == "pair":
+            # Pairs need no offset; with n_components odd the last frequency has no sine, and an offset stands in
+            # for it: a pair of sqrt(2/D) cos, sin and a cosine with offset add as much to the kernel per feature.
+            offset[: self.n_components // 2] = 0
+        self.offset_ = offset
+        self._n_features_out = self.n_components
+
+    @property
+    def frequencies_(self) -> np.ndarray:
+        """The frequencies W as a matrix (inputs, frequencies); made for the asking where they are structured."""
+        return self.projection_.matrix
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Features (n, n_components), dense, in the floating type of X; of a tensor of torch (or an array of cupy) on
+        its device."""
+        check_is_fitted(self)
+        rows = validated_rows(self, X, reset=False, signed=self._signed, on_device=True)
+        if _arrays.is_on_device(rows):
+            return self.bound(rows)(rows)
+        out = np.empty((rows.shape[0], self.n_components), dtype=rows.dtype)
+        self.features_into(rows, out)
+        return out
+
+    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Features minus ``shift`` (n_components,) of checked rows into ``out`` (n, n_components), of their dtype."""
+        projection = self.projection_.astype(out.dtype)
+        shift = np.zeros(out.shape[1], out.dtype) if shift is None else shift.astype(out.dtype, copy=False)
+        scale = out.dtype.type(np.sqrt(2.0 / self.n_components))
+        n_block = min(BLOCK_ROWS, rows.shape[0])
+        buffer = np.empty((n_block, self._n_inputs), dtype=out.dtype)
+        offset = self.offset_.astype(out.dtype, copy=False)
+        for first in range(0, rows.shape[0], BLOCK_ROWS):
+            z = out[first : first + BLOCK_ROWS]
+            own = buffer[: z.shape[0]]
+            block = _arrays.take_rows(rows, slice(first, first + BLOCK_ROWS))
+            projection.project(self._inputs(block, own), own, z)  # angles, where their cosines will be
+            waves(scale, offset, shift, z)
+
+    def bound(self, like: Any) -> Callable[[Any], Any]:
+        """The map of checked dense rows to features (n, n_components) by the operations of arrays such as ``like``,
+        with the frequencies on its device. numpy's own have ``features_into``, which is compiled."""
+        xp = _arrays.namespace(like)
+        W, offset = (_arrays.beside(values, like) for values in (self.projection_.matrix, self.offset_))
+        n_sines, scale = self.n_components - W.shape[1], float(np.sqrt(2.0 / self.n_components))
+
+        def features(rows: Any) -> Any:
+            angles = self._array_inputs(rows) @ W
+            angles += offset
+            found = xp.concat([xp.cos(angles), xp.sin(angles[:, :n_sines])], axis=1)
+            found *= scale
+            return found
+
+        return features
+
+    def describe(self) -> str:
+        """'512 random features, orthogonal, over ...', of fitted features."""
+        return f"{self.n_components:,} random features, {self.sampling}, over {self._describe_inputs()}"
+
+    @abstractmethod
+    def _describe_inputs(self) -> str:
+        """What u(x) is."""
+
+    @property
+    @abstractmethod
+    def _n_inputs(self) -> int:
+        """Length of u(x)."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def waves(scale: Any, offset: np.ndarray, shift: np.ndarray, z: np.ndarray) -> None:
+    """Angles to features in place, on all threads."""
+    _threads.over_rows(z.shape[0], z.shape[1], lambda rows: _loops.waves(scale, offset, shift, z[rows]))

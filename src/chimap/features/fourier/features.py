@@ -1,0 +1,136 @@
+"""Random Fourier features of the exponential kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from chimap import _arrays
+from chimap._validation import validated_rows
+from chimap.features.additive import AdditiveMap, OptimalMap, check_map
+from chimap.features.additive.identity import IdentityMap
+from chimap.features.fourier.base import RandomFeatures
+from chimap.features.fourier.sampling import CATALOGUE as SAMPLING
+from chimap.kernels import AdditiveKernel, Exponential, as_kernel
+
+
+class FourierFeatures(RandomFeatures):
+    """z(x) with z(x) . z(y) ~ exp(-gamma D^2(x, y)), D^2 the squared distance of an additive kernel.
+
+    Since D^2 = |Psi(x) - Psi(y)|^2 for the map Psi of the additive kernel, this is a Gaussian kernel of the
+    mapped rows: with the columns of W drawn from N(0, 2 gamma I),
+
+        pair:    z(x) = [cos(W' Psi(x)), sin(W' Psi(x))] / sqrt(D/2),  D/2 frequencies
+        offset:  z(x) = sqrt(2/D) cos(W' Psi(x) + b),  b uniform on [0, 2 pi],  D frequencies.
+
+    At the same D the pair costs half the projection and, for kernels near 1, has the smaller variance.
+
+    Parameters
+    ----------
+    kernel : "exp-chi2", "exp-intersection", "exp-jensen-shannon", "exp-hellinger", "gaussian" or an ``Exponential``.
+    n_components : D, the features in all.
+    gamma : number, or "mean": 1 / mean D^2 over pairs of the training rows. An ``Exponential`` brings its own.
+    map : the additive map Psi (unfitted); None is ``OptimalMap(n_terms=n_terms)``, exact to about 0.5 % at two terms.
+    n_terms : terms a bin of that default map.
+    sampling : "orthogonal", "structured" (fast Walsh-Hadamard transforms in place of a matrix: for thousands of
+        inputs), "iid" or "qmc" (quasi-Monte-Carlo: for few inputs).
+    form : "pair" or "offset".
+    random_state : int, RandomState or None.
+
+    Learned: ``kernel_`` (an ``Exponential``), ``gamma_`` (None where bins have widths of their own), ``map_``,
+    ``projection_``, ``frequencies_`` (mapped bins, frequencies), ``offset_`` (frequencies,), zero for pairs.
+
+    Source: Li, Lebanon and Sminchisescu, Algorithm 2; Sreekanth, Vedaldi, Jawahar and Zisserman, Generalized RBF
+    feature maps.
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=50)
+    >>> features = FourierFeatures("exp-chi2", n_components=4096, random_state=0).fit(X)
+    >>> Z = features.transform(X)
+    >>> bool(abs(Z @ Z.T - features.kernel_(X)).max() < 0.1)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "exp-chi2",
+        n_components: int = 1024,
+        gamma: Any = "mean",
+        map: Any = None,
+        n_terms: int = 2,
+        sampling: str = "orthogonal",
+        form: str = "pair",
+        random_state: Any = None,
+    ):
+        self.kernel = kernel
+        self.n_components = n_components
+        self.gamma = gamma
+        self.map = map
+        self.n_terms = n_terms
+        self.sampling = sampling
+        self.form = form
+        self.random_state = random_state
+
+    gamma_: float | None
+
+    def fit(self, X: Any, y: Any = None) -> FourierFeatures:
+        """Fit the map and gamma on rows X (n, bins) and draw the frequencies; y is not used."""
+        kernel = self._check_parameters()
+        self._signed = kernel.is_signed
+        rows = validated_rows(self, X, reset=True, signed=self._signed)
+        random = check_random_state(self.random_state)
+        self.kernel_ = kernel.fitted(rows, random.randint(2**31))
+        gamma = float(self.kernel_.gamma)
+        self.gamma_ = gamma
+        self.map_ = self._fitted_map(kernel, rows)
+        rng = np.random.default_rng(random.randint(2**31))
+        drawn = SAMPLING[self.sampling](self._n_inputs, self._n_frequencies, rng, rows.dtype)
+        self._keep(drawn.scaled(np.sqrt(2 * gamma)), rng, rows.dtype)
+        return self
+
+    def _check_parameters(self) -> Exponential:
+        self._check_features(tuple(SAMPLING))
+        kernel = as_kernel(self.kernel, self.gamma)
+        if not isinstance(kernel, Exponential):
+            hint = (
+                f"Use 'exp-{kernel.name}', or one of the additive maps for {kernel.name!r} itself."
+                if isinstance(kernel, AdditiveKernel)
+                else "SkewedFourierFeatures takes the skewed kernels, NystroemFeatures every kernel."
+            )
+            raise ValueError(
+                f"FourierFeatures draws features of exponential kernels; got {kernel.name!r}. {hint}"
+            )
+        return kernel
+
+    def _fitted_map(self, kernel: Exponential, rows: Any) -> AdditiveMap | IdentityMap:
+        """A clone of the map, set to the additive kernel that the exponential is of, fitted on the rows."""
+        if not isinstance(kernel.kernel, AdditiveKernel):
+            return IdentityMap().fit(rows)
+        template = OptimalMap(n_terms=self.n_terms) if self.map is None else self.map
+        check_map(template)
+        fitted = type(template)(**template.get_params(deep=False))
+        return fitted.set_params(kernel=kernel.kernel).fit(rows)
+
+    @property
+    def _n_inputs(self) -> int:
+        return self.map_._n_features_out
+
+    def _describe_inputs(self) -> str:
+        return self.map_.describe()
+
+    def _inputs(self, block: Any, buffer: np.ndarray) -> Any:
+        if _arrays.is_sparse(block):
+            return self.map_.transform_sparse(block)
+        self.map_.transform_into(block, buffer)
+        return buffer
+
+    def _array_inputs(self, rows: Any) -> Any:
+        return self.map_.array_features(rows)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        kernel = self.kernel
+        tags.input_tags.positive_only = kernel != "gaussian" and not getattr(kernel, "is_signed", False)
+        return tags

@@ -1,0 +1,120 @@
+"""Frequencies: independent, orthogonal in blocks, structured, or quasi-Monte-Carlo.
+
+``CATALOGUE`` maps the word of the ``sampling`` parameter to its function. Each takes (n_inputs, n_frequencies, rng,
+dtype) and gives a projection onto frequencies of the distribution N(0, I): scaled by sqrt(2 gamma) they are those of
+exp(-gamma |x-y|^2). ``BY_QUANTILE`` are those that serve other distributions too, whose quantile they take: orthogonal
+directions with lengths of their own belong to the Gaussian, which looks the same from all sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import cholesky, qr
+from scipy.linalg.blas import dtrsm, strsm
+
+from chimap.features.fourier.projection import Hadamard, Matrix, Projection
+from chimap.features.fourier.quantiles import gaussian
+
+Quantile = Callable[[np.ndarray], np.ndarray]
+_BLOCK = 2048  # columns orthogonalised together; beyond that the cost grows with the square for little gain
+_SOBOL_INPUTS = 21201  # dimensions that the direction numbers of scipy's Sobol sequence cover
+
+
+def iid(
+    n_inputs: int,
+    n_frequencies: int,
+    rng: np.random.Generator,
+    dtype: np.dtype,
+    quantile: Quantile = gaussian,
+) -> Matrix:
+    """Entries independent. Source: Rahimi and Recht, Random features for large-scale kernel machines."""
+    if quantile is gaussian:
+        return Matrix(rng.standard_normal((n_inputs, n_frequencies), dtype=dtype))
+    return Matrix(quantile(_inside(rng.random((n_inputs, n_frequencies)))).astype(dtype))
+
+
+def qmc(
+    n_inputs: int,
+    n_frequencies: int,
+    rng: np.random.Generator,
+    dtype: np.dtype,
+    quantile: Quantile = gaussian,
+) -> Matrix:
+    """Frequencies at the quantiles of a scrambled Sobol sequence: one point a frequency, one dimension an input.
+
+    Unbiased, and more even than independent points where the inputs are few (tens); with hundreds of inputs the points
+    that are affordable fill so little of the cube that nothing is gained. Source: Avron, Sindhwani, Yang and Mahoney,
+    Quasi-Monte Carlo feature maps for shift-invariant kernels.
+    """
+    from scipy.stats.qmc import Sobol  # loading scipy.stats takes longer than all of this package
+
+    if n_inputs > _SOBOL_INPUTS:
+        raise ValueError(
+            f"sampling='qmc' takes at most {_SOBOL_INPUTS} inputs (bins times terms); got {n_inputs}. "
+            "Use 'orthogonal' or 'structured'."
+        )
+    points = Sobol(n_inputs, scramble=True, rng=rng).random_base2(max(0, int(n_frequencies - 1).bit_length()))
+    return Matrix(np.ascontiguousarray(quantile(_inside(points[:n_frequencies])).T.astype(dtype)))
+
+
+def orthogonal(n_inputs: int, n_frequencies: int, rng: np.random.Generator, dtype: np.dtype) -> Matrix:
+    """Columns orthogonal within blocks of at most n_inputs, with the lengths of independent Gaussian columns.
+
+    Unbiased for the Gaussian kernel and of smaller variance than ``iid``. Source: Yu, Suresh, Choromanski,
+    Holtmann-Rice and Kumar, Orthogonal random features.
+    """
+    out = np.empty((n_inputs, n_frequencies), dtype=dtype)
+    for first in range(0, n_frequencies, min(n_inputs, _BLOCK)):
+        width = min(n_inputs, _BLOCK, n_frequencies - first)
+        directions = _orthonormal(rng.standard_normal((n_inputs, width), dtype=dtype))
+        lengths = np.sqrt(rng.chisquare(n_inputs, size=width))
+        np.multiply(directions, lengths, out=out[:, first : first + width], casting="same_kind")
+    return Matrix(out)
+
+
+def structured(n_inputs: int, n_frequencies: int, rng: np.random.Generator, dtype: np.dtype) -> Projection:
+    """Hadamard transforms between random signs: the time and memory of the projection no longer grow as a product.
+
+    Nearly unbiased, of the variance of ``orthogonal``. For one or two inputs there is nothing to mix, and the
+    frequencies are those of ``iid``.
+    """
+    if n_inputs <= 2:
+        return iid(n_inputs, n_frequencies, rng, dtype)
+    p = 1 << (n_inputs - 1).bit_length()
+    blocks = -(-n_frequencies // p)
+    signs = rng.integers(0, 2, (blocks, 3, p), dtype=np.int8) * np.int8(2) - np.int8(1)
+    # three unnormalised transforms multiply lengths by p^(3/2)
+    lengths = np.sqrt(rng.chisquare(p, size=n_frequencies)) / p**1.5
+    return Hadamard(signs, lengths.astype(dtype), n_inputs)
+
+
+def _inside(u: np.ndarray) -> np.ndarray:
+    """Numbers of [0, 1) kept from its ends, where quantiles are infinite."""
+    return np.clip(u, 2.0**-40, 1 - 2.0**-40)
+
+
+def _orthonormal(G: np.ndarray) -> np.ndarray:
+    """Q of G = QR with a positive diagonal of R, which makes the columns uniform; G is overwritten or shared."""
+    n, width = G.shape
+    if n >= 2 * width:
+        # A tall Gaussian matrix is well conditioned (below 6), so Q = G R^-1 with R'R = G'G loses no digits, and
+        # it runs at the rate of GEMM where Householder reflections do not.
+        triangle = cholesky((G.T @ G).astype(np.float64), check_finite=False)
+        trsm = strsm if G.dtype == np.float32 else dtrsm
+        # in Fortran's eyes: R'^-1 G' from the left
+        return trsm(1.0, triangle.T.astype(G.dtype), G.T, lower=1, overwrite_b=1).T
+    Q, triangle = qr(G, mode="economic", overwrite_a=True, check_finite=False)
+    Q *= np.where(np.diag(triangle) < 0, -1, 1).astype(G.dtype)
+    return Q
+
+
+BY_QUANTILE: dict[str, Callable[..., Matrix]] = {"iid": iid, "qmc": qmc}
+
+CATALOGUE: dict[str, Callable[..., Projection]] = {
+    "orthogonal": orthogonal,
+    "structured": structured,
+    "iid": iid,
+    "qmc": qmc,
+}

@@ -1,0 +1,5 @@
+"""Features of a kernel from its values with some rows, the landmarks."""
+
+from chimap.features.landmarks.nystroem import NystroemFeatures
+
+__all__ = ["NystroemFeatures"]

@@ -1,0 +1,178 @@
+"""Landmark features: Nystrom's approximation of any kernel."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from chimap import _arrays, _blas
+from chimap._validation import (
+    DataError,
+    check_choice,
+    check_positive,
+    check_width,
+    validated_rows,
+)
+from chimap.features.landmarks.choosing import CATALOGUE
+from chimap.kernels import Kernel, as_kernel
+
+_BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
+
+
+class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """z(x) = diag(e)^(-1/2) U' (K(x, l_1), .., K(x, l_m)), with the eigenpairs (e, U) of the kernel of landmarks l_i.
+
+    z(x) . z(y) is the kernel exactly where x or y is a landmark, and never above it on the diagonal. Works for every
+    kernel, at O(m bins) a row for the kernel values and O(m^2) for the product.
+
+    Parameters
+    ----------
+    kernel : a name ("exp-chi2", "intersection", "jensen_shannon+pq", ...) or a kernel object.
+    n_components : m, landmarks. With fewer distinct rows than that, all of them are taken (with a warning).
+    gamma : of the exponential kernels: a number or "mean".
+    landmarks : "rpcholesky" (randomly pivoted Cholesky: rows drawn by what of their kernel is not yet explained; the
+        smallest error, O(n m^2) for n rows of the fit), "uniform" (rows at random), "kmeans" (centres of k-means), or
+        rows (m, bins).
+    cutoff : eigenvalues below cutoff times the largest are left out, and their features with them; None is the
+        rounding of the dtype of X times the sum of all. Duplicated or nearly dependent landmarks end there instead of
+        as noise.
+    random_state : int, RandomState or None.
+
+    Learned: ``kernel_`` (parameters set to numbers), ``landmarks_`` (m, bins) of the kind and dtype of X,
+    ``eigenvalues_`` and ``projection_`` (m, n_features_out).
+
+    Source: Williams and Seeger, Using the Nystrom method to speed up kernel machines; Chen, Epperly, Tropp and Webber,
+    Randomly pivoted Cholesky; Zhang and Kwok, Clustered Nystrom method (k-means).
+
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=200)
+    >>> features = NystroemFeatures("exp-chi2", n_components=100, random_state=0).fit(X)
+    >>> Z = features.transform(X)
+    >>> bool(abs(Z @ Z.T - features.kernel_(X)).mean() < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "exp-chi2",
+        n_components: int = 256,
+        gamma: Any = "mean",
+        landmarks: Any = "rpcholesky",
+        cutoff: float | None = None,
+        random_state: Any = None,
+    ):
+        self.kernel = kernel
+        self.n_components = n_components
+        self.gamma = gamma
+        self.landmarks = landmarks
+        self.cutoff = cutoff
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> NystroemFeatures:
+        """Choose landmarks among rows X (n, bins) and solve their eigenproblem; y is not used.
+
+        Raises DataError for entries that the kernel does not take and for given landmarks that repeat each other.
+        """
+        kernel = as_kernel(self.kernel, self.gamma)
+        check_positive(self.n_components, "n_components", integer=True)
+        if self.cutoff is not None:
+            check_positive(self.cutoff, "cutoff")
+        rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
+        random = check_random_state(self.random_state)
+        self.kernel_: Kernel = kernel.fitted(rows, random.randint(2**31))
+        self.landmarks_ = self._landmarks(rows, np.random.default_rng(random.randint(2**31)))
+        self._solve(rows.dtype)
+        return self
+
+    def _landmarks(self, rows: Any, rng: np.random.Generator) -> Any:
+        if not isinstance(self.landmarks, str):
+            return self._given(rows)
+        check_choice(self.landmarks, "landmarks", tuple(CATALOGUE))
+        wanted = min(self.n_components, rows.shape[0])
+        chosen = CATALOGUE[self.landmarks](self.kernel_, rows, wanted, rng)
+        if chosen.shape[0] < self.n_components:
+            warnings.warn(
+                f"n_components={self.n_components} landmarks are wanted, and of {rows.shape[0]} rows only "
+                f"{chosen.shape[0]} differ enough for the kernel: those are taken.",
+                stacklevel=3,
+            )
+        return chosen
+
+    def _given(self, rows: Any) -> Any:
+        given = _arrays.as_rows(self.landmarks, rows.dtype)
+        if given.ndim != 2 or given.shape[0] == 0:
+            raise ValueError(
+                f"landmarks must be one of {', '.join(map(repr, CATALOGUE))}, or rows (m, bins); "
+                f"got {self.landmarks!r}."
+            )
+        check_width(given, rows.shape[1], "landmarks of NystroemFeatures")
+        dense, numbers = np.unique(_arrays.to_dense(given), axis=0, return_inverse=True)
+        if dense.shape[0] < given.shape[0]:
+            first, second = np.flatnonzero(numbers == np.argmax(np.bincount(numbers)))[:2]
+            raise DataError(
+                f"landmarks, rows {first} and {second} are equal: each landmark must differ from the others. "
+                "Give it once."
+            )
+        return _arrays.like(given, rows)
+
+    def _solve(self, dtype: np.dtype) -> None:
+        gram = self.kernel_(_arrays.as_rows(self.landmarks_, np.float64))
+        values, vectors = eigh(gram)
+        # Kernel values are rounded to the dtype of the rows, and e^(-1/2) magnifies that: beyond the cut-off a feature
+        # would be noise. At m eps times the mean K(l, l), m features add noise of eps times that to the kernel. (m eps
+        # times the largest eigenvalue was tried: thousands of landmarks then lost small eigenvalues by the hundred.)
+        noise = float(np.finfo(dtype).eps) * np.trace(gram) + 16 * np.finfo(np.float64).eps * values[-1]
+        kept = values > (self.cutoff * max(values[-1], 0.0) if self.cutoff else max(noise, 0.0))
+        if not kept.any():  # a kernel that is zero among the landmarks explains nothing
+            kept[-1], values[-1] = True, np.inf
+        order = np.flatnonzero(kept)[::-1]
+        self.eigenvalues_ = values[order]
+        self.projection_ = (vectors[:, order] / np.sqrt(self.eigenvalues_)).astype(dtype)
+        self._n_features_out = order.size
+
+    def transform(self, X: Any) -> Any:
+        """Features (n, n_features_out), dense, in the floating type of X; n_features_out <= n_components. Those of a
+        tensor of torch (or an array of cupy) come on its device."""
+        check_is_fitted(self)
+        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed, on_device=True)
+        if _arrays.is_on_device(rows):
+            return self.array_features(rows)
+        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
+        self.features_into(rows, out)
+        return out
+
+    def array_features(self, rows: Any) -> Any:
+        """Features of checked dense rows of any kind of array: kernel values by the loops here, their product there."""
+        host = np.ascontiguousarray(_arrays.to_host(rows))
+        values = self.kernel_(host, _arrays.as_rows(self.landmarks_, host.dtype))
+        return _arrays.beside(values, rows) @ _arrays.beside(self.projection_, rows)
+
+    def describe(self) -> str:
+        """'100 landmarks, rpcholesky', of fitted features."""
+        way = self.landmarks if isinstance(self.landmarks, str) else "given"
+        return f"{self.landmarks_.shape[0]:,} landmarks, {way}"
+
+    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Features minus ``shift`` of checked rows into ``out`` (n, n_features_out), of their dtype."""
+        landmarks = _arrays.as_rows(self.landmarks_, out.dtype)
+        projection = self.projection_.astype(out.dtype, copy=False)
+        size = max(1, _BLOCK_NUMBERS // max(1, landmarks.shape[0]))
+        for first in range(0, rows.shape[0], size):
+            part = slice(first, first + size)
+            values = self.kernel_(_arrays.take_rows(rows, part), landmarks)
+            _blas.multiply(values, projection, out[part])
+        if shift is not None:
+            out -= shift.astype(out.dtype, copy=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = not as_kernel(self.kernel, self.gamma).is_signed
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

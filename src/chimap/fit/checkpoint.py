@@ -1,0 +1,155 @@
+"""Checkpoints: where a fit stands, written now and then, so that it can go on after whatever ended it."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chimap import _files
+from chimap._validation import DataError, check_positive
+from chimap.data import Source
+from chimap.model_files import model_file
+from chimap.moments import PCA, Moments
+
+_FREE = ("n_jobs", "verbose")  # settings that change nothing but how fast it goes
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a fit stands.
+
+    stage: "components" or "learning". place: which of the sources is being read in that stage. next_row: the
+    first row of it that the moments have not seen. chunk_rows: rows a chunk. moments: of the blocks, or of the
+    folds. principal: the components that the first stage found, or None.
+    """
+
+    stage: str
+    place: int
+    next_row: int
+    chunk_rows: int
+    moments: Sequence[Moments]
+    principal: Sequence[PCA] | None
+
+
+class Checkpoint:
+    """A file that a fit writes now and then, and goes on from where it finds it.
+
+    It holds the settings, what the features have learned, the moments so far and the next row. It is written beside and
+    then renamed, so that it is whole at every moment: a process that is killed loses what it did since the last time. A
+    fit that goes on gives the same model, to the bit, as one that was never interrupted.
+
+    path: the file. seconds: between two writings.
+    """
+
+    def __init__(self, path: str | Path, seconds: float = 60.0):
+        check_positive(seconds, "seconds (between checkpoints)")
+        self.path, self.seconds = Path(path), float(seconds)
+        self._last = time.monotonic()
+
+    def open(self, model: Any, sources: Sequence[Source]) -> Standing | None:
+        """Where the fit of this model on these sources stood, and the model as it was; None where there is no file.
+
+        Raises DataError for the checkpoint of other settings, data or version, naming what differs.
+        """
+        if not self.path.exists():
+            _files.check_writable(self.path)
+            return None
+        meta, arrays = _files.read_tensors(self.path, "checkpoint")
+        self._check_same(meta, model, sources)
+        state = model_file.decode(meta["state"], arrays)
+        vars(model).update(vars(state["model"]))
+        moments = [_moments(part, arrays, i) for i, part in enumerate(meta["moments"])]
+        return Standing(
+            meta["stage"], meta["place"], meta["next_row"], meta["chunk_rows"], moments, state["principal"]
+        )
+
+    def reached(self, model: Any, sources: Sequence[Source], standing: Standing) -> None:
+        """Write where the fit stands, if it is time. A disk that is full is warned of, and the last file kept."""
+        if time.monotonic() - self._last < self.seconds:
+            return
+        try:
+            self.write(model, sources, standing)
+        except OSError as error:
+            warnings.warn(
+                f"the checkpoint {self.path} could not be written ({error}); the fit goes on, and the last one that "
+                "could be is kept. Make room on the disk.", stacklevel=2,
+            )  # fmt: skip
+        self._last = time.monotonic()
+
+    def write(self, model: Any, sources: Sequence[Source], standing: Standing) -> None:
+        """Write where the fit stands."""
+        from chimap import __version__
+
+        arrays: dict[str, np.ndarray] = {}
+        state = model_file.encode({"model": model, "principal": standing.principal}, "state", arrays)
+        meta = {
+            "version": __version__,
+            "settings": _settings(model),
+            "sources": [source.fingerprint() for source in sources],
+            "stage": standing.stage,
+            "place": standing.place,
+            "next_row": standing.next_row,
+            "chunk_rows": standing.chunk_rows,
+            "moments": [_plain(own, arrays, i) for i, own in enumerate(standing.moments)],
+            "state": state,
+        }
+        _files.write_tensors(self.path, "checkpoint", meta, arrays)
+
+    def remove(self) -> None:
+        """Remove the file: the fit has ended well."""
+        self.path.unlink(missing_ok=True)
+
+    def _check_same(self, meta: dict[str, Any], model: Any, sources: Sequence[Source]) -> None:
+        from chimap import __version__
+
+        told = []
+        if meta["version"] != __version__:
+            told.append(f"it was written by chimap {meta['version']}, and this is {__version__}")
+        told += _differences("", meta["settings"], _settings(model))
+        if len(meta["sources"]) != len(sources):
+            told.append(f"it was of {len(meta['sources'])} source(s), and there are {len(sources)}")
+        for before, source in zip(meta["sources"], sources, strict=False):
+            told += _differences(f"of {source.name}: ", before, source.fingerprint())
+        if told:
+            raise DataError(
+                f"{self.path} is the checkpoint of another fit: {'; '.join(told[:3])}. Go on with the same data and "
+                "settings, remove the file to begin anew, or name another."
+            )
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    """The parameters of the estimator as JSON holds them; arrays by their content."""
+    arrays: dict[str, np.ndarray] = {}
+    given = {name: value for name, value in model.get_params(deep=False).items() if name not in _FREE}
+    settings = {name: model_file.encode(value, name, arrays) for name, value in given.items()}
+    settings["arrays"] = {name: array.tolist() for name, array in arrays.items()}
+    return {"estimator": type(model).__name__, **_files.plain_json(settings)}
+
+
+def _differences(where: str, before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """'kernel was "chi2" and is "exp-chi2"', for every entry that differs."""
+    now = _files.plain_json(now)
+    names = [*before, *(name for name in now if name not in before)]
+    return [
+        f"{where}{name} was {before.get(name)!r} and is {now.get(name)!r}"
+        for name in names
+        if before.get(name) != now.get(name)
+    ]
+
+
+def _plain(moments: Moments, arrays: dict[str, np.ndarray], i: int) -> dict[str, Any]:
+    meta, own = moments.state()
+    arrays.update({f"moments{i}.{name}": array for name, array in own.items()})
+    return meta
+
+
+def _moments(meta: dict[str, Any], arrays: dict[str, np.ndarray], i: int) -> Moments:
+    prefix = f"moments{i}."
+    own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    return Moments.of_state(meta, own)

@@ -1,0 +1,40 @@
+"""From images to histograms: descriptors on a grid, visual words, coding, spatial pyramids.
+
+``ImageHistograms`` is all of it; what it gives are rows for ``HistogramClassifier``. OpenCV and scikit-image are
+loaded when they are first needed: ``pip install "chimap[vision]"``.
+"""
+
+from chimap.images.coding import CATALOGUE as CODINGS
+from chimap.images.coding import HardCoding, SoftCoding
+from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
+from chimap.images.descriptors import HOG, LBP, PHOG, SIFT, ColourHistogram
+from chimap.images.detector import Detection, WindowDetector
+from chimap.images.histograms import ImageHistograms
+from chimap.images.pyramid import Pyramid
+from chimap.images.reading import ImageError, ImageReader, ImageSet, open_images
+from chimap.images.vocabulary import Vocabulary, learn_vocabulary, reservoir
+from chimap.model_files.model_file import register
+
+__all__ = [
+    "ImageHistograms",
+    "open_images",
+    "ImageSet",
+    "ImageReader",
+    "ImageError",
+    "SIFT",
+    "HOG",
+    "PHOG",
+    "ColourHistogram",
+    "LBP",
+    "Vocabulary",
+    "learn_vocabulary",
+    "reservoir",
+    "HardCoding",
+    "SoftCoding",
+    "Pyramid",
+    "WindowDetector",
+    "Detection",
+]
+
+register(ImageHistograms, Vocabulary)
+register(*(type(d) for d in DESCRIPTORS.values()), *(type(c) for c in CODINGS.values()))

@@ -1,0 +1,33 @@
+"""Descriptors: what is seen at the points of an image, a file a method."""
+
+from chimap.images.descriptors.base import Coded, CodedDescriptor, LocalDescriptor, OnGrids, Points
+from chimap.images.descriptors.colour import ColourHistogram
+from chimap.images.descriptors.hog import HOG
+from chimap.images.descriptors.lbp import LBP
+from chimap.images.descriptors.phog import PHOG
+from chimap.images.descriptors.sift import SIFT
+
+CATALOGUE: dict[str, LocalDescriptor | CodedDescriptor] = {
+    "sift": SIFT(),
+    "sift-rgb": SIFT(colour="rgb"),
+    "sift-hsv": SIFT(colour="hsv"),
+    "sift-opponent": SIFT(colour="opponent"),
+    "hog": HOG(),
+    "phog": PHOG(),
+    "colour": ColourHistogram(),
+    "lbp": LBP(),
+}
+
+__all__ = [
+    "CATALOGUE",
+    "Coded",
+    "CodedDescriptor",
+    "ColourHistogram",
+    "HOG",
+    "LBP",
+    "LocalDescriptor",
+    "OnGrids",
+    "PHOG",
+    "Points",
+    "SIFT",
+]

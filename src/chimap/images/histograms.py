@@ -1,0 +1,377 @@
+"""From images to rows of histograms: descriptors, their words, a pyramid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from chimap._validation import DataError, check_choice, check_positive
+from chimap.data.source import choose_rows
+from chimap.engines import Progress, RichProgress
+from chimap.images.coding import CATALOGUE as CODINGS
+from chimap.images.coding import Coding
+from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
+from chimap.images.descriptors import Coded, CodedDescriptor, LocalDescriptor
+from chimap.images.descriptors.base import check_image, opencv
+from chimap.images.pyramid import Pyramid
+from chimap.images.reading.reader import ImageReader
+from chimap.images.vocabulary import Vocabulary, learn_vocabulary, reservoir
+from chimap.model_files import model_file
+
+Descriptor = LocalDescriptor | CodedDescriptor
+Arrays = dict[str, np.ndarray]
+Keep = Callable[[str, Callable[[], Arrays]], Arrays]
+
+
+def made(name: str, make: Callable[[], Arrays]) -> Arrays:
+    """Keeps nothing."""
+    return make()
+
+
+class ImageHistograms(TransformerMixin, BaseEstimator):
+    """Histograms of visual words over a spatial pyramid, one row an image; several descriptors side by side.
+
+    ``fit`` learns words for the descriptors that need them, from a sample of images; ``transform`` counts them. Each
+    level of the pyramid of each descriptor sums to 1 (to 0 where an image is too small to have points).
+
+    Parameters
+    ----------
+    descriptors : one or a list of "sift", "sift-rgb", "sift-hsv", "sift-opponent", "hog", "phog", "colour", "lbp", or
+        objects of ``chimap.images`` such as ``SIFT(step=4)``.
+    n_words : of each vocabulary.
+    coding : "hard", "soft" (shares of the 5 nearest words), or ``SoftCoding(...)``.
+    grids : (rows, columns) of the levels.
+    n_regions : parts of an image that its mask tells apart, each with a pyramid of its own.
+    max_side : images whose longer side has more pixels are made smaller first.
+    n_sample : descriptors that words are learned from. n_images : images that they are drawn from.
+    learner : "sklearn", mini-batch k-means; or "faiss", where it is installed.
+    sparse_output : CSR rows rather than dense ones.
+    n_jobs : threads; None is all cores. verbose : whether to show progress.
+
+    Learned: ``vocabularies_``, a ``Vocabulary`` a descriptor, None where it needs none; ``blocks_``, columns of each
+    descriptor by name, for ``HistogramClassifier(blocks=...)``; ``levels_``, columns of each level of each.
+
+    The column of word w in cell c is the share of the level's points that lie in c and are of word w (hard words), or
+    the sum of their shares in w (soft ones). Sources: see the descriptors, ``Pyramid`` and ``SoftCoding``.
+
+    >>> images = np.random.default_rng(0).integers(0, 256, size=(6, 40, 50, 3), dtype=np.uint8)
+    >>> histograms = ImageHistograms(["sift", "colour"], n_words=8, grids=((1, 1), (2, 2)), random_state=0)
+    >>> histograms.fit_transform(images).shape, histograms.blocks_
+    ((6, 1320), {'sift': slice(0, 40, None), 'colour': slice(40, 1320, None)})
+    """
+
+    def __init__(
+        self,
+        descriptors: Any = "sift",
+        *,
+        n_words: int = 600,
+        coding: str | Coding = "hard",
+        grids: Sequence[tuple[int, int]] = ((1, 1), (2, 2), (4, 4)),
+        n_regions: int = 1,
+        max_side: int = 480,
+        n_sample: int = 100_000,
+        n_images: int = 400,
+        learner: str = "sklearn",
+        sparse_output: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ):
+        self.descriptors = descriptors
+        self.n_words = n_words
+        self.coding = coding
+        self.grids = grids
+        self.n_regions = n_regions
+        self.max_side = max_side
+        self.n_sample = n_sample
+        self.n_images = n_images
+        self.learner = learner
+        self.sparse_output = sparse_output
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any = None, progress: Progress | None = None, keep: Keep = made
+    ) -> ImageHistograms:
+        """Learn the words from images X: an ``ImageSet``, or a sequence of arrays (H, W, 3) uint8; y is not used.
+
+        keep: keep(name, make) gives the arrays that make() does, or those that it kept of an earlier call.
+
+        Broken files of a set are passed over. Raises DataError where nothing is left, and for images that are too small
+        to have so many descriptors.
+        """
+        images = as_images(X)
+        if not len(images):
+            raise DataError("there are no images to learn words from; give at least one.")
+        self._check_settings()
+        found, pyramid = described(self.descriptors), self._pyramid
+        self.names_, self.descriptors_ = list(found), list(found.values())
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        chosen = choose_rows(len(images), self.n_images, seed)
+        self.vocabularies_: list[Vocabulary | None] = []
+        progress = progress or self._progress()
+        with progress:
+            for name, descriptor in found.items():
+                if isinstance(descriptor, CodedDescriptor):
+                    self.vocabularies_.append(None)
+                    continue
+                learn = partial(self._words, name, images, chosen, seed, progress, keep)
+                words = keep(f"words {name}", learn)
+                self.vocabularies_.append(Vocabulary(words["centres"], float(words["spread"][0])))
+        self._lay_out(pyramid)
+        return self
+
+    def _words(
+        self, name: str, images: Any, chosen: np.ndarray, seed: int, progress: Progress, keep: Keep
+    ) -> Arrays:
+        """The vocabulary of a descriptor, as arrays."""
+        descriptor = self.descriptors_[self.names_.index(name)]
+        assert isinstance(descriptor, LocalDescriptor)
+
+        def draw() -> Arrays:
+            progress.stage(f"{name} sample", len(chosen), "images")
+            sampler = self._sampler(descriptor, len(chosen), seed)
+            reader = ImageReader(images, sampler, rows=chosen, n_jobs=self.n_jobs)
+            return {"vectors": reservoir(_counted(reader, progress), self.n_sample, seed)}
+
+        sample = keep(f"sample {name}", draw)["vectors"]
+        progress.stage(f"{name} words", None, "words")
+        found = learn_vocabulary(sample, self.n_words, self.learner, seed)
+        return {"centres": found.centres, "spread": np.array([found.spread])}
+
+    def transform(self, X: Any, masks: Sequence[np.ndarray] | None = None) -> Any:
+        """Rows (n, columns) float32 of images X, dense or CSR.
+
+        masks: region of each pixel, (H, W) each, for ``n_regions`` of two or more; an ``ImageSet`` with masks brings
+        its own. Raises ImageError for a broken file; ``rows`` can leave them out.
+        """
+        check_is_fitted(self)
+        images = as_images(X)
+        progress = self._progress()
+        with progress:
+            progress.stage("describing", len(images), "images")
+            rows = _counted(self.rows(images, masks=masks, strict=True), progress)
+            if self.sparse_output:
+                parts = [sp.csr_matrix(row) for row in rows]
+                return (
+                    sp.vstack(parts, format="csr")
+                    if parts
+                    else sp.csr_matrix((0, self.n_columns), dtype=np.float32)
+                )
+            out = np.empty((len(images), self.n_columns), np.float32)
+            for i, row in enumerate(rows):
+                out[i] = row
+        return out
+
+    def rows(
+        self,
+        images: Any,
+        chosen: Sequence[int] | np.ndarray | None = None,
+        masks: Sequence[np.ndarray] | None = None,
+        *,
+        strict: bool = False,
+    ) -> ImageReader:
+        """(i, row (columns,)) of the chosen images (None: all), in this order, by threads, as they are ready.
+
+        Unless ``strict``, broken ones are left out and then named by the ``broken`` of the reader. Memory is a budget
+        for what is decoded, and what an image of ``max_side`` needs on each thread.
+        """
+        check_is_fitted(self)
+        images = as_images(images)
+        read_mask: Callable[[int], np.ndarray] | None = None if masks is None else masks.__getitem__
+        if read_mask is None and self.n_regions > 1 and hasattr(images, "mask"):
+            read_mask = images.mask
+
+        def work(i: int, image: np.ndarray) -> np.ndarray:
+            return self.histogram(image, None if read_mask is None else read_mask(i))
+
+        return ImageReader(images, work, rows=chosen, n_jobs=self.n_jobs, strict=strict)
+
+    def histogram(self, image: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+        """The row (columns,) float32 of one image."""
+        check_is_fitted(self)
+        image, mask = self._resized(check_image(image), mask)
+        pyramid = self._pyramid
+        pairs = zip(self.descriptors_, self.vocabularies_, strict=True)
+        pooled = []
+        for descriptor, vocabulary in pairs:
+            coded, n_words = self.coded(image, descriptor, vocabulary)
+            pooled.append(pyramid.pool(coded, n_words, image.shape, mask))
+        return np.concatenate(pooled)
+
+    def coded(
+        self, image: np.ndarray, descriptor: Descriptor, vocabulary: Vocabulary | None
+    ) -> tuple[Coded, int]:
+        """The words at the points of an image (H, W, 3) uint8, as it is, and how many words there are."""
+        if isinstance(descriptor, CodedDescriptor):
+            return descriptor.coded(image), descriptor.n_words
+        assert vocabulary is not None
+        return self.coder.code(descriptor.points(image), vocabulary), len(vocabulary.centres)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of a row."""
+        return max(columns.stop for columns in self.blocks_.values())
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns: "sift 2x2 cell 3 word 17"."""
+        names = []
+        for level, columns in self.levels_.items():
+            n_words = self._n_words(self.names_.index(level.split()[0]))
+            cells = range((columns.stop - columns.start) // n_words)
+            names += [f"{level} cell {cell} word {word}" for cell in cells for word in range(n_words)]
+        return np.array(names, dtype=object)
+
+    def describe(self) -> str:
+        """'sift, 600 words; colour, 256 words; grids 1x1, 2x2'."""
+        check_is_fitted(self)
+        words = [f"{name}, {self._n_words(i)} words" for i, name in enumerate(self.names_)]
+        return f"{'; '.join(words)}; grids {', '.join(f'{rows}x{columns}' for rows, columns in self.grids)}"
+
+    def save(self, path: str | Path, overwrite: bool = False) -> None:
+        """Write what was learned, so that other images get the same words (safetensors and JSON; no code in it).
+
+        Raises FileExistsError if the path exists, unless ``overwrite``.
+        """
+        check_is_fitted(self)
+        model_file.save(self, path, overwrite=overwrite, kind="words")
+
+    @classmethod
+    def load(cls, path: str | Path) -> ImageHistograms:
+        """What ``save`` wrote. Raises DataError for any other file."""
+        return model_file.load(path, kind="words")
+
+    # --- inside
+
+    @property
+    def coder(self) -> Coding:
+        """What ``coding`` stands for."""
+        return CODINGS[self.coding] if isinstance(self.coding, str) else self.coding
+
+    @property
+    def _pyramid(self) -> Pyramid:
+        return Pyramid(tuple(self.grids), self.n_regions)
+
+    def _n_words(self, i: int) -> int:
+        vocabulary, descriptor = self.vocabularies_[i], self.descriptors_[i]
+        return descriptor.n_words if isinstance(descriptor, CodedDescriptor) else len(vocabulary.centres)  # type: ignore[union-attr]
+
+    def _check_settings(self) -> None:
+        opencv()
+        for name in ("n_words", "max_side", "n_sample", "n_images"):
+            check_positive(getattr(self, name), name, integer=True)
+        if isinstance(self.coding, str):
+            check_choice(self.coding, "coding", tuple(CODINGS))
+
+    def _lay_out(self, pyramid: Pyramid) -> None:
+        """Columns of descriptors and levels."""
+        start = 0
+        self.blocks_: dict[str, slice] = {}
+        self.levels_: dict[str, slice] = {}
+        for i, name in enumerate(self.names_):
+            for level, columns in pyramid.levels(self._n_words(i)):
+                self.levels_[f"{name} {level}"] = slice(start + columns.start, start + columns.stop)
+            stop = start + pyramid.n_cells * self._n_words(i)
+            self.blocks_[name] = slice(start, stop)
+            start = stop
+
+    def _sampler(
+        self, descriptor: LocalDescriptor, n_images: int, seed: int
+    ) -> Callable[[int, np.ndarray], np.ndarray]:
+        """What draws descriptors of an image, without those of flat places, up to what the sample may need of it."""
+        most = max(64, 4 * self.n_sample // n_images)
+
+        def sampled(i: int, image: np.ndarray) -> np.ndarray:
+            vectors = descriptor.points(self._resized(check_image(image), None)[0]).vectors
+            seen = np.flatnonzero(vectors.any(axis=1))
+            if seen.size > most:
+                seen = np.sort(np.random.default_rng([seed, i]).choice(seen, most, replace=False))
+            return vectors[seen]
+
+        return sampled
+
+    def _resized(self, image: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        longest = max(image.shape[:2])
+        if longest <= self.max_side:
+            return image, mask
+        cv2 = opencv()
+        height, width = (max(1, round(side * self.max_side / longest)) for side in image.shape[:2])
+        if mask is not None:
+            if mask.shape != image.shape[:2]:
+                raise DataError(
+                    f"the mask has shape {mask.shape}, its image {image.shape[:2]}: give one of that size."
+                )
+            mask = cv2.resize(mask.astype(np.int32), (width, height), interpolation=cv2.INTER_NEAREST)
+        return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA), mask
+
+    def _progress(self) -> Progress:
+        return RichProgress() if self.verbose else Progress()
+
+
+def described(descriptors: Any) -> dict[str, Descriptor]:
+    """Descriptors by name, of a name, an object, a list of these or a mapping. Raises ValueError for unknown ones."""
+    if isinstance(descriptors, dict):
+        listed = list(descriptors.items())
+    else:
+        several = descriptors if isinstance(descriptors, list | tuple) else [descriptors]
+        listed = [(d if isinstance(d, str) else type(d).__name__.lower(), d) for d in several]
+    found: dict[str, Descriptor] = {}
+    for name, descriptor in listed:
+        if isinstance(descriptor, str):
+            check_choice(descriptor, "each of descriptors", tuple(DESCRIPTORS))
+            descriptor = DESCRIPTORS[descriptor]
+        if not isinstance(descriptor, Descriptor):
+            raise ValueError(f"each of descriptors must be a name or a descriptor; got {descriptor!r}.")
+        if name in found:
+            raise ValueError(
+                f"descriptors has two of the name {name!r}; give a mapping of names to descriptors."
+            )
+        found[name] = descriptor
+    if not found:
+        raise ValueError("descriptors must hold at least one; got none.")
+    return found
+
+
+class _Arrays:
+    """A sequence of arrays, read as an ``ImageSet`` is."""
+
+    name = "images"
+
+    def __init__(self, arrays: Sequence[np.ndarray]) -> None:
+        self._arrays = arrays
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def where(self, i: int) -> str:
+        """Image i as messages call it."""
+        return f"image {i}"
+
+    def open(self, i: int) -> tuple[np.ndarray, int]:
+        """Image i, and its number of pixels."""
+        image = check_image(self._arrays[i], self.where(i))
+        return image, image.shape[0] * image.shape[1]
+
+    def pixels(self, i: int, image: np.ndarray) -> np.ndarray:
+        """The image as it was opened."""
+        return image
+
+
+def as_images(X: Any) -> Any:
+    """A set of images as it is, a sequence of arrays as something that is read like one."""
+    return X if hasattr(X, "pixels") else _Arrays(X)
+
+
+def _counted(reader: ImageReader, progress: Progress) -> Iterator[np.ndarray]:
+    for _, result in reader:
+        yield result
+        progress.advance()

@@ -1,0 +1,136 @@
+"""Histograms of images in the making: a folder of finished parts, from which a job that was cut off goes on."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+
+from chimap import _files
+from chimap._validation import DataError
+from chimap.engines import Progress
+from chimap.images.histogram_source import fingerprint_of
+from chimap.images.histograms import Arrays, ImageHistograms
+from chimap.images.reading import ImageSet
+from chimap.model_files import model_file
+
+PART_IMAGES = 256
+_JOB, _WORDS = "job", "words"
+
+
+class Part(NamedTuple):
+    """Rows (n, columns) float32 of the images with these numbers, and why others are broken, by name."""
+
+    rows: np.ndarray
+    images: np.ndarray
+    broken: dict[str, str]
+
+
+class PartFolder:
+    """The folder OUTPUT.parts: what the job is, the words, and finished parts of 256 images.
+
+    Raises DataError if the folder is there, but of other images or other settings.
+    """
+
+    def __init__(self, output: Path, images: ImageSet, histograms: ImageHistograms) -> None:
+        self.path, self._images = output.with_name(f"{output.name}.parts"), images
+        arrays: dict[str, np.ndarray] = {}
+        settings = model_file.encode(histograms.get_params(), "settings", arrays)
+        job = _files.plain_json({"images": fingerprint_of(images), "settings": settings})
+        learned = getattr(histograms, "vocabularies_", None)
+        arrays |= (
+            {}
+            if learned is None
+            else {f"given.{i}": v.centres for i, v in enumerate(learned) if v is not None}
+        )
+        if not (self.path / _JOB).exists():
+            self.path.mkdir(exist_ok=True)
+            _files.write_tensors(self.path / _JOB, _JOB, {"job": job}, arrays)
+            return
+        meta, found = _files.read_tensors(self.path / _JOB, _JOB)
+        same = found.keys() == arrays.keys() and all(np.array_equal(found[k], arrays[k]) for k in found)
+        if meta["job"] != job or not same:
+            what = "images" if meta["job"]["images"] != job["images"] else "settings"
+            raise DataError(
+                f"{self.path} holds parts of a job with other {what}. Give those again to go on with it, or remove the "
+                "folder to begin anew."
+            )
+
+    @property
+    def numbers(self) -> range:
+        """Of all parts that there will be."""
+        return range(-(-len(self._images) // PART_IMAGES))
+
+    def images_of(self, number: int) -> np.ndarray:
+        """The images of a part."""
+        return np.arange(number * PART_IMAGES, min((number + 1) * PART_IMAGES, len(self._images)))
+
+    def fitted(self, histograms: ImageHistograms, progress: Progress) -> ImageHistograms:
+        """The histograms, their words as they were learned the first time; learned now if that is new."""
+        if hasattr(histograms, "vocabularies_"):
+            return histograms
+        if (self.path / _WORDS).exists():
+            return ImageHistograms.load(self.path / _WORDS)
+        histograms.fit(self._images, progress=progress, keep=self._keep)
+        histograms.save(self.path / _WORDS)
+        return histograms
+
+    def _keep(self, name: str, make: Callable[[], Arrays]) -> Arrays:
+        """Arrays of a file of the folder, made and written if it is not there yet."""
+        file = self.path / quote(name, safe="")
+        if not file.exists():
+            _files.write_tensors(file, name, {}, make())
+        return _files.read_tensors(file, name)[1]
+
+    def __contains__(self, number: int) -> bool:
+        return self._file(number).exists()
+
+    def describe(self, number: int, histograms: ImageHistograms, strict: bool, progress: Progress) -> None:
+        """Describe the images of a part, and write it."""
+        reader = histograms.rows(self._images, self.images_of(number), strict=strict)
+        rows, kept = [np.zeros((0, histograms.n_columns), np.float32)], []
+        try:
+            for i, row in reader:
+                rows.append(row[None])
+                kept.append(i)
+                progress.advance()
+        except DataError:
+            if len(reader.broken) < len(reader.rows):
+                raise  # all of a part may be broken, as long as not all of the job are
+        broken = {self._images.names[i]: why for i, why in reader.broken.items()}
+        arrays: dict[str, np.ndarray] = {"rows": np.concatenate(rows), "images": np.array(kept, np.int64)}
+        _files.write_tensors(self._file(number), "part", {"broken": broken}, arrays)
+
+    def __iter__(self) -> Iterator[Part]:
+        for number in self.numbers:
+            meta, arrays = _files.read_tensors(self._file(number), "part")
+            yield Part(arrays["rows"], arrays["images"], meta["broken"])
+
+    def broken(self) -> dict[str, str]:
+        """Why images are broken, by name, of all parts."""
+        found: dict[str, str] = {}
+        for number in self.numbers:
+            found |= _files.read_header(self._file(number))["broken"]
+        return found
+
+    def remove(self) -> None:
+        """The job is done."""
+        shutil.rmtree(self.path)
+
+    def remove_if_unused(self) -> None:
+        """The job failed: what could not go on from here is not left behind."""
+        if not any(name.name != _JOB for name in self.path.iterdir()):
+            self.remove()
+
+    def _file(self, number: int) -> Path:
+        return self.path / f"part-{number:06d}"
+
+
+def columns_of(part: Part, images: ImageSet) -> dict[str, Any]:
+    """Of the images of a part: labels, where there are any, and names."""
+    names = [images.names[i] for i in part.images]
+    return ({} if images.labels is None else {"y": images.labels[part.images]}) | {"name": names}

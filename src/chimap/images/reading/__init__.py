@@ -1,0 +1,7 @@
+"""Images as they are stored: in folders, archives and tables, decoded by threads."""
+
+from chimap.images.reading.image_set import ImageSet
+from chimap.images.reading.open_images import ImageError, open_images
+from chimap.images.reading.reader import ImageReader
+
+__all__ = ["ImageError", "ImageReader", "ImageSet", "open_images"]

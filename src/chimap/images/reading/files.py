@@ -1,0 +1,167 @@
+"""Where the files of a set of images lie: a folder, or an archive that is read in place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tarfile
+import tempfile
+import threading
+import zipfile
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import IO, cast
+
+from chimap._validation import DataError
+from chimap.data.io.archive import BROKEN
+from chimap.data.io.files import DataFile, existing_file, files_under, is_address, is_folder, plain_path
+from chimap.images.reading.decoding import MAX_FILE_BYTES, ImageError
+
+TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+ZIP = (".zip",)
+
+
+class ImageFiles(ABC):
+    """Files by their path with ``/`` from the top, in sorted order; threads may read at once.
+
+    name: of the folder or archive, for messages. paths: of all files but hidden ones.
+    """
+
+    name: str
+    paths: list[str]
+
+    @abstractmethod
+    def read(self, path: str) -> bytes:
+        """The content of a file. Raises ImageError, naming it, where it cannot be read."""
+
+    def where(self, path: str) -> str:
+        """The file as messages call it."""
+        return f"{self.name}::{path}"
+
+
+class FolderFiles(ImageFiles):
+    """The files of a folder and the folders in it; an address, too."""
+
+    def __init__(self, folder: str) -> None:
+        self.name = folder
+        self._addresses: dict[str, DataFile] = files_under(folder) if is_address(folder) else {}
+        self.paths = _visible(self._addresses or _walk(folder))
+
+    def read(self, path: str) -> bytes:
+        """See ``ImageFiles``."""
+        try:
+            if path in self._addresses:
+                with self._addresses[path].open() as file:
+                    return file.read(MAX_FILE_BYTES + 1)
+            with open(self.where(path), "rb") as file:
+                return file.read(MAX_FILE_BYTES + 1)
+        except OSError as error:
+            raise ImageError(
+                f"{self.where(path)}: cannot be read ({error.strerror or error}). Check that it is a file and its "
+                "permissions."
+            ) from error
+
+    def where(self, path: str) -> str:
+        """See ``ImageFiles``."""
+        return f"{self.name.rstrip('/')}/{path}"
+
+
+class TarFiles(ImageFiles):
+    """The files of a tar archive, found once and then read by their place in it.
+
+    A compressed one has no places to go to: it is unpacked to a temporary file without a name, which is gone with the
+    object.
+    """
+
+    def __init__(self, path: str) -> None:
+        file = existing_file(path)
+        self.name = str(file)
+        self._lock = threading.Lock()
+        try:
+            self._opened = file.open() if file.name.lower().endswith(".tar") else _unpacked(file)
+            with tarfile.open(fileobj=self._opened, mode="r:") as archive:
+                members = {m.name.removeprefix("./"): (m.offset_data, m.size) for m in archive if m.isfile()}
+        except (tarfile.TarError, *BROKEN) as error:
+            raise DataError(
+                f"{self.name}: not a tar archive, or cut off ({error}). Copy it again."
+            ) from error
+        self._members = members
+        self.paths = _visible(members)
+
+    def read(self, path: str) -> bytes:
+        """See ``ImageFiles``."""
+        start, size = self._members[path]
+        with self._lock:
+            self._opened.seek(start)
+            content = self._opened.read(min(size, MAX_FILE_BYTES + 1))
+        if len(content) < min(size, MAX_FILE_BYTES + 1):
+            raise ImageError(f"{self.where(path)}: the archive is cut off here. Copy it again.")
+        return content
+
+
+class ZipFiles(ImageFiles):
+    """The files of a zip archive."""
+
+    def __init__(self, path: str) -> None:
+        file = existing_file(path)
+        self.name = str(file)
+        try:
+            self._archive = zipfile.ZipFile(file.open())
+        except BROKEN as error:
+            raise DataError(
+                f"{self.name}: not a zip archive, or cut off ({error}). Copy it again."
+            ) from error
+        self.paths = _visible(i.filename for i in self._archive.infolist() if not i.is_dir())
+
+    def read(self, path: str) -> bytes:
+        """See ``ImageFiles``."""
+        try:
+            with self._archive.open(path) as member:
+                return member.read(MAX_FILE_BYTES + 1)  # whatever size the archive promises
+        except BROKEN as error:
+            raise ImageError(
+                f"{self.where(path)}: cannot be read ({error}). The archive is damaged or encrypted; copy it again."
+            ) from error
+
+
+def open_files(path: str | os.PathLike[str]) -> ImageFiles:
+    """The files of a folder, tar or zip. Raises FileNotFoundError, and DataError for anything else."""
+    address = plain_path(path)
+    if is_folder(address):
+        return FolderFiles(address)
+    name = existing_file(address).name.lower()
+    if name.endswith(TAR):
+        return TarFiles(address)
+    if name.endswith(ZIP):
+        return ZipFiles(address)
+    raise DataError(f"{address}: expected a folder or an archive ({', '.join(TAR + ZIP)}) of images.")
+
+
+def _visible(paths: object) -> list[str]:
+    """Sorted, without what file managers and archivers leave behind."""
+    return sorted(
+        path
+        for path in paths  # type: ignore[attr-defined]
+        if not any(step.startswith(".") or step == "__MACOSX" for step in path.split("/"))
+    )
+
+
+def _walk(folder: str) -> list[str]:
+    found, seen = [], set()
+    for at, folders, names in os.walk(folder, followlinks=True):
+        seen.add(os.path.realpath(at))
+        folders[:] = [
+            f for f in folders if os.path.realpath(os.path.join(at, f)) not in seen
+        ]  # links in a ring
+        found += [Path(at, name).relative_to(folder).as_posix() for name in names]
+    return found
+
+
+def _unpacked(file: DataFile) -> IO[bytes]:
+    with file.open() as packed, tarfile.open(fileobj=packed, mode="r:*") as archive:
+        plain: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as the object
+        stream = cast(IO[bytes], archive.fileobj)  # decompressed, in the archive's own reader
+        stream.seek(0)
+        shutil.copyfileobj(stream, plain, 2**20)
+    plain.seek(0)
+    return plain

@@ -1,0 +1,49 @@
+"""Whether a path holds images or rows of bins."""
+
+from __future__ import annotations
+
+import os
+
+from chimap.data.formats.arrow_parts import PARQUET, find_parts
+from chimap.data.formats.zarr import is_store
+from chimap.data.io.files import existing_file, files_under, is_folder, needed, split_member
+from chimap.images.reading.decoding import is_image_name
+from chimap.images.reading.files import TAR, ZIP
+
+TABLES = (".csv", ".tsv")
+
+
+def holds_images(path: str | os.PathLike[str]) -> bool:
+    """Whether ``open_images`` is to open this rather than ``open_source``.
+
+    An archive; a folder with images in it; a table of text that names images in its first lines; Parquet with a column
+    of bytes and none of lists or numbers. Raises FileNotFoundError for a path that is not there.
+    """
+    address = split_member(path)[0]
+    if is_folder(address):
+        if is_store(address):
+            return False
+        inner = files_under(address)
+        return any(map(is_image_name, inner)) or (
+            any(name.endswith(PARQUET) for name in inner) and _of_bytes(address)
+        )
+    name = existing_file(address).name.lower()
+    if name.endswith(TABLES):
+        return _names_images(address)
+    if name.endswith(PARQUET):
+        return _of_bytes(address)
+    return name.endswith(TAR + ZIP) and not name.endswith(".zarr.zip")
+
+
+def _names_images(address: str) -> bool:
+    with existing_file(address).open() as file:
+        lines = file.read(2**16).decode("utf-8", "replace").splitlines()[:2]
+    fields = [field.strip(' "') for line in lines for field in line.replace("\t", ",").split(",")]
+    return any(map(is_image_name, fields))
+
+
+def _of_bytes(address: str) -> bool:
+    types = needed("pyarrow", "Parquet files").types
+    kinds = [field.type for field in find_parts(address)[0].schema]
+    has_bytes = [t for t in kinds if types.is_binary(t) or types.is_large_binary(t) or types.is_struct(t)]
+    return bool(has_bytes) and not any(types.is_list(t) or types.is_fixed_size_list(t) for t in kinds)

@@ -1,0 +1,70 @@
+"""Sets of images, found by what lies at a path: folders, archives, tables, and data sets as they are downloaded."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+from chimap._validation import DataError, check_choice
+from chimap.data.formats.arrow_parts import PARQUET
+from chimap.data.io.files import existing_file, is_folder, plain_path
+from chimap.data.labels import read_labels
+from chimap.images.reading.decoding import ImageError, decode_image, decode_mask, is_image_name
+from chimap.images.reading.files import TAR, ZIP, open_files
+from chimap.images.reading.folders import class_folders
+from chimap.images.reading.image_set import ImageSet
+from chimap.images.reading.tables import listed_images, parquet_images
+from chimap.images.sets import CATALOGUE
+
+__all__ = ["ImageSet", "ImageError", "open_images", "decode_image", "decode_mask"]
+
+TABLES = (".csv", ".tsv")
+
+
+def open_images(
+    path: str | os.PathLike[str] | ImageSet, labels: Any = None, layout: str | None = None
+) -> ImageSet:
+    """The images at a path, with labels where there are any; a set comes back as it is.
+
+    path: a folder or an archive (tar, also compressed, or zip) with a folder for each class, and perhaps one for each
+    of train, val and test around them; a CSV or TSV file of paths and labels; a Parquet file, or a folder of them, with
+    the bytes of images. labels: name of a column of a table; name of one class where images may be of several; or array
+    or file of labels, one an image in the order of ``names``, see ``read_labels``. layout: name of a data set, in
+    ``chimap.images.sets.CATALOGUE``, that lies at the path as it comes.
+
+    Raises FileNotFoundError, ImportError where a package is not installed, and DataError for an empty folder, for an
+    unknown kind of file, and for labels that do not fit.
+    """
+    if isinstance(path, ImageSet):
+        return path
+    address = plain_path(path)
+    if layout is not None:
+        check_choice(layout, "layout", tuple(CATALOGUE))
+        return _labelled(CATALOGUE[layout](address), labels)
+    if not is_folder(address):
+        name = existing_file(address).name.lower()
+        if name.endswith(TABLES):
+            return listed_images(address, labels)
+        if name.endswith(PARQUET):
+            return parquet_images(address, labels)
+        if not name.endswith(TAR + ZIP):
+            raise DataError(
+                f"{address}: unknown kind of file. Images come in a folder, an archive ({', '.join(TAR + ZIP)}), a "
+                f"table of paths ({', '.join(TABLES)}) or a table of bytes ({', '.join(PARQUET)})."
+            )
+    files = open_files(address)
+    # a table of histograms may lie among the images that it was made of
+    has_images = any(map(is_image_name, files.paths))
+    if is_folder(address) and not has_images and any(path.endswith(PARQUET) for path in files.paths):
+        return parquet_images(address, labels)
+    return _labelled(class_folders(files), labels)
+
+
+def _labelled(images: ImageSet, labels: Any) -> ImageSet:
+    """The set with other labels, or with those of one of its classes; None leaves them."""
+    if labels is None:
+        return images
+    if isinstance(labels, str) and images.class_names is not None:
+        return images.one_against_rest(labels)
+    return replace(images, labels=read_labels(labels, len(images)), class_names=None)

@@ -1,0 +1,192 @@
+"""Images that a table lists: CSV of paths and labels, Parquet of bytes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import threading
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.data.formats.arrow_parts import Part, find_parts
+from chimap.data.io.files import existing_file, needed
+from chimap.data.labels import check_labels, numbers_or_text, read_labels
+from chimap.images.reading.decoding import ImageError, is_image_name
+from chimap.images.reading.files import FolderFiles, ImageFiles
+from chimap.images.reading.image_set import ImageSet
+
+PATHS = ("path", "image", "file", "filename", "file_name", "image_path", "name")
+LABELS = ("label", "class", "y", "category", "target", "labels")
+SPLITS = ("split", "part", "subset")
+BYTES = ("image", "img", "bytes", "jpg", "jpeg", "png", "content")
+
+
+def listed_images(path: str, labels: Any = None) -> ImageSet:
+    """A CSV or TSV file with a line an image: its path, from the folder of the file on, and its label.
+
+    With a heading the columns are found by name (``PATHS``, ``LABELS``, ``SPLITS``); ``labels`` names another one, or
+    is an array or file, see ``read_labels``. Without, the first column holds the paths and the second the labels.
+    Raises DataError, naming the line, for lines of another length and paths that are not there.
+    """
+    file = existing_file(path)
+    heading, records = _records(file.address)
+    where, of_label, of_split = _columns(file.address, heading, records[0], labels)
+    names = [record[where] for record in records]
+    folder = os.path.dirname(file.address) or "."
+    missing = [n for n, name in enumerate(names) if not os.path.isfile(os.path.join(folder, name))]
+    if missing:
+        raise DataError(
+            f"{file}, line {missing[0] + 1 + (heading is not None)}: no file {os.path.join(folder, names[missing[0]])} "
+            f"({len(missing)} of {len(names)} are missing). Paths start at the folder of the table."
+        )
+    y = None if of_label is None else numbers_or_text([r[of_label] for r in records], f"labels in {file}")
+    if labels is not None and of_label is None:
+        y = read_labels(labels, len(names), file)
+    splits = None if of_split is None else np.array([record[of_split] for record in records])
+    return ImageSet(_Listed(folder, names), names, y, splits)
+
+
+class _Listed(FolderFiles):
+    """The files of a folder that a table names, whatever else lies there."""
+
+    def __init__(self, folder: str, names: list[str]) -> None:
+        self.name, self.paths, self._addresses = folder, names, {}
+
+    def where(self, path: str) -> str:
+        return os.path.join(self.name, path)
+
+
+def _records(path: str) -> tuple[list[str] | None, list[list[str]]]:
+    """Heading, if there is one, and lines that are not blank."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            records = [r for r in csv.reader(file, delimiter="\t" if path.endswith(".tsv") else ",") if r]
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not text in UTF-8 ({error}). Save it as such.") from error
+    records = [[field.strip() for field in record] for record in records]
+    heading = records.pop(0) if records and not any(map(is_image_name, records[0])) else None
+    if not records:
+        raise DataError(f"{path}: no lines with images. Give a line an image: path,label.")
+    width = len(heading or records[0])
+    for number, record in enumerate(records, 1 + (heading is not None)):
+        if len(record) != width:
+            raise DataError(f"{path}, line {number}: {len(record)} columns, where the first has {width}.")
+    return heading, records
+
+
+def _columns(
+    path: str, heading: list[str] | None, first: list[str], labels: Any
+) -> tuple[int, int | None, int | None]:
+    """Columns of paths, labels and splits."""
+    if heading is None:
+        has_labels = len(first) > 1 and labels is None
+        return 0, 1 if has_labels else None, None
+    where = _column(heading, PATHS)
+    if where is None:
+        raise DataError(
+            f"{path}: no column of paths among {', '.join(heading)}; call it {' or '.join(PATHS[:3])}."
+        )
+    named = isinstance(labels, str) and labels in heading
+    of_label = heading.index(labels) if named else _column(heading, LABELS) if labels is None else None
+    return where, of_label, _column(heading, SPLITS)
+
+
+def _column(heading: list[str], names: tuple[str, ...]) -> int | None:
+    lower = [name.lower() for name in heading]
+    return next((lower.index(name) for name in names if name in lower), None)
+
+
+def parquet_images(path: str, labels: Any = None) -> ImageSet:
+    """A Parquet file, or a folder of them, with a column of the bytes of image files.
+
+    The bytes are a binary column of a name in ``BYTES``, or a struct with a field ``bytes``, as data set hubs write
+    them. The column of labels is ``labels``, or one of ``LABELS``; where the schema has names for its numbers, they are
+    taken.
+    """
+    files = ParquetImages(path)
+    y = None
+    column = files.label_column(labels)
+    if column is not None:
+        y = check_labels(files.values(column), len(files.paths), f"labels in {path}::{column}")
+        names = files.class_names(column)
+        y = y if names is None else np.array(names)[y]
+    elif labels is not None:
+        y = read_labels(labels, len(files.paths))
+    return ImageSet(files, files.paths, y)
+
+
+class ParquetImages(ImageFiles):
+    """The bytes in a column of Parquet files, by row. Of each file the row group read last is kept."""
+
+    def __init__(self, path: str) -> None:
+        self.name = str(path)
+        self._parts = find_parts(path)
+        self._column = self._bytes_column()
+        self._lock = threading.Lock()
+        self._held: tuple[tuple[int, int], list[Any]] | None = None
+        self._rows: dict[str, tuple[int, int, int]] = {}
+        for p, part in enumerate(self._parts):
+            for group, count in enumerate(part.group_rows):
+                for row in range(count):
+                    self._rows[f"row {len(self._rows)}"] = (p, group, row)
+        self.paths = list(self._rows)
+        if not self.paths:
+            raise DataError(f"{self.name}: no rows in it. Write it again.")
+
+    def read(self, path: str) -> bytes:
+        """See ``ImageFiles``."""
+        p, group, row = self._rows[path]
+        with self._lock:
+            if self._held is None or self._held[0] != (p, group):
+                self._held = None  # before the next is read
+                self._held = (p, group), self._group(self._parts[p], group, self._column)
+            value = self._held[1][row]
+        content = value.get("bytes") if isinstance(value, dict) else value
+        if content is None:
+            raise ImageError(f"{self.where(path)}: no bytes in it. Remove the row.")
+        return bytes(content)
+
+    def label_column(self, labels: Any) -> str | None:
+        """The column of labels: the one named, or one that is called so."""
+        names = self._parts[0].schema.names
+        if isinstance(labels, str):
+            return labels if labels in names else None
+        return next((n for n in names if n.lower() in LABELS), None) if labels is None else None
+
+    def values(self, column: str) -> np.ndarray:
+        """A whole column, (n,)."""
+        groups = ((part, g) for part in self._parts for g in range(len(part.group_rows)))
+        return np.array([value for part, g in groups for value in self._group(part, g, column)])
+
+    def class_names(self, column: str) -> list[str] | None:
+        """What the numbers of a column stand for, where the schema says so in the way of the package ``datasets``."""
+        metadata = (self._parts[0].schema.metadata or {}).get(b"huggingface")
+        features = json.loads(metadata).get("info", {}).get("features", {}) if metadata else {}
+        return features.get(column, {}).get("names")
+
+    @staticmethod
+    def _group(part: Part, group: int, column: str) -> list[Any]:
+        batches = part.batches(group, [column], max(1, part.group_rows[group]))
+        return [value for batch in batches for value in batch.column(0).to_pylist()]
+
+    def _bytes_column(self) -> str:
+        types = needed("pyarrow", "Parquet files").types
+        schema = self._parts[0].schema
+        fitting = [f.name for f in schema if _holds_bytes(types, f.type)]
+        named = [name for name in fitting if name.lower() in BYTES]
+        if len(named or fitting) != 1:
+            raise DataError(
+                f"{self.name}: expected one column with the bytes of images, called {' or '.join(BYTES[:3])}; its "
+                f"columns are {', '.join(f'{f.name} ({f.type})' for f in schema)}. Rows of "
+                "histograms open with open_source."
+            )
+        return (named or fitting)[0]
+
+
+def _holds_bytes(types: Any, kind: Any) -> bool:
+    if types.is_struct(kind):
+        return kind.get_field_index("bytes") >= 0
+    return bool(types.is_binary(kind) or types.is_large_binary(kind))

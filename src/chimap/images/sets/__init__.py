@@ -1,0 +1,53 @@
+"""Data sets of images as they are laid out when they have been downloaded; nothing is downloaded here.
+
+A loader is a function of the path of the folder (or archive) and a line in ``CATALOGUE``; where the data set is
+missing, its message tells where to get it. ``open_images(path, layout="caltech101")`` calls it. ``Ilsvrc2010Bow`` is a
+source of histograms, which come instead of images there.
+
+>>> sorted(CATALOGUE)[:3]
+['caltech101', 'daimler_pedestrians', 'imagenet']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from chimap.images.reading.image_set import ImageSet
+from chimap.images.sets.caltech101 import caltech101
+from chimap.images.sets.daimler import daimler_pedestrians
+from chimap.images.sets.ilsvrc2010_bow import Ilsvrc2010Bow
+from chimap.images.sets.imagenet import imagenet, synset_names
+from chimap.images.sets.inria import inria_person
+from chimap.images.sets.pascal_voc import VocObject, voc_classification, voc_objects, voc_segmentation
+from chimap.images.sets.scene15 import scene15
+from chimap.images.sets.uiuc_sports import uiuc_sports
+
+__all__ = [
+    "CATALOGUE",
+    "caltech101",
+    "daimler_pedestrians",
+    "imagenet",
+    "synset_names",
+    "inria_person",
+    "voc_classification",
+    "voc_segmentation",
+    "voc_objects",
+    "VocObject",
+    "scene15",
+    "uiuc_sports",
+    "Ilsvrc2010Bow",
+]
+
+CATALOGUE: dict[str, Callable[..., ImageSet]] = {
+    "caltech101": caltech101,
+    "daimler_pedestrians": daimler_pedestrians,
+    "imagenet": imagenet,
+    "inria_person": inria_person,
+    "scene15": scene15,
+    "uiuc_sports": uiuc_sports,
+    "voc2007": voc_classification,
+    "voc2012": partial(voc_classification, year=2012),
+    "voc2007_segmentation": voc_segmentation,
+    "voc2012_segmentation": partial(voc_segmentation, year=2012),
+}

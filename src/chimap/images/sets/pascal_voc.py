@@ -1,0 +1,163 @@
+"""PASCAL VOC: images with several objects each, their boxes, and masks of some."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+
+from chimap._validation import DataError, check_choice
+from chimap.images.reading.files import ImageFiles
+from chimap.images.reading.image_set import ImageSet
+from chimap.images.sets._origin import Origin, lines_of
+
+CLASSES = (
+    "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog",
+    "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
+)  # fmt: skip
+SPLITS = ("train", "val", "test")
+
+
+class VocObject(NamedTuple):
+    """An object of an annotation: its class, the pixels left, top, right, bottom of its box (from 0, the last two
+    excluded), and whether it is marked as difficult."""
+
+    name: str
+    box: tuple[int, int, int, int]
+    difficult: bool
+
+
+def origin(year: int) -> Origin:
+    """PASCAL VOC of a year."""
+    return Origin(
+        f"PASCAL VOC {year}",
+        f"VOCdevkit/VOC{year}/JPEGImages, /Annotations and /ImageSets",
+        f"http://host.robots.ox.ac.uk/pascal/VOC/voc{year}/",
+        "Everingham, Van Gool, Williams, Winn and Zisserman, The PASCAL visual object classes challenge, 2010",
+    )
+
+
+def voc_classification(path: str | os.PathLike[str], year: int = 2007) -> ImageSet:
+    """All images that the lists of ``ImageSets/Main`` name, with labels (n, 20) in the order of ``CLASSES``.
+
+    1: the class is there; -1: it is not; 0: all its objects are marked as difficult, so that the image does not count
+    for it. The labels are those of the lists ``CLASS_SPLIT.txt``, or where these are missing those that follow from the
+    XML annotations. Test images without either are left out. Splits: "train", "val", "test".
+    """
+    data = origin(year)
+    files = data.open(path)
+    root = _root(files, year, data)
+    there = set(files.paths)
+    ids: list[str] = []
+    splits: list[str] = []
+    labels: list[np.ndarray] = []
+    for split in _lists(files, there, root, "Main", data):
+        listed = [line.split()[0] for line in lines_of(files, f"{root}ImageSets/Main/{split}.txt")]
+        found = _from_lists(files, there, root, split, listed)
+        known = listed if found is not None else [i for i in listed if f"{root}Annotations/{i}.xml" in there]
+        ids += known
+        splits += [split] * len(known)
+        labels += [found if found is not None else _from_xml(files, root, known)]
+    names = [f"{root}JPEGImages/{i}.jpg" for i in ids]
+    y = np.concatenate(labels)
+    return ImageSet(files, names, y, np.array(splits), class_names=CLASSES)
+
+
+def voc_segmentation(path: str | os.PathLike[str], year: int = 2007, masks: str = "class") -> ImageSet:
+    """The images of ``ImageSets/Segmentation`` with their masks: ``ImageSet.mask``; no labels.
+
+    masks: "class", 0 for background and k for the k-th of ``CLASSES``; or "object", numbers of the objects. 255
+    marks borders and what is too hard, and does not count.
+    """
+    check_choice(masks, "masks", ("class", "object"))
+    data = origin(year)
+    files = data.open(path)
+    root = _root(files, year, data)
+    folder = "SegmentationClass" if masks == "class" else "SegmentationObject"
+    there = set(files.paths)
+    found = [
+        (f"{root}JPEGImages/{i.strip()}.jpg", f"{root}{folder}/{i.strip()}.png", split)
+        for split in _lists(files, there, root, "Segmentation", data)
+        for i in lines_of(files, f"{root}ImageSets/Segmentation/{split}.txt")
+    ]
+    found = [triple for triple in found if triple[1] in there]  # the masks of some test parts are secret
+    if not found:
+        raise data.absent(files, folder)
+    names, mask_names, splits = (list(column) for column in zip(*found, strict=True))
+    return ImageSet(files, names, splits=np.array(splits), class_names=CLASSES, masks=mask_names)
+
+
+def voc_objects(images: ImageSet, i: int) -> list[VocObject]:
+    """The objects of image i of a VOC set, from its XML annotation. Raises DataError for one that is damaged."""
+    return _objects(
+        images.files, images.names[i].replace("JPEGImages/", "Annotations/").removesuffix(".jpg") + ".xml"
+    )
+
+
+def _root(files: ImageFiles, year: int, data: Origin) -> str:
+    """What stands before JPEGImages/; "" where the folder of the year itself was named."""
+    folder = f"VOC{year}"
+    if files.name.rstrip("/").endswith(folder) and any(p.startswith("JPEGImages/") for p in files.paths):
+        return ""
+    return data.root(files, f"{folder}/JPEGImages/") + f"{folder}/"
+
+
+def _lists(files: ImageFiles, there: set[str], root: str, task: str, data: Origin) -> list[str]:
+    """The splits that there are lists of."""
+    found = [split for split in SPLITS if f"{root}ImageSets/{task}/{split}.txt" in there]
+    if not found:
+        raise data.absent(files, f"{root}ImageSets/{task}/train.txt")
+    return found
+
+
+def _from_lists(
+    files: ImageFiles, there: set[str], root: str, split: str, ids: Sequence[str]
+) -> np.ndarray | None:
+    """Labels (n, 20) of the lists of the classes; None where one is missing."""
+    paths = [f"{root}ImageSets/Main/{name}_{split}.txt" for name in CLASSES]
+    if not set(paths) <= there:
+        return None
+    columns = []
+    for path in paths:
+        pairs = dict(line.split() for line in lines_of(files, path))
+        missing = [i for i in ids if i not in pairs]
+        if missing:
+            raise DataError(
+                f"{files.where(path)}: no line for image {missing[0]}, which {split}.txt lists. Copy the lists again."
+            )
+        columns.append([int(pairs[i]) for i in ids])
+    return np.array(columns, dtype=np.int8).T
+
+
+def _from_xml(files: ImageFiles, root: str, ids: Sequence[str]) -> np.ndarray:
+    labels = np.full((len(ids), len(CLASSES)), -1, dtype=np.int8)
+    for row, i in enumerate(ids):
+        for found in _objects(files, f"{root}Annotations/{i}.xml"):
+            if found.name in CLASSES:
+                column = CLASSES.index(found.name)
+                labels[row, column] = max(labels[row, column], 0 if found.difficult else 1)
+    return labels
+
+
+def _objects(files: ImageFiles, path: str) -> list[VocObject]:
+    try:
+        elements = ElementTree.fromstring(files.read(path)).findall("object")
+        return [_object(element) for element in elements]
+    except (ElementTree.ParseError, ValueError, AttributeError) as error:
+        raise DataError(f"{files.where(path)}: not an annotation of VOC ({error}). Copy it again.") from error
+
+
+def _object(element: ElementTree.Element) -> VocObject:
+    box = element.find("bndbox")
+    left, top, right, bottom = (
+        round(float(box.find(side).text))  # type: ignore[union-attr,arg-type]
+        for side in ("xmin", "ymin", "xmax", "ymax")
+    )
+    name = element.findtext("name", "")
+    # annotations count pixels from 1 and name the last one
+    return VocObject(
+        name, (left - 1, top - 1, right, bottom), element.findtext("difficult", "0").strip() == "1"
+    )

@@ -1,0 +1,37 @@
+"""Scene-15: fifteen indoor and outdoor scenes, in gray."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from chimap.images.reading.image_set import ImageSet
+from chimap.images.sets._origin import Origin, folders_in, images_in
+
+# In the order of the numbers that the later copy has for names.
+CLASSES = (
+    "bedroom", "CALsuburb", "industrial", "kitchen", "livingroom", "MITcoast", "MITforest", "MIThighway",
+    "MITinsidecity", "MITmountain", "MITopencountry", "MITstreet", "MITtallbuilding", "PARoffice", "store",
+)  # fmt: skip
+ORIGIN = Origin(
+    "Scene-15",
+    "scene_categories/bedroom/image_0001.jpg (or 15-Scene/00/1.jpg)",
+    "https://figshare.com/articles/dataset/15-Scene_Image_Dataset/7007177",
+    "Lazebnik, Schmid and Ponce, Beyond bags of features, 2006",
+)
+
+
+def scene15(path: str | os.PathLike[str]) -> ImageSet:
+    """The images of ``scene_categories/CLASS/``, or of the later copy whose folders are numbered from 00 to 14.
+
+    There are no splits: papers take 100 images of each class at random for training, see ``PerClassSplits``.
+    """
+    files = ORIGIN.open(path)
+    numbered = any(f"/{p}".find("/00/") >= 0 for p in files.paths)
+    folders = [f"{i:02}" for i in range(len(CLASSES))] if numbered else list(CLASSES)
+    root = ORIGIN.root(files, f"{folders[0]}/")
+    there = folders_in(files, root, folders)
+    names = {folder: images_in(files, f"{root}{folder}/") for folder in there}
+    labels = [CLASSES[folders.index(folder)] for folder in there for _ in names[folder]]
+    return ImageSet(files, [name for folder in there for name in names[folder]], np.array(labels))

@@ -1,0 +1,137 @@
+"""A file of the histograms of images: Parquet or Zarr, with labels and names."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from chimap import _files
+from chimap._validation import DataError
+from chimap.data.io.files import needed
+from chimap.engines import Progress
+from chimap.images.histogram_source import check_single_labels
+from chimap.images.histograms import ImageHistograms
+from chimap.images.parts import PART_IMAGES, PartFolder, columns_of
+from chimap.images.reading import ImageSet
+
+
+@dataclass(frozen=True)
+class Table:
+    """What was written: the fitted histograms, rows, why images are broken (by name), images described before."""
+
+    histograms: ImageHistograms
+    n_rows: int
+    broken: dict[str, str]
+    n_resumed: int
+
+
+def write_table(
+    images: ImageSet,
+    histograms: ImageHistograms,
+    output: str | Path,
+    progress: Progress | None = None,
+    *,
+    strict: bool = False,
+    overwrite: bool = False,
+) -> Table:
+    """Write the histograms of all images to a Parquet file or a Zarr store.
+
+    output: ``.parquet``, with columns X, y (where there are labels) and name; or ``.zarr``, with arrays of these names.
+    It appears when it is whole. What is done until then lies in a folder beside it, OUTPUT.parts, from which another
+    call with the same images and settings goes on. Histograms that are not fitted learn their words from these images
+    first. Broken images have no row, unless ``strict``, where they are errors.
+
+    Raises DataError for parts of other images or settings, ValueError for another ending, FileExistsError if the output
+    exists, unless ``overwrite``.
+    """
+    output, progress = Path(output), progress or Progress()
+    if output.exists() and not overwrite:
+        raise FileExistsError(f"{output} exists; choose another name, or allow overwriting it.")
+    write = writer(output)
+    check_single_labels(images)
+    parts = PartFolder(output, images, histograms)
+    missing = [number for number in parts.numbers if number not in parts]
+    n_left = sum(parts.images_of(number).size for number in missing)
+    with progress:
+        try:
+            fitted = parts.fitted(histograms, progress)
+        except DataError:
+            parts.remove()  # no words can be learned from these images
+            raise
+        except BaseException:
+            parts.remove_if_unused()
+            raise
+        progress.stage("describing", n_left, "images")
+        for number in missing:
+            parts.describe(number, fitted, strict, progress)
+        broken = parts.broken()
+        if len(broken) == len(images):
+            raise DataError(
+                f"{images.name}: all {len(images)} images are broken. {next(iter(broken.values()))}"
+            )
+        progress.stage("writing", len(images) - len(broken), "images")
+        write(output, parts, images, fitted.n_columns, progress)
+    parts.remove()
+    return Table(fitted, len(images) - len(broken), broken, len(images) - n_left)
+
+
+def writer(output: Path) -> Callable[[Path, PartFolder, ImageSet, int, Progress], None]:
+    """What writes a path of this ending. Raises ValueError for others."""
+    if output.suffix.lower() not in FORMATS:
+        raise ValueError(f"{output}: the ending must be {' or '.join(FORMATS)}.")
+    return FORMATS[output.suffix.lower()]
+
+
+def _write_parquet(
+    output: Path, parts: PartFolder, images: ImageSet, n_columns: int, progress: Progress
+) -> None:
+    arrow = needed("pyarrow", "Parquet files")
+    parquet = needed("pyarrow.parquet", "Parquet files")
+    row = arrow.list_(arrow.float32(), n_columns)
+    label = [] if images.labels is None else [("y", arrow.array(images.labels[:1]).type)]
+    schema = arrow.schema([("X", row), *label, ("name", arrow.string())])
+    with (
+        _files.replacing(output) as beside,
+        parquet.ParquetWriter(beside, schema, compression="zstd") as file,
+    ):
+        for part in parts:
+            lists = arrow.FixedSizeListArray.from_arrays(arrow.array(part.rows.ravel()), n_columns)
+            table = arrow.table({"X": lists, **columns_of(part, images)}, schema=schema)
+            if table.num_rows:
+                file.write_table(table)
+            progress.advance(table.num_rows)
+
+
+def _write_zarr(
+    output: Path, parts: PartFolder, images: ImageSet, n_columns: int, progress: Progress
+) -> None:
+    zarr = needed("zarr", "Zarr stores")
+    beside, chunk = parts.path / "store.zarr", max(1, min(PART_IMAGES, 2**22 // (4 * n_columns)))
+    root = zarr.open_group(str(beside), mode="w")
+    n_rows = len(images) - len(parts.broken())
+    X = root.create_array("X", shape=(n_rows, n_columns), chunks=(chunk, n_columns), dtype="float32")
+    others: dict[str, list[np.ndarray]] = {}
+    start = 0
+    for part in parts:
+        X[start : start + len(part.rows)] = part.rows
+        for name, values in columns_of(part, images).items():
+            others.setdefault(name, []).append(np.asarray(values))
+        start += len(part.rows)
+        progress.advance(len(part.rows))
+    for name, values in others.items():
+        joined = np.concatenate([v for v in values if v.size])
+        # of texts Zarr's format 3 has only those of any length
+        root.create_array(
+            name, data=joined.astype(np.dtypes.StringDType()) if joined.dtype.kind == "U" else joined
+        )
+    if output.is_dir():
+        shutil.rmtree(output)  # a folder takes no other's place
+    os.replace(beside, output)
+
+
+FORMATS = {".parquet": _write_parquet, ".zarr": _write_zarr}

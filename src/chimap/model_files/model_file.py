@@ -1,0 +1,170 @@
+"""Model files: what a fitted model is made of, as arrays and JSON.
+
+An object is written as the name of its class and its attributes, and only classes of the package that were registered
+are made again, so that opening a file never runs code that came with it. Classes of the folders above are registered
+here; ``learning`` and the folders below it register their own when they are imported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from chimap import _files
+from chimap._validation import DataError
+from chimap.features.additive import CATALOGUE as MAPS
+from chimap.features.additive import DirichletMap
+from chimap.features.additive.identity import IdentityMap
+from chimap.features.blocks import BlockFeatures
+from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
+from chimap.features.fourier.projection import Hadamard, Matrix
+from chimap.features.landmarks.nystroem import NystroemFeatures
+from chimap.kernels import CATALOGUE as KERNELS
+from chimap.kernels import OTHERS, AdditiveKernel, Anisotropic, Exponential, Gaussian, OnColumns, Product, Sum
+from chimap.losses import CATALOGUE as LOSSES
+from chimap.moments import PCA
+from chimap.solvers import PrincipalScores, StrengthScores
+from chimap.solvers.group_path import KernelPath
+from chimap.tables import CodeTables, LineTables
+
+_classes: dict[str, type] = {}
+_DROPPED = ("_moments", "_tables", "_cast_weights", "_sklearn_output_config")
+
+
+def register(*classes: type) -> None:
+    """Let objects of these classes be written to model files and made again from them."""
+    _classes.update({cls.__name__: cls for cls in classes})
+
+
+register(*OTHERS.values(), Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
+register(*MAPS.values(), DirichletMap, IdentityMap, *LOSSES.values())
+register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, NystroemFeatures, BlockFeatures)
+register(StrengthScores, PrincipalScores, KernelPath, PCA, LineTables, CodeTables)
+
+
+def _class_of(name: str) -> type:
+    """The registered class. Raises KeyError for other names."""
+    if (
+        name not in _classes
+    ):  # of a folder that this process has had no use for: an image model, opened by ``load``
+        from chimap import _import_folders
+
+        _import_folders()
+    return _classes[name]
+
+
+class SavedModel:
+    """Of estimators that are written to model files. ``_refresh`` brings them up to date, or refuses."""
+
+    def save(self, path: str | Path, overwrite: bool = False) -> None:
+        """Write the model to a file that opens safely anywhere (safetensors and JSON; no code in it).
+
+        Raises FileExistsError if the path exists, unless ``overwrite``.
+        """
+        self._refresh()  # type: ignore[attr-defined]
+        save(self, path, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """A model written by ``save``. Raises DataError for any other file, or a model of another class."""
+        model = load(path)
+        if not isinstance(model, cls):
+            raise DataError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}; use chimap.load.")
+        return model
+
+
+def save(model: Any, path: str | Path, *, overwrite: bool = False, kind: str = "model") -> None:
+    """Write a fitted model; nothing half-written stays. Raises FileExistsError unless ``overwrite``.
+
+    kind: "model", or "words" for what turns images into histograms.
+    """
+    if Path(path).exists() and not overwrite:
+        raise FileExistsError(f"{path} exists; choose another name, or allow overwriting it.")
+    from chimap import __version__
+
+    arrays: dict[str, np.ndarray] = {}
+    body = encode(model, "model", arrays)
+    meta = {"version": __version__, "about": model.describe(), "model": body}
+    _files.write_tensors(path, kind, meta, arrays)
+
+
+def load(path: str | Path, kind: str = "model") -> Any:
+    """A model as ``save`` wrote it, whatever its class; no code from the file is run.
+
+    kind: what the file must hold, "model", or "words" for what turns images into histograms. Raises FileNotFoundError,
+    and DataError for any other file, one that is cut off, or one of a later version.
+
+    >>> import tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> from chimap import HistogramClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     HistogramClassifier("chi2", strengths=1.0).fit(X, y).save(f"{folder}/my.model")
+    ...     load(f"{folder}/my.model").predict(X[:3]).tolist()
+    [0, 1, 2]
+    """
+    meta, arrays = _files.read_tensors(path, kind)
+    try:
+        return decode(meta["model"], arrays)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} is damaged: {error!r}.") from error
+
+
+def encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
+    """A value as JSON holds it; its arrays go into ``arrays``, under names that begin with ``place``."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "OUS":
+            return {"texts": value.tolist()}
+        arrays[place] = value
+        return {"array": place}
+    if isinstance(value, slice):
+        return {"slice": [value.start, value.stop, value.step]}
+    if isinstance(value, list | tuple):
+        return {"list": [encode(v, f"{place}.{i}", arrays) for i, v in enumerate(value)]}
+    if isinstance(value, dict):
+        return {"dict": {k: encode(v, f"{place}.{k}", arrays) for k, v in value.items()}}
+    if isinstance(value, AdditiveKernel):
+        return {"kernel": value.name, "gamma": value.gamma, "is_signed": value.is_signed}
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return None  # a generator is a seed that was used up; what it drew is in the arrays
+    name = type(value).__name__
+    if name not in _classes:
+        raise DataError(f"cannot save {place}: a {name} is not part of a model file.")
+    if is_dataclass(value):
+        state = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+    else:
+        state = {k: v for k, v in vars(value).items() if k not in _DROPPED}
+    return {"object": name, "state": {k: encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
+
+
+def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """The value that ``encode`` was given. Runs no code that came with it."""
+    if not isinstance(value, dict):
+        return value
+    if "texts" in value:
+        return np.array(value["texts"])
+    if "array" in value:
+        return arrays[value["array"]]
+    if "slice" in value:
+        return slice(*value["slice"])
+    if "list" in value:
+        return [decode(v, arrays) for v in value["list"]]
+    if "dict" in value:
+        return {k: decode(v, arrays) for k, v in value["dict"].items()}
+    if "kernel" in value:
+        kernel = KERNELS[value["kernel"]].with_gamma(value["gamma"])
+        return kernel.signed() if value["is_signed"] else kernel
+    cls = _class_of(value["object"])
+    state = {k: decode(v, arrays) for k, v in value["state"].items()}
+    if is_dataclass(cls):
+        return cls(**state)
+    made: Any = object.__new__(cls)
+    made.__setstate__(state) if hasattr(made, "__setstate__") else vars(made).update(state)
+    return made

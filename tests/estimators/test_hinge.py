@@ -1,0 +1,168 @@
+"""Linear support vector machines on explicit features, by LIBLINEAR."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.svm import LinearSVC
+
+import chimap
+from chimap import HistogramClassifier, HistogramRegressor
+from chimap._validation import MemoryBudgetError
+from chimap.engines.keeping import KeptFeatures
+from chimap.features.additive import OptimalMap
+from chimap.moments import OneVersusAll, fold_of_rows
+
+from ..histograms import classes
+
+SETTINGS = {"kernel": "chi2", "n_terms": 3, "loss": "hinge", "precision": "float64", "random_state": 0}
+
+
+def sparse_rows(n_rows: int, n_bins: int, n_classes: int = 4, seed: int = 0):
+    """CSR rows of few entries, of which each class has its own, and their classes."""
+    y = np.random.default_rng(seed).integers(0, n_classes, n_rows)
+    own = sp.random(n_classes, n_bins, 20 / n_bins, format="csr", random_state=seed + 1)
+    return sp.csr_matrix(sp.random(n_rows, n_bins, 30 / n_bins, format="csr", random_state=seed) + own[y]), y
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_it_is_scikit_learns_on_the_features(n_classes):
+    X, y = classes(300)
+    y = y if n_classes > 2 else y == y[0]
+    model = HistogramClassifier(**SETTINGS, strengths=0.5).fit(X, y)
+    Z = OptimalMap("chi2", 3).fit(X).transform(X)
+    peer = LinearSVC(loss="hinge", C=2.0, tol=1e-6, max_iter=100_000).fit(Z, y)
+    expected = peer.decision_function(Z)
+    np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-2 * np.abs(expected).max())
+    assert model.n_passes_ == 0
+    assert model.loss_ is None
+
+
+def test_sparse_rows_give_the_model_of_dense_ones():
+    X, y = sparse_rows(400, 300)
+    sparse = HistogramClassifier(**SETTINGS).fit(X, y)
+    dense = HistogramClassifier(**SETTINGS).fit(X.toarray(), y)
+    assert sparse.strength_ == pytest.approx(dense.strength_, rel=1e-12)
+    np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-9)
+    # and where few enough entries are zero, dense rows stay dense
+    full = X.toarray() + 0.01
+    np.testing.assert_allclose(
+        HistogramClassifier(**SETTINGS, strengths=1.0).fit(full, y).coef_,
+        HistogramClassifier(**SETTINGS, strengths=1.0).fit(sp.csr_matrix(full), y).coef_,
+        atol=1e-9,
+    )
+
+
+def test_many_columns_fit_where_moments_do_not():
+    X, y = sparse_rows(1500, 5000)
+    settings = {"n_terms": 3, "memory": "256MiB", "random_state": 0}
+    model = HistogramClassifier("chi2", loss="hinge", **settings).fit(X[:1000], y[:1000])
+    assert model.coef_.shape == (4, 15_000)
+    assert model.score(X[1000:], y[1000:]) > 0.95
+    assert (model.compile().predict(X) == model.predict(X)).mean() > 0.99
+    with pytest.raises(MemoryBudgetError, match=r"15000 features with 5 fold\(s\) need .* loss='hinge'"):
+        HistogramClassifier("chi2", **settings).fit(X, y)
+
+
+def test_the_model_is_saved_and_comes_out_the_same_again(tmp_path):
+    X, y = sparse_rows(300, 200)
+    model = HistogramClassifier(**SETTINGS).fit(X, y)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(
+        chimap.load(tmp_path / "model").decision_function(X), model.decision_function(X)
+    )
+    np.testing.assert_array_equal(HistogramClassifier(**SETTINGS).fit(X, y).coef_, model.coef_)
+
+
+def test_chunks_make_no_difference():
+    X, y = classes(5000, 20)
+    settings = {**SETTINGS, "strengths": 10.0}
+    whole = HistogramClassifier(**settings, memory="1GiB").fit(X, y)
+    with pytest.raises(MemoryBudgetError, match=r"all 5,000 rows in memory; their 300,000 numbers") as error:
+        HistogramClassifier(**settings, memory="1MiB").fit(X, y)
+    least = str(error.value).split("memory='")[1].split("'")[0]
+    assert least.endswith("MiB")
+    np.testing.assert_allclose(
+        HistogramClassifier(**settings, memory=least).fit(X, y).coef_, whole.coef_, atol=1e-9
+    )
+
+
+def test_the_strength_is_chosen_by_the_rows_held_out():
+    X, y = sparse_rows(500, 200)
+    model = HistogramClassifier(**SETTINGS, strengths=[1e-2, 1.0, 1e3]).fit(X, y)
+    Z = OptimalMap("chi2", 3).fit(X).transform(X)
+    is_held = fold_of_rows(0, 500, 5, model._seed) == 0
+    for strength, loss in zip(model.loss_scores_.strengths, model.loss_scores_.losses, strict=True):
+        peer = LinearSVC(loss="hinge", C=1 / strength, tol=1e-6, max_iter=100_000).fit(
+            Z[~is_held], y[~is_held]
+        )
+        signs = np.where(y[is_held, None] == model.classes_, 1, -1)
+        expected = np.maximum(1 - signs * peer.decision_function(Z[is_held]), 0).sum(axis=1).mean()
+        assert loss == pytest.approx(expected, rel=0.02)
+    assert model.strength_ == model.loss_scores_.best
+
+
+def test_the_search_does_not_mind_the_scale_of_the_rows():
+    X, y = sparse_rows(300, 200)
+    small, large = (HistogramClassifier(**SETTINGS).fit(scale * X, y) for scale in (1.0, 1024.0))
+    np.testing.assert_allclose(
+        large.loss_scores_.strengths[-1] / small.loss_scores_.strengths[-1], 1024, rtol=1e-6
+    )
+
+
+def test_a_class_that_only_held_out_rows_have_is_learned_in_the_end():
+    X, y = sparse_rows(100, 50, n_classes=3)
+    held = np.flatnonzero(fold_of_rows(0, 100, 5, HistogramClassifier(**SETTINGS).fit(X, y)._seed) == 0)
+    y[held[:2]] = 7
+    model = HistogramClassifier(**SETTINGS).fit(X, y)
+    assert set(model.classes_) == {0, 1, 2, 7}
+    assert np.abs(model.coef_[3]).max() > 0
+
+
+@pytest.mark.parametrize("settings", [
+    {"kernel": "exp-chi2", "n_components": 64},
+    {"kernel": "exp-chi2", "n_components": 64, "precision": "bfloat16"},
+    {"kernel": "chi2", "blocks": {"a": slice(0, 32), "b": slice(32, 64)}},
+    {"kernel": "chi2", "blocks": {"a": slice(0, 32), "b": slice(32, 64)}, "n_principal": 30},
+])  # fmt: skip
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_features_of_every_kind(settings, is_sparse):
+    X, y = sparse_rows(300, 64)
+    model = HistogramClassifier(loss="hinge", random_state=0, **settings).fit(
+        X if is_sparse else X.toarray(), y
+    )
+    assert model.score(X, y) > 0.95
+
+
+def test_additive_blocks_of_sparse_rows_are_kept_sparse(monkeypatch):
+    X, y = sparse_rows(2000, 64)
+    kept = []
+    stack = KeptFeatures.stack
+    monkeypatch.setattr(KeptFeatures, "stack", lambda self: (stack(self), kept.append(self.Z)))
+    settings = {**SETTINGS, "kernel": ["chi2", "intersection"], "strengths": 0.1}
+    blocks = {"a": slice(0, 32), "b": slice(32, 64)}
+    models = [HistogramClassifier(**settings, blocks=blocks).fit(rows, y) for rows in (X, X.toarray() + 1e-3)]
+    assert sp.issparse(kept[0])
+    assert not sp.issparse(kept[1])
+    np.testing.assert_allclose(kept[0].toarray(), models[0].features_.transform(X.toarray()), rtol=1e-9)
+    np.testing.assert_allclose(models[0].decision_function(X), models[0].decision_function(X.toarray()))
+
+
+def test_kept_rows_are_those_of_the_folds():
+    Z = np.arange(40.0).reshape(20, 2)
+    signs = OneVersusAll(np.arange(20) % 3, 3)
+    kept = KeptFeatures(4, seed=0)
+    for part in (slice(0, 7), slice(7, 8), slice(8, 20)):
+        kept.put(sp.csr_matrix(Z[part]), signs[part], part.start)
+    kept.stack()
+    folds = fold_of_rows(0, 20, 4, 0)
+    for part, members in ((kept.learning, folds != 0), (kept.held_out, folds == 0)):
+        found, found_signs = kept.of(part)
+        np.testing.assert_array_equal(found.toarray(), Z[members])
+        np.testing.assert_array_equal(found_signs, np.asarray(signs[members]))
+
+
+def test_regression_has_no_hinge():
+    with pytest.raises(ValueError, match="loss must be one of 'square', 'epsilon_insensitive'; got 'hinge'"):
+        HistogramRegressor(loss="hinge").fit(np.ones((4, 2)), np.arange(4.0))

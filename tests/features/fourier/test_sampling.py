@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chimap.features.fourier.sampling import CATALOGUE, orthogonal
+
+from ...histograms import DTYPES
+
+
+def draw(name, n_inputs, n_frequencies, dtype=np.float64, seed=0):
+    return CATALOGUE[name](n_inputs, n_frequencies, np.random.default_rng(seed), np.dtype(dtype)).matrix
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1, 1), (5, 17), (40, 7), (40, 30), (64, 64), (8, 2000)])
+def test_columns_are_standard_normal(name, dtype, shape):
+    seeds = range(max(1, 8000 // np.prod(shape)))
+    W = np.concatenate([draw(name, *shape, dtype, seed).ravel() for seed in seeds])
+    assert W.dtype == dtype
+    assert draw(name, *shape, dtype).shape == shape
+    for power, moment, variance in ((1, 0, 1), (2, 1, 2), (4, 3, 96)):
+        assert abs((W.astype(float) ** power).mean() - moment) < 5 * np.sqrt(variance / W.size)
+    np.testing.assert_array_equal(draw(name, *shape, dtype), draw(name, *shape, dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n_inputs", "n_frequencies"), [(40, 7), (40, 20), (40, 39), (40, 100), (3, 7)])
+def test_columns_are_orthogonal_within_blocks(n_inputs, n_frequencies, dtype):
+    W = orthogonal(n_inputs, n_frequencies, np.random.default_rng(0), np.dtype(dtype)).matrix.astype(
+        np.float64
+    )
+    for first in range(0, n_frequencies, n_inputs):
+        block = W[:, first : first + n_inputs]
+        block = block / np.linalg.norm(block, axis=0)
+        np.testing.assert_allclose(
+            block.T @ block, np.eye(block.shape[1]), atol=1e-5 if dtype == np.float32 else 1e-13
+        )
