@@ -16,7 +16,7 @@ from ...histograms import DTYPES, classes, histograms, relative_error
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("n_inputs", "n_frequencies"), [(3, 5), (8, 8), (13, 40), (100, 300), (700, 64)])
+@pytest.mark.parametrize(("n_inputs", "n_frequencies"), [(17, 5), (32, 32), (29, 80), (100, 300), (700, 64)])
 def test_is_the_product_of_hadamard_matrices_and_signs(n_inputs, n_frequencies, dtype):
     found = structured(n_inputs, n_frequencies, np.random.default_rng(0), np.dtype(dtype))
     assert isinstance(found, Hadamard)

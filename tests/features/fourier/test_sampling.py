@@ -37,3 +37,16 @@ def test_columns_are_orthogonal_within_blocks(n_inputs, n_frequencies, dtype):
         np.testing.assert_allclose(
             block.T @ block, np.eye(block.shape[1]), atol=1e-5 if dtype == np.float32 else 1e-13
         )
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("n_inputs", [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 30])
+def test_the_mean_is_the_gaussian_kernel(name, n_inputs):
+    # along an axis and along the diagonal, where few signs mix least
+    ends = np.array([np.eye(n_inputs)[0], np.ones(n_inputs) / np.sqrt(n_inputs)])
+    steps = np.concatenate([r * ends for r in (1.0, 2.0, 3.2)])
+    means = np.array([np.cos(steps @ draw(name, n_inputs, 256, seed=s)).mean(axis=1) for s in range(200)])
+    exact = np.exp(-np.square(steps).sum(axis=1) / 2)
+    error = means.std(axis=0) / np.sqrt(len(means))
+    allowed = 4.5 * error + (6e-3 if name == "structured" and n_inputs > 16 else 1e-4)
+    assert (np.abs(means.mean(axis=0) - exact) < allowed).all()

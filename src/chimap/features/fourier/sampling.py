@@ -19,6 +19,7 @@ from chimap.features.fourier.quantiles import gaussian
 
 Quantile = Callable[[np.ndarray], np.ndarray]
 _BLOCK = 2048  # columns orthogonalised together; beyond that the cost grows with the square for little gain
+_FEW_INPUTS = 16  # up to which a matrix is as cheap as transforms, whose directions are then too few to be uniform
 _SOBOL_INPUTS = 21201  # dimensions that the direction numbers of scipy's Sobol sequence cover
 
 
@@ -77,11 +78,11 @@ def orthogonal(n_inputs: int, n_frequencies: int, rng: np.random.Generator, dtyp
 def structured(n_inputs: int, n_frequencies: int, rng: np.random.Generator, dtype: np.dtype) -> Projection:
     """Hadamard transforms between random signs: the time and memory of the projection no longer grow as a product.
 
-    Nearly unbiased, of the variance of ``orthogonal``. For one or two inputs there is nothing to mix, and the
-    frequencies are those of ``iid``.
+    Unbiased to a few thousandths, of the variance of ``orthogonal``. Up to 16 inputs the frequencies are those of
+    ``orthogonal``: so few signs reach so few directions that kernel values would be off by 0.2 (three inputs).
     """
-    if n_inputs <= 2:
-        return iid(n_inputs, n_frequencies, rng, dtype)
+    if n_inputs <= _FEW_INPUTS:
+        return orthogonal(n_inputs, n_frequencies, rng, dtype)
     p = 1 << (n_inputs - 1).bit_length()
     blocks = -(-n_frequencies // p)
     signs = rng.integers(0, 2, (blocks, 3, p), dtype=np.int8) * np.int8(2) - np.int8(1)
