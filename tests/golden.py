@@ -1,4 +1,7 @@
-"""Files beside the repository: golden values and real data sets. A test that asks for an absent one is skipped."""
+"""Golden values, which lie in tests/golden, and real data sets beside the repository.
+
+A test that asks for an absent data set is skipped; golden values are always there.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+VALUES = Path(__file__).parent / "golden"
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 RELATIVE = {np.float64: 1e-12, np.float32: 1e-5}  # what golden values must hold to
 
 
 def golden(name: str) -> dict[str, Any]:
-    """The contents of ../shared/golden/<name>.json."""
-    path = SHARED / "golden" / f"{name}.json"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not in ../shared/golden")
-    return _read(path)
+    """The contents of tests/golden/<name>.json."""
+    return _read(VALUES / f"{name}.json")
 
 
 @lru_cache

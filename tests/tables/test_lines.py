@@ -150,3 +150,24 @@ def test_tables_above_the_memory_are_refused():
     psi = ChebyshevMap().fit(histograms(60))
     with pytest.raises(MemoryBudgetError, match=r"12 bins, \d+ pieces, 1 outputs.*above the 1000 B allowed"):
         line_tables(BinFunctions(psi, np.ones((36, 1))), np.zeros(1), 1e-3, 1000)
+
+
+class Steps:
+    """Functions of two bins, straight between a jump at the middle of the range: what a border may fall on."""
+
+    n_bins, n_outputs, is_signed, is_mixed, kinks, smallest = 2, 1, False, False, {8}, 1e-9
+    tops = np.ones(2)
+    height = 0.01
+
+    def __call__(self, x, bins):
+        return (x + self.height * (x >= 0.5))[:, :, None] * np.ones(1)
+
+
+def test_a_jump_at_a_border_counts_on_both_sides_of_it():
+    tables = line_tables(Steps(), np.zeros(1), 0.05)
+    assert tables.n_pieces == 8
+    edge = np.float32(0.5)
+    sides = np.array([[np.nextafter(edge, np.float32(0))] * 2, [edge] * 2])
+    # rounding may put a number into the piece beside its own
+    assert (tables.bound(sides) >= 2 * Steps.height).all()
+    assert (tables.bound(np.float32([[0.3, 0.3], [0.7, 0.7]])) < Steps.height).all()

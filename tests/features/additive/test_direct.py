@@ -57,6 +57,18 @@ def test_range_that_is_none():
             minimax_nodes(lowest, highest, 2)
 
 
+@pytest.mark.parametrize(
+    ("counts", "first"),
+    [
+        ([1.0, 1.0, 1.0], 9.0),  # t/(t+1) h(t): .5, .75, .9
+        ([1.79, 1.0, 0.98], 1.0),  # .895, .75, .882; with t/(t+1.1) the last would be the largest
+        ([1.0, 1.25, 1.035], 3.0),  # .5, .9375, .9315; with t/(t+1.1), or t alone, the last
+    ],
+)
+def test_first_greedy_node_by_hand(counts, first):
+    assert greedy_nodes(np.array([1.0, 3.0, 9.0]), np.array(counts), 1)[0] == first
+
+
 def test_greedy_nodes_of_more_terms_than_centres():
     np.testing.assert_array_equal(greedy_nodes(np.array([0.5, 2.0]), np.array([1.0, 1.0]), 4), [2, 0.5, 2, 2])
 

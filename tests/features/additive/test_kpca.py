@@ -48,3 +48,19 @@ def test_bad_settings():
     plain = AdditiveKernel("mine", lambda r: np.exp(-np.abs(r)), lambda w: w)
     with pytest.raises(ValueError, match="Maps of 'mine': OptimalMap"):
         AdditiveKPCA(plain).fit(X)
+
+
+def test_small_eigenvalues_are_kept_to_the_rounding_of_the_largest():
+    X = np.random.default_rng(0).uniform(
+        0.5, 2.0, (60, 1)
+    )  # close values: eigenvalues fall by some 200 a term
+    psi = AdditiveKPCA("chi2", 7, n_landmarks=60, random_state=0).fit(X)
+    values = psi.eigenvalues_[0] / psi.eigenvalues_[0, 0]
+    assert 1e-12 < values[-1] < 1e-8
+    Z = psi.transform(X)
+    assert np.abs(Z).max(axis=0).min() > 0
+    assert np.abs(Z @ Z.T - CATALOGUE["chi2"](X)).max() < 1e-9
+    # and below it a term is 0, not noise
+    Z = AdditiveKPCA("chi2", 16, n_landmarks=60, random_state=0).fit_transform(X)
+    assert (Z[:, -1] == 0).all()
+    assert np.abs(Z @ Z.T - CATALOGUE["chi2"](X)).max() < 1e-12

@@ -19,7 +19,9 @@ from chimap.features.fourier.quantiles import gaussian
 
 Quantile = Callable[[np.ndarray], np.ndarray]
 _BLOCK = 2048  # columns orthogonalised together; beyond that the cost grows with the square for little gain
-_FEW_INPUTS = 16  # up to which a matrix is as cheap as transforms, whose directions are then too few to be uniform
+_FEW_INPUTS = (
+    16  # up to which a matrix is as cheap as transforms, whose directions are then too few to be uniform
+)
 _SOBOL_INPUTS = 21201  # dimensions that the direction numbers of scipy's Sobol sequence cover
 
 
