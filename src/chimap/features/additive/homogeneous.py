@@ -38,7 +38,7 @@ class HomogeneousMap(AdditiveMap):
 
     Learned: ``period_``, ``amplitudes_`` (m + 1,): sqrt(kap_0), sqrt(2 kap_1), ...
 
-    Source: Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps, secs. 4 and 5 (the two windows).
+    Source: Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps, secs. 4 and 5 (two windows).
 
     >>> import numpy as np
     >>> HomogeneousMap("intersection", n_terms=5).fit_transform(np.array([[0.2, 0.8]])).shape
