@@ -12,13 +12,14 @@ from chimap.data import ArraySource, NpzSource
 from chimap.data.formats import svmlight
 from chimap.data.io import archive
 
+from .formats.ecosystems import ECOSYSTEMS
 from .small_sources import COUNTS, LABELS, N_FEATURES, N_ROWS, SOURCES
 
 
-@pytest.fixture(params=SOURCES)
+@pytest.fixture(params=[*SOURCES, *ECOSYSTEMS])
 def source(request, tmp_path):
     """Each kind of source over COUNTS and LABELS."""
-    return SOURCES[request.param](tmp_path)
+    return (SOURCES | ECOSYSTEMS)[request.param](tmp_path)
 
 
 @pytest.mark.parametrize("chunk_rows", [1, 7, N_ROWS - 1, N_ROWS, 10_000])

@@ -27,6 +27,7 @@ from chimap.data.formats.zarr import ZarrSource, is_store
 from chimap.data.io.compressed import COMPRESSIONS
 from chimap.data.io.files import existing_file, is_folder, split_member
 from chimap.data.labels import check_labels, read_labels
+from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
 from chimap.data.source import Chunk, Source
 from chimap.data.split import split_source
 from chimap.data.synthetic import write_histograms
@@ -59,6 +60,7 @@ _TEXT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
 ENDINGS: dict[str, Callable[..., Source]] = {
     ".npy": NpySource,
     ".npz": NpzSource,
+    **LAYOUT_ENDINGS,
     **dict.fromkeys(PARQUET + IPC, ArrowSource),
     ".zarr.zip": ZarrSource,
     **dict.fromkeys((".h5", ".hdf5", ".hdf"), Hdf5Source),
@@ -67,7 +69,7 @@ ENDINGS: dict[str, Callable[..., Source]] = {
     **{text + packed: SvmlightSource for text in _TEXT for packed in COMPRESSIONS},
 }
 
-WITH_MEMBERS = (NpzSource, ArrowSource, ZarrSource, Hdf5Source)
+WITH_MEMBERS = (NpzSource, ArrowSource, ZarrSource, Hdf5Source, *MEMBERED)
 
 
 def open_source(path_or_array: Any, labels: Any = None) -> Source:
@@ -91,6 +93,8 @@ def open_source(path_or_array: Any, labels: Any = None) -> Source:
         return path_or_array
     if is_collection(path_or_array):
         return DaskSource(path_or_array, labels)
+    if (opener := opener_of(path_or_array)) is not None:
+        return opener(path_or_array, labels)
     if callable(path_or_array) and labels is None:
         return BatchSource(path_or_array)
     if not isinstance(path_or_array, str | os.PathLike):
@@ -109,8 +113,10 @@ def open_source(path_or_array: Any, labels: Any = None) -> Source:
 def _kind_of(path: str) -> Callable[..., Source]:
     """What reads this file or folder."""
     if is_folder(path):
-        return ZarrSource if is_store(path) else ArrowSource
+        return layout_of(path) or (ZarrSource if is_store(path) else ArrowSource)
     name = existing_file(path).name.lower()
+    if (opener := layout_of(path)) is not None:
+        return opener
     kind = next((ENDINGS[ending] for ending in ENDINGS if name.endswith(ending)), None)
     if kind is None:
         raise DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(ENDINGS)}.")

@@ -16,6 +16,7 @@ from chimap._threads import threads
 from chimap._validation import DataError, check_choice, check_positive, parse_memory
 from chimap.data import ArraySource, DaskSource, Source
 from chimap.data.formats.dask import is_collection
+from chimap.data.layouts import opener_of
 from chimap.data.source import choose_rows
 from chimap.engines import (
     Job,
@@ -103,11 +104,14 @@ class HistogramModel(LinearModel):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit on rows X (n, bins), dense or sparse, and labels or targets y (n,); returns self.
 
-        X may be a Dask array or data frame. Dask collections are worked on by the cluster of the current
+        X may be a Dask array or data frame, or an object that ``open_source`` takes, such as AnnData, whose labels y
+        may be the name of a column. Dask collections are worked on by the cluster of the current
         client, if there is one.
         """
         if is_collection(X):
             return self.fit_source(DaskSource(X, y), engine=current_engine())
+        if (opener := opener_of(X)) is not None:
+            return self.fit_source(opener(X, y))
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
         )

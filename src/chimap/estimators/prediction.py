@@ -13,6 +13,7 @@ from chimap._threads import threads
 from chimap._validation import check_width, rows_as_fitted
 from chimap.data import ArraySource, Source
 from chimap.data.io.read_ahead import chunks_ahead
+from chimap.data.layouts import opener_of
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
 from chimap.features.additive.base import keeps_zeros
@@ -32,6 +33,8 @@ class Prediction:
     def _outputs(self, X: Any) -> np.ndarray:
         """f(x) of rows X, (n, t) float64."""
         self._refresh()
+        if (opener := opener_of(X)) is not None:
+            return self.predict_source(opener(X))
         rows = rows_as_fitted(self, X)
         if rows.shape[0] > self.rows_at_once:
             return self.predict_source(ArraySource(rows))

@@ -1,0 +1,199 @@
+"""AnnData, the annotated matrices of single-cell analysis: ``.h5ad`` files, Zarr stores, objects in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.data.formats.arrays import ArraySource
+from chimap.data.formats.arrow_columns import LABEL_NAMES
+from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, label_column, shown
+from chimap.data.formats.stored_rows import CscRows, CsrRows, DenseRows, StoredRows
+from chimap.data.io.containers import Container, ZarrContainer, children, container_of, is_group, is_store
+from chimap.data.io.files import is_folder
+from chimap.data.source import Source
+
+_LAYOUTS: dict[str, type[CsrRows] | type[CscRows]] = {
+    "csr_matrix": CsrRows,
+    "csr": CsrRows,
+    "csc_matrix": CscRows,
+    "csc": CscRows,
+}
+
+
+class AnnDataSource(KeyedSource):
+    """The cells of an AnnData file, read from the disk chunk by chunk; h5py or zarr is all that it needs.
+
+    ``X`` unless named; ``file.h5ad::layers/counts``, ``file.h5ad::raw/X`` and ``file.h5ad::obsm/X_pca`` are others.
+    Each may be CSR, CSC (put in rows on a temporary file when it is opened) or dense. Ids of rows are ``obs_names``,
+    names of columns ``var_names`` (of ``raw``, its own).
+
+    path: a ``.h5ad`` file, or a Zarr store that AnnData wrote; an address, too.
+    labels: a column of ``obs``, whose categories are labels by name; or an array or file, see ``read_labels``; None
+    takes ``y`` or ``label`` from ``obs`` if it is there.
+    member: the same as ``::member``.
+    Raises FileNotFoundError, ImportError without h5py or zarr, and DataError for what is damaged, cut off, missing (it
+    lists what there is) and for ids that come twice.
+
+    References: anndata.readthedocs.io, "On-disk format".
+    """
+
+    def _container_at(self, address: str) -> Container:
+        return container_of(address)
+
+    def _found(self, root: Any, member: str | None, labels: Any) -> Keyed:
+        where = self._container.address
+        if not is_group(root) or "obs" not in root or "var" not in root:
+            raise DataError(
+                f"{where}: no AnnData, which has obs, var and X; it holds {shown(children(root))}. "
+                "Read it as plain arrays, with the ending .h5 or .zarr, or write it with AnnData.write_h5ad."
+            )
+        key = self._key(root, member or "X")
+        rows = _rows_of(root[key], key, f"{where}::{key}")
+        names = self._names(root, key, rows.n_features)
+        columns = [name for name in _columns(root["obs"]) if name != _index_name(root["obs"])]
+        label = labels.removeprefix("::").removeprefix("obs/") if isinstance(labels, str) else None
+        if labels is None:
+            label = next((name for name in LABEL_NAMES if name in columns), None)
+        y = None
+        if label in columns:
+            y = label_column(*self._column(root["obs"], label), f"{where}, obs[{label!r}]")
+        return Keyed(rows, self._index(root["obs"]), names, columns, y)
+
+    def _key(self, root: Any, member: str) -> str:
+        there = ["X"] if "X" in root else []
+        for group in ("layers", "obsm"):
+            there += [f"{group}/{name}" for name in (children(root[group]) if group in root else [])]
+        there += ["raw/X"] if "raw" in root and "X" in root["raw"] else []
+        key = f"{member}/X" if member == "raw" else member
+        if key not in there:
+            raise DataError(f"{self._container.address}: no matrix {member!r}; there are {shown(there)}.")
+        return key
+
+    def _names(self, root: Any, key: str, n_features: int) -> np.ndarray:
+        if key.startswith("obsm/"):
+            stem = key.removeprefix("obsm/")
+            return np.array([f"{stem}_{place}" for place in range(n_features)])
+        owner = root["raw"] if key == "raw/X" and "var" in root["raw"] else root
+        return self._index(owner["var"])
+
+    def _index(self, frame: Any) -> np.ndarray:
+        """What names the rows of a stored data frame; of the older layout, the field of a compound array."""
+        name = _index_name(frame)
+        if name not in _columns(frame):
+            raise DataError(
+                f"{self._container.address}::{frame.name.strip('/')}: no index {name!r}; there are "
+                f"{shown(_columns(frame))}. Write the file again with a current anndata."
+            )
+        return self._column(frame, name)[0]
+
+    def _column(self, frame: Any, name: str) -> tuple[np.ndarray, np.ndarray | None]:
+        """A column of a stored data frame, and which entries are missing (None: it cannot tell)."""
+        if not is_group(frame):
+            return _texts(frame[...][name]), None
+        node, values = frame[name], self._container.values
+        if not is_group(node):
+            key = f"__categories/{name}"  # of files before anndata 0.7
+            return _named(values(node), values(frame[key])) if key in frame else (values(node), None)
+        parts = children(node)
+        if "codes" in parts and "categories" in parts:
+            return _named(values(node["codes"]), values(node["categories"]))
+        if "values" in parts and "mask" in parts:
+            return values(node["values"]), values(node["mask"])
+        raise DataError(
+            f"{self._container.address}::{node.name.strip('/')}: a column stored as "
+            f"{node.attrs.get('encoding-type', 'a group')!r}, of {shown(parts)}, which is not known. Store it as text, "
+            "numbers or categories."
+        )
+
+
+class AnnDataObject(ArraySource):
+    """The cells of an AnnData object in memory: ``X`` with ``obs_names``, ``var_names`` and labels of ``obs``."""
+
+    def __init__(self, data: Any, labels: Any = None) -> None:
+        columns = [str(name) for name in data.obs.columns]
+        if labels is None:
+            labels = next((name for name in LABEL_NAMES if name in columns), None)
+        if isinstance(labels, str) and labels in columns:
+            column = data.obs[labels]
+            y = label_column(np.asarray(column.astype(object)), np.asarray(column.isna()), f"obs[{labels!r}]")
+        elif isinstance(labels, str) and "::" not in labels and "." not in labels:
+            raise DataError(f"AnnData: no column {labels!r} in obs; there are {shown(columns)}.")
+        else:
+            y = labels
+        if data.X is None:
+            layers = shown([f"layers[{name!r}]" for name in data.layers])
+            raise DataError(f"AnnData: X is None; there are {layers}. Set adata.X to one of them.")
+        super().__init__(data.X, y, "AnnData")
+        self.row_ids = checked_names(np.asarray(data.obs_names), self.n_rows, "obs_names")
+        self.column_names = tuple(
+            checked_names(np.asarray(data.var_names), self.n_features, "var_names").tolist()
+        )
+
+
+def is_anndata(X: Any) -> bool:
+    """Whether X is an AnnData object; anndata is not imported to tell."""
+    return type(X).__module__.partition(".")[0] == "anndata" and hasattr(X, "obs_names")
+
+
+def anndata_source(X: Any, labels: Any = None) -> Source:
+    """A source for an AnnData object: of its file where it is backed by one."""
+    return AnnDataSource(str(X.filename), labels) if X.isbacked else AnnDataObject(X, labels)
+
+
+def is_anndata_store(address: str) -> bool:
+    """Whether a Zarr store, a folder or a ``.zip``, has the layout of AnnData."""
+    if not (is_store(address) if is_folder(address) else address.lower().endswith(".zarr.zip")):
+        return False
+    with ZarrContainer(address).opened() as root:
+        if not is_group(root):
+            return False
+        return root.attrs.get("encoding-type") == "anndata" or ("obs" in root and "var" in root)
+
+
+def _rows_of(node: Any, key: str, where: str) -> StoredRows:
+    if not is_group(node):
+        return DenseRows(node, key, where)
+    attributes = dict(node.attrs)
+    kind = _text(attributes.get("encoding-type", attributes.get("h5sparse_format", "")))
+    shape = attributes.get("shape", attributes.get("h5sparse_shape"))
+    if kind not in _LAYOUTS or shape is None:
+        raise DataError(
+            f"{where}: stored as {kind or 'a group'!r}, of {shown(children(node))}; expected a dense array, csr_matrix "
+            "or csc_matrix. Write it with a current anndata."
+        )
+    return _LAYOUTS[kind](node, key, tuple(int(n) for n in shape), where)
+
+
+def _columns(frame: Any) -> list[str]:
+    return (
+        [*frame.dtype.names] if not is_group(frame) else [n for n in children(frame) if n != "__categories"]
+    )
+
+
+def _index_name(frame: Any) -> str:
+    if not is_group(frame):
+        return str(frame.dtype.names[0])
+    return _text(frame.attrs.get("_index", "_index"))
+
+
+def _named(codes: np.ndarray, categories: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The categories that codes mean, and where there is none."""
+    missing = codes < 0
+    if codes.size and codes.max() >= categories.size:
+        raise DataError(f"code {codes.max()} of {categories.size} categories. Write the file again.")
+    return categories[np.where(missing, 0, codes)], missing
+
+
+def _texts(values: np.ndarray) -> np.ndarray:
+    if values.dtype.kind == "S" or (
+        values.dtype.kind == "O" and values.size and isinstance(values[0], bytes)
+    ):
+        return np.array([value.decode() for value in values.tolist()], dtype=object)
+    return values
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)

@@ -1,0 +1,288 @@
+"""BIOM, the tables of microbiology: HDF5 (version 2), JSON (version 1), text, objects. Samples are rows."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from typing import IO, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from chimap._validation import DataError
+from chimap.data.formats.arrays import ArraySource
+from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, shown
+from chimap.data.formats.stored_rows import CscRows, CsrRows
+from chimap.data.io.buckets_source import BucketsSource
+from chimap.data.io.compressed import COMPRESSIONS, decompressed, read_piece
+from chimap.data.io.containers import Container, Hdf5Container, children
+from chimap.data.io.files import existing_file, file_digest, is_folder
+from chimap.data.io.row_buckets import RowBuckets
+from chimap.data.labels import read_labels
+from chimap.data.source import Source
+
+_HDF5_MARK = b"\x89HDF\r\n\x1a\n"
+_TSV_MARKS = (b"# Constructed from biom file", b"#OTU ID\t", b"#OTUID\t")
+_TSV_ENDINGS = tuple(text + packed for text in (".tsv", ".txt") for packed in COMPRESSIONS)
+
+
+class BiomSource(KeyedSource):
+    """The samples of a BIOM file of version 2 (HDF5). Ids of rows are those of samples, names of columns those of
+    observations.
+
+    path: the file, or an address. labels: array or file of labels, see ``read_labels``, or None.
+    Raises FileNotFoundError, ImportError without h5py, and DataError for another version, what is damaged, cut off or
+    missing, and ids that come twice.
+
+    References: biom-format.org, "The biom file format: Version 2.1".
+    """
+
+    def _container_at(self, address: str) -> Container:
+        return Hdf5Container(address)
+
+    def _found(self, root: Any, member: str | None, labels: Any) -> Keyed:
+        where = self._container.address
+        if member is not None:
+            raise DataError(f"{where}: a BIOM file holds one table, so leave '::{member}' out.")
+        version = [int(n) for n in np.ravel(root.attrs.get("format-version", []))]
+        if version[:1] != [2]:
+            raise DataError(
+                f"{where}: format-version {'.'.join(map(str, version)) or 'is missing'}; expected 2. Write it again "
+                "with biom.Table.to_hdf5, or with: biom convert --to-hdf5."
+            )
+        for key in ("sample", "observation"):
+            if key not in root or "ids" not in root[key]:
+                raise DataError(
+                    f"{where}: no {key}/ids; there are {shown(children(root))}. Copy the file again."
+                )
+        samples, observations = (
+            self._container.values(root[f"{key}/ids"]) for key in ("sample", "observation")
+        )
+        shape = (samples.size, observations.size)
+        if "matrix" in root["sample"]:
+            # Observations by samples, by columns, is the same as samples by observations, by rows.
+            rows: Any = CsrRows(root["sample/matrix"], "sample/matrix", shape, f"{where}::sample/matrix")
+        elif "matrix" in root["observation"]:
+            key = "observation/matrix"
+            rows = CscRows(root[key], key, shape, f"{where}::{key}")
+        else:
+            raise DataError(f"{where}: neither sample/matrix nor observation/matrix. Copy the file again.")
+        return Keyed(rows, samples, observations, [], None)
+
+
+class BiomJsonSource(ArraySource):
+    """The samples of a BIOM file of version 1 (JSON), which is read as a whole and stays in memory as CSR.
+
+    path: the file, or an address. labels: array or file of labels, see ``read_labels``, or None.
+    Raises FileNotFoundError, and DataError for another version, what is damaged, cut off or missing, and ids that come
+    twice.
+
+    References: biom-format.org, "The biom file format: Version 1.0".
+    """
+
+    def __init__(self, path: str | os.PathLike[str], labels: Any = None) -> None:
+        self.path = existing_file(path)
+        table = _json_table(self.path)
+        shape, ids = _json_shape(table, self.path)
+        super().__init__(_json_matrix(table, shape, str(self.path)), labels, self.path.name)
+        self.row_ids = checked_names(np.array(ids["columns"]), self.n_rows, f"{self.path}, columns")
+        self.column_names = tuple(
+            checked_names(np.array(ids["rows"]), self.n_features, f"{self.path}, rows").tolist()
+        )
+        self.held_bytes = self.row_bytes * self.n_rows
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Name, size, shape, and digests of the labels and of windows of the file."""
+        return {**super().fingerprint(), "bytes": self.path.size, "digest": file_digest(self.path)}
+
+
+class BiomTextSource(BucketsSource):
+    """The samples of a BIOM table as text: observations are lines, samples are columns.
+
+    Opening reads it once, onto a temporary file. A last column of metadata (taxonomy) is passed over.
+
+    path: the file; compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``; an address, too.
+    labels: array or file of labels, see ``read_labels``, or None.
+    Raises FileNotFoundError, and DataError that names line and field, and ids that come twice.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, path: str | os.PathLike[str], labels: Any = None) -> None:
+        self.path = existing_file(path)
+        self.name = self.path.name
+        with decompressed(self.path) as stream:
+            heading, number = self._heading(stream)
+            first = (
+                read_piece(self.path, stream, 0, f"line {number + 1}")
+                .decode("utf-8")
+                .rstrip("\r\n")
+                .split("\t")
+            )
+        samples = heading[1:]
+        if len(first) == len(heading) > 2 and _number(first[-1]) is None:
+            samples = samples[:-1]  # taxonomy
+        if not samples:
+            raise DataError(f"{self.path}, line {number}: no samples in the heading. Write the table again.")
+        self.n_rows = len(samples)
+        self.row_ids = checked_names(np.array(samples), self.n_rows, f"{self.path}, line {number}")
+        names = [name for name, _ in self._lines()]
+        self.n_features = len(names)
+        if not names:
+            raise DataError(f"{self.path}: no observations, only a heading. Write the table again.")
+        self.column_names = tuple(
+            checked_names(np.array(names), self.n_features, f"{self.path}, observations").tolist()
+        )
+        self._y = read_labels(labels, self.n_rows)
+        self.has_labels = self._y is not None
+        self._open()
+
+    def _filled(self) -> RowBuckets:
+        bound = min(self.n_rows * self.n_features, 8 * self.path.size)
+        buckets = RowBuckets(self.n_rows, self.n_features, bound, self.dtype)
+        for place, (_, values) in enumerate(self._lines()):
+            samples = np.flatnonzero(values)
+            buckets.add(samples, np.full(samples.size, place), values[samples])
+        buckets.finish()
+        return buckets
+
+    def _lines(self) -> Iterator[tuple[str, np.ndarray]]:
+        """The id and the values of each observation."""
+        with decompressed(self.path) as stream:
+            heading, number = self._heading(stream)
+            while line := read_piece(self.path, stream, 0, f"line {number + 1}"):
+                number += 1
+                fields = line.decode("utf-8").rstrip("\r\n").split("\t")
+                if fields == [""]:
+                    continue
+                if len(fields) != len(heading):
+                    raise DataError(
+                        f"{self.path}, line {number}: {len(fields)} fields, expected {len(heading)} as in the heading. "
+                        "The file is cut off or damaged; copy it again."
+                    )
+                yield fields[0], self._values(fields[1 : self.n_rows + 1], number)
+
+    def _values(self, fields: list[str], number: int) -> np.ndarray:
+        try:
+            return np.array(fields, dtype=np.float64)
+        except ValueError as error:
+            wrong = next(place for place, field in enumerate(fields) if _number(field) is None)
+            raise DataError(
+                f"{self.path}, line {number}, field {wrong + 2}: {fields[wrong]!r}, expected a number. Mend it."
+            ) from error
+
+    def _heading(self, stream: IO[bytes]) -> tuple[list[str], int]:
+        """The fields of the heading, and its line: the last that begins with '#'."""
+        number = 0
+        while True:
+            number += 1
+            line = read_piece(self.path, stream, 0, f"line {number}")
+            if not line.startswith(b"#"):
+                raise DataError(
+                    f"{self.path}, line {number}: no heading that begins with '#OTU ID'. Write the table again."
+                )
+            fields = line.decode("utf-8").rstrip("\r\n").split("\t")
+            if len(fields) > 1:
+                return fields, number
+
+    def _content(self) -> dict[str, Any]:
+        return {"bytes": self.path.size, "digest": file_digest(self.path)}
+
+    def _check_unchanged(self) -> None:
+        self.path.check_unchanged()
+
+
+class BiomObject(ArraySource):
+    """The samples of a ``biom.Table`` in memory."""
+
+    def __init__(self, table: Any, labels: Any = None) -> None:
+        super().__init__(table.matrix_data.T.tocsr(), labels, "biom.Table")
+        self.row_ids = checked_names(table.ids(), self.n_rows, "ids of samples")
+        names = checked_names(table.ids(axis="observation"), self.n_features, "ids of observations")
+        self.column_names = tuple(names.tolist())
+
+
+def is_biom_table(X: Any) -> bool:
+    """Whether X is a ``biom.Table``; biom is not imported to tell."""
+    return type(X).__module__.partition(".")[0] == "biom" and hasattr(X, "matrix_data")
+
+
+def is_biom_text(address: str) -> bool:
+    """Whether a text is a BIOM table."""
+    if not address.lower().endswith(_TSV_ENDINGS) or is_folder(address):
+        return False
+    file = existing_file(address)
+    with decompressed(file) as stream:
+        return read_piece(file, stream, 0, "line 1").startswith(_TSV_MARKS)
+
+
+def biom_source(path: str | os.PathLike[str], labels: Any = None) -> Source:
+    """A source for a ``.biom`` file of any version, told apart by how it begins."""
+    file = existing_file(path)
+    with file.open() as opened:
+        head = opened.read(64)
+    if head.startswith(_HDF5_MARK):
+        return BiomSource(path, labels)
+    if head.lstrip().startswith(b"{"):
+        return BiomJsonSource(path, labels)
+    if head.startswith(b"#"):
+        return BiomTextSource(path, labels)
+    raise DataError(
+        f"{file}: begins with {head[:16]!r}, which is no BIOM: neither HDF5 (version 2), JSON (version 1) nor text "
+        "with '#OTU ID'. Write it again with: biom convert."
+    )
+
+
+def _json_table(path: Any) -> dict[str, Any]:
+    try:
+        with path.open() as file:
+            table = json.load(file)
+    except ValueError as error:
+        raise DataError(f"{path}: no JSON ({error}). It is cut off or damaged; copy it again.") from error
+    wanted = ("format", "matrix_type", "shape", "data", "rows", "columns")
+    missing = [key for key in wanted if key not in table]
+    if missing:
+        raise DataError(f"{path}: no {', '.join(missing)}; there are {shown(sorted(table))}. Write it again.")
+    version = str(table["format"]).rpartition(" ")[2]
+    if not version.startswith("1."):
+        raise DataError(
+            f"{path}: {table['format']}; expected version 1 in JSON. Write it again with: biom convert."
+        )
+    return dict(table)
+
+
+def _json_shape(table: dict[str, Any], path: Any) -> tuple[tuple[int, int], dict[str, list[str]]]:
+    """Observations and samples, and their ids."""
+    ids = {key: [str(entry["id"]) for entry in table[key]] for key in ("rows", "columns")}
+    shape = tuple(int(n) for n in table["shape"])
+    if shape != (len(ids["rows"]), len(ids["columns"])):
+        raise DataError(
+            f"{path}: shape {list(shape)}, but {len(ids['rows'])} rows and {len(ids['columns'])} columns. Write it "
+            "again."
+        )
+    return (shape[0], shape[1]), ids
+
+
+def _json_matrix(table: dict[str, Any], shape: tuple[int, int], where: str) -> sp.csr_matrix:
+    """Samples by observations."""
+    if table["matrix_type"] not in ("sparse", "dense"):
+        raise DataError(f"{where}: matrix_type {table['matrix_type']!r}; expected sparse or dense.")
+    try:
+        data = np.array(table["data"], dtype=np.float64)
+        if table["matrix_type"] == "dense":
+            return sp.csr_matrix(data.reshape(shape).T)
+        rows, columns, values = data.reshape(-1, 3).T
+        places = (columns.astype(np.int64), rows.astype(np.int64))
+        return sp.csr_matrix((values, places), shape=shape[::-1])
+    except (ValueError, TypeError) as error:
+        raise DataError(
+            f"{where}: 'data' does not fit the shape {list(shape)} ({error}). Write it again."
+        ) from error
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,133 @@
+"""Matrices in a container beside arrays that name their rows and columns: what single-cell and BIOM files share."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.data.formats.stored_rows import StoredRows
+from chimap.data.io.containers import Container
+from chimap.data.io.files import existing_file, split_member
+from chimap.data.io.stream import SeekableStream
+from chimap.data.labels import check_labels, read_labels
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A matrix of a container and what goes with it.
+
+    rows: how it is read. ids: of the rows. names: of the columns. columns: metadata of the rows by which labels can be
+    named. y: labels that were asked for, or None where they are not in the container.
+    """
+
+    rows: StoredRows
+    ids: np.ndarray
+    names: np.ndarray
+    columns: list[str]
+    y: np.ndarray | None
+
+
+class KeyedSource(SeekableStream):
+    """A source over one matrix of a container; a subclass finds it (``_container``, ``_found``)."""
+
+    from_files = True
+
+    def __init__(self, path: str | os.PathLike[str], labels: Any = None, member: str | None = None) -> None:
+        address, member_of_path = split_member(path)
+        member = member or member_of_path
+        self._container = self._container_at(address)
+        self.name = self._container.name if member is None else f"{self._container.name}::{member}"
+        with self._container.opened() as root, self._container.naming():
+            found = self._found(root, None if member is None else member.strip("/"), labels)
+        self._rows = found.rows
+        self.n_rows, self.n_features = found.rows.n_rows, found.rows.n_features
+        self.dtype, self.is_sparse = found.rows.dtype, found.rows.is_sparse
+        self.row_bytes, self.held_bytes = found.rows.row_bytes, found.rows.held_bytes
+        self.stored_rows = found.rows.stored_rows
+        where = self._container.address
+        self.row_ids = checked_names(found.ids, self.n_rows, f"{where}, ids of rows")
+        self.column_names = tuple(
+            checked_names(found.names, self.n_features, f"{where}, names of columns").tolist()
+        )
+        self._y = found.y if found.y is not None else self._labels_elsewhere(labels, found.columns)
+        self.has_labels = self._y is not None
+
+    def take(self, rows: np.ndarray) -> Any:
+        """The rows with these increasing indices; what is stored without any of them is not read."""
+        with self._container.opened() as root, self._container.naming():
+            return self._rows.take(root, np.asarray(rows))
+
+    def _blocks_between(self, first: int, stop: int) -> Iterator[Any]:
+        with self._container.opened() as root:
+            blocks = self._rows.blocks(root, first, stop)
+            while True:
+                with self._container.naming(f", rows from {first}"):
+                    block = next(blocks, None)
+                if block is None:
+                    return
+                first += block.shape[0]
+                yield block
+
+    def _content(self) -> dict[str, Any]:
+        return self._container.content()
+
+    def _check_unchanged(self) -> None:
+        self._container.check_unchanged()
+
+    def _labels_elsewhere(self, labels: Any, columns: list[str]) -> np.ndarray | None:
+        """Labels from an array or a file; a name that is neither is told what there is."""
+        if isinstance(labels, str):
+            try:
+                existing_file(split_member(labels)[0])
+            except FileNotFoundError as error:
+                raise DataError(
+                    f"{self._container.address}: no column and no file {labels!r} for labels; columns are "
+                    f"{shown(columns)}. Name one of them, or a file of labels."
+                ) from error
+        return read_labels(labels, self.n_rows)
+
+    @abstractmethod
+    def _container_at(self, address: str) -> Container:
+        """What stands for the file or folder. FileNotFoundError if it is not there."""
+
+    @abstractmethod
+    def _found(self, root: Any, member: str | None, labels: Any) -> Keyed:
+        """The matrix that ``member`` names, or the usual one."""
+
+
+def checked_names(values: np.ndarray, size: int, where: str) -> np.ndarray:
+    """Ids or names as text, (size,). DataError for another number of them, and where two are the same."""
+    texts = np.asarray([str(value) for value in np.asarray(values).tolist()], dtype=str)
+    if texts.shape != (size,):
+        raise DataError(f"{where}: {texts.size} for a matrix that has {size}. Write the file again.")
+    order = np.argsort(texts, kind="stable")
+    same = np.flatnonzero(texts[order][1:] == texts[order][:-1])
+    if same.size:
+        one, other = sorted(order[same[0] : same[0] + 2].tolist())
+        raise DataError(
+            f"{where}: {str(texts[one])!r} comes twice, at {one} and {other}. Each must be there once: make them "
+            "unique (obs_names_make_unique or var_names_make_unique of AnnData), and write the file again."
+        )
+    return texts
+
+
+def label_column(values: np.ndarray, missing: np.ndarray | None, where: str) -> np.ndarray:
+    """A column of metadata as labels. DataError that counts the rows where it is missing."""
+    lost = np.zeros(len(values), bool) if missing is None else missing
+    if lost.any():
+        raise DataError(
+            f"{where}: missing in {int(lost.sum())} of {lost.size} rows, row {int(np.flatnonzero(lost)[0])} the first. "
+            "Fill it, or keep the rows that have it."
+        )
+    return check_labels(values, len(values), where)
+
+
+def shown(names: list[str], most: int = 20) -> str:
+    """Names for a message."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "") or "none"

@@ -1,0 +1,189 @@
+"""Counts of cells as 10x Genomics writes them: folders of ``matrix.mtx.gz``, and ``.h5`` files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.data.formats.coordinate_text import CoordinateText
+from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, shown
+from chimap.data.formats.stored_rows import CsrRows
+from chimap.data.io.buckets_source import BucketsSource
+from chimap.data.io.compressed import decompressed, read_piece
+from chimap.data.io.containers import Container, Hdf5Container, children, is_group
+from chimap.data.io.files import (
+    DataFile,
+    base_name,
+    existing_file,
+    file_digest,
+    has_file,
+    is_folder,
+    plain_path,
+)
+from chimap.data.io.row_buckets import RowBuckets
+from chimap.data.labels import read_labels
+
+_MATRIX, _CELLS, _FEATURES = ("matrix.mtx",), ("barcodes.tsv",), ("features.tsv", "genes.tsv")
+
+
+class TenXFolderSource(BucketsSource):
+    """The cells of a folder with ``matrix.mtx``, ``barcodes.tsv`` and ``features.tsv`` (or ``genes.tsv``), with or
+    without ``.gz``.
+
+    Cells are rows, though the file has them as columns. Opening reads the matrix once, onto a temporary file. Ids of
+    rows are barcodes; names of columns the symbols of genes, or the ids of those whose symbol others have, too.
+
+    path: the folder, or an address. labels: array or file of labels, see ``read_labels``, or None.
+    Raises FileNotFoundError, ImportError without pyarrow, and DataError for files that are missing, cut off or do not
+    fit together, and barcodes that come twice.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, path: str | os.PathLike[str], labels: Any = None) -> None:
+        self.path = plain_path(path)
+        self.name = base_name(self.path)
+        self._files = [_file_in(self.path, names) for names in (_MATRIX, _CELLS, _FEATURES)]
+        self._matrix = CoordinateText(self._files[0])
+        self.n_features, self.n_rows = self._matrix.shape
+        cells, features = [line[0] for line in _lines(self._files[1])], [*_lines(self._files[2])]
+        if len(cells) != self.n_rows or len(features) != self.n_features:
+            raise DataError(
+                f"{self.path}: the matrix has {self.n_features:,} features and {self.n_rows:,} cells, but there are "
+                f"{len(features):,} lines in {self._files[2].name} and {len(cells):,} in {self._files[1].name}. Take "
+                "the three files of one run."
+            )
+        if not self.n_rows or not self.n_features:
+            raise DataError(f"{self.path}: an empty matrix. Take the folder of a run with cells.")
+        self.row_ids = checked_names(np.array(cells), self.n_rows, f"{self._files[1]}")
+        ids = np.array([line[0] for line in features])
+        symbols = np.array([line[1] if len(line) > 1 else line[0] for line in features])
+        self.column_names = _gene_names(ids, symbols, str(self._files[2]))
+        self._y = read_labels(labels, self.n_rows)
+        self.has_labels = self._y is not None
+        self._open()
+
+    def _filled(self) -> RowBuckets:
+        buckets = RowBuckets(self.n_rows, self.n_features, self._matrix.n_entries, self.dtype)
+        for features, cells, values in self._matrix.entries():
+            buckets.add(cells, features, values)
+        buckets.finish()
+        return buckets
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "bytes": sum(file.size for file in self._files),
+            "digest": "".join(file_digest(file)[:12] for file in self._files),
+        }
+
+    def _check_unchanged(self) -> None:
+        for file in self._files:
+            file.check_unchanged()
+
+
+class TenXHdf5Source(KeyedSource):
+    """The cells of a ``.h5`` file of Cell Ranger, of version 3 (group ``matrix``) or 2 (a group for each genome).
+
+    Cells are rows. Ids and names are as in ``TenXFolderSource``.
+
+    path: the file; ``file.h5::GRCh38`` names the genome where version 2 has several; an address, too.
+    labels: array or file of labels, see ``read_labels``, or None.
+    Raises FileNotFoundError, ImportError without h5py, and DataError for what is damaged, cut off or missing.
+    """
+
+    def _container_at(self, address: str) -> Container:
+        return Hdf5Container(address)
+
+    def _found(self, root: Any, member: str | None, labels: Any) -> Keyed:
+        groups = _groups(root)
+        if member is None and len(groups) > 1:
+            raise DataError(
+                f"{self._container.address}: several genomes, {shown(groups)}. Name one: "
+                f"'{self._container.name}::{groups[0]}'."
+            )
+        key = groups[0] if member is None and groups else member
+        if key not in groups:
+            raise DataError(
+                f"{self._container.address}: no group {key!r} with barcodes; there are {shown(groups)}. Take the file "
+                "that Cell Ranger wrote."
+            )
+        group, where = root[key], f"{self._container.address}::{key}"
+        for part in ("barcodes", "shape"):
+            if part not in group:
+                raise DataError(
+                    f"{where}: no {part!r}; there are {shown(children(group))}. Copy the file again."
+                )
+        n_features, n_cells = (int(n) for n in group["shape"][...])
+        # Features by cells, by columns, is the same as cells by features, by rows.
+        rows = CsrRows(group, key, (n_cells, n_features), where)
+        ids, symbols = (self._container.values(array) for array in _features(group, where))
+        names = np.array(_gene_names(np.asarray(ids, str), np.asarray(symbols, str), where))
+        return Keyed(rows, self._container.values(group["barcodes"]), names, [], None)
+
+
+def is_tenx_folder(address: str) -> bool:
+    """Whether a folder has the matrix and the barcodes of 10x Genomics."""
+    return is_folder(address) and all(
+        any(has_file(address, name + packed) for name in names for packed in ("", ".gz"))
+        for names in (_MATRIX, _CELLS)
+    )
+
+
+def is_tenx_file(address: str) -> bool:
+    """Whether an HDF5 file has the layout of Cell Ranger."""
+    if not address.lower().endswith((".h5", ".hdf5")) or is_folder(address):
+        return False
+    container = Hdf5Container(address)
+    with container.opened() as root:
+        return bool(_groups(root))
+
+
+def _groups(root: Any) -> list[str]:
+    return [
+        key
+        for key in children(root)
+        if is_group(root[key])
+        and "barcodes" in root[key]
+        and ("features" in root[key] or "genes" in root[key] or "data" in root[key])
+    ]
+
+
+def _features(group: Any, where: str) -> tuple[Any, Any]:
+    """Arrays of the ids and the symbols of features."""
+    if "features" in group and {"id", "name"} <= set(children(group["features"])):
+        return group["features/id"], group["features/name"]
+    if "genes" in group and "gene_names" in group:
+        return group["genes"], group["gene_names"]
+    raise DataError(
+        f"{where}: neither features/id and features/name nor genes and gene_names; there are "
+        f"{shown(children(group))}. Take the file that Cell Ranger wrote."
+    )
+
+
+def _gene_names(ids: np.ndarray, symbols: np.ndarray, where: str) -> tuple[str, ...]:
+    """The symbol of each gene where no other has it, else the id; ids must be unique."""
+    checked_names(ids, ids.size, f"{where}, ids of features")
+    _, place, count = np.unique(symbols, return_inverse=True, return_counts=True)
+    alone = (count[place] == 1) & ~np.isin(symbols, ids)
+    return tuple(np.where(alone, symbols, ids).tolist())
+
+
+def _file_in(folder: str, names: tuple[str, ...]) -> DataFile:
+    for name in names:
+        for packed in (".gz", ""):
+            if has_file(folder, name + packed):
+                return existing_file(f"{folder.rstrip('/')}/{name}{packed}")
+    raise FileNotFoundError(f"{folder}: no {' or '.join(names)}, with or without .gz. Copy it there.")
+
+
+def _lines(file: DataFile) -> Iterator[list[str]]:
+    """The fields of each line of a table with tabs."""
+    number = 0
+    with decompressed(file) as stream:
+        while line := read_piece(file, stream, 0, f"line {number + 1}"):
+            number += 1
+            yield line.decode("utf-8").rstrip("\r\n").split("\t")

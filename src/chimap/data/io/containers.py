@@ -1,0 +1,177 @@
+"""Containers of named arrays, HDF5 files and Zarr stores, behind one set of calls."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.data.io.files import (
+    base_name,
+    existing_file,
+    file_digest,
+    files_under,
+    has_file,
+    is_address,
+    is_folder,
+    needed,
+)
+from chimap.data.rows import digest
+
+ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")  # one of them lies in the folder of any store
+
+
+class Container(ABC):
+    """Named arrays and groups of them in one file or folder.
+
+    address: for messages. name: the address without folders.
+    """
+
+    address: str
+
+    @property
+    def name(self) -> str:
+        """The address without folders."""
+        return base_name(self.address)
+
+    @abstractmethod
+    def opened(self) -> AbstractContextManager[Any]:
+        """The root group while the block runs: ``root[name]``, ``name in root``, ``root.attrs``."""
+
+    @abstractmethod
+    def content(self) -> dict[str, Any]:
+        """Bytes and digest, for fingerprints."""
+
+    @abstractmethod
+    def check_unchanged(self) -> None:
+        """Raise DataError if the container has been written anew since it was first looked at."""
+
+    @abstractmethod
+    def values(self, array: Any) -> np.ndarray:
+        """All of an array; text as an object array of str."""
+
+    @contextmanager
+    def naming(self, place: str = "") -> Iterator[None]:
+        """Errors become DataError with the place. Decoders raise what they like, so all errors are meant."""
+        try:
+            yield
+        except (DataError, ImportError, MemoryError):
+            raise
+        except Exception as error:
+            raise DataError(
+                f"{self.address}{place}: cannot be read ({type(error).__name__}: {error}). It is damaged, cut off or "
+                "of another kind; copy or write it again."
+            ) from error
+
+
+class Hdf5Container(Container):
+    """An HDF5 file."""
+
+    def __init__(self, address: str) -> None:
+        self._file = existing_file(address)
+        self.address = self._file.address
+
+    @contextmanager
+    def opened(self) -> Iterator[Any]:
+        """See ``Container``."""
+        h5py = needed("h5py", "HDF5 files")
+        with self._file.open() as opened:
+            with self.naming():
+                root = h5py.File(self._file.address if self._file.is_local else opened, "r")
+            with root:
+                yield root
+
+    def content(self) -> dict[str, Any]:
+        """See ``Container``."""
+        return {"bytes": self._file.size, "digest": file_digest(self._file)}
+
+    def check_unchanged(self) -> None:
+        """See ``Container``."""
+        self._file.check_unchanged()
+
+    def values(self, array: Any) -> np.ndarray:
+        """See ``Container``."""
+        h5py = needed("h5py", "HDF5 files")
+        is_text = h5py.check_string_dtype(array.dtype) is not None
+        return np.asarray(array.asstr()[...].astype(object) if is_text else array[...])
+
+
+class ZarrContainer(Container):
+    """A Zarr store of format 2 or 3: a folder, an address, or a ``.zip``."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address if is_folder(address) else existing_file(address).address
+        self._stamp, self._bytes = _stamp_of(self.address)
+
+    @contextmanager
+    def opened(self) -> Iterator[Any]:
+        """See ``Container``."""
+        zarr = needed("zarr", "Zarr stores")
+        self.check_unchanged()
+        with self.naming():
+            root = zarr.open(_store(zarr, self.address), mode="r")
+        try:
+            yield root
+        finally:
+            root.store.close()
+
+    def content(self) -> dict[str, Any]:
+        """See ``Container``: the listing of the store, without times."""
+        files = files_under(self.address) if is_folder(self.address) else {"": existing_file(self.address)}
+        some = [files[inner] for inner in list(files)[:: max(1, len(files) // 16)]]
+        listing = [f"{inner} {file.size}" for inner, file in files.items()]
+        contents = [file_digest(file) for file in some if file.size]
+        return {"bytes": self._bytes, "digest": digest(np.array(listing + contents))}
+
+    def check_unchanged(self) -> None:
+        """See ``Container``."""
+        if _stamp_of(self.address) != (self._stamp, self._bytes):
+            raise DataError(
+                f"{self.address}: the store has changed since it was opened. All passes must read the same rows; let "
+                "what writes it finish, then open it again."
+            )
+
+    def values(self, array: Any) -> np.ndarray:
+        """See ``Container``."""
+        values = np.asarray(array[...])
+        return values.astype(object) if values.dtype.kind in "TU" else values
+
+
+def container_of(address: str) -> Container:
+    """The container at an address: a Zarr store for a folder or a ``.zip``, else an HDF5 file."""
+    is_zarr = is_folder(address) or address.lower().endswith(".zip")
+    return ZarrContainer(address) if is_zarr else Hdf5Container(address)
+
+
+def is_store(folder: str) -> bool:
+    """Whether a folder is a Zarr store or array."""
+    return any(has_file(folder, name) for name in ZARR_MARKS)
+
+
+def is_group(node: Any) -> bool:
+    """Whether a node of a container is a group rather than an array."""
+    return not hasattr(node, "shape")
+
+
+def children(node: Any) -> list[str]:
+    """Names of what lies directly in a group; none of an array."""
+    return sorted(str(key) for key in node) if is_group(node) else []
+
+
+def _store(zarr: Any, address: str) -> Any:
+    if is_address(address):
+        return zarr.storage.FsspecStore.from_url(address, read_only=True)
+    if address.lower().endswith(".zip"):
+        return zarr.storage.ZipStore(address, mode="r")
+    return address
+
+
+def _stamp_of(address: str) -> tuple[str, int]:
+    """A digest of names, sizes and times of all files of a store, and the sum of their sizes."""
+    files = files_under(address) if is_folder(address) else {"": existing_file(address)}
+    listing = [f"{inner} {file.size} {file.stamp}" for inner, file in files.items()]
+    return digest(np.array(listing)), sum(file.size for file in files.values())

@@ -1,0 +1,41 @@
+"""Files and objects of other ecosystems that are told by what they hold, not by their ending or by being an array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from chimap.data.formats.anndata import AnnDataSource, anndata_source, is_anndata, is_anndata_store
+from chimap.data.formats.biom import BiomObject, BiomTextSource, biom_source, is_biom_table, is_biom_text
+from chimap.data.formats.tenx import TenXFolderSource, TenXHdf5Source, is_tenx_file, is_tenx_folder
+from chimap.data.source import Source
+
+Opener = Callable[..., Source]
+
+# Endings that mean one of them alone.
+LAYOUT_ENDINGS: dict[str, Opener] = {".h5ad": AnnDataSource, ".biom": biom_source}
+
+# What a file or folder holds, asked in this order before its ending decides.
+LAYOUTS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
+    (is_tenx_folder, TenXFolderSource),
+    (is_tenx_file, TenXHdf5Source),
+    (is_anndata_store, AnnDataSource),
+    (is_biom_text, BiomTextSource),
+)
+
+OBJECTS: tuple[tuple[Callable[[Any], bool], Opener], ...] = (
+    (is_anndata, anndata_source),
+    (is_biom_table, BiomObject),
+)
+
+MEMBERED: tuple[Opener, ...] = (AnnDataSource, TenXHdf5Source)
+
+
+def layout_of(path: str) -> Opener | None:
+    """What opens a file or folder by what it holds, or None."""
+    return next((opener for holds, opener in LAYOUTS if holds(path)), None)
+
+
+def opener_of(X: Any) -> Opener | None:
+    """What makes an object in memory a source, or None."""
+    return next((opener for fits, opener in OBJECTS if fits(X)), None)

@@ -1,0 +1,196 @@
+"""AnnData: which matrix, which labels, objects in memory, and what is wrong with a file."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from chimap._arrays import to_dense
+from chimap._validation import DataError
+from chimap.data import ArraySource, open_source
+from chimap.data.formats import stored_rows
+from chimap.data.io import row_buckets
+from chimap.estimators import HistogramClassifier
+
+from ..small_sources import COUNTS, LABELS, N_ROWS
+from .ecosystems import CSC, CSR, ECOSYSTEMS, IDS, anndata_object
+
+anndata = pytest.importorskip("anndata")
+h5py = pytest.importorskip("h5py")
+pandas = pytest.importorskip("pandas")
+
+WORDS = np.where(LABELS > 0, "tree", "fish")
+
+
+@pytest.fixture
+def cells(tmp_path):
+    """A file of labels of every kind that AnnData stores."""
+    data = anndata_object(CSR)
+    data.obs["n"] = pandas.array(LABELS, dtype="Int64")
+    data.obs["flag"] = LABELS > 0
+    data.obs["text"] = [f"text {label}" for label in LABELS]
+    data.obs["some"] = pandas.Categorical(np.where(np.arange(N_ROWS) > 3, WORDS, None))
+    data.obs["holes"] = pandas.array([None, *LABELS[1:]], dtype="Int64")
+    data.obsm["X_pca"] = COUNTS[:, :3] + 0.5
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    return tmp_path / "cells.h5ad"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("cell_type", WORDS),
+        ("::obs/cell_type", WORDS),
+        ("n", LABELS),
+        ("flag", LABELS > 0),
+        ("text", [f"text {label}" for label in LABELS]),
+        (None, LABELS),
+    ],
+)
+def test_labels_are_columns_of_obs(cells, name, expected):
+    np.testing.assert_array_equal(open_source(cells, name).labels(), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("some", r"obs\['some'\]: missing in 4 of 137 rows, row 0 the first"),
+        ("holes", r"obs\['holes'\]: missing in 1 of 137 rows, row 0 the first"),
+        ("celltype", r"no column and no file 'celltype' for labels; columns are cell_type, flag, holes"),
+    ],
+)
+def test_labels_that_are_not_there(cells, name, message):
+    with pytest.raises(DataError, match=message):
+        open_source(cells, name)
+
+
+def test_a_matrix_of_obsm(cells):
+    source = open_source(f"{cells}::obsm/X_pca")
+    np.testing.assert_array_equal(next(source.chunks(N_ROWS)).X, COUNTS[:, :3] + 0.5)
+    assert source.column_names == ("X_pca_0", "X_pca_1", "X_pca_2")
+
+
+def test_a_matrix_that_is_not_there_lists_those_that_are(cells):
+    with pytest.raises(DataError, match="no matrix 'layers/spliced'; there are X, obsm/X_pca"):
+        open_source(f"{cells}::layers/spliced")
+
+
+@pytest.mark.parametrize(
+    "kind", ["h5ad, CSR, gzip", "h5ad, layer CSC", "h5ad, dense", "10x folder, shuffled"]
+)
+def test_blocks_and_buckets_do_not_show(kind, tmp_path, monkeypatch):
+    for number, size in enumerate((40, 1000)):
+        monkeypatch.setattr(stored_rows, "BLOCK_BYTES", size)
+        monkeypatch.setattr(row_buckets, "BUCKET_BYTES", size)
+        (tmp_path / str(number)).mkdir()
+        source = ECOSYSTEMS[kind](tmp_path / str(number))
+        for first in (0, 50):
+            rows = np.concatenate([to_dense(chunk.X) for chunk in source.chunks_from(first, 25)])
+            np.testing.assert_array_equal(rows, COUNTS[first:])
+        np.testing.assert_array_equal(to_dense(source.take(np.arange(3, 99, 7))), COUNTS[3:99:7])
+
+
+def test_large_matrices_are_not_held(tmp_path):
+    n_rows = 4000
+    X = sp.random(n_rows, 500, 0.5, "csc", np.float32, random_state=0)
+    anndata.AnnData(X).write_h5ad(tmp_path / "cells.h5ad")
+    source = open_source(tmp_path / "cells.h5ad")
+    assert source._rows.stored_rows <= n_rows
+    np.testing.assert_array_equal(to_dense(next(source.chunks(n_rows)).X), X.toarray())
+
+
+def test_ids_that_come_twice(tmp_path):
+    data = anndata_object(CSR)
+    data.obs_names = ["same", "same", *IDS[2:]]
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    for given in (tmp_path / "cells.h5ad", data):
+        with pytest.raises(DataError, match=r"'same' comes twice, at 0 and 1.*obs_names_make_unique"):
+            open_source(given)
+
+
+def test_a_file_that_is_cut_off(tmp_path):
+    path = tmp_path / "cells.h5ad"
+    anndata_object(CSC).write_h5ad(path)
+    path.write_bytes(path.read_bytes()[:-500])
+    with pytest.raises(DataError, match=r"cells\.h5ad.*: cannot be read .*cut off"):
+        open_source(path)
+
+
+def change(path, change):
+    with h5py.File(path, "a") as file:
+        change(file)
+
+
+def remove(key):
+    return lambda file: file.__delitem__(key)
+
+
+def wrong_column(file):
+    file["X/indices"][40] = 99
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (remove("X/indptr"), r"::X: no array 'indptr'; .* there are data, indices"),
+        (remove("obs"), r"no AnnData, which has obs, var and X; it holds X, "),
+        (remove("obs/_index"), r"obs: no index '_index'; there are cell_type"),
+        (remove("X"), r"no matrix 'X'; there are none"),
+        (lambda file: file["X"].attrs.modify("encoding-type", "coo_matrix"), "::X: stored as 'coo_matrix'"),
+        (lambda file: file["X"].attrs.modify("shape", (9, 12)), "indptr has 138 entries, expected 10"),
+    ],
+)
+def test_what_is_missing_or_wrong(tmp_path, edit, message):
+    path = tmp_path / "cells.h5ad"
+    anndata_object(CSR).write_h5ad(path)
+    change(path, edit)
+    with pytest.raises(DataError, match=message):
+        open_source(path)
+
+
+def test_columns_outside_of_the_shape_are_named_by_row(tmp_path):
+    path = tmp_path / "cells.h5ad"
+    anndata_object(CSR).write_h5ad(path)
+    change(path, wrong_column)
+    row = int(np.searchsorted(CSR.indptr, 40, side="right")) - 1
+    with pytest.raises(DataError, match=f"row {row}: column 99 lies outside of the 12 columns"):
+        list(open_source(path).chunks(10))
+
+
+def test_categories_of_the_older_layout(tmp_path):
+    path = tmp_path / "cells.h5ad"
+    with h5py.File(path, "w") as file:
+        file["X"] = COUNTS
+        for frame, ids in (("obs", IDS), ("var", [str(j) for j in range(12)])):
+            file.create_group(frame).attrs["_index"] = "index"
+            file[f"{frame}/index"] = ids
+        file["obs/cell_type"] = (LABELS > 0).astype(np.int8)
+        file["obs/__categories/cell_type"] = ["fish", "tree"]
+    source = open_source(path, "cell_type")
+    np.testing.assert_array_equal(source.labels(), WORDS)
+    assert source.row_ids.tolist() == IDS
+
+
+def test_a_backed_object_is_read_from_its_file(tmp_path):
+    anndata_object(CSR).write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    source = open_source(backed, "cell_type")
+    assert not isinstance(source, ArraySource)
+    np.testing.assert_array_equal(next(source.chunks(N_ROWS)).X.toarray(), COUNTS)
+    backed.file.close()
+
+
+def test_objects_that_cannot_be_used():
+    with pytest.raises(DataError, match=r"no column 'kind' in obs; there are label, cell_type"):
+        open_source(anndata_object(CSR), "kind")
+    empty = anndata_object(None, counts=CSR)
+    with pytest.raises(DataError, match=r"X is None; there are layers\['counts'\]"):
+        open_source(empty)
+
+
+def test_an_estimator_takes_the_object(tmp_path):
+    data = anndata_object(CSR)
+    model = HistogramClassifier("chi2", random_state=0).fit(data, "cell_type")
+    assert model.classes_.tolist() == ["fish", "tree"]
+    same = HistogramClassifier("chi2", random_state=0).fit(CSR, WORDS)
+    np.testing.assert_array_equal(model.predict(data), same.predict(CSR))
+    np.testing.assert_allclose(model.decision_function(data), same.decision_function(CSR))

@@ -1,0 +1,117 @@
+"""BIOM: versions, and what is wrong with tables."""
+
+import json
+
+import pytest
+
+from chimap._validation import DataError
+from chimap.data import CsvSource, open_source
+from chimap.estimators import HistogramClassifier
+
+from ..small_sources import LABELS
+from .ecosystems import biom_hdf5, biom_json, biom_table, biom_text
+
+h5py = pytest.importorskip("h5py")
+biom = pytest.importorskip("biom")
+
+
+def edit(path, change):
+    with h5py.File(path, "a") as file:
+        change(file)
+
+
+def no_matrices(file):
+    del file["sample/matrix"]
+    del file["observation/matrix"]
+
+
+def same_samples(file):
+    file["sample/ids"][1] = file["sample/ids"][0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda file: file.attrs.modify("format-version", (3, 0)), r"format-version 3\.0; expected 2"),
+        (lambda file: file.attrs.__delitem__("format-version"), "format-version is missing; expected 2"),
+        (lambda file: file.__delitem__("sample/ids"), "no sample/ids; there are observation, sample"),
+        (no_matrices, "neither sample/matrix nor observation/matrix"),
+        (same_samples, "ids of rows: 'row 0' comes twice, at 0 and 1"),
+    ],
+)
+def test_what_is_wrong_in_version_2(tmp_path, change, message):
+    biom_hdf5(tmp_path)
+    edit(tmp_path / "table.biom", change)
+    with pytest.raises(DataError, match=message):
+        open_source(tmp_path / "table.biom")
+
+
+def test_a_table_by_observations_alone(tmp_path):
+    biom_hdf5(tmp_path)
+    edit(tmp_path / "table.biom", lambda file: file.__delitem__("sample/matrix"))
+    source = open_source(tmp_path / "table.biom", LABELS)
+    expected = biom_table().matrix_data.T.toarray()
+    assert (next(source.chunks(200)).X.toarray() == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "Biological Observation Matrix 9.0"}, r"Matrix 9\.0; expected version 1"),
+        ({"shape": [12, 99]}, r"shape \[12, 99\], but 12 rows and 137 columns"),
+        ({"data": [[1, 2]]}, "'data' does not fit the shape"),
+        ({"data": [[99, 2, 1]]}, "'data' does not fit the shape"),
+        ({"matrix_type": "odd"}, "matrix_type 'odd'; expected sparse or dense"),
+    ],
+)
+def test_what_is_wrong_in_version_1(tmp_path, change, message):
+    biom_json(tmp_path)
+    path = tmp_path / "table.biom"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(DataError, match=message):
+        open_source(path)
+
+
+def test_json_that_is_cut_off_or_lacks_a_key(tmp_path):
+    biom_json(tmp_path)
+    path = tmp_path / "table.biom"
+    whole = path.read_text()
+    path.write_text(whole[:-50])
+    with pytest.raises(DataError, match=r"table\.biom: no JSON .*cut off"):
+        open_source(path)
+    path.write_text(json.dumps({key: value for key, value in json.loads(whole).items() if key != "rows"}))
+    with pytest.raises(DataError, match="no rows; there are columns, data, date"):
+        open_source(path)
+    path.write_text("PK\x03\x04")
+    with pytest.raises(DataError, match="which is no BIOM: neither HDF5"):
+        open_source(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[:-30], r"line 14: \d+ fields, expected 138"),
+        (lambda text: text.replace("\t0.0", "\tx", 1), r"line \d+, field \d+: 'x', expected a number"),
+        (lambda text: text.replace("bin 1\t", "bin 0\t"), "observations: 'bin 0' comes twice"),
+        (lambda text: text.replace("row 1\t", "row 0\t", 1), "line 2: 'row 0' comes twice"),
+        (lambda text: "".join(text.splitlines(True)[:2]), "no observations, only a heading"),
+        (lambda text: text.splitlines(True)[0] + "a\t1\n", "line 2: no heading that begins with '#OTU ID'"),
+    ],
+)
+def test_what_is_wrong_in_text(tmp_path, change, message):
+    biom_text(tmp_path)
+    path = tmp_path / "table.tsv"
+    path.write_text(change(path.read_text()))
+    with pytest.raises(DataError, match=message):
+        open_source(path)
+
+
+def test_other_tables_of_text_stay_what_they_are(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "rows.tsv").write_text("a\tb\n1\t2\n3\t4\n")
+    assert isinstance(open_source(tmp_path / "rows.tsv"), CsvSource)
+
+
+def test_an_estimator_takes_the_object():
+    model = HistogramClassifier("chi2", random_state=0).fit(biom_table(), LABELS)
+    assert model.predict(biom_table()).shape == LABELS.shape

@@ -1,0 +1,127 @@
+"""10x Genomics: names of genes, and what is wrong with folders and files."""
+
+import gzip
+import shutil
+
+import numpy as np
+import pytest
+
+from chimap._validation import DataError
+from chimap.data import Hdf5Source, open_source
+
+from ..small_sources import COUNTS, LABELS
+from .ecosystems import IDS, tenx_folder, tenx_hdf5
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder without compression."""
+    tenx_folder(tmp_path, packed=False)
+    return tmp_path / "filtered_feature_bc_matrix"
+
+
+def rewrite(path, change):
+    path.write_text("".join(change(path.read_text().splitlines(keepends=True))))
+
+
+def test_symbols_that_several_genes_have_give_way_to_ids(folder):
+    rewrite(folder / "features.tsv", lambda lines: [line.replace("bin 1\t", "bin 0\t") for line in lines])
+    names = open_source(folder).column_names
+    assert names[:3] == ("ENSG000", "ENSG001", "bin 2")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("barcodes.tsv", lambda lines: lines[:-1], r"12 features and 137 cells, but .* 136 in barcodes\.tsv"),
+        ("features.tsv", lambda lines: lines[1:], r"there are 11 lines in features\.tsv"),
+        ("barcodes.tsv", lambda lines: [lines[1], *lines[1:]], "'row 1' comes twice, at 0 and 1"),
+        ("features.tsv", lambda lines: [lines[1], *lines[1:]], "'ENSG001' comes twice"),
+        ("matrix.mtx", lambda lines: lines[:-3], r"entries, but its heading says .* cut off"),
+        ("matrix.mtx", lambda lines: [*lines[:-1], "1 500 2\n"], r"index 500 lies outside of the 12 x 137"),
+        ("matrix.mtx", lambda lines: [*lines[:-1], "1 x 2\n"], r"after entry 0: cannot be read"),
+        ("matrix.mtx", lambda lines: ["1 2 3\n", *lines], "expected '%%MatrixMarket matrix coordinate"),
+        (
+            "matrix.mtx",
+            lambda lines: [lines[0].replace("general", "symmetric"), *lines[1:]],
+            "integer symmetric; expected",
+        ),
+        ("matrix.mtx", lambda lines: lines[:1], "cut off before its sizes"),
+    ],
+)
+def test_what_does_not_fit(folder, name, change, message):
+    rewrite(folder / name, change)
+    with pytest.raises(DataError, match=message):
+        open_source(folder)
+
+
+def test_a_file_that_is_missing(folder):
+    (folder / "features.tsv").unlink()
+    with pytest.raises(FileNotFoundError, match=r"no features\.tsv or genes\.tsv, with or without \.gz"):
+        open_source(folder)
+
+
+def test_compressed_text_that_is_cut_off(folder):
+    text = (folder / "matrix.mtx").read_bytes()
+    (folder / "matrix.mtx").unlink()
+    (folder / "matrix.mtx.gz").write_bytes(gzip.compress(text)[:-200])
+    with pytest.raises(DataError, match=r"matrix\.mtx\.gz, entry 1: cannot be decompressed"):
+        open_source(folder)
+
+
+def test_patterns_have_ones(folder):
+    rewrite(
+        folder / "matrix.mtx",
+        lambda lines: [
+            lines[0].replace("integer", "pattern"),
+            *lines[1:3],
+            *(line.rpartition(" ")[0] + "\n" for line in lines[3:]),
+        ],
+    )
+    np.testing.assert_array_equal(next(open_source(folder).chunks(200)).X.toarray(), COUNTS > 0)
+
+
+def test_genomes_of_version_2_are_named(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    tenx_hdf5(tmp_path, version=2)
+    path = tmp_path / "counts.h5"
+    with h5py.File(path, "a") as file:
+        file.copy("GRCh38", "mm10")
+    with pytest.raises(DataError, match=r"several genomes, GRCh38, mm10. Name one: 'counts\.h5::GRCh38'"):
+        open_source(path)
+    assert open_source(f"{path}::mm10", LABELS).row_ids.tolist() == IDS
+    with pytest.raises(DataError, match="no group 'hg19' with barcodes; there are GRCh38, mm10"):
+        open_source(f"{path}::hg19")
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("matrix/shape", "no 'shape'; there are barcodes, data"),
+        ("matrix/indices", r"no array 'indices'; .*there are barcodes, data"),
+        ("matrix/features/id", "neither features/id and features/name nor genes"),
+    ],
+)
+def test_arrays_that_are_missing(tmp_path, key, message):
+    h5py = pytest.importorskip("h5py")
+    tenx_hdf5(tmp_path)
+    with h5py.File(tmp_path / "counts.h5", "a") as file:
+        del file[key]
+    with pytest.raises(DataError, match=message):
+        open_source(tmp_path / "counts.h5")
+
+
+def test_other_files_of_hdf5_stay_what_they_are(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "rows.h5", "w") as file:
+        file["X"] = COUNTS
+    assert isinstance(open_source(tmp_path / "rows.h5"), Hdf5Source)
+
+
+def test_a_folder_that_changes(folder):
+    source = open_source(folder)
+    shutil.copy(folder / "barcodes.tsv", folder / "more")
+    with (folder / "barcodes.tsv").open("a") as file:
+        file.write("row 138\n")
+    with pytest.raises(DataError, match=r"barcodes\.tsv: the file has changed since it was opened"):
+        list(source.chunks(50))
