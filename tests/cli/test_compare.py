@@ -55,7 +55,7 @@ def test_table_page_and_recommendation(results, pages):
     for text in (
         "OptimalMap, 3 terms",
         "DirectMap, 1 term",
-        "exact chi2 SVM, 100 rows",
+        "exact chi2 SVM, C = ",
         "linear ridge",
         "accuracy",
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,11 +12,14 @@ import scipy.sparse as sp
 from chimap import OptimalMap, chi2
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.comparison import candidates_for, compare, measure
+from chimap.comparison.learning import Targets
+from chimap.comparison.references import exact_machine
+from chimap.comparison.rows import Rows
 from chimap.data import ArraySource, split_source
 from chimap.features import additive as maps
 from chimap.features.fourier.projection import Hadamard
 from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
-from chimap.kernels import Exponential, as_kernel
+from chimap.kernels import Exponential, Linear, as_kernel
 from tests.histograms import classes
 
 X, y = classes(400, 16)
@@ -93,7 +97,9 @@ def test_what_is_measured(additive):
     assert {"OptimalMap", "DirectMap", "HomogeneousMap"} <= {m.family for m in of_values}
     for m in of_values:  # to the rounding of float32
         assert m.value_error >= additive.bounds[m.size] * (1 - 1e-6)
-    assert [r.name for r in additive.references] == ["exact chi2 SVM", "linear ridge on the raw rows"]
+    exact, linear = (r.name for r in additive.references)
+    assert re.fullmatch(r"exact chi2 SVM, C = (0\.1|1|10|100|1000)", exact)
+    assert linear == "linear ridge on the raw rows"
     assert additive.references[0].n_rows == 80
     assert 0.2 < additive.baseline < 0.6
 
@@ -228,3 +234,17 @@ def test_bad_rows():
         compare(ArraySource(X, np.ones(400)), kernel="chi2", **SMALL)
     with pytest.raises(DataError, match="needs 10 of them"):
         compare(ArraySource(X[:20], y[:20]), kernel="chi2")
+
+
+@pytest.mark.parametrize("task", ["classify", "regress"])
+def test_the_exact_machine_stands_rows_far_from_zero(task):
+    rng = np.random.default_rng(0)
+    rows = (rng.random((300, 6)) + 100).astype(np.float32)
+    value = rows.astype(float) @ np.linspace(-1, 1, 6)
+    labels = np.where(value > np.median(value), "high", "low") if task == "classify" else value
+    targets = Targets.of(labels, task)
+    data = Rows(rows[:200], rows[200:], labels[:200], labels[200:])
+    for kernel in (Linear(), chi2):
+        found = exact_machine(kernel, data, targets, 200, 0, 2**30)
+        assert found.score.value > 0.95
+        assert re.search(r" = [\d.e-]+$", found.name)

@@ -7,7 +7,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC, LinearSVC
 
 from chimap import KernelClassifier, OptimalMap, chi2
@@ -23,11 +25,13 @@ def digits():
 def test_svm_is_scikit_learns_one_versus_rest(digits):
     X, y, new = digits
     gram, values = chi2(X), chi2(new, X)
-    scale = np.trace(gram) / len(gram)
+    middle = np.eye(300) - 1 / 300
+    scale = np.trace(middle @ gram @ middle) / len(gram)
     expected = OneVsRestClassifier(SVC(kernel="precomputed", C=2.0)).fit(gram / scale, y)
     found = KernelClassifier("chi2", C=2.0).fit(X, y)
+    assert found.scale_ == pytest.approx(scale, rel=1e-12)
     np.testing.assert_allclose(
-        found.decision_function(new), expected.decision_function(values / scale), atol=1e-6
+        found.decision_function(new), expected.decision_function(values / scale), atol=2e-3
     )
     assert (found.predict(new) == expected.predict(values / scale)).all()
 
@@ -36,10 +40,10 @@ def test_ridge_is_kernel_ridge_with_a_free_intercept(digits):
     X, y, _ = digits
     found = KernelClassifier("chi2", C=5.0, loss="square").fit(X, y)
     np.testing.assert_allclose(found.dual_coef_.sum(axis=1), 0, atol=1e-9)
-    gram = chi2(X) / found.scale_
+    gram = KernelCenterer().fit_transform(chi2(X)) / found.scale_
     for t, name in enumerate(found.classes_):
-        target = np.where(y == name, 1.0, -1.0) - found.intercept_[t]
-        machine = KernelRidge(alpha=1 / 5.0, kernel="precomputed").fit(gram, target)
+        target = np.where(y == name, 1.0, -1.0)
+        machine = KernelRidge(alpha=1 / 5.0, kernel="precomputed").fit(gram, target - target.mean())
         np.testing.assert_allclose(found.dual_coef_[t] * found.scale_, machine.dual_coef_, atol=1e-8)
 
 
@@ -47,9 +51,9 @@ def test_ridge_is_kernel_ridge_with_a_free_intercept(digits):
 def test_a_map_gives_the_linear_machine_on_its_features(digits, loss):
     X, y, new = digits
     psi = OptimalMap("chi2", 3)
-    found = KernelClassifier(map=psi, loss=loss).fit(X, y)
+    found = KernelClassifier(map=psi, C=10, loss=loss).fit(X, y)
     Z, Zn = psi.fit(X).transform(X), psi.transform(new)
-    by_gram = KernelClassifier("precomputed", loss=loss).fit(Z @ Z.T, y)
+    by_gram = KernelClassifier("precomputed", C=10, loss=loss).fit(Z @ Z.T, y)
     np.testing.assert_allclose(found.decision_function(new), by_gram.decision_function(Zn @ Z.T), atol=1e-6)
     np.testing.assert_allclose(Zn @ found.coef_.T + found.intercept_, found.decision_function(new), atol=1e-9)
     if loss == "hinge":
@@ -62,8 +66,12 @@ def test_a_map_gives_the_linear_machine_on_its_features(digits, loss):
 @pytest.mark.parametrize("kernel", ["chi2", "exp-chi2", "pq"])
 def test_sparse_rows_and_threads_give_the_same(digits, kernel):
     X, y, new = digits
-    dense = KernelClassifier(kernel, n_jobs=1).fit(X, y).decision_function(new)
-    sparse = KernelClassifier(kernel, n_jobs=3).fit(sp.csr_matrix(X), y).decision_function(sp.csr_matrix(new))
+    dense = KernelClassifier(kernel, C=10, n_jobs=1).fit(X, y).decision_function(new)
+    sparse = (
+        KernelClassifier(kernel, C=10, n_jobs=3)
+        .fit(sp.csr_matrix(X), y)
+        .decision_function(sp.csr_matrix(new))
+    )
     np.testing.assert_allclose(sparse, dense, atol=1e-6)
 
 
@@ -89,3 +97,46 @@ def test_bad_settings(digits):
         KernelClassifier().fit(-X, y)
     with pytest.raises(DataError, match="one class only"):
         KernelClassifier().fit(X, np.zeros(300))
+    with pytest.raises(ValueError, match="C must be one of 'auto'"):
+        KernelClassifier(C="best").fit(X, y)
+    with pytest.raises(ValueError, match="selection must be a positive whole number"):
+        KernelClassifier(selection=0).fit(X, y)
+
+
+def shifted(mean, dtype, n=240):
+    rng = np.random.default_rng(0)
+    return (rng.random((n, 8)) + mean).astype(dtype)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "square"])
+@pytest.mark.parametrize("kernel", ["linear", "chi2"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_far_from_zero_lose_nothing(kernel, loss, dtype):
+    for mean in (10, 100, 1000):
+        X = shifted(mean, dtype)
+        y = X.astype(float) @ np.linspace(-1, 1, 8) > 0
+        machine = KernelClassifier(kernel, loss=loss, random_state=0).fit(X[:160], y[:160])
+        assert machine.score(X[160:], y[160:]) > 0.9
+
+
+def test_the_cost_is_chosen_by_folds_and_said(digits):
+    X, y, _ = digits
+    folds = StratifiedKFold(3, shuffle=True, random_state=1)
+    machine = KernelClassifier("chi2", C=[1e-4, 1.0, 10.0], selection=folds).fit(X, y)
+    by_hand = GridSearchCV(KernelClassifier("chi2"), {"C": [1e-4, 1.0, 10.0]}, cv=folds).fit(X, y)
+    scores = by_hand.cv_results_["mean_test_score"]
+    np.testing.assert_allclose(list(machine.C_scores_.values()), scores, atol=0.02)
+    assert machine.C_scores_[1e-4] < machine.C_scores_[machine.C_]
+    assert max(machine.C_scores_, key=machine.C_scores_.get) == machine.C_
+    alone = KernelClassifier("chi2", C=machine.C_).fit(X, y)
+    np.testing.assert_array_equal(alone.dual_coef_, machine.dual_coef_)
+    assert (alone.C_, alone.C_scores_) == (machine.C_, None)
+    assert list(KernelClassifier(random_state=0).fit(X, y).C_scores_) == [0.1, 1, 10, 100, 1000]
+
+
+def test_few_rows_hold_nothing_out(digits):
+    X = digits[0][:3]
+    machine = KernelClassifier().fit(X, [0, 1, 1])
+    assert (machine.C_, machine.C_scores_) == (10, None)
+    rare = KernelClassifier(random_state=0).fit(digits[0][:9], [0, 0, 0, 0, 1, 1, 1, 1, 2])
+    assert set(rare.classes_) == {0, 1, 2}

@@ -12,6 +12,7 @@ from chimap.export.onnx_kernels import dirichlet_logs, gram, row_sums
 from chimap.export.onnx_maps import map_features
 from chimap.export.parts import ModelParts
 from chimap.features.additive import AdditiveMap, DirichletMap
+from chimap.features.additive.identity import IdentityMap
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.base import RandomFeatures
@@ -91,6 +92,11 @@ def _waves(own: RandomFeatures, g: Graph, inputs: Value) -> Value:
         waves.append(angles.take(np.arange(pairs), 1).apply("Sin"))
     # a vector and not a number: onnxruntime fuses numbers into the next product, in single precision
     return g.concatenated(waves, 1) * np.full(own.n_components, np.sqrt(2.0 / own.n_components))
+
+
+@features.register
+def _identity(own: IdentityMap, g: Graph, x: Value) -> Value:
+    return x
 
 
 @features.register

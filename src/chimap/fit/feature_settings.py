@@ -10,10 +10,11 @@ import numpy as np
 from chimap import _arrays
 from chimap._validation import check_blocks, check_histograms
 from chimap.features.additive import DirichletMap, OptimalMap
+from chimap.features.additive.identity import IdentityMap
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.landmarks.nystroem import NystroemFeatures
-from chimap.kernels import AdditiveKernel, DirichletKernel, Exponential, Kernel, as_kernel
+from chimap.kernels import AdditiveKernel, DirichletKernel, Exponential, Kernel, Linear, as_kernel
 from chimap.kernels.exponential import GAMMA_BLOCK, GAMMA_ROWS
 from chimap.kernels.skewed import Skewed
 
@@ -49,7 +50,7 @@ class FeatureSettings:
         """What sampling "auto" stands for; a kernel with a map has nothing to sample."""
         if self.sampling != "auto":
             return self.sampling
-        if isinstance(self.exact, Exponential | AdditiveKernel | DirichletKernel):
+        if isinstance(self.exact, Exponential | AdditiveKernel | DirichletKernel | Linear):
             return "orthogonal"
         return "iid" if isinstance(self.exact, Skewed) else "landmarks"
 
@@ -67,6 +68,8 @@ class FeatureSettings:
             return SkewedFourierFeatures(kernel, self.n_components, sampling, self.form, seed)
         if isinstance(kernel, DirichletKernel):
             return DirichletMap(kernel)
+        if isinstance(kernel, Linear):
+            return IdentityMap()
         if not isinstance(kernel, AdditiveKernel):
             raise ValueError(
                 f"{kernel.name!r} has no random features: sampling must be 'auto' or 'landmarks'; got {sampling!r}."
@@ -81,7 +84,7 @@ class FeatureSettings:
         mapped = (self.n_terms if self.map is None else self.map._terms_at_most) * n_bins
         if sampling == "landmarks":  # kernel values take the place of the mapped bins
             return Sizes(self.n_components, self.n_components, self.n_components)
-        if isinstance(kernel, DirichletKernel):
+        if isinstance(kernel, DirichletKernel | Linear):
             return Sizes(n_bins, 0, 0)
         if isinstance(kernel, AdditiveKernel):
             return Sizes(mapped, 0, 0)

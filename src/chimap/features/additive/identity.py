@@ -5,17 +5,41 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
+from chimap._validation import validated_rows
+from chimap.kernels import Linear
 
 
-class IdentityMap:
-    """Psi(x) = x, with the face of an additive map: what random features of the Gaussian kernel are drawn over."""
+class IdentityMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Psi(x) = x: the bins themselves are features of the linear kernel, exactly.
+
+    Entries may have either sign. Sparse rows stay sparse.
+
+    Learned: ``kernel_``, ``n_features_in_``.
+
+    >>> import numpy as np
+    >>> IdentityMap().fit_transform(np.array([[1.0, -2.0]]))
+    array([[ 1., -2.]])
+    """
+
+    _keeps_zeros = True
 
     def fit(self, X: Any, y: Any = None) -> IdentityMap:
-        """Take the number of bins from rows X (n, bins)."""
-        self.n_features_in_ = X.shape[1]
+        """Take the number of bins from rows X (n, bins); y is not used.
+
+        Raises DataError for NaN and infinite entries.
+        """
+        validated_rows(self, X, reset=True, signed=True)
+        self.kernel_ = Linear()
         return self
+
+    def transform(self, X: Any) -> Any:
+        """Rows X (n, bins) as they are, checked: dense, CSR, or a tensor of torch (or an array of cupy)."""
+        check_is_fitted(self)
+        return validated_rows(self, X, reset=False, signed=True, on_device=True)
 
     @property
     def _n_features_out(self) -> int:
@@ -29,6 +53,16 @@ class IdentityMap:
         """Rows of any kind of array as they are."""
         return rows
 
+    def bound(self, like: Any) -> Any:
+        """``array_features`` for arrays such as ``like``."""
+        return self.array_features
+
+    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Checked rows, dense or CSR, minus ``shift`` into ``out`` (n, bins) of their dtype."""
+        self.transform_into(_arrays.to_dense(rows), out)
+        if shift is not None:
+            out -= shift.astype(out.dtype, copy=False)
+
     def transform_into(self, rows: np.ndarray, out: np.ndarray) -> None:
         """Copy dense rows into ``out``."""
         out[:] = rows
@@ -36,3 +70,9 @@ class IdentityMap:
     def transform_sparse(self, rows: Any) -> Any:
         """CSR rows as they are."""
         return _arrays.as_rows(rows)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
