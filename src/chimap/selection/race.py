@@ -1,0 +1,222 @@
+"""The race: candidates of all kinds on the same held-out rows, the better half with more rows each round."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from chimap._validation import DataError
+
+SAME = 1e-9  # scores closer than this are equal, and the candidate that was listed first wins
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to fit: a name for tables, and the settings that it changes.
+
+    Parameters
+    ----------
+    name : str
+        Such as "exp-chi2, l1 rows".
+    settings : dict
+        Settings of a fit by name, and their values.
+    is_baseline : bool
+        A linear machine: it runs to the last round whatever it scores, to be compared with.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    is_baseline: bool = False
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a candidate scored in its last round.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    round : int
+        From 0; later rounds have more rows.
+    n_rows : int
+        That it learned from.
+    score : float
+        On the rows held out; greater is better. -inf where it failed.
+    seconds : float
+        Of the fit and of the predictions.
+    learned : dict
+        What the fit chose by itself, such as ``{"gamma": ...}``.
+    error : str
+        Why it failed; empty where it did not.
+    """
+
+    candidate: Candidate
+    round: int
+    n_rows: int
+    score: float
+    seconds: float
+    learned: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+
+class Runner(Protocol):
+    """Fits a candidate to ``n_rows`` rows of the sample and scores it on the rows that are held out."""
+
+    def __call__(self, candidate: Candidate, n_rows: int) -> tuple[float, dict[str, Any]]:
+        """(score, what was learned). Raises ValueError for settings that the rows do not allow."""
+        ...
+
+
+@dataclass(frozen=True)
+class RaceResult:
+    """The last trial of every candidate, the best first.
+
+    Parameters
+    ----------
+    trials : list of Trial
+        Those of the last round first, each round by score.
+    measure : str
+        The name of the score; greater is better.
+    n_held_out : int
+        Rows that the scores are of.
+    seconds : float
+        Of the race.
+
+    Examples
+    --------
+    >>> result = race([Candidate("a", {}), Candidate("b", {})], lambda c, n: (0.5 + (c.name == "b") / n, {}), [10, 20],
+    ...               measure="accuracy", n_held_out=100)
+    >>> result.winner.name, result.table()[0]["score"]
+    ('b', 0.55)
+    """
+
+    trials: list[Trial]
+    measure: str
+    n_held_out: int
+    seconds: float
+
+    @property
+    def winner(self) -> Candidate:
+        """The best of the last round."""
+        return self.trials[0].candidate
+
+    @property
+    def baseline(self) -> Trial | None:
+        """The best of the linear machines; None where none could be fitted."""
+        linear = [t for t in self.trials if t.candidate.is_baseline and not t.error]
+        return max(linear, key=lambda t: t.score) if linear else None
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row a candidate: name, score, rows, seconds, round, whether it is a linear baseline, error."""
+        return [
+            {
+                "name": t.candidate.name,
+                "score": t.score,
+                "n_rows": t.n_rows,
+                "seconds": t.seconds,
+                "round": t.round,
+                "is_baseline": t.candidate.is_baseline,
+                "error": t.error,
+            }
+            for t in self.trials
+        ]
+
+
+def race(
+    candidates: Sequence[Candidate],
+    run: Runner,
+    rows_by_round: Sequence[int],
+    *,
+    measure: str,
+    n_held_out: int,
+    seconds: float | None = None,
+    on_trial: Callable[[Trial], None] | None = None,
+) -> RaceResult:
+    """Compare candidates by successive halving.
+
+    All run with the rows of the first round; the better half goes on to the next, and so on. Baselines run in every round. A
+    candidate that fails leaves the race with its error. Equal scores: the candidate that is listed first wins, so list
+    the simpler one first.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+    run : Runner
+    rows_by_round : sequence of int
+        Rows to learn from, ascending.
+    measure : str
+        Name of the score, for tables.
+    n_held_out : int
+        Rows that are scored.
+    seconds : float, optional
+        Start no further trial after so many; the scores that there are then decide. None: the work alone sets the end, and the
+        result does not depend on the machine.
+    on_trial : callable, optional
+        Told of each trial when it ends.
+
+    Returns
+    -------
+    RaceResult
+
+    Raises
+    ------
+    DataError
+        If no candidate could be fitted, with the first reason.
+
+    References
+    ----------
+    Jamieson and Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, AISTATS 2016.
+    """
+    began = time.perf_counter()
+    running, last = list(candidates), dict[str, Trial]()
+    for i, n_rows in enumerate(rows_by_round):
+        this_round = []
+        for candidate in running:
+            if seconds is not None and last and time.perf_counter() - began > seconds:
+                break
+            trial = _trial(candidate, run, i, n_rows)
+            this_round.append(trial)
+            last[candidate.name] = trial
+            if on_trial is not None:
+                on_trial(trial)
+        running = _go_on([t for t in this_round if not t.error])
+    trials = _ranked(list(last.values()), candidates)
+    if not trials or trials[0].error:
+        reason = trials[0].error if trials else "there are no candidates"
+        raise DataError(f"no candidate of the race could be fitted: {reason}")
+    return RaceResult(trials, measure, n_held_out, time.perf_counter() - began)
+
+
+def _trial(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Trial:
+    began = time.perf_counter()
+    trial = Trial(candidate, place, n_rows, -np.inf, 0.0)
+    try:
+        score, learned = run(candidate, n_rows)
+    except ValueError as error:  # settings that do not suit the rows; a fault of the program raises others
+        return replace(trial, seconds=time.perf_counter() - began, error=str(error))
+    if np.isnan(score):
+        return replace(trial, seconds=time.perf_counter() - began, error="the score is not a number")
+    return replace(trial, score=float(score), seconds=time.perf_counter() - began, learned=learned)
+
+
+def _go_on(trials: Sequence[Trial]) -> list[Candidate]:
+    """The better half of the candidates, and all baselines, in the order in which they are listed."""
+    rivals = [t for t in trials if not t.candidate.is_baseline]
+    ranked = sorted(rivals, key=_loss)  # stable: of equals the first that is listed
+    kept = {t.candidate.name for t in ranked[: -(-len(ranked) // 2)]}
+    return [t.candidate for t in trials if t.candidate.is_baseline or t.candidate.name in kept]
+
+
+def _ranked(trials: list[Trial], candidates: Sequence[Candidate]) -> list[Trial]:
+    """The best first: of the last round before those that left earlier; equal scores in the order of the list."""
+    place = {c.name: i for i, c in enumerate(candidates)}
+    return sorted(trials, key=lambda t: (bool(t.error), -t.round, _loss(t), place[t.candidate.name]))
+
+
+def _loss(trial: Trial) -> float:
+    """Less is better; scores that differ by rounding alone are equal."""
+    return -round(trial.score / SAME) if np.isfinite(trial.score) else np.inf

@@ -1,0 +1,93 @@
+"""Successive halving: who goes on, who wins, and what happens to those that fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chimap._validation import DataError
+from chimap.selection.race import Candidate, race
+
+ROUNDS = [10, 20, 40]
+
+
+def candidates(*names: str, baselines: tuple[str, ...] = ()) -> list[Candidate]:
+    return [Candidate(name, {}, name in baselines) for name in names]
+
+
+def run_of(scores: dict[str, float], calls: list[tuple[str, int]] | None = None):
+    def run(candidate, n_rows):
+        if calls is not None:
+            calls.append((candidate.name, n_rows))
+        score = scores[candidate.name]
+        if isinstance(score, Exception):
+            raise score
+        return score, {}
+
+    return run
+
+
+def halved(scores, listed, **settings):
+    return race(listed, run_of(scores), ROUNDS, measure="accuracy", n_held_out=5, **settings)
+
+
+def test_the_better_half_goes_on_and_the_best_wins():
+    calls: list[tuple[str, int]] = []
+    scores = {name: i / 10 for i, name in enumerate("abcdefg")}
+    result = race(candidates(*"abcdefg"), run_of(scores, calls), ROUNDS, measure="accuracy", n_held_out=5)
+    assert result.winner.name == "g"
+    by_round = {n: [name for name, rows in calls if rows == n] for n in ROUNDS}
+    assert by_round == {10: list("abcdefg"), 20: list("defg"), 40: list("fg")}
+    assert [row["name"] for row in result.table()] == list("gfedcba")
+    assert [row["n_rows"] for row in result.table()] == [40, 40, 20, 20, 10, 10, 10]
+
+
+def test_baselines_run_to_the_end_and_take_no_place_of_a_rival():
+    result = halved(
+        {"linear": 0.1, "a": 0.3, "b": 0.4}, candidates("linear", "a", "b", baselines=("linear",))
+    )
+    assert result.baseline.n_rows == 40
+    assert result.winner.name == "b"
+    assert {row["name"]: row["n_rows"] for row in result.table()} == {"b": 40, "linear": 40, "a": 10}
+
+
+def test_a_baseline_that_nothing_beats_wins():
+    result = halved({"linear": 0.9, "a": 0.3}, candidates("linear", "a", baselines=("linear",)))
+    assert result.winner.is_baseline
+
+
+def test_of_equals_the_first_that_is_listed_wins():
+    assert halved({"b": 0.5, "a": 0.5 + 1e-12}, candidates("b", "a")).winner.name == "b"
+
+
+def test_one_that_fails_leaves_with_its_reason():
+    result = halved({"a": ValueError("no"), "b": 0.1}, candidates("a", "b"))
+    assert result.winner.name == "b"
+    assert result.table()[-1] | {"seconds": 0} == {
+        "name": "a", "score": -np.inf, "n_rows": 10, "seconds": 0, "round": 0, "is_baseline": False, "error": "no",
+    }  # fmt: skip
+
+
+def test_a_score_that_is_no_number_is_a_failure():
+    assert halved({"a": float("nan"), "b": 0.1}, candidates("a", "b")).table()[-1]["error"]
+
+
+def test_all_failing_is_an_error_with_the_reason():
+    with pytest.raises(DataError, match="no candidate of the race could be fitted: too few"):
+        halved({"a": ValueError("too few")}, candidates("a"))
+
+
+def test_a_fault_of_the_program_is_not_hidden():
+    with pytest.raises(TypeError):
+        halved({"a": TypeError("a fault")}, candidates("a"))
+
+
+def test_out_of_time_the_scores_that_there_are_decide():
+    result = halved({"a": 0.1, "b": 0.2}, candidates("a", "b"), seconds=0.0)
+    assert [row["name"] for row in result.table()] == ["a"]
+
+
+def test_each_trial_is_told_of():
+    told = []
+    halved({"a": 0.1, "b": 0.2}, candidates("a", "b"), on_trial=told.append)
+    assert [(t.candidate.name, t.n_rows) for t in told] == [("a", 10), ("b", 10), ("b", 20), ("b", 40)]
