@@ -138,9 +138,9 @@ def race(
 ) -> RaceResult:
     """Compare candidates by successive halving.
 
-    All run with the rows of the first round; the better half goes on to the next, and so on. Baselines run in every round. A
-    candidate that fails leaves the race with its error. Equal scores: the candidate that is listed first wins, so list
-    the simpler one first.
+    All run with the rows of the first round; the better half goes on to the next, and so on. Baselines run in every
+    round. A candidate that fails leaves the race with its error. Equal scores: the candidate that is listed first wins,
+    so list the simpler one first.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def race(
     n_held_out : int
         Rows that are scored.
     seconds : float, optional
-        Start no further trial after so many; the scores that there are then decide. None: the work alone sets the end, and the
-        result does not depend on the machine.
+        Start no further trial after so many; the scores that there are then decide. None: the work alone sets the end,
+        and the result does not depend on the machine.
     on_trial : callable, optional
         Told of each trial when it ends.
 

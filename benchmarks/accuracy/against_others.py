@@ -1,0 +1,253 @@
+"""Does the default win? Scores, seconds and memory of chimap with no settings beside what its users would use instead.
+
+Official splits, at most 10 000 training rows. Each fit runs in a process of its own.
+
+python accuracy/against_others.py                             # all sets and methods, three seeds: hours
+python accuracy/against_others.py --sets newsgroups,hmp --methods chimap,linear-svm,lightgbm --seeds 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+import numpy as np  # noqa: E402
+from sklearn.base import clone, is_classifier  # noqa: E402
+from sklearn.ensemble import (  # noqa: E402
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.kernel_approximation import AdditiveChi2Sampler  # noqa: E402
+from sklearn.linear_model import LogisticRegression, Ridge  # noqa: E402
+from sklearn.metrics import get_scorer  # noqa: E402
+from sklearn.model_selection import train_test_split  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, Normalizer  # noqa: E402
+from sklearn.svm import LinearSVC  # noqa: E402
+
+from _sets import SETS, LabelledSet  # noqa: E402
+
+RESULTS = HERE.parent / "results" / "against_others.jsonl"
+SVC_ROWS = 5_000  # that the exact machine of LIBSVM holds in a minute or so
+COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+
+
+def rows_as(kind: str) -> Any:
+    """Raw rows (divided by the largest value, which changes no score of a tuned C but lets LIBLINEAR end), or others."""
+    if kind == "raw":
+        return MaxAbsScaler()
+    if kind == "l1":
+        return make_pipeline(Normalizer("l1"), MaxAbsScaler())
+    return make_pipeline(Normalizer("l1"), FunctionTransformer(np.sqrt, accept_sparse=True))
+
+
+def tuned(models: list[Any], data: LabelledSet, seed: int) -> Any:
+    """The model that scores best on a fifth of the rows held out, fitted on all."""
+    stratify = data.y if data.scoring != "r2" else None
+    X, X_held, y, y_held = train_test_split(
+        data.X, data.y, test_size=0.2, random_state=seed, stratify=stratify
+    )
+    scorer = get_scorer(data.scoring)
+    scores = [scorer(clone(model).fit(X, y), X_held, y_held) for model in models]
+    return models[int(np.argmax(scores))].fit(data.X, data.y)
+
+
+def linear(kind: str, make: Callable[[float], Any]) -> Callable[[LabelledSet, int], Any]:
+    """A linear machine with its C tuned; ridge where there are no classes."""
+
+    def fit(data: LabelledSet, seed: int) -> Any:
+        models = [Ridge(1 / c) if data.scoring == "r2" else make(c) for c in COSTS]
+        return tuned([make_pipeline(rows_as(kind), model) for model in models], data, seed)
+
+    return fit
+
+
+def chi2_sampler(data: LabelledSet, seed: int) -> Any:
+    models = [Ridge(1 / c) if data.scoring == "r2" else LinearSVC(C=c, random_state=seed) for c in COSTS]
+    return tuned(
+        [make_pipeline(rows_as("l1"), AdditiveChi2Sampler(sample_steps=2), model) for model in models],
+        data,
+        seed,
+    )
+
+
+def forest(data: LabelledSet, seed: int) -> Any:
+    make = RandomForestRegressor if data.scoring == "r2" else RandomForestClassifier
+    return make(500, n_jobs=-1, random_state=seed).fit(data.X, data.y)
+
+
+def hist_boosting(data: LabelledSet, seed: int) -> Any:
+    make = HistGradientBoostingRegressor if data.scoring == "r2" else HistGradientBoostingClassifier
+    dense = FunctionTransformer(lambda X: X.toarray() if hasattr(X, "toarray") else X, accept_sparse=True)
+    return make_pipeline(dense, make(early_stopping=True, random_state=seed)).fit(data.X, data.y)
+
+
+def lightgbm(data: LabelledSet, seed: int) -> Any:
+    import lightgbm as lgb
+
+    stratify = data.y if data.scoring != "r2" else None
+    X, X_held, y, y_held = train_test_split(
+        data.X, data.y, test_size=0.1, random_state=seed, stratify=stratify
+    )
+    make = lgb.LGBMRegressor if data.scoring == "r2" else lgb.LGBMClassifier
+    model = make(n_estimators=2000, learning_rate=0.1, random_state=seed, verbose=-1)
+    return model.fit(X, y, eval_set=[(X_held, y_held)], callbacks=[lgb.early_stopping(20, verbose=False)])
+
+
+def xrfm(data: LabelledSet, seed: int) -> Any:
+    from xrfm import xRFM
+
+    X = data.X.toarray() if hasattr(data.X, "toarray") else data.X
+    stratify = data.y if data.scoring != "r2" else None
+    parts = train_test_split(X, data.y, test_size=0.2, random_state=seed, stratify=stratify)
+    X, X_held, y, y_held = parts
+    return xRFM(tuning_metric="mse" if data.scoring == "r2" else "accuracy").fit(X, y, X_held, y_held)
+
+
+def exact_svm(data: LabelledSet, seed: int) -> Any:
+    """LIBSVM on the exponential chi-square kernel, gamma = 1 / mean distance, C = 10, on what it can hold."""
+    from chimap import KernelClassifier
+
+    some = data.some(SVC_ROWS, seed)
+    return KernelClassifier("exp-chi2").fit(some.X, some.y)
+
+
+def chimap(data: LabelledSet, seed: int) -> Any:
+    """No settings."""
+    from chimap import HistogramClassifier, HistogramRegressor
+
+    model = (
+        HistogramRegressor(random_state=seed)
+        if data.scoring == "r2"
+        else HistogramClassifier(random_state=seed)
+    )
+    return model.fit(data.X, data.y) if data.groups is None else model.fit(data.X, data.y, groups=data.groups)
+
+
+METHODS: dict[str, Callable[[LabelledSet, int], Any]] = {
+    "chimap": chimap,
+    **{f"linear-svm {kind}": linear(kind, lambda c: LinearSVC(C=c)) for kind in ("raw", "l1", "sqrt")},
+    **{
+        f"logistic {kind}": linear(kind, lambda c: LogisticRegression(C=c, max_iter=1000))
+        for kind in ("raw", "sqrt")
+    },
+    "chi2-sampler + svm": chi2_sampler,
+    "random-forest": forest,
+    "hist-boosting": hist_boosting,
+    "lightgbm": lightgbm,
+    "xrfm": xrfm,
+    "exact-svm": exact_svm,
+}
+
+
+def measure(set_name: str, method: str, n_rows: int, seed: int) -> dict[str, Any]:
+    """One fit: test score, seconds, peak memory beyond the data."""
+    warnings.filterwarnings("ignore")
+    data = SETS[set_name]().some(n_rows, seed)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began = time.perf_counter()
+    model = METHODS[method](data, seed)
+    fitted = time.perf_counter()
+    scorer = get_scorer(data.scoring)
+    score = scorer(model, data.X_test, data.y_test)
+    done = time.perf_counter()
+    return {
+        "set": set_name,
+        "method": method,
+        "seed": seed,
+        "rows": int(data.X.shape[0]),
+        "scoring": data.scoring,
+        "score": round(float(score), 4),
+        "fit_seconds": round(fitted - began, 2),
+        "predict_seconds": round(done - fitted, 2),
+        "mib": round((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024),
+        "classifier": bool(is_classifier(model)),
+        "chosen": getattr(getattr(model, "race_", None), "winner", None) and model.race_.winner.name,
+    }
+
+
+def in_a_process(arguments: list[str], limit: float) -> dict[str, Any] | None:
+    """The last line that a process of its own prints; None if it fails or takes longer."""
+    command = [sys.executable, __file__, "--one", *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired:
+        print(f"{' '.join(arguments)}: longer than {limit:.0f} s", flush=True)
+        return None
+    if done.returncode:
+        print(f"{' '.join(arguments)}: {done.stderr.strip().splitlines()[-1:]}", flush=True)
+        return None
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def table(lines: list[dict[str, Any]]) -> str:
+    """Markdown: mean score (deviation) and seconds of each method on each set; the best score in bold."""
+    sets = list(dict.fromkeys(line["set"] for line in lines))
+    methods = [m for m in METHODS if any(line["method"] == m for line in lines)]
+    rows = [f"| set | {' | '.join(methods)} |", "|---" * (len(methods) + 1) + "|"]
+    for name in sets:
+        cells, means = [], {}
+        for method in methods:
+            of = [line for line in lines if (line["set"], line["method"]) == (name, method)]
+            if of:
+                means[method] = float(np.mean([line["score"] for line in of]))
+        for method in methods:
+            of = [line for line in lines if (line["set"], line["method"]) == (name, method)]
+            if not of:
+                cells.append("-")
+                continue
+            spread = f" ±{np.std([line['score'] for line in of], ddof=1):.4f}" if len(of) > 1 else ""
+            score = f"{means[method]:.4f}"
+            score = f"**{score}**" if means[method] == max(means.values()) else score
+            cells.append(f"{score}{spread}, {np.mean([line['fit_seconds'] for line in of]):.0f} s")
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--one", nargs=4, metavar=("SET", "METHOD", "ROWS", "SEED"), help=argparse.SUPPRESS)
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--limit", type=float, default=1800, help="seconds of one fit")
+    parser.add_argument("--keep", action="store_true", help=f"add the lines to {RESULTS.name}")
+    given = parser.parse_args()
+    if given.one:
+        name, method, rows, seed = given.one
+        print(json.dumps(measure(name, method, int(rows), int(seed))))
+        return
+    lines = []
+    for name in given.sets.split(","):
+        for method in given.methods.split(","):
+            for seed in range(given.seeds):
+                line = in_a_process([name, method, str(given.rows), str(seed)], given.limit)
+                if line is not None:
+                    lines.append(line)
+                    print(json.dumps(line), flush=True)
+    print(table(lines))
+    if given.keep:
+        kept = [json.loads(text) for text in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+        fresh = {(line["set"], line["method"], line["seed"]) for line in lines}
+        kept = [line for line in kept if (line["set"], line["method"], line["seed"]) not in fresh]
+        RESULTS.write_text("".join(json.dumps(line) + "\n" for line in kept + lines))
+
+
+if __name__ == "__main__":
+    main()
