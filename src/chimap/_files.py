@@ -2,52 +2,129 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
-import tempfile
+import secrets
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from chimap._validation import DataError
 
-FORMAT = 3  # raised when what a file holds changes its meaning
+FORMAT = 4  # raised when what a file holds changes its meaning
+_AGAIN = "Write it again, or take another copy."
+_DTYPES = {
+    "b1": "BOOL", "i1": "I8", "u1": "U8", "i2": "I16", "u2": "U16", "i4": "I32", "u4": "U32", "i8": "I64", "u8": "U64",
+    "f2": "F16", "f4": "F32", "f8": "F64",
+}  # fmt: skip
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_KINDS = {
+    stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket",
+}  # fmt: skip
 
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside ``path`` that takes its place when the block ends well and vanishes when not."""
-    path, beside = Path(path), _beside(path)
+    """A path to write to; the file takes the place of ``path`` when the block ends well and vanishes when not.
+
+    Where the system has files without a name (Linux), the new file has none until it is whole, so that even a process
+    that is killed leaves nothing behind. A symbolic link stays, and the file that it points to is replaced.
+
+    Raises OSError for a path that cannot be written, that is a folder, a device or a pipe, and for a full disk.
+    """
+    path = Path(path)
+    target = _target(path)
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    handle, unfinished = _unfinished(target)
+    named = None if handle is not None else unfinished
     try:
-        yield beside
-        umask = os.umask(0)
-        os.umask(umask)
-        beside.chmod(0o666 & ~umask)
-        os.replace(beside, path)
+        yield unfinished
+        if mode is not None:
+            os.chmod(unfinished if handle is None else handle, mode)
+        if handle is not None:
+            named = _new_name(target)
+            # a folder handle has the link followed; the absolute path makes it irrelevant which
+            os.link(unfinished, named, src_dir_fd=handle, follow_symlinks=True)
+        assert named is not None
+        os.replace(named, target)
+    except OSError as error:
+        if error.errno in _NO_ROOM and error.filename in (None, str(unfinished)):
+            raise _no_room(path, os.strerror(error.errno or 0).lower()) from error
+        raise
     finally:
-        beside.unlink(missing_ok=True)
+        if named is not None:
+            named.unlink(missing_ok=True)
+        if handle is not None:
+            os.close(handle)
 
 
 def check_writable(path: str | Path) -> None:
     """Refuse a path that could not be written, before the work that would be lost. Raises OSError."""
-    _beside(path).unlink()
+    handle, unfinished = _unfinished(_target(Path(path)))
+    if handle is None:
+        unfinished.unlink()
+    else:
+        os.close(handle)
 
 
-def _beside(path: str | Path) -> Path:
-    """A new empty file in the folder of ``path``."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist; create it first.")
+def claim(path: str | Path) -> IO[bytes]:
+    """A lock file that this process holds until the handle is closed. Raises OSError where another process holds it."""
+    file = open(path, "ab")  # noqa: SIM115
+    with suppress(ImportError):  # Windows has no such locks
+        import fcntl
+
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise OSError(
+                f"{Path(path).parent} is in use by another process. Wait until it ends, or name another output."
+            ) from None
+    return file
+
+
+def _target(path: Path) -> Path:
+    """The file that ``path`` stands for, links followed. Raises OSError where no regular file is or can be made."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it.")
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    return Path(name)
+    if path.exists() and not path.is_file():
+        kind = _KINDS.get(stat.S_IFMT(path.stat().st_mode), "no file")
+        raise OSError(f"{path} is {kind}, not a regular file, and is not replaced; name a file.")
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{path}: the folder {target.parent} does not exist; create it first.")
+    return target
+
+
+def _unfinished(target: Path) -> tuple[int | None, Path]:
+    """A new empty file in the folder of ``target``: its handle and path where it has no name, else its path alone."""
+    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
+        with suppress(
+            OSError
+        ):  # file systems that have no such files, or a folder that may not be written to
+            handle = os.open(target.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+            return handle, Path(f"/proc/self/fd/{handle}")
+    named = _new_name(target)
+    os.close(os.open(named, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o666))
+    return None, named
+
+
+def _new_name(target: Path) -> Path:
+    """A name beside ``target`` that no file has."""
+    return target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
+
+
+def _no_room(path: Path, reason: object) -> OSError:
+    return OSError(
+        f"{path} could not be written ({reason}); nothing half-written stays. Make room, or name another disk."
+    )
 
 
 def plain_json(value: Any) -> Any:
@@ -56,15 +133,32 @@ def plain_json(value: Any) -> Any:
 
 
 def write_tensors(path: str | Path, kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Arrays and JSON metadata in one safetensors file; ``kind`` says what it holds. Raises OSError for a full disk."""
-    header = {"chimap": json.dumps({"kind": kind, "format": FORMAT, **meta})}
-    with replacing(path) as beside:
-        try:
-            save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, beside, metadata=header)
-        except SafetensorError as error:
-            raise OSError(
-                f"{path} could not be written ({error}); nothing half-written stays. Make room, or name another disk."
-            ) from error
+    """Arrays and JSON metadata in one safetensors file; ``kind`` says what it holds.
+
+    The metadata list the arrays with their digests, and have a digest of their own, so that ``read_tensors`` tells a
+    file that was changed or damaged from one that is whole. Raises OSError for a full disk.
+    """
+    from chimap import __version__
+
+    ordered = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
+    listed = {name: {"shape": list(a.shape), "digest": _digest(a)} for name, a in ordered.items()}
+    text = json.dumps({"kind": kind, "format": FORMAT, "version": __version__, **meta, "arrays": listed})
+    header: dict[str, Any] = {"__metadata__": {"chimap": text, "digest": _digest(text.encode())}}
+    start = 0
+    for name, a in ordered.items():
+        end = start + a.nbytes
+        header[name] = {
+            "dtype": _DTYPES[a.dtype.str[1:]],
+            "shape": list(a.shape),
+            "data_offsets": [start, end],
+        }
+        start = end
+    head = json.dumps(header).encode()
+    head += b" " * (-len(head) % 8)
+    with replacing(path) as unfinished, unfinished.open("wb") as file:
+        file.write(len(head).to_bytes(8, "little") + head)
+        for a in ordered.values():
+            file.write(a.astype(a.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data)
 
 
 def read_header(path: str | Path) -> dict[str, Any]:
@@ -74,32 +168,40 @@ def read_header(path: str | Path) -> dict[str, Any]:
 
 
 def read_tensors(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Metadata and arrays of a file of this kind. Raises DataError for any other, or a damaged one."""
+    """Metadata and arrays of a file of this kind. Raises DataError for any other, or one that was changed."""
     with _opened(path) as (meta, file):
         if meta.get("kind") != kind:
             raise DataError(
                 f"{path} holds {kind_named(meta.get('kind'))}, not {kind_named(kind)}. Name another file."
             )
-        return meta, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        arrays = {name: file.get_tensor(name) for name in meta["arrays"]}
+        for name, a in arrays.items():
+            if _digest(np.ascontiguousarray(a)) != meta["arrays"][name].get("digest"):
+                raise DataError(f"{path} is damaged: {name} is not as it was written. {_AGAIN}")
+        return meta, arrays
 
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[tuple[dict[str, Any], Any]]:
+    """The metadata, and the file whose arrays they list: checked before anything is made of them."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file.")
     try:
         with safe_open(path, framework="numpy") as file:
-            header = (file.metadata() or {}).get("chimap")
-            if header is None:
+            texts = file.metadata() or {}
+            if "chimap" not in texts:
                 raise DataError(
                     f"{path} is a safetensors file, but not one of chimap. Name a file that it wrote."
                 )
-            meta = _parsed(header, path)
-            if meta.get("format") != FORMAT:
+            meta = _parsed(texts["chimap"], path)
+            _check_format(meta, path)
+            if texts.get("digest") != _digest(texts["chimap"].encode(errors="surrogatepass")):
+                raise DataError(f"{path} is damaged: its metadata are not as they were written. {_AGAIN}")
+            there = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+            if there != _listed_shapes(meta.get("arrays")):
                 raise DataError(
-                    f"{path} has format {meta.get('format')}; this version of chimap reads format {FORMAT}. "
-                    "Write it again with this version, or read it with the one that wrote it."
+                    f"{path} is damaged: its arrays are not those that its metadata list. {_AGAIN}"
                 )
             yield meta, file
     except SafetensorError as error:
@@ -107,6 +209,27 @@ def _opened(path: str | Path) -> Iterator[tuple[dict[str, Any], Any]]:
             f"{path} is not a chimap file, or it is cut off or damaged ({error}). Name a "
             "file that chimap wrote, or write it again."
         ) from error
+
+
+def _listed_shapes(listed: Any) -> dict[str, Any] | None:
+    if not isinstance(listed, dict) or not all(isinstance(entry, dict) for entry in listed.values()):
+        return None
+    return {name: entry.get("shape") for name, entry in listed.items()}
+
+
+def _check_format(meta: dict[str, Any], path: Path) -> None:
+    from chimap import __version__
+
+    number, version = meta.get("format"), meta.get("version")
+    if number == FORMAT:
+        return
+    writer = f"chimap {version}" if isinstance(version, str) else "another version of chimap"
+    told = f"{path} was written by {writer} in format {number}; chimap {__version__} reads format {FORMAT}. "
+    if isinstance(number, int) and number > FORMAT:
+        raise DataError(
+            told + "Upgrade chimap (pip install --upgrade chimap), or write it again with this version."
+        )
+    raise DataError(told + "Write it again with this version, or read it with the one that wrote it.")
 
 
 def kind_named(kind: Any) -> str:
@@ -117,8 +240,13 @@ def kind_named(kind: Any) -> str:
 def _parsed(header: str, path: Path) -> dict[str, Any]:
     try:
         meta = json.loads(header)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path} is damaged: its metadata are no JSON ({error}).") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is damaged: its metadata are no JSON ({error}). {_AGAIN}") from error
     if not isinstance(meta, dict):
-        raise DataError(f"{path} is damaged: its metadata are a {type(meta).__name__}.")
+        raise DataError(f"{path} is damaged: its metadata are a {type(meta).__name__}. {_AGAIN}")
     return meta
+
+
+def _digest(content: np.ndarray | bytes) -> str:
+    data = content.reshape(-1).view(np.uint8).data if isinstance(content, np.ndarray) else content
+    return hashlib.sha256(data).hexdigest()

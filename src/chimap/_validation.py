@@ -1,7 +1,7 @@
 """Checks at the boundary, and the messages they raise.
 
 Every message says where (argument, or file and row), what was expected, what came, and what to do.
-Nothing behind the boundary checks again.
+Nothing behind the boundary checks again. What the checks need is imported by them: errors are wanted at once.
 """
 
 from __future__ import annotations
@@ -11,9 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
-
-from chimap import _arrays, _loops, _threads
 
 
 class DataError(ValueError):
@@ -33,6 +30,8 @@ def check_histograms(
     so that a chunk of a file names the row of the file; an array gives the number of each row instead. Raises
     DataError.
     """
+    from chimap import _arrays, _loops, _threads
+
     values = X.data if _arrays.is_sparse(X) else X
     flat = _arrays.flat_view(values)
     if all(_threads.over_rows(flat.size, 1, lambda part: _loops.all_in_domain(flat[part], signed))):
@@ -65,6 +64,10 @@ def validated_rows(estimator: Any, X: Any, *, reset: bool, signed: bool, on_devi
 
     Raises DataError for NaN, infinite or (unless ``signed``) negative entries, ValueError for another width.
     """
+    from sklearn.utils.validation import validate_data
+
+    from chimap import _arrays
+
     if on_device and _arrays.is_on_device(X):
         return _device_rows(estimator, X, signed)
     X = _arrays.to_host(X)
@@ -79,6 +82,8 @@ def validated_rows(estimator: Any, X: Any, *, reset: bool, signed: bool, on_devi
 
 def _device_rows(estimator: Any, X: Any, signed: bool) -> Any:
     """The same for arrays of torch or cupy, which stay where they are."""
+    from chimap import _arrays
+
     if X.ndim != 2:
         raise ValueError(f"X must be rows of bins, an array of two axes; got shape {tuple(X.shape)}.")
     check_width(X, estimator.n_features_in_, type(estimator).__name__)
@@ -95,6 +100,10 @@ def rows_as_fitted(estimator: Any, X: Any) -> Any:
 
     Arrays that are so already go through at once: scikit-learn's own checks take longer than a prediction of one row.
     """
+    from sklearn.utils.validation import validate_data
+
+    from chimap import _arrays
+
     is_plain = _arrays.is_plain(X) and X.shape[0] > 0 and X.shape[1] == estimator.n_features_in_
     if is_plain and not hasattr(estimator, "feature_names_in_"):
         return X
@@ -105,6 +114,8 @@ def rows_as_fitted(estimator: Any, X: Any) -> Any:
 
 def row_sums(X: Any, *, name: str = "X", first_row: int = 0) -> np.ndarray:
     """l1 norms (n,), float64, of checked rows, which are divided by them. Raises DataError where one is infinite."""
+    from chimap import _arrays
+
     with np.errstate(over="ignore"):
         sums = _arrays.row_norms_l1(X)
     check_row_sums(sums, name=name, first_row=first_row)

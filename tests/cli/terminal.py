@@ -51,10 +51,10 @@ def run_many(commands: list[list[Any]], cwd: Path) -> list[Result]:
 _FORKING = """
 import json, os, sys, tempfile
 
-from chimap.cli import _blas
+from chimap.cli.support import blas
 from chimap.cli.main import main
 
-_blas.prepare_blas()
+blas.prepare_blas()
 import chimap.data, chimap.estimators, chimap.report
 
 

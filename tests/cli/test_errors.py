@@ -198,11 +198,11 @@ def test_errors_are_text_with_json_too(folder):
 
 
 def test_a_fault_of_the_program_is_told_apart(capsys):
-    from chimap.cli import _errors
+    from chimap.cli.support import errors
 
     with pytest.raises(ValueError, match="broadcast") as caught:
         np.ones(3) + np.ones(4)
-    assert _errors.explain(caught.value) == 1
+    assert errors.explain(caught.value) == 1
     said = capsys.readouterr().err
     assert "Traceback" in said
     assert "Please report it" in said

@@ -3,8 +3,10 @@
 import numba as nb
 import numpy as np
 
+from chimap._loops._compile import CACHE
 
-@nb.njit(cache=True, nogil=True, error_model="numpy")
+
+@nb.njit(cache=CACHE, nogil=True, error_model="numpy")
 def all_in_domain(values, signed):
     """Whether every value is finite, and not negative unless ``signed``."""
     n, block = values.shape[0], 65536

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import signal
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +21,7 @@ from chimap.cli.commands.fit import fit
 from chimap.cli.commands.info import info
 from chimap.cli.commands.learn_kernel import learn_kernel
 from chimap.cli.commands.predict import predict
-from chimap.cli.support import blas, errors
+from chimap.cli.support import blas, errors, streams
 
 COMMANDS = (demo, features, fit, predict, evaluate, compare, learn_kernel, export, info)
 
@@ -33,8 +33,26 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+
+
+def _until_the_reader_leaves(command: Callable[..., None]) -> Callable[..., int | None]:
+    """The command, ended in silence where whoever read its output has had enough: head, or a pager that was left."""
+
+    @functools.wraps(command)
+    def run(**arguments: Any) -> int | None:
+        try:
+            command(**arguments)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            streams.discard_output()
+            return streams.PIPE_CLOSED
+        return None
+
+    return run
+
+
 for command in COMMANDS:
-    app.command()(command)
+    app.command()(_until_the_reader_leaves(command))
 
 
 def _version(wanted: bool) -> None:
@@ -74,9 +92,7 @@ def chimap(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 1 (our fault), 2 (usage or data), 130 (Ctrl-C)."""
     blas.prepare_blas()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError):  # a terminal of few letters shows "?" rather than fail
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    streams.prepare()
     warnings.filterwarnings(
         "ignore", "overflow encountered in cast"
     )  # what follows from it has a message of ours
@@ -85,6 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, _terminated)
     try:
         code = app(args=arguments, prog_name="chimap", standalone_mode=False)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         code = errors.INTERRUPTED
     except Exception as error:

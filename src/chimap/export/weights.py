@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from chimap.export.parts import ModelParts
 
@@ -27,4 +27,4 @@ def write_weights(parts: ModelParts, path: Path, ending: str) -> None:
     notes = {name: str(value) for name, value in parts.about.items() if value is not None}
     if parts.classes is not None:
         notes["classes"] = json.dumps(parts.classes.tolist())
-    save_file(arrays, path, metadata=notes)
+    path.write_bytes(save(arrays, metadata=notes))

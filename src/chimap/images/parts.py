@@ -19,7 +19,7 @@ from chimap.images.reading import ImageSet
 from chimap.model_files import model_file
 
 PART_IMAGES = 256
-_JOB, _WORDS = "job", "words"
+_JOB, _WORDS, _LOCK = "job", "words", "lock"
 
 
 class Part(NamedTuple):
@@ -47,8 +47,9 @@ class PartFolder:
             if learned is None
             else {f"given.{i}": v.centres for i, v in enumerate(learned) if v is not None}
         )
+        self.path.mkdir(exist_ok=True)
+        self._claim = _files.claim(self.path / _LOCK)  # two processes that write one output
         if not (self.path / _JOB).exists():
-            self.path.mkdir(exist_ok=True)
             _files.write_tensors(self.path / _JOB, _JOB, {"job": job}, arrays)
             return
         meta, found = _files.read_tensors(self.path / _JOB, _JOB)
@@ -119,11 +120,12 @@ class PartFolder:
 
     def remove(self) -> None:
         """The job is done."""
+        self._claim.close()
         shutil.rmtree(self.path)
 
     def remove_if_unused(self) -> None:
         """The job failed: what could not go on from here is not left behind."""
-        if not any(name.name != _JOB for name in self.path.iterdir()):
+        if not any(name.name not in (_JOB, _LOCK) for name in self.path.iterdir()):
             self.remove()
 
     def _file(self, number: int) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,8 +128,9 @@ def _write_zarr(
         root.create_array(
             name, data=joined.astype(np.dtypes.StringDType()) if joined.dtype.kind == "U" else joined
         )
-    if output.is_dir():
-        shutil.rmtree(output)  # a folder takes no other's place
+    output = Path(os.path.realpath(output))  # a link stays, and what it points to is replaced
+    if output.is_dir():  # a folder takes no other's place: the old one goes with the parts
+        os.replace(output, parts.path / "replaced.zarr")
     os.replace(beside, output)
 
 

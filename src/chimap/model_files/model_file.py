@@ -25,6 +25,7 @@ from chimap.features.landmarks.nystroem import NystroemFeatures
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import OTHERS, AdditiveKernel, Anisotropic, Exponential, Gaussian, OnColumns, Product, Sum
 from chimap.losses import CATALOGUE as LOSSES
+from chimap.model_files import contracts
 from chimap.moments import PCA
 from chimap.solvers import PrincipalScores, StrengthScores
 from chimap.solvers.group_path import KernelPath
@@ -83,11 +84,9 @@ def save(model: Any, path: str | Path, *, overwrite: bool = False, kind: str = "
     """
     if Path(path).exists() and not overwrite:
         raise FileExistsError(f"{path} exists; choose another name, or allow overwriting it.")
-    from chimap import __version__
-
     arrays: dict[str, np.ndarray] = {}
     body = encode(model, "model", arrays)
-    meta = {"version": __version__, "about": model.describe(), "model": body}
+    meta = {"about": model.describe(), "model": body}
     _files.write_tensors(path, kind, meta, arrays)
 
 
@@ -109,8 +108,10 @@ def load(path: str | Path, kind: str = "model") -> Any:
     meta, arrays = _files.read_tensors(path, kind)
     try:
         return decode(meta["model"], arrays)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} is damaged: {error!r}.") from error
+    except RecursionError as error:
+        raise DataError(f"{path} is damaged: its metadata are too deep. Write it again.") from error
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError) as error:
+        raise DataError(f"{path} is damaged: {error}. Write it again.") from error
 
 
 def encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -163,6 +164,7 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return kernel.signed() if value["is_signed"] else kernel
     cls = _class_of(value["object"])
     state = {k: decode(v, arrays) for k, v in value["state"].items()}
+    contracts.check(cls, state)
     if is_dataclass(cls):
         return cls(**state)
     made: Any = object.__new__(cls)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from chimap._files import replacing
 from chimap.report import _plain
 from chimap.report.evaluation import ComponentScores, Evaluation
 from chimap.report.metrics import ClassificationMetrics, most_confused
@@ -23,7 +24,7 @@ WEAKEST = 15  # classes listed before the fold
 def write_report(evaluation: Evaluation, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
     """Write the page of ``evaluation`` to ``path`` and return the path.
 
-    The page is drawn first, then written beside ``path`` and renamed: no half of a page is ever there.
+    The page is drawn first, and appears whole or not at all.
     FileExistsError if ``path`` exists and ``overwrite`` is False; FileNotFoundError if its folder does not.
     """
     return write_page(lambda: render_report(evaluation), path, overwrite)
@@ -34,12 +35,8 @@ def write_page(draw: Callable[[], str], path: str | os.PathLike[str], overwrite:
     target = Path(path)
     _check_target(target, overwrite)
     page = draw()
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(page, encoding="utf-8")
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
+    with replacing(target) as unfinished:
+        unfinished.write_text(page, encoding="utf-8")
     return target
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli.support import data_rows, errors, fit_options, options, show
+from chimap.cli.support import data_rows, errors, fit_options, options, outputs, show
 from chimap.cli.support.fit_options import Settings
 from chimap.cli.support.options import Task
 
@@ -85,8 +85,7 @@ def compare(
     from chimap.comparison import compare as measure
     from chimap.report import write_comparison
 
-    if output is not None:
-        options.check_output(output, overwrite, data, labels)
+    outputs.check_outputs({"--output": output}, (data, labels), overwrite)
     options.check_kernel(kernel)
     trial = _trial(maps, terms, components, kernel)
     _check_sizes(rows, test_rows, exact_rows, test_fraction, jobs, seed)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chimap.cli.commands import evaluate
-from chimap.cli.support import errors, options, show, training
+from chimap.cli.support import errors, options, outputs, show, training
 from chimap.cli.support.fit_options import Settings
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def demo(
 def _check_folder(folder: Path, overwrite: bool) -> None:
     """Refuse a place that cannot be written to, or that holds other files of these names; make it if missing."""
     if not folder.exists():
-        options.check_folder(folder.absolute().parent, f"--output {folder}")
+        outputs.check_folder(folder.absolute().parent, f"--output {folder}")
         folder.mkdir()
-    options.check_folder(folder, f"--output {folder}")
+    outputs.check_folder(folder, f"--output {folder}")
     taken = [name for name in FILES if (folder / name).exists()]
     if taken and not overwrite and not _is_ours(folder / FILES[0]):
         raise FileExistsError(

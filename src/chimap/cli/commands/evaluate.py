@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from chimap.cli.support import data_rows, errors, image_options, options, show
+from chimap.cli.support import data_rows, errors, image_options, options, outputs, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,8 +105,7 @@ def measure(
     options.check_least(per_class, "--per-class")
     if per_class is not None and splits is None:
         raise ValueError("--per-class says how rows are split; give --splits, too.")
-    if output is not None:
-        options.check_output(output, overwrite, model, data, labels)
+    outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model)
     drawn = None if splits is None else splitter(splits, per_class)
 

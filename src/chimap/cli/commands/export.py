@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli.support import errors, options, show
+from chimap.cli.support import errors, options, outputs, show
 
 if TYPE_CHECKING:
     from chimap.export import Exported
@@ -62,7 +62,7 @@ def export(
     from chimap import load
     from chimap.export import export_model
 
-    options.check_output(output, overwrite, model)
+    outputs.check_outputs({"--output": output}, (model,), overwrite)
     chosen = None if format is None else str(format)
     done = export_model(load(model), output, chosen, tolerance=tolerance, overwrite=True, check=check)
     errors.written.append(str(output))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli.support import errors, image_models, image_options, options, show
+from chimap.cli.support import errors, image_models, image_options, options, outputs, show
 from chimap.cli.support.describe_images import blocks_flag
 from chimap.cli.support.image_options import ImageSettings
 
@@ -66,7 +66,7 @@ def features(
 
     settings = ImageSettings(descriptors, words, coding, grids, step, sizes, part, strict)
     words_file = output.with_suffix(".words")
-    _check(output, words_file, like, settings, overwrite, images, labels)
+    _check(output, words_file, like, settings, overwrite, images, labels, like)
     options.check_least(seed, "--seed", 0)
     writer(output)
     found = image_models.open_set(images, labels, part)
@@ -124,13 +124,10 @@ def _check(
     output: Path, words_file: Path, like: Path | None, settings: ImageSettings, overwrite: bool, *inputs: Any
 ) -> None:
     """Refuse flags that do not go together, and paths that could not be written, before the work."""
-    if output.suffix.lower() == ".zarr" and output.is_dir():
-        if not overwrite:
-            raise FileExistsError(
-                f"--output {output} exists; choose another name, or add --overwrite to replace it."
-            )
-    else:
-        options.check_output(output, overwrite, *inputs)
+    words = None if like is not None else words_file
+    outputs.check_outputs(
+        {"--output": output, "the words of --output": words}, inputs, overwrite, stores=(".zarr",)
+    )
     if like is not None:
         how = ImageSettings(part=settings.part, strict=settings.strict)
         if settings != how:
@@ -139,10 +136,6 @@ def _check(
             )
         return
     settings.check()
-    if words_file.exists() and not overwrite:
-        raise FileExistsError(
-            f"{words_file} exists; choose another --output, or add --overwrite to replace it."
-        )
 
 
 def _histograms(like: Path | None, settings: ImageSettings, seed: int, jobs: int | None) -> ImageHistograms:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli.support import fit_options, image_options, options, show
+from chimap.cli.support import fit_options, image_options, options, outputs, show
 from chimap.cli.support.fit_options import Settings
 from chimap.cli.support.image_options import ImageSettings
 from chimap.cli.support.options import Engine
@@ -143,6 +143,9 @@ def fit(
       chimap fit photos.tar --descriptors sift,colour --kernel exp-chi2,chi2 --output photos.model
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
     """
+    outputs.check_outputs(
+        {"--output": output}, (data, labels, unlabelled), overwrite, resumed={"--checkpoint": checkpoint}
+    )
     settings = Settings(
         kernel, gamma, terms, components, map, sampling, strength, normalize, task, test_fraction, memory,
         precision, engine, jobs, folds, seed, loss, blocks, principal, device,

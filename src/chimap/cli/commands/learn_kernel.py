@@ -9,7 +9,7 @@ import typer
 
 from chimap.cli.commands.evaluate import strength_curve
 from chimap.cli.commands.fit import score_line
-from chimap.cli.support import errors, fit_options, options, show
+from chimap.cli.support import errors, fit_options, options, outputs, show
 from chimap.cli.support.kernel_settings import COMPONENTS, KernelSettings, Method, Objective, WidthsOf
 from chimap.cli.support.training import Fitted, train
 
@@ -111,8 +111,7 @@ def learn_kernel(
       chimap learn-kernel big.parquet --labels species --tune-rows 30000 --tune-components 1024 --output my.model
       chimap predict my.model new.npz --output predictions.csv
     """  # fmt: skip
-    if page is not None:
-        options.check_output(page, overwrite, data, labels, output, name="--page")
+    outputs.check_outputs({"--output": output, "--page": page}, (data, labels), overwrite)
     settings = KernelSettings(
         kernel=kernel, terms=terms, components=COMPONENTS[method] if components is None else components,
         strength=strength, normalize=normalize, task=task,

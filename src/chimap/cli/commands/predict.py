@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chimap.cli.support import data_rows, errors, image_options, options, show
+from chimap.cli.support import data_rows, errors, image_options, options, outputs, show
 from chimap.cli.support.options import Json, Overwrite
 
 
@@ -49,8 +49,7 @@ def predict(
     to_stdout = str(output) == "-"
     if to_stdout and json:
         raise ValueError("--json and --output - both write to stdout; name a file with --output.")
-    if not to_stdout:
-        options.check_output(output, overwrite, model, data)
+    outputs.check_outputs({"--output": None if to_stdout else output}, (model, data, labels), overwrite)
     fitted = load(model)
     write = writer(output, fitted, scores)
     began = time.perf_counter()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import sys
@@ -72,7 +71,7 @@ def is_fault_of_input(error: BaseException) -> bool:
     A ValueError from within NumPy or scikit-learn was not foreseen by a check: a fault of the program.
     """
     if isinstance(error, OSError):
-        return error.errno is None or error.filename is not None or error.errno == errno.ENOSPC
+        return True  # files, disks, streams and hosts
     if not isinstance(error, ValueError | ImportError):
         return False
     frames = traceback.extract_tb(error.__traceback__)

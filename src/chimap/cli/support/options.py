@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -187,32 +186,3 @@ def one_or_several(text: str | None, flag: str) -> int | list[int] | None:
         return None
     numbers = whole_numbers(text, flag)
     return numbers if len(numbers) > 1 else numbers[0]
-
-
-def check_output(path: Path, overwrite: bool, *inputs: str | Path | None, name: str = "--output") -> None:
-    """Refuse, before any work, a file that could not be written after it, or that is one of the inputs."""
-    if path.is_dir():
-        raise IsADirectoryError(f"{name} {path} is a folder; name a file in it, such as {path / 'my.model'}.")
-    from chimap.data.io.files import plain_path, split_member
-
-    for given in (each for each in inputs if each):
-        file = Path(
-            plain_path(split_member(given)[0].rpartition("::")[2])
-        )  # of an archive, not what is in it
-        if file.exists() and path.exists() and file.samefile(path):
-            raise FileExistsError(f"{name} {path} is the input {given} itself; choose another name.")
-    if path.exists() and not overwrite:
-        raise FileExistsError(f"{name} {path} exists; choose another name, or add --overwrite to replace it.")
-    check_folder(path.parent, f"{name} {path}")
-
-
-def check_folder(folder: Path, where: str) -> None:
-    """Refuse a folder that is not there, is a file, or may not be written to."""
-    if not folder.exists():
-        raise FileNotFoundError(f"{where}: the folder {folder} does not exist; create it first.")
-    if not folder.is_dir():
-        raise NotADirectoryError(f"{where}: {folder} is a file, not a folder; choose another place.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(
-            f"{where}: no permission to write in the folder {folder}; choose another place."
-        )

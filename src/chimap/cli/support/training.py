@@ -44,15 +44,13 @@ def train(
     checkpoint_every: float = 60.0,
     images: ImageSettings | None = None,
 ) -> Fitted:
-    """Fit on a file or on images, score on the rows held out, and write the model. The path is checked before the
-    work."""
+    """Fit on a file or on images, score on the rows held out, and write the model, whose path has been checked."""
     from chimap._validation import DataError
     from chimap.cli.support.score import score
     from chimap.data import split_source
     from chimap.engines import Stopwatch
     from chimap.fit.checkpoint import Checkpoint
 
-    options.check_output(output, overwrite, data, labels)
     images = images or ImageSettings()
     is_images = image_models.holds_images(data)
     settings.check(len(options.listed(images.descriptors)) if is_images else 0)

@@ -1,0 +1,117 @@
+"""What the arrays of a saved object must be, against each other, before it is made again.
+
+Compiled loops trust the shapes that they are given, so that a table which is shorter than its bins say would be read
+beyond its end. Each class has a line here for every array that a prediction reads.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+
+Axis = str | int
+
+# Axes are numbers, or names: those of an attribute have its value, and others the same one in all arrays of the object.
+_MAP: dict[str, tuple[Axis, ...]] = {"largest_": ("n_features_in_",)}
+SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
+    "LineTables": {
+        "lines": ("bins", "pieces", 2, "t"), "errors": ("bins", "pieces"), "n_below": ("bins",), "rates": ("bins",),
+        "intercept": ("t",),
+    },
+    "OptimalMap": _MAP | {"points_": ("m",), "weights_": ("m",), "eigenvalues_": ("n_terms",),
+                          "_coefficients": ("m", "n_terms")},
+    "DirectMap": _MAP,
+    "HomogeneousMap": _MAP,
+    "ChebyshevMap": _MAP,
+    "StaircaseMap": _MAP | {"scale_": ("n_features_in_",)},
+    "AnchorMap": _MAP | {"scale_": ("n_features_in_",), "_amplitudes": ("n_features_in_",)},
+    "AdditiveKPCA": _MAP | {"landmarks_": ("n_features_in_", "m"), "_coefficients": ("n_features_in_", "k", "m"),
+                            "eigenvalues_": ("n_features_in_", "k")},
+    "CodeTables": {"tables": ("bins", "codes", "t"), "intercept": ("t",)},
+    "Matrix": {"matrix": ("inputs", "outputs")},
+    "Hadamard": {"signs": ("blocks", 3, "padded"), "lengths": ("m",)},
+    "FourierFeatures": {"offset_": ("n_waves",)},
+    "NystroemFeatures": {"landmarks_": ("m", "n_features_in_"), "projection_": ("m", "_n_features_out")},
+}  # fmt: skip
+
+# Arrays of every estimator that has them: the weights of the features.
+_WEIGHTS: dict[str, tuple[Axis, ...]] = {"_coef": ("D", "t"), "_intercept": ("t",)}
+
+
+def check(cls: type, state: dict[str, Any]) -> None:
+    """Refuse the state of an object that could not be one of this class. Raises ValueError saying what is wrong."""
+    _check_parameters(cls, state)
+    sizes: dict[str, int] = {k: v for k, v in state.items() if isinstance(v, int)}
+    for name, axes in ({**_WEIGHTS, **SHAPES.get(cls.__name__, {})}).items():
+        if name in state and state[name] is not None:
+            _check_array(f"{cls.__name__}.{name}", state[name], axes, sizes)
+        elif name in SHAPES.get(cls.__name__, ()) and "n_features_in_" in state:
+            raise ValueError(f"{cls.__name__} has no {name}")
+    _check_together(cls.__name__, state, sizes)
+
+
+def _check_parameters(cls: type, state: dict[str, Any]) -> None:
+    """Every parameter of an estimator is there: predictions read some."""
+    if not hasattr(cls, "get_params"):
+        return
+    lacking = [
+        name
+        for name, parameter in inspect.signature(cls).parameters.items()
+        if parameter.kind is not parameter.VAR_KEYWORD and name not in state
+    ]
+    if lacking:
+        raise ValueError(f"{cls.__name__} has no {', '.join(lacking)}")
+
+
+def _check_array(name: str, array: Any, axes: tuple[Axis, ...], sizes: dict[str, int]) -> None:
+    if not (isinstance(array, np.ndarray) or _arrays.is_sparse(array)) or array.ndim != len(axes):
+        raise ValueError(f"{name} is not an array of {len(axes)} axes")
+    wanted = [sizes.setdefault(axis, n) if isinstance(axis, str) else axis
+              for axis, n in zip(axes, array.shape, strict=True)]  # fmt: skip
+    if list(array.shape) != wanted:
+        raise ValueError(f"{name} has shape {array.shape} where the rest needs {tuple(wanted)}")
+    values = array.data if _arrays.is_sparse(array) else array
+    if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
+        raise ValueError(f"{name} holds what is no finite number")
+
+
+def _check_together(name: str, state: dict[str, Any], sizes: dict[str, int]) -> None:
+    """Bins, features and outputs are as many in all that one object is made of."""
+    bins, features, classes = state.get("n_features_in_"), state.get("features_"), state.get("classes_")
+    tables: Any = state.get("tables_")
+    projection: Any = state.get("projection_")
+    agreeing: list[tuple[str, Any, Any]] = [
+        ("bins of its features", getattr(features, "n_features_in_", bins), bins),
+        ("bins of its map", getattr(state.get("map_"), "n_features_in_", bins), bins),
+        ("bins of its tables", getattr(tables, "n_bins", bins), bins),
+    ]
+    if "D" in sizes:
+        agreeing.append(("features", getattr(features, "_n_features_out", sizes["D"]), sizes["D"]))
+    if hasattr(projection, "n_inputs"):
+        agreeing += [
+            ("inputs of the projection", projection.n_inputs, _width(state.get("map_"), bins)),
+            ("frequencies", projection.n_frequencies, sizes.get("n_waves", projection.n_frequencies)),
+        ]
+    if "padded" in sizes:
+        padded = sizes["padded"]
+        is_able = (
+            padded & (padded - 1) == 0
+            and state["n_inputs"] <= padded
+            and sizes["m"] <= sizes["blocks"] * padded
+        )
+        agreeing.append(("sizes of its transforms that do", is_able, True))
+    outputs = sizes.get("t", getattr(tables, "n_outputs", None))
+    if isinstance(classes, np.ndarray) and outputs is not None:
+        agreeing.append(("outputs", outputs, classes.size if classes.size > 2 else 1))
+    for what, is_, wanted in agreeing:
+        if is_ != wanted:
+            raise ValueError(f"{name}: {what}: {is_} where the rest needs {wanted}")
+
+
+def _width(features: Any, bins: Any) -> Any:
+    """Columns that a map makes of its bins."""
+    return getattr(features, "_n_features_out", bins)

@@ -1,0 +1,35 @@
+"""Small models of every kind that has a model file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import chimap
+
+RNG = np.random.default_rng(0)
+X = RNG.dirichlet(np.ones(8), size=60)
+Y = (X[:, :3].argmax(axis=1) + 1) * 10
+TARGETS = X[:, 0] + np.sqrt(X[:, 1])
+
+
+def _compiled() -> Any:
+    return chimap.HistogramClassifier("chi2", random_state=0).fit(X, Y).compile(tolerance=0.05)
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "random-features": lambda: chimap.HistogramClassifier("exp-chi2", n_components=16, random_state=0).fit(X, Y),
+    "additive": lambda: chimap.HistogramClassifier("intersection", random_state=0).fit(X, Y.astype(str)),
+    "regression": lambda: chimap.HistogramRegressor("chi2", random_state=0).fit(X, TARGETS),
+    "blocks": lambda: chimap.HistogramClassifier(
+        "chi2", blocks={"a": slice(0, 3), "b": slice(3, 8)}, normalize="l1", random_state=0
+    ).fit(X, Y),
+    "gaussian": lambda: chimap.HistogramRegressor("gaussian", n_components=16, random_state=0).fit(X, TARGETS),
+    "compiled": _compiled,
+    "lookup": lambda: chimap.LookupClassifier(chimap.AnchorMap("chi2", n_anchors=5)).fit(X, Y).compile(),
+    "kernels": lambda: chimap.MultipleKernelLearner(
+        "chi2", blocks=[slice(0, 3), slice(3, 8)], n_components=8, random_state=0
+    ).fit(X, Y),
+}  # fmt: skip

@@ -1,0 +1,150 @@
+"""Model files are validated as a whole when they are opened: whatever was edited ends in a DataError."""
+
+from __future__ import annotations
+
+import json
+import random
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chimap
+from chimap import _files
+from chimap._validation import DataError
+from chimap.model_files import model_file
+
+from .fuzzing import damaged, edited, parts_of, sealed
+from .models import MODELS, X
+
+WRITTEN = Path(__file__).parent / "written"
+
+
+@pytest.fixture(scope="session")
+def contents(tmp_path_factory) -> dict[str, bytes]:
+    folder = tmp_path_factory.mktemp("models")
+    found = {}
+    for name, make in MODELS.items():
+        make().save(folder / name)
+        found[name] = (folder / name).read_bytes()
+    return found
+
+
+def opened(content: bytes, path: Path):
+    path.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return chimap.load(path)
+
+
+def check_edits(content: bytes, path: Path, n: int, seed: int, seal: bool) -> None:
+    draw = random.Random(seed)
+    header, numbers = parts_of(content)
+    meta = json.loads(header["__metadata__"]["chimap"])
+    for _ in range(n):
+        other = edited(meta, draw)
+        same = repr(other) == repr(meta)
+        file = sealed(header, other, numbers, seal=seal)
+        if seal:
+            try:
+                opened(file, path)
+            except DataError:
+                continue
+        elif not same:
+            with pytest.raises(DataError):
+                opened(file, path)
+
+
+@pytest.mark.parametrize("name", MODELS)
+class TestEdits:
+    def test_of_the_metadata(self, contents, tmp_path, name):
+        check_edits(contents[name], tmp_path / "m", 30, 1, seal=False)
+
+    def test_of_metadata_whose_digest_was_made_again(self, contents, tmp_path, name):
+        check_edits(contents[name], tmp_path / "m", 40, 2, seal=True)
+
+    def test_of_the_bytes(self, contents, tmp_path, name):
+        draw = random.Random(3)
+        for _ in range(30):
+            file = damaged(contents[name], draw)
+            if file != contents[name]:
+                with pytest.raises(DataError):
+                    opened(file, tmp_path / "m")
+
+    @pytest.mark.slow
+    def test_of_everything_by_thousands(self, contents, tmp_path, name):
+        check_edits(contents[name], tmp_path / "m", 1500, 4, seal=False)
+        check_edits(contents[name], tmp_path / "m", 1500, 5, seal=True)
+
+
+def change(model, name: str, value) -> None:
+    """Put another value at a path of attributes, as a crafted file would."""
+    *path, last = name.split(".")
+    for key in path:
+        model = getattr(model, key)
+    object.__setattr__(model, last, value)
+
+
+CRAFTED = {
+    "tables cut short": ("compiled", "tables_.lines", lambda a: a[:-1]),
+    "fewer pieces": ("compiled", "tables_.lines", lambda a: a[:, :-3]),
+    "fewer rates": ("compiled", "tables_.rates", lambda a: a[:2]),
+    "tables that are not finite": ("compiled", "tables_.lines", lambda a: a * np.nan),
+    "weights that are not finite": ("random-features", "_coef", lambda a: np.where(a == a[0, 0], np.nan, a)),
+    "infinite intercept": ("additive", "_intercept", lambda a: a + np.inf),
+    "weights of fewer features": ("random-features", "_coef", lambda a: a[:-1]),
+    "weights of fewer outputs": ("additive", "_coef", lambda a: a[:, :-1]),
+    "fewer classes": ("random-features", "classes_", lambda a: a[:-1]),
+    "fewer frequencies": ("random-features", "features_.projection_.matrix", lambda a: a[:, :-1]),
+    "another number of inputs": ("random-features", "features_.projection_.matrix", lambda a: a[:-1]),
+    "fewer bins of the map": ("additive", "features_.largest_", lambda a: a[:-1]),
+    "codes of fewer bins": ("lookup", "tables_.map.scale_", lambda a: a[:-1]),
+    "more bins": ("regression", "n_features_in_", lambda n: n + 1),
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_what_does_not_fit_together_is_refused(tmp_path, name):
+    kind, attribute, edit = CRAFTED[name]
+    model = MODELS[kind]()
+    value = model
+    for key in attribute.split("."):
+        value = getattr(value, key)
+    change(model, attribute, edit(value))
+    path = tmp_path / "m"
+    model_file.save(model, path)
+    with pytest.raises(DataError, match=r"m is damaged: .*Write it again"):
+        chimap.load(path)
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [(_files.FORMAT + 1, "pip install --upgrade chimap"), (1, "with the one that wrote it")],
+)
+def test_other_formats_are_refused_with_a_remedy(contents, tmp_path, number, remedy):
+    header, numbers = parts_of(contents["additive"])
+    meta = json.loads(header["__metadata__"]["chimap"]) | {"format": number, "version": "9.1"}
+    with pytest.raises(DataError) as caught:
+        opened(sealed(header, meta, numbers, seal=True), tmp_path / "m")
+    assert f"was written by chimap 9.1 in format {number}; chimap {chimap.__version__} reads format" in str(
+        caught.value
+    )
+    assert remedy in str(caught.value)
+
+
+def test_the_version_is_told(contents, tmp_path):
+    (tmp_path / "m").write_bytes(contents["additive"])
+    assert _files.read_header(tmp_path / "m")["version"] == chimap.__version__
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_files_that_were_written_before_are_read(name):
+    """Written by ``python -m tests.model_files.write``, and again where FORMAT rises."""
+    model = chimap.load(WRITTEN / f"{name}.model")
+    expected = np.load(WRITTEN / "predictions.npz")[name]
+    found = model.predict(X)
+    if expected.dtype.kind == "f":
+        assert found == pytest.approx(expected, rel=1e-6)
+    else:
+        assert found.tolist() == expected.tolist()

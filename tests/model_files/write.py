@@ -1,0 +1,19 @@
+"""Write the model files that later versions must read: ``python -m tests.model_files.write``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from .models import MODELS, X
+
+if __name__ == "__main__":
+    folder = Path(__file__).parent / "written"
+    folder.mkdir(exist_ok=True)
+    answers = {}
+    for name, make in MODELS.items():
+        model = make()
+        model.save(folder / f"{name}.model", overwrite=True)
+        answers[name] = model.predict(X)
+    np.savez_compressed(folder / "predictions.npz", **answers)
