@@ -24,7 +24,7 @@ def check_outputs(
 
     Two names of one file are the same file: links are followed, and inodes compared. Raises OSError naming the flag.
     """
-    given = [Path(_file_of(each)) for each in inputs if each]
+    given = {str(each): Path(_file_of(each)) for each in inputs if each}
     taken: dict[str, Path] = {}
     for flag, path in {**outputs, **(resumed or {})}.items():
         if path is None:
@@ -34,9 +34,9 @@ def check_outputs(
             raise IsADirectoryError(
                 f"{flag} {path} is a folder; name a file in it, such as {path / 'my.model'}."
             )
-        for file in given:
+        for name, file in given.items():
             if file.exists() and _same(file, path):
-                raise FileExistsError(f"{flag} {path} is the input {file} itself; choose another name.")
+                raise FileExistsError(f"{flag} {path} is the input {name} itself; choose another name.")
         for other, earlier in taken.items():
             if _same(earlier, path):
                 raise FileExistsError(f"{flag} {path} and {other} {earlier} are one file; choose two names.")
