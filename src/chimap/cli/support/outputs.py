@@ -47,7 +47,7 @@ def check_outputs(
             raise FileExistsError(
                 f"{flag} {path} exists; choose another name, or add --overwrite to replace it."
             )
-        check_folder(Path(os.path.realpath(path)).parent, f"{flag} {path}")
+        check_folder((path.resolve() if path.is_symlink() else path).parent, f"{flag} {path}")
 
 
 def check_folder(folder: Path, where: str) -> None:
