@@ -135,7 +135,7 @@ for kernel in ("chi2", "jensen_shannon", "intersection"):
     accuracy, seconds, terms = linear(lambda k=kernel: OptimalMap(k, 3), c, OneVsOneClassifier)
     row("optimal, 3 terms, by pairs", kernel, accuracy, seconds, f"{terms} features a bin")
     began = time.perf_counter()
-    coded = LookupClassifier(AnchorMap(kernel, n_anchors=50, energy=0.95), strength=1 / c, tol=1e-3).fit(X, y)
+    coded = LookupClassifier(AnchorMap(kernel, n_anchors=50, energy=0.95), alpha=1 / c, tol=1e-3).fit(X, y)
     seconds = time.perf_counter() - began
     note = f"{coded.codes_bytes_ / 1e6:.1f} MB of codes"
     row("ANNFM, 50, from codes", kernel, coded.score(Xt, yt), seconds, note)

@@ -47,7 +47,7 @@ N_TRAIN, N_HELD = 15, 5
 class Found(NamedTuple):
     """What a method came to on a split."""
 
-    strength: float
+    alpha: float
     rate: float
     mean_ap: float
     fit_seconds: float
@@ -74,8 +74,8 @@ def main() -> None:
             file = arguments.keep and arguments.keep / f"split {number} {name}.npz"
             result = stored(file)
             if result is None:
-                strength = found[name][0].strength if found[name] else None
-                result = work(name, method, split, strength, stages)
+                alpha = found[name][0].alpha if found[name] else None
+                result = work(name, method, split, alpha, stages)
                 store(file, **result._asdict())
             found[name].append(result)
             stages[name] += result.fit_seconds + result.predict_seconds
@@ -142,12 +142,12 @@ def store(file: Path | None, **arrays) -> None:
         np.savez(out, **arrays)
 
 
-def work(name: str, method: Method, split: Split, strength: float | None, stages: dict[str, float]) -> Found:
+def work(name: str, method: Method, split: Split, alpha: float | None, stages: dict[str, float]) -> Found:
     """The method on a split, at the strength of the first split or at one that is chosen on this."""
     kernel_seconds = method.prepare(split) if method.prepare else (0.0, 0.0)
-    if strength is None:
-        strength = choose(name, method, split, stages)
-    return measure(name, split, method.machine(strength, split), strength, kernel_seconds)
+    if alpha is None:
+        alpha = choose(name, method, split, stages)
+    return measure(name, split, method.machine(alpha, split), alpha, kernel_seconds)
 
 
 def choose(name: str, method: Method, split: Split, stages: dict[str, float]) -> float:
@@ -157,19 +157,19 @@ def choose(name: str, method: Method, split: Split, stages: dict[str, float]) ->
     part = PerClassSplits(N_TRAIN - N_HELD, n_splits=1, random_state=1).split(split.y, split.y)
     kept, held = next(iter(part))
     rates = []
-    for strength in method.choices:
+    for alpha in method.choices:
         if name in split.values:
             gram = split.values[name][0]
             X, new = gram[np.ix_(kept, kept)], gram[np.ix_(held, kept)]
         else:
             X, new = split.X[kept], split.X[held]
-        machine = method.machine(strength, split).fit(X, split.y[kept])
+        machine = method.machine(alpha, split).fit(X, split.y[kept])
         rates.append(balanced_accuracy_score(split.y[held], machine.predict(new)))
     stages["choice of C"] += time.perf_counter() - began
     return method.choices[int(np.argmax(np.round(rates, 4)))]
 
 
-def measure(name: str, split: Split, machine, strength: float, kernel_seconds: tuple[float, float]) -> Found:
+def measure(name: str, split: Split, machine, alpha: float, kernel_seconds: tuple[float, float]) -> Found:
     X, new = split.values.get(name, (split.X, split.new))
     began = time.perf_counter()
     machine.fit(X, split.y)
@@ -180,7 +180,7 @@ def measure(name: str, split: Split, machine, strength: float, kernel_seconds: t
     rate = balanced_accuracy_score(split.y_new, classes[scores.argmax(axis=1)])
     ranked = ranking_metrics(split.y_new, scores, classes, "11-point")
     times = kernel_seconds[0] + fitted - began, kernel_seconds[1] + done - fitted
-    return Found(strength, rate, ranked.mean_average_precision, *times, scores)
+    return Found(alpha, rate, ranked.mean_average_precision, *times, scores)
 
 
 def write_page(
@@ -221,7 +221,7 @@ def write_page(
 def show(found: dict[str, list[Found]], stages: dict[str, float], page: Path) -> None:
     print(
         f"\n{'method':<22}{'rate %':>8} {'+-':>5} {'mAP':>8} {'+-':>7} {'train s':>9} {'predict s':>10}   "
-        f"{'strength':>9}   paper: mAP, s"
+        f"{'alpha':>9}   paper: mAP, s"
     )
     for name, results in found.items():
         rates, aps = (np.array([getattr(r, key) for r in results]) for key in ("rate", "mean_ap"))
@@ -232,7 +232,7 @@ def show(found: dict[str, list[Found]], stages: dict[str, float], page: Path) ->
         paper = "{:.4f} {:8.1f}".format(*PAPER[name]) if name in PAPER else ""
         print(
             f"{name:<22}{100 * rates.mean():8.2f} {100 * spread[0]:5.2f} {aps.mean():8.4f} {spread[1]:7.4f} {fit:9.2f} "
-            f"{predict:10.2f}   {results[0].strength:9g}   {paper}"
+            f"{predict:10.2f}   {results[0].alpha:9g}   {paper}"
         )
     print("\nseconds of each stage, all splits together")
     for name, seconds in stages.items():

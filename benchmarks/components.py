@@ -17,7 +17,7 @@ from _measure import mnist, ratio, report, seconds
 from chimap import HistogramClassifier, MomentsRidgeClassifier, open_source
 from chimap.features.additive import OptimalMap
 from chimap.moments import PCA, FoldMoments, Moments, fold_of_rows
-from chimap.solvers import score_principal
+from chimap.selection import score_principal
 
 ROWS, FOLDS = 20_000, 5
 X, y, Xt, yt = mnist(normalize=True)
@@ -42,14 +42,14 @@ def pairs():
     for k, part in enumerate(parts):
         part.update(Z[folds == k], Y[folds == k])
     moments = FoldMoments.of(parts, np.float64)
-    numbers, strengths = [50, 100, 200, 400, 800, D], np.geomspace(1e-4, 1e3, 8)
-    scores = score_principal(moments, moments.whole(), numbers, strengths)
+    numbers, alphas = [50, 100, 200, 400, 800, D], np.geomspace(1e-4, 1e3, 8)
+    scores = score_principal(moments, moments.whole(), numbers, alphas)
     ours = time.perf_counter() - began
     began = time.perf_counter()
     held = folds == 0
     make_pipeline(TheirPCA(400, svd_solver="covariance_eigh"), Ridge(1.0)).fit(Z[~held], Y[~held])
     once = time.perf_counter() - began
-    n = len(numbers) * strengths.size * FOLDS
+    n = len(numbers) * alphas.size * FOLDS
     report(
         f"all {n} fits from moments, the pass included / scikit-learn's {n}",
         f"{ours / (n * once):.4f}",

@@ -77,7 +77,7 @@ def train(
     rows = [histograms.transform(faces), histograms.transform(others)]
     for _ in range(3):
         labels = np.repeat([True, False], [len(rows[0]), sum(map(len, rows[1:]))])
-        model = HistogramClassifier("chi2", n_terms=1, strengths=0.02, random_state=0).fit(
+        model = HistogramClassifier("chi2", n_terms=1, alpha=0.02, random_state=0).fit(
             np.concatenate(rows), labels
         )
         detector = WindowDetector(model, histograms, WINDOW)

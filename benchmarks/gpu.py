@@ -118,7 +118,7 @@ def main():
         )
     X, y = rows_like_imagenet(ROWS)
     model = HistogramClassifier(
-        n_components=D, strengths=1.0, device="cuda", precision="bfloat16", memory="64GiB", random_state=0
+        n_components=D, alpha=1.0, device="cuda", precision="bfloat16", memory="64GiB", random_state=0
     )
     began = time.perf_counter()
     model.fit(X, y)

@@ -86,8 +86,8 @@ DATA = {"mnist cells": digits, "cifar10 quadrants": cifar, "moses": moses, "calt
 
 def held_out(model):
     """Cross-validated squared error over that of the mean."""
-    scores = model.strength_scores_
-    return float(scores.errors[scores.chosen].mean() / scores.total)
+    scores = model.selection_
+    return float(scores.means[scores.chosen] / scores.baseline)
 
 
 def compare(name, n_rows, n_components):

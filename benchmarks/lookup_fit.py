@@ -16,12 +16,12 @@ from chimap import AnchorMap, HomogeneousMap, LookupClassifier
 X, y, Xt, yt = mnist(normalize=True)
 chosen = np.random.default_rng(0).permutation(len(X))[:10000]
 X, y, Xt = sp.csr_matrix(X[chosen]), y[chosen], sp.csr_matrix(Xt)
-strength = 0.05  # of both
+alpha = 0.05  # of both
 print(f"{'':<44} {'accuracy':>9} {'seconds':>8} {'terms':>6}")
 times = {}
 for kernel in ("chi2", "jensen_shannon", "intersection"):
     for n_anchors in (30, 50):  # the paper's are 30, 40, 50
-        model = LookupClassifier(AnchorMap(kernel, n_anchors=n_anchors), strength=strength)
+        model = LookupClassifier(AnchorMap(kernel, n_anchors=n_anchors), alpha=alpha)
         model.fit(X[:100], y[:100])  # compiled once
         began = time.perf_counter()
         model.fit(X, y)
@@ -33,7 +33,7 @@ for kernel in ("chi2", "intersection"):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it stops at its limit of iterations
         began = time.perf_counter()
-        peer = LinearSVC(C=1 / strength, max_iter=100).fit(psi.transform(X), y)
+        peer = LinearSVC(C=1 / alpha, max_iter=100).fit(psi.transform(X), y)
         seconds = time.perf_counter() - began
     print(
         f"{'features, LinearSVC, ' + kernel:<44} {peer.score(psi.transform(Xt), yt):9.4f} {seconds:8.2f} {3:6}"

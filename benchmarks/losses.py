@@ -33,10 +33,10 @@ def estimators(X, y, Xt, yt):
     fitted(X[:3000], y[:3000], "square")  # loads what is compiled
     square, seconds = fitted(X, y, "square")
     accuracy = square.score(Xt, yt)
-    print(f"square: test accuracy {accuracy:.4f}, {seconds:.1f} s, strength {square.strength_:.3g} chosen")
+    print(f"square: test accuracy {accuracy:.4f}, {seconds:.1f} s, strength {square.alpha_:.3g} chosen")
     for loss in ("logistic", "squared_hinge"):
         chosen, chosen_s = fitted(X, y, loss)
-        given, given_s = fitted(X, y, loss, strengths=chosen.strength_)
+        given, given_s = fitted(X, y, loss, alpha=chosen.alpha_)
         report(
             f"{loss}: points of test accuracy over the square loss",
             f"{100 * (chosen.score(Xt, yt) - accuracy):.2f}",
@@ -44,13 +44,13 @@ def estimators(X, y, Xt, yt):
         )
         report(f"{loss}, strength chosen: time over the square loss", f"{chosen_s / seconds:.2f}", "< 3")
         print(
-            f"  {chosen_s:.1f} s and {chosen.n_passes_} passes with the strength chosen ({chosen.strength_:.3g}); "
+            f"  {chosen_s:.1f} s and {chosen.n_passes_} passes with the strength chosen ({chosen.alpha_:.3g}); "
             f"{given_s:.1f} s and {given.n_passes_} with it given; accuracies {chosen.score(Xt, yt):.4f}, "
             f"{given.score(Xt, yt):.4f}; stages { {k: round(v, 1) for k, v in given.stage_seconds_.items()} }"
         )
     part = slice(10_000)
-    kept, kept_s = fitted(X[part], y[part], "squared_hinge", strengths=1.0)
-    again, again_s = fitted(X[part], y[part], "squared_hinge", strengths=1.0, memory=SMALL_BUDGET)
+    kept, kept_s = fitted(X[part], y[part], "squared_hinge", alpha=1.0)
+    again, again_s = fitted(X[part], y[part], "squared_hinge", alpha=1.0, memory=SMALL_BUDGET)
     report(
         "10 000 rows, features computed again at each pass: times as long",
         f"{again_s / kept_s:.1f}",
@@ -68,7 +68,7 @@ def features_of(model, X):
     return Z - Z.mean(axis=0)
 
 
-def solvers(Z, y, strength):
+def solvers(Z, y, alpha):
     Y = np.where(y[:, None] == np.arange(CLASSES), 1.0, -1.0)
     start = zero_solution(D, CLASSES)
 
@@ -77,31 +77,31 @@ def solvers(Z, y, strength):
             yield Z[first : first + ROWS], Y[first : first + ROWS]
 
     def objective(W, b):
-        return Logistic().value(Y, Z @ W + b).sum() + strength / 2 * np.square(W).sum()
+        return Logistic().value(Y, Z @ W + b).sum() + alpha / 2 * np.square(W).sum()
 
     lbfgs(Logistic(), over(chunks), 1e3, start)  # warm
     began = time.perf_counter()
     factor, moments = Factor(D), Moments(D, CLASSES)
     for part, targets in chunks():
         moments.update(part, targets)
-    factor.of(moments, strength / Logistic().curvature)
-    whitened = lbfgs(Logistic(), over(chunks), strength, start, whitening=factor, tolerance=3e-4)
+    factor.of(moments, alpha / Logistic().curvature)
+    whitened = lbfgs(Logistic(), over(chunks), alpha, start, whitening=factor, tolerance=3e-4)
     ours = time.perf_counter() - began
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         began = time.perf_counter()
-        plain = lbfgs(Logistic(), over(chunks), strength, start, tolerance=1e-5, max_passes=200)
+        plain = lbfgs(Logistic(), over(chunks), alpha, start, tolerance=1e-5, max_passes=200)
         plain_s = time.perf_counter() - began
         began = time.perf_counter()
         peers = [
-            LogisticRegression(C=1 / strength, tol=1e-6, max_iter=300).fit(Z, Y[:, t]) for t in range(CLASSES)
+            LogisticRegression(C=1 / alpha, tol=1e-6, max_iter=300).fit(Z, Y[:, t]) for t in range(CLASSES)
         ]
         peer_s = time.perf_counter() - began
     peer = objective(
         np.array([p.coef_[0] for p in peers]).T.astype(np.float32), np.ravel([p.intercept_ for p in peers])
     )
     report(
-        f"logistic, strength {strength:.3g}: objective without whitening over with it",
+        f"logistic, strength {alpha:.3g}: objective without whitening over with it",
         f"{plain.objective / whitened.objective:.4f}",
         ">= 1",
     )
@@ -116,7 +116,7 @@ def solvers(Z, y, strength):
 def main():
     X, y, Xt, yt = mnist(normalize=True)
     model = estimators(X, y, Xt, yt)
-    solvers(features_of(model, X), y, strength=0.0285)
+    solvers(features_of(model, X), y, alpha=0.0285)
 
 
 if __name__ == "__main__":

@@ -55,10 +55,8 @@ class ExactMachine:
         return self.machine.predict(chi2_kernel(X.astype(np.float64), self.rows, gamma=self.gamma))
 
 
-def ours(D, strengths, seed):
-    return HistogramClassifier(
-        "exp-chi2", n_components=D, strengths=strengths, memory=MEMORY, random_state=seed
-    )
+def ours(D, alphas, seed):
+    return HistogramClassifier("exp-chi2", n_components=D, alpha=alphas, memory=MEMORY, random_state=seed)
 
 
 def theirs(D, gamma):
@@ -83,7 +81,7 @@ def fitted(model, small, dtype="float32"):
     )
     found["accuracy"] = right / len(yt)
     if isinstance(model, HistogramClassifier):
-        found |= {"stages": model.stage_seconds_, "strength": float(model.strength_)}
+        found |= {"stages": model.stage_seconds_, "alpha": float(model.alpha_)}
         found["gamma"] = float(model.kernel_.gamma)
     print(json.dumps(found))
 
@@ -127,9 +125,9 @@ def report_ours(fits):
     seconds = np.array([fit["seconds"] for fit in fits])
     stages = fits[int(np.argsort(seconds)[len(fits) // 2])]["stages"]
     shown = ", ".join(f"{name} {took:.2f}" for name, took in stages.items())
-    print(f"  seconds {seconds.round(1)}, strength {fits[0]['strength']:.3g}; of the median fit: {shown}")
+    print(f"  seconds {seconds.round(1)}, strength {fits[0]['alpha']:.3g}; of the median fit: {shown}")
     passing = sum(stages[k] for k in ("read", "check", "features", "moments"))
-    report("choice of the strength / pass", f"{stages['choose strength'] / passing:.2f}", "<= 0.5")
+    report("choice of the strength / pass", f"{stages['choose alpha'] / passing:.2f}", "<= 0.5")
     return seconds
 
 
@@ -151,8 +149,8 @@ def main():
     given = parser.parse_args()
     D, peers = given.D, Peers(given.again)
 
-    def small(strengths):
-        return f"ours(256, {strengths!r}, 0)"
+    def small(alphas):
+        return f"ours(256, {alphas!r}, 0)"
 
     fits = [run(f"fitted(ours({D}, 'auto', {seed}), {small('auto')})") for seed in range(REPEATS)]
     seconds = report_ours(fits)

@@ -17,7 +17,7 @@ from _measure import data_file, report
 from chimap import HistogramClassifier, MultipleKernelLearner
 from chimap.penalties import L21
 from chimap.solvers.group_path import SquareProblem, follow
-from chimap.solvers.sparse import equivalent_rows, strengths_below
+from chimap.solvers.sparse import alphas_below, equivalent_rows
 
 D, STRENGTHS, PEER_CLASSES, PEER_STRENGTHS = 256, 30, 2, 10
 WORDS = 500
@@ -60,9 +60,9 @@ def against_skglm(model, moments):
 
     penalty = model._penalty()
     problem, build = timed(lambda: SquareProblem(moments, penalty))
-    strengths = strengths_below(problem.largest, STRENGTHS)
-    path, seconds = timed(lambda: follow(problem, strengths))
-    part = strengths[:: STRENGTHS // PEER_STRENGTHS]
+    alphas = alphas_below(problem.largest, STRENGTHS)
+    path, seconds = timed(lambda: follow(problem, alphas))
+    part = alphas[:: STRENGTHS // PEER_STRENGTHS]
     R, Q = equivalent_rows(moments)
     rows, scale = len(R), np.sqrt(moments.count)
     R, Q = np.asfortranarray(scale * R), scale * Q
@@ -74,15 +74,15 @@ def against_skglm(model, moments):
         )
         return [fit.set_params(alpha=s / rows).fit(R, Q[:, t]).coef_.copy() for s in part]
 
-    tol = 1e-7 * float(strengths[0]) / rows
+    tol = 1e-7 * float(alphas[0]) / rows
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        peer(0, 1e-2 * float(strengths[0]) / rows)  # compiles
+        peer(0, 1e-2 * float(alphas[0]) / rows)  # compiles
         found = [timed(lambda t=t: peer(t, tol)) for t in range(PEER_CLASSES)]
     ours, _ = timed(lambda: follow(problem, part))
 
-    def objective(w, t, strength):
-        return np.square(R @ w - Q[:, t]).sum() / 2 + strength * L21.value(penalty, w)
+    def objective(w, t, alpha):
+        return np.square(R @ w - Q[:, t]).sum() / 2 + alpha * L21.value(penalty, w)
 
     gaps = [
         objective(mine.coef[:, t], t, s) / objective(w, t, s) - 1
@@ -109,14 +109,14 @@ def plot(model, path):
 
     from chimap.report._figure import LINES
 
-    strengths, weights = model.path_.strengths, model.path_.weights.sum(axis=1)
+    alphas, weights = model.path_.alphas, model.path_.weights.sum(axis=1)
     figure, (top, bottom) = plt.subplots(2, 1, figsize=(7, 6), sharex=True, height_ratios=(3, 2))
     for j, (name, colour) in enumerate(zip(model.channels_, LINES, strict=False)):
-        top.semilogx(strengths, weights[:, j], color=colour, label=name)
-    errors = model.path_.errors.mean(axis=1)
-    bottom.semilogx(strengths, errors / errors[0], color="black")
-    bottom.axvline(model.strength_, color="gray", lw=0.8)
-    top.axvline(model.strength_, color="gray", lw=0.8)
+        top.semilogx(alphas, weights[:, j], color=colour, label=name)
+    errors = model.selection_.scores.mean(axis=1)
+    bottom.semilogx(alphas, errors / errors[0], color="black")
+    bottom.axvline(model.alpha_, color="gray", lw=0.8)
+    top.axvline(model.alpha_, color="gray", lw=0.8)
     top.set_ylabel("kernel weights, summed over classes")
     bottom.set_ylabel("held-out error, share")
     bottom.set_xlabel("strength (the line: chosen by folds)")
@@ -135,9 +135,9 @@ def main():
     common = {"blocks": blocks, "n_components": D, "random_state": 0, "memory": "4GiB"}
     HistogramClassifier(**common).fit(X[::50], y[::50])  # loads what is compiled
     plain, plain_s = timed(lambda: HistogramClassifier(**common).fit(X, y))
-    _, given_s = timed(lambda: HistogramClassifier(**common, strengths=plain.strength_).fit(X, y))
+    _, given_s = timed(lambda: HistogramClassifier(**common, alpha=plain.alpha_).fit(X, y))
     model, model_s = timed(lambda: MultipleKernelLearner(**common).fit(X, y))
-    _, fixed_s = timed(lambda: MultipleKernelLearner(**common, strengths=model.strength_).fit(X, y))
+    _, fixed_s = timed(lambda: MultipleKernelLearner(**common, alpha=model.alpha_).fit(X, y))
     path_s = against_skglm(model, moments_of(model, X, y))
     report("path of 30 strengths from moments over one plain fit", f"{path_s / given_s:.2f}", "< 30")
     report(

@@ -18,7 +18,7 @@ D, SEEDS, STRENGTH = int(sys.argv[1]) if len(sys.argv) > 1 else 4096, (0, 1, 2),
 
 def fitted(precision, seed, X, y):
     model = HistogramClassifier(
-        "exp-chi2", n_components=D, strengths=STRENGTH, precision=precision, random_state=seed
+        "exp-chi2", n_components=D, alpha=STRENGTH, precision=precision, random_state=seed
     )
     began = time.perf_counter()
     model.fit(X, y)

@@ -58,8 +58,8 @@ def line(name, kind, call, rows):
     return one, many
 
 
-exact = HistogramClassifier("exp-chi2", n_components=COMPONENTS, strengths=1.0, random_state=0).fit(X, y)
-additive = HistogramClassifier("chi2", n_terms=3, strengths=1.0).fit(X, y)
+exact = HistogramClassifier("exp-chi2", n_components=COMPONENTS, alpha=1.0, random_state=0).fit(X, y)
+additive = HistogramClassifier("chi2", n_terms=3, alpha=1.0).fit(X, y)
 models = {
     f"exp-chi2, D = {COMPONENTS}": loaded(exact),
     "chi2, 3 terms": loaded(additive),

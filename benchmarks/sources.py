@@ -60,7 +60,7 @@ def pass_seconds(source, ahead):
     """Seconds of reading, checking, features and moments, as the clock of the fit has them."""
     source.from_files = ahead
     model = HistogramClassifier(
-        "exp-chi2", n_components=options.components, strengths=1.0, random_state=0
+        "exp-chi2", n_components=options.components, alpha=1.0, random_state=0
     ).fit_source(source)
     return sum(model.stage_seconds_[stage] for stage in ("read", "check", "features", "moments"))
 

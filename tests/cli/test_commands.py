@@ -199,7 +199,7 @@ def test_info_of_models(folder):
     found = exponential.json
     assert (found["kernel"], found["features"], found["bins"]) == ("exp-chi2", 128, 64)
     assert found["gamma"] == model.kernel_.gamma
-    assert found["strength"] == model.strength_
+    assert found["alpha"] == model.alpha_
     assert found["classes"] == list(range(10))
     assert found["training"]["file"] == "digits.npz"
     assert (additive.json["kernel"], additive.json["gamma"], additive.json["features"]) == (
@@ -276,7 +276,7 @@ def test_same_seed_same_result(folder, tmp_path):
         ],
         folder,
     )
-    assert first.json["strength"] == second.json["strength"] != other.json["strength"]
+    assert first.json["alpha"] == second.json["alpha"] != other.json["alpha"]
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminals there")
@@ -291,7 +291,7 @@ def test_progress_on_a_terminal(folder, tmp_path):
     os.close(ours)
     out, _ = process.communicate()
     assert "rows" in json.loads(out)
-    for stage in (b"learning", b"1,797 rows", b"strength"):
+    for stage in (b"learning", b"1,797 rows", b"alpha"):
         assert stage in shown
 
 

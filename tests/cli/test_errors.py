@@ -69,7 +69,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "memory not a size": (["fit", "digits.npz", "--memory", "much", *OUT], r"--memory must be .*'512MiB'.*got 'much'"),
     "unknown kernel": (["fit", "digits.npz", "--kernel", "rbf", *OUT], r"--kernel must be one of chi2, .*got 'rbf'"),
     "gamma": (["fit", "digits.npz", "--gamma", "-1", *OUT], r"--gamma must be 'mean' or a positive number.*got '-1'"),
-    "strength": (["fit", "digits.npz", "--strength", "0", *OUT], r"--strength must be 'auto' or a positive number"),
+    "alpha": (["fit", "digits.npz", "--alpha", "0", *OUT], r"--alpha must be 'auto' or a positive number"),
     "components": (["fit", "digits.npz", "--components", "3.5", *OUT], r"--components'?: .*got '3\.5'"),
     "folds": (["fit", "digits.npz", "--folds", "1", *OUT], r"--folds must be a whole number of at least 2; got 1"),
     "fraction": (["fit", "digits.npz", "--test-fraction", "1", *OUT], r"--test-fraction must be .*below 1; got 1"),

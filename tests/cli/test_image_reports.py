@@ -18,7 +18,7 @@ pytest.importorskip("cv2")
 
 QUICK = ["--words", "4", "--step", "8", "--sizes", "4", "--grids", "1x1"]
 COMMANDS = {
-    "fit": ["fit", "photos", "-o", "photos.model", *QUICK, "--kernel", "chi2", "--strength", "0.1", "--test-fraction",
+    "fit": ["fit", "photos", "-o", "photos.model", *QUICK, "--kernel", "chi2", "--alpha", "0.1", "--test-fraction",
             "0.4"],
     "page": ["evaluate", "photos.model", "photos", "-o", "page.html", "--splits", "3", "--per-class", "8"],
     "json": ["evaluate", "photos.model", "photos", "--splits", "3", "--per-class", "8", "--json"],

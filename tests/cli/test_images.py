@@ -19,7 +19,7 @@ from .terminal import run_many
 pytest.importorskip("cv2")
 
 QUICK = ["--words", "12", "--step", "8", "--sizes", "4", "--grids", "1x1,2x1"]
-FIT = [*QUICK, "--kernel", "chi2", "--strength", "0.1"]
+FIT = [*QUICK, "--kernel", "chi2", "--alpha", "0.1"]
 BAD_FLAGS = {
     "descriptors": (["--descriptors", "surf"], "--descriptors must be different ones of sift"),
     "grids": (["--grids", "2"], "--grids must be ROWSxCOLUMNS"),

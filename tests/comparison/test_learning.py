@@ -31,19 +31,19 @@ class Wide:
 
 
 def test_more_features_than_rows_give_the_ridge_all_the_same(monkeypatch):
-    strengths = []
+    alphas = []
 
     def record(moments, whole, how):
         found = original(moments, whole, how)
-        strengths.append(found.best)
+        alphas.append(found.best)
         return found
 
-    original = learning.choose_strength
-    monkeypatch.setattr(learning, "choose_strength", record)
+    original = learning.choose_alpha
+    monkeypatch.setattr(learning, "choose_alpha", record)
     features = Wide(5000)
     found = learn(features, TRAIN, Y, TEST, 0, BUDGET)
     assert found.solved == "Gram matrix"
-    direct = Ridge(alpha=strengths[0], solver="cholesky").fit(features.transform(TRAIN), Y)
+    direct = Ridge(alpha=alphas[0], solver="cholesky").fit(features.transform(TRAIN), Y)
     np.testing.assert_allclose(found.outputs, direct.predict(features.transform(TEST)), atol=1e-8)
 
 
@@ -62,7 +62,7 @@ def test_from_moments_it_is_the_estimator_of_the_package():
     found = learn(psi, TRAIN, Y, TEST, 7, BUDGET)
     assert found.solved == "moments"
     model = HistogramClassifier("chi2", n_terms=2, precision="float64", random_state=7).fit(TRAIN, y[:110])
-    strong = Ridge(alpha=model.strength_, solver="cholesky").fit(psi.transform(TRAIN), Y)
+    strong = Ridge(alpha=model.alpha_, solver="cholesky").fit(psi.transform(TRAIN), Y)
     # folds are drawn from another seed, so the strengths may differ by a step; answers agree but for rows at a border
     agree = np.mean(found.outputs.argmax(axis=1) == strong.predict(psi.transform(TEST)).argmax(axis=1))
     assert agree >= 0.9

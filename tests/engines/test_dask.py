@@ -80,7 +80,7 @@ def test_parts_grow_with_the_rows(monkeypatch):
 
 def test_as_on_one_machine(found, rows):
     alone = HistogramClassifier(**SETTINGS).fit_source(rows)
-    assert found.strength_ == pytest.approx(alone.strength_, rel=1e-6)
+    assert found.alpha_ == pytest.approx(alone.alpha_, rel=1e-6)
     sample = rows.take(np.arange(500))
     np.testing.assert_allclose(found.decision_function(sample), alone.decision_function(sample), atol=1e-4)
     assert found.n_rows_ == N_ROWS
@@ -92,14 +92,14 @@ def test_the_same_to_the_bit_however_often(client, found, rows):
 
 
 def test_principal_components(client, rows):
-    settings = SETTINGS | {"n_principal": 30, "blocks": [slice(0, 16), slice(16, 32)], "strengths": 0.1}
+    settings = SETTINGS | {"n_principal": 30, "blocks": [slice(0, 16), slice(16, 32)], "alpha": 0.1}
     alone = HistogramClassifier(**settings).fit_source(rows)
     spread = HistogramClassifier(**settings).fit_source(rows, engine=client)
     sample = rows.take(np.arange(200))
     np.testing.assert_allclose(spread.decision_function(sample), alone.decision_function(sample), atol=1e-3)
 
 
-@pytest.mark.parametrize("settings", [{"strengths": 1.0}, {"n_principal": 30}], ids=["one", "chosen"])
+@pytest.mark.parametrize("settings", [{"alpha": 1.0}, {"n_principal": 30}], ids=["one", "chosen"])
 def test_passes_of_other_losses_run_on_the_workers(client, rows, settings, monkeypatch):
     settings = SETTINGS | {"loss": "logistic", "n_components": 48} | settings
     alone = HistogramClassifier(**settings).fit_source(rows)
@@ -108,7 +108,7 @@ def test_passes_of_other_losses_run_on_the_workers(client, rows, settings, monke
         patch.setattr("chimap.losses.LossAt.add", None)  # of this process; the workers have their own
         spread = HistogramClassifier(**settings).fit_source(rows, engine=client)
     assert spread.n_passes_ > 3
-    assert spread.strength_ == pytest.approx(alone.strength_, rel=1e-3)
+    assert spread.alpha_ == pytest.approx(alone.alpha_, rel=1e-3)
     sample = rows.take(np.arange(200))
     np.testing.assert_allclose(spread.decision_function(sample), alone.decision_function(sample), atol=0.02)
 

@@ -56,14 +56,14 @@ def moments_of(model, rows, targets):
 
 
 def test_map_and_moments_agree_in_bfloat16():
-    model = HistogramClassifier(**SETTINGS, precision="bfloat16", strengths=1e-3).fit(X, y)
+    model = HistogramClassifier(**SETTINGS, precision="bfloat16", alpha=1e-3).fit(X, y)
     targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
     moments = moments_of(model, X, targets)
     A = moments.covariance() * moments.count + 1e-3 * np.eye(96)
     # the normal equations of the rounded features hold, as they would not for features that are not rounded
     left = A @ model.coef_.T - moments.cross_scatter()
     assert np.abs(left).max() < 1e-5 * np.abs(moments.cross_scatter()).max()
-    plain = HistogramClassifier(**SETTINGS, strengths=1e-3).fit(X, y)
+    plain = HistogramClassifier(**SETTINGS, alpha=1e-3).fit(X, y)
     assert np.abs(A @ plain.coef_.T - moments.cross_scatter()).max() > 100 * np.abs(left).max()
     assert abs(model.score(X, y) - plain.score(X, y)) < 0.005
 
@@ -123,7 +123,7 @@ KINDS = {
     "offset": {"form": "offset"},
     "additive": {"kernel": "jensen_shannon"},
     "landmarks": {"sampling": "landmarks"},
-    "given strength": {"strengths": 0.1},
+    "given strength": {"alpha": 0.1},
     "intersection": {"kernel": "exp-intersection", "normalize": "l1"},
     "blocks": {"blocks": [slice(0, 10), [11, 23, 12, 5]], "kernel": ["exp-chi2", "chi2"]},
     "components": {"n_principal": 20},
@@ -142,7 +142,7 @@ def test_a_device_fits_the_same_model(settings, kind, torch_cpu, monkeypatch):
     monkeypatch.undo()
     here = HistogramClassifier(**SETTINGS | settings).fit(rows, y)
     assert "device" not in here.stage_seconds_
-    assert there.strength_ == pytest.approx(here.strength_)
+    assert there.alpha_ == pytest.approx(here.alpha_)
     outputs = here.decision_function(rows)
     # rounding of a feature that lies between two bfloat16 numbers may go either way after another order of sums
     atol = {"bfloat16": 0.03, "float64": 1e-8}.get(settings.get("precision"), 2e-3)
@@ -224,4 +224,4 @@ def test_components_on_a_device(monkeypatch):
     there = MomentsRidge(**settings, device="cpu:0").fit(Z, Z[:, 0])
     assert asked == ["cpu:0"] * 4  # a fold each, and all rows
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(there.scores_.errors, here.scores_.errors, rtol=1e-9)
+    np.testing.assert_allclose(there.selection_.scores, here.selection_.scores, rtol=1e-9)

@@ -11,8 +11,8 @@ from chimap import AdditiveKPCA, AnchorMap, CompressedMap, DirectMap, HistogramC
 from chimap._validation import MemoryBudgetError, parse_memory
 from chimap.engines import Job
 from chimap.moments import FoldMoments, OneVersusAll
-from chimap.solvers import choose_strength
-from chimap.solvers.cross_validation import iterates, working_bytes
+from chimap.selection import choose_alpha
+from chimap.selection.folds import iterates, working_bytes
 from chimap.solvers.ridge import Factor
 
 rng = np.random.default_rng(0)
@@ -54,7 +54,7 @@ def peak_of(function):
     ids=lambda value: str(value) if isinstance(value, dict) else f"{type(value).__name__}, {value.dtype}",
 )
 def test_the_sample_and_what_is_fitted_on_it(X, settings):
-    model = HistogramClassifier(**{"n_components": 64, "random_state": 0, "strengths": 1.0, **settings})
+    model = HistogramClassifier(**{"n_components": 64, "random_state": 0, "alpha": 1.0, **settings})
     source = open_source(X, LABELS)
     model._check_settings()
     model._learn_targets(LABELS)
@@ -68,7 +68,7 @@ def test_the_sample_and_what_is_fitted_on_it(X, settings):
 
 def test_a_budget_below_the_sample_names_one_that_would_do():
     def fit(memory):
-        return HistogramClassifier(n_components=16, strengths=1.0, random_state=0, memory=memory).fit(
+        return HistogramClassifier(n_components=16, alpha=1.0, random_state=0, memory=memory).fit(
             ROWS, LABELS
         )
 
@@ -81,7 +81,7 @@ def test_a_budget_below_the_sample_names_one_that_would_do():
 
 
 @pytest.mark.parametrize(("D", "t", "n_folds"), [(512, 256, 5), (512, 256, 2), (1024, 10, 5), (1024, 10, 2)])
-def test_the_choice_of_a_strength(D, t, n_folds):
+def test_the_choice_of_a_alpha(D, t, n_folds):
     moments = FoldMoments(n_folds, D, t, np.zeros(D), np.zeros(t), np.dtype(np.float32))
     Z, y = rng.standard_normal((3000, D), dtype=np.float32), rng.integers(0, t, 3000)
     for k, fold in enumerate(moments.folds):
@@ -89,9 +89,7 @@ def test_the_choice_of_a_strength(D, t, n_folds):
     whole, factor = moments.whole(), Factor(D)
     fewest = whole.count - max(fold.count for fold in moments.folds)
     scores = []
-    peak = peak_of(
-        lambda: scores.append(choose_strength(moments, whole, [1.0, 3.0, 10.0, 30.0], factor=factor))
-    )
+    peak = peak_of(lambda: scores.append(choose_alpha(moments, whole, [1.0, 3.0, 10.0, 30.0], factor=factor)))
     assert iterates(D, t, fewest) == bool(scores[0].iterations.any()) == (t == 10)
     planned = working_bytes(D, t, n_folds, fewest)
     assert planned / 1.6 < peak < 1.05 * planned

@@ -33,7 +33,7 @@ X, y = load_digits(return_X_y=True)
 X = X[:600] + 0.5
 y = y[:600]
 BLOCKS = {"top": slice(0, 32), "bottom": list(range(32, 64))}
-SETTINGS = {"n_components": 128, "precision": "float64", "strengths": 0.1, "random_state": 0}
+SETTINGS = {"n_components": 128, "precision": "float64", "alpha": 0.1, "random_state": 0}
 
 
 def test_kernels_of_columns():
@@ -98,39 +98,39 @@ def test_principal_components_are_those_of_scikit_learn(blocks):
 
 
 @pytest.mark.parametrize("blocks", [None, BLOCKS])
-def test_components_and_strength_are_chosen_together_by_exact_folds(blocks, tmp_path):
-    given = {**SETTINGS, "blocks": blocks, "n_folds": 3}
-    model = HistogramClassifier(**{**given, "strengths": [0.1, 3.0]}, n_principal=[30, 5, 12]).fit(X, y)
-    scores, r = model.principal_scores_, 1 if blocks is None else 2
-    np.testing.assert_array_equal(scores.n_components, [5, 12, 30])
-    assert scores.errors.shape == (3, 2, 3)
+def test_components_and_alpha_are_chosen_together_by_exact_folds(blocks, tmp_path):
+    given = {**SETTINGS, "blocks": blocks, "selection": 3}
+    model = HistogramClassifier(**{**given, "alpha": [0.1, 3.0]}, n_principal=[30, 5, 12]).fit(X, y)
+    scores, r = model.selection_, 1 if blocks is None else 2
+    np.testing.assert_array_equal(scores.settings["n_components"], [5, 5, 12, 12, 30, 30])
+    assert scores.scores.shape == (6, 3)
     # by hand: components of all rows, weights of those outside a fold
     parts = np.split(model.features_.transform(X), r, axis=1)
     Y = np.where(y[:, None] == np.arange(10), 1.0, -1.0)
     folds = fold_of_rows(0, 600, 3, model._seed)
-    for p, errors in zip(scores.n_components, scores.errors, strict=True):
+    numbers, alphas, places = scores.grid("n_components", "alpha")
+    for p, errors in zip(numbers, scores.scores[places], strict=True):
         Z = np.hstack([PCA(p, svd_solver="full").fit_transform(own) for own in parts])
-        for s, strength in enumerate(scores.strengths):
+        for s, alpha in enumerate(alphas):
             for k in range(3):
-                refit = Ridge(alpha=strength).fit(Z[folds != k], Y[folds != k])
+                refit = Ridge(alpha=alpha).fit(Z[folds != k], Y[folds != k])
                 wrong = np.square(refit.predict(Z[folds == k]) - Y[folds == k]).sum(axis=1).mean()
                 assert errors[s, k] == pytest.approx(wrong, rel=1e-4)
-    assert (model.n_principal_, model.strength_) == scores.best
-    alone = HistogramClassifier(**{**given, "strengths": model.strength_}, n_principal=model.n_principal_)
+    assert scores.best == {"n_components": model.n_principal_, "alpha": model.alpha_}
+    alone = HistogramClassifier(**{**given, "alpha": model.alpha_}, n_principal=model.n_principal_)
     np.testing.assert_allclose(model.decision_function(X), alone.fit(X, y).decision_function(X), atol=1e-8)
     model.save(tmp_path / "m.model")
     again = load(tmp_path / "m.model")
-    np.testing.assert_array_equal(again.principal_scores_.errors, scores.errors)
+    np.testing.assert_array_equal(again.selection_.scores, scores.scores)
     assert "R² by folds" in write_selection(again, tmp_path / "m.html").read_text()
 
 
-def test_a_strength_that_is_given_leaves_components_to_choose():
+def test_a_alpha_that_is_given_leaves_components_to_choose():
     model = HistogramClassifier(**SETTINGS, n_principal=[2, 40]).fit(X, y)
-    assert (model.n_principal_, model.strength_) == (40, 0.1)
-    assert model.principal_scores_.errors.shape == (2, 1, 5)
+    assert (model.n_principal_, model.alpha_) == (40, 0.1)
+    assert model.selection_.scores.shape == (2, 5)
     assert (
-        HistogramClassifier(**{**SETTINGS, "strengths": "auto"}, n_principal=[2, 40]).fit(X, y).n_principal_
-        == 40
+        HistogramClassifier(**{**SETTINGS, "alpha": "auto"}, n_principal=[2, 40]).fit(X, y).n_principal_ == 40
     )
 
 

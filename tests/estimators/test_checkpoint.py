@@ -22,7 +22,7 @@ BLOCKS = [slice(0, 12), slice(12, 24)]
 KINDS = {
     "ridge": {},
     "components": {"n_principal": 20, "blocks": BLOCKS},
-    "loss": {"loss": "logistic", "strengths": 1.0},
+    "loss": {"loss": "logistic", "alpha": 1.0},
     "landmarks": {"sampling": "landmarks"},
 }
 
@@ -48,7 +48,7 @@ class Watched(Checkpoint):
 
 def model(**settings):
     return HistogramClassifier(
-        **({"n_components": 64, "memory": "3MiB", "random_state": 0, "n_folds": 2} | settings)
+        **({"n_components": 64, "memory": "3MiB", "random_state": 0, "selection": 2} | settings)
     )
 
 
@@ -68,7 +68,7 @@ def test_goes_on_to_the_same_model(settings, tmp_path):
             model(**settings).fit_source(source(tmp_path), checkpoint=Watched(path, after))
         again = model(**settings, n_jobs=1).fit_source(source(tmp_path), checkpoint=Watched(path))
         np.testing.assert_array_equal(again._coef, whole._coef)
-        assert again.strength_ == whole.strength_
+        assert again.alpha_ == whole.alpha_
         np.testing.assert_array_equal(again.decision_function(X[:50]), whole.decision_function(X[:50]))
         chunks += 1
     assert chunks == 3
@@ -180,7 +180,7 @@ from chimap.fit.checkpoint import Checkpoint
 folder = sys.argv[1]
 X = np.random.default_rng(0).random((3000, 8), dtype=np.float32)
 y = np.arange(3000) % 2
-make = lambda: chimap.HistogramClassifier(n_components=128, random_state=0, strengths=1.0)
+make = lambda: chimap.HistogramClassifier(n_components=128, random_state=0, alpha=1.0)
 whole = make().fit(X, y)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))  # no file may be larger: writing fails half-way

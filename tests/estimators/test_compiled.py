@@ -26,18 +26,18 @@ from chimap.data import ArraySource
 from ..histograms import classes, signed_histograms
 
 MODELS = {
-    "chi2": HistogramClassifier("chi2", n_terms=3, strengths=1.0),
-    "float64": HistogramClassifier("jensen_shannon", precision="float64", strengths=1.0),
-    "map": HistogramClassifier("intersection", map=HomogeneousMap(n_terms=5), strengths=1.0),
-    "gamma": HistogramClassifier(chimap.chi2.with_gamma(2.0), strengths=1.0),
-    "normalised": HistogramClassifier("chi2", normalize="l1", strengths=1.0),
+    "chi2": HistogramClassifier("chi2", n_terms=3, alpha=1.0),
+    "float64": HistogramClassifier("jensen_shannon", precision="float64", alpha=1.0),
+    "map": HistogramClassifier("intersection", map=HomogeneousMap(n_terms=5), alpha=1.0),
+    "gamma": HistogramClassifier(chimap.chi2.with_gamma(2.0), alpha=1.0),
+    "normalised": HistogramClassifier("chi2", normalize="l1", alpha=1.0),
     "blocks": HistogramClassifier(
-        ["chi2", "hellinger"], blocks={"a": slice(0, 12), "b": slice(10, 20)}, normalize="l1", strengths=1.0
+        ["chi2", "hellinger"], blocks={"a": slice(0, 12), "b": slice(10, 20)}, normalize="l1", alpha=1.0
     ),
-    "principal": HistogramClassifier("chi2", n_principal=10, strengths=1.0),
-    "logistic": HistogramClassifier("chi2", loss="logistic", strengths=1.0),
-    "codes": HistogramClassifier("chi2", map=AnchorMap(n_anchors=20), strengths=1.0),
-    "regression": HistogramRegressor("chi2", strengths=1.0),
+    "principal": HistogramClassifier("chi2", n_principal=10, alpha=1.0),
+    "logistic": HistogramClassifier("chi2", loss="logistic", alpha=1.0),
+    "codes": HistogramClassifier("chi2", map=AnchorMap(n_anchors=20), alpha=1.0),
+    "regression": HistogramRegressor("chi2", alpha=1.0),
 }
 
 
@@ -67,9 +67,7 @@ def test_predictions_and_their_shapes(fitted):
     assert compiled.decision_function(X).shape == (300, 3)
     assert (compiled.predict(X) == model.predict(X)).mean() > 0.99
     assert abs(compiled.score(X, y) - model.score(X, y)) < 0.01
-    two = (
-        HistogramClassifier("chi2", strengths=1.0).fit(X[y < 2], np.array(["no", "yes"])[y[y < 2]]).compile()
-    )
+    two = HistogramClassifier("chi2", alpha=1.0).fit(X[y < 2], np.array(["no", "yes"])[y[y < 2]]).compile()
     assert two.decision_function(X).shape == (300,)
     assert set(two.predict(X)) == {"no", "yes"}
     regressor = models["regression"].compile()
@@ -112,7 +110,7 @@ def test_blocks_of_which_one_is_signed():
     X[:, 10:] = np.abs(X[:, 10:])
     y = (X[:, 0] > 0).astype(int)
     model = HistogramClassifier(
-        [chimap.chi2.signed(), "chi2"], blocks=[slice(0, 10), slice(10, 20)], strengths=1.0
+        [chimap.chi2.signed(), "chi2"], blocks=[slice(0, 10), slice(10, 20)], alpha=1.0
     ).fit(X, y)
     compiled = model.compile()
     assert np.abs(compiled.decision_function(X) - model.decision_function(X)).max() < 0.01
@@ -155,7 +153,7 @@ def test_lookup_classifier(tmp_path):
 
 def test_models_that_are_no_sum_over_bins():
     X, y = classes(100)
-    model = HistogramClassifier("exp-chi2", n_components=32, strengths=1.0, random_state=0).fit(X, y)
+    model = HistogramClassifier("exp-chi2", n_components=32, alpha=1.0, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=r"FourierFeatures mixes the bins.*additive kernel"):
         model.compile()
     with pytest.raises(Exception, match="not fitted"):
@@ -164,4 +162,4 @@ def test_models_that_are_no_sum_over_bins():
         CompiledClassifier().predict(X)
     assert not hasattr(MomentsRidge(), "compile")
     with pytest.raises(ValueError, match="memory"):
-        HistogramClassifier("chi2", map=OptimalMap(), strengths=1.0).fit(X, y).compile(memory="1KiB")
+        HistogramClassifier("chi2", map=OptimalMap(), alpha=1.0).fit(X, y).compile(memory="1KiB")

@@ -30,7 +30,7 @@ def sparse_rows(n_rows: int, n_bins: int, n_classes: int = 4, seed: int = 0):
 def test_it_is_scikit_learns_on_the_features(n_classes):
     X, y = classes(300)
     y = y if n_classes > 2 else y == y[0]
-    model = HistogramClassifier(**SETTINGS, strengths=0.5).fit(X, y)
+    model = HistogramClassifier(**SETTINGS, alpha=0.5).fit(X, y)
     Z = OptimalMap("chi2", 3).fit(X).transform(X)
     peer = LinearSVC(loss="hinge", C=2.0, tol=1e-6, max_iter=100_000).fit(Z, y)
     expected = peer.decision_function(Z)
@@ -43,13 +43,13 @@ def test_sparse_rows_give_the_model_of_dense_ones():
     X, y = sparse_rows(400, 300)
     sparse = HistogramClassifier(**SETTINGS).fit(X, y)
     dense = HistogramClassifier(**SETTINGS).fit(X.toarray(), y)
-    assert sparse.strength_ == pytest.approx(dense.strength_, rel=1e-12)
+    assert sparse.alpha_ == pytest.approx(dense.alpha_, rel=1e-12)
     np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-9)
     # and where few enough entries are zero, dense rows stay dense
     full = X.toarray() + 0.01
     np.testing.assert_allclose(
-        HistogramClassifier(**SETTINGS, strengths=1.0).fit(full, y).coef_,
-        HistogramClassifier(**SETTINGS, strengths=1.0).fit(sp.csr_matrix(full), y).coef_,
+        HistogramClassifier(**SETTINGS, alpha=1.0).fit(full, y).coef_,
+        HistogramClassifier(**SETTINGS, alpha=1.0).fit(sp.csr_matrix(full), y).coef_,
         atol=1e-9,
     )
 
@@ -77,7 +77,7 @@ def test_the_model_is_saved_and_comes_out_the_same_again(tmp_path):
 
 def test_chunks_make_no_difference():
     X, y = classes(5000, 20)
-    settings = {**SETTINGS, "strengths": 10.0}
+    settings = {**SETTINGS, "alpha": 10.0}
     whole = HistogramClassifier(**settings, memory="1GiB").fit(X, y)
     with pytest.raises(MemoryBudgetError, match=r"all 5,000 rows in memory; their 300,000 numbers") as error:
         HistogramClassifier(**settings, memory="1MiB").fit(X, y)
@@ -88,27 +88,23 @@ def test_chunks_make_no_difference():
     )
 
 
-def test_the_strength_is_chosen_by_the_rows_held_out():
+def test_the_alpha_is_chosen_by_the_rows_held_out():
     X, y = sparse_rows(500, 200)
-    model = HistogramClassifier(**SETTINGS, strengths=[1e-2, 1.0, 1e3]).fit(X, y)
+    model = HistogramClassifier(**SETTINGS, alpha=[1e-2, 1.0, 1e3]).fit(X, y)
     Z = OptimalMap("chi2", 3).fit(X).transform(X)
     is_held = fold_of_rows(0, 500, 5, model._seed) == 0
-    for strength, loss in zip(model.loss_scores_.strengths, model.loss_scores_.losses, strict=True):
-        peer = LinearSVC(loss="hinge", C=1 / strength, tol=1e-6, max_iter=100_000).fit(
-            Z[~is_held], y[~is_held]
-        )
+    for alpha, loss in zip(model.selection_.alphas, model.selection_.means, strict=True):
+        peer = LinearSVC(loss="hinge", C=1 / alpha, tol=1e-6, max_iter=100_000).fit(Z[~is_held], y[~is_held])
         signs = np.where(y[is_held, None] == model.classes_, 1, -1)
         expected = np.maximum(1 - signs * peer.decision_function(Z[is_held]), 0).sum(axis=1).mean()
         assert loss == pytest.approx(expected, rel=0.02)
-    assert model.strength_ == model.loss_scores_.best
+    assert model.alpha_ == model.selection_.best["alpha"]
 
 
 def test_the_search_does_not_mind_the_scale_of_the_rows():
     X, y = sparse_rows(300, 200)
     small, large = (HistogramClassifier(**SETTINGS).fit(scale * X, y) for scale in (1.0, 1024.0))
-    np.testing.assert_allclose(
-        large.loss_scores_.strengths[-1] / small.loss_scores_.strengths[-1], 1024, rtol=1e-6
-    )
+    np.testing.assert_allclose(large.selection_.alphas[-1] / small.selection_.alphas[-1], 1024, rtol=1e-6)
 
 
 def test_a_class_that_only_held_out_rows_have_is_learned_in_the_end():
@@ -140,7 +136,7 @@ def test_additive_blocks_of_sparse_rows_are_kept_sparse(monkeypatch):
     kept = []
     stack = KeptFeatures.stack
     monkeypatch.setattr(KeptFeatures, "stack", lambda self: (stack(self), kept.append(self.Z)))
-    settings = {**SETTINGS, "kernel": ["chi2", "intersection"], "strengths": 0.1}
+    settings = {**SETTINGS, "kernel": ["chi2", "intersection"], "alpha": 0.1}
     blocks = {"a": slice(0, 32), "b": slice(32, 64)}
     models = [HistogramClassifier(**settings, blocks=blocks).fit(rows, y) for rows in (X, X.toarray() + 1e-3)]
     assert sp.issparse(kept[0])

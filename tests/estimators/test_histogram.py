@@ -45,7 +45,7 @@ def test_every_kernel_learns(kernel):
 
 def test_weights_are_ridge_on_the_features():
     X, y = regression()
-    model = HistogramRegressor("chi2", n_terms=3, strengths=0.1, precision="float64").fit(X, y)
+    model = HistogramRegressor("chi2", n_terms=3, alpha=0.1, precision="float64").fit(X, y)
     Z = OptimalMap("chi2", 3).fit(X).transform(X)
     expected = ridge(Moments(Z.shape[1], 1).update(Z, y), 0.1)
     np.testing.assert_allclose(model.coef_[0], expected.coef[:, 0], rtol=1e-6, atol=1e-8)
@@ -74,7 +74,7 @@ def test_same_model_whatever_the_budget():
     settings = {**SMALL, "precision": "float64", "n_components": 128}
     large = HistogramClassifier(**settings, memory="1GiB").fit(X, y)
     small = HistogramClassifier(**settings, memory="7MiB").fit(X, y)
-    assert small.strength_ == pytest.approx(large.strength_, rel=1e-9)
+    assert small.alpha_ == pytest.approx(large.alpha_, rel=1e-9)
     np.testing.assert_allclose(small.coef_, large.coef_, rtol=1e-6, atol=1e-9)
 
 
@@ -87,7 +87,7 @@ def test_one_thread_gives_the_same_model():
 
 def test_partial_fit_over_batches_is_fit_on_their_union():
     X, y = regression(900)
-    settings = {"strengths": 0.3, "precision": "float64", "kernel": "chi2",
+    settings = {"alpha": 0.3, "precision": "float64", "kernel": "chi2",
                 "map": chimap.DirectMap(n_terms=3, nodes=[0.3, 0.05, 0.01])}  # fmt: skip
     batches = HistogramRegressor(**settings)
     for first in range(0, 900, 300):
@@ -96,21 +96,21 @@ def test_partial_fit_over_batches_is_fit_on_their_union():
     np.testing.assert_allclose(batches.predict(X), whole.predict(X), rtol=1e-8)
 
 
-def test_partial_fit_chooses_the_strength_too():
+def test_partial_fit_chooses_the_alpha_too():
     X, y = classes(900)
     model = HistogramClassifier(**SMALL)
     for first in range(0, 900, 300):
         model.partial_fit(X[first : first + 300], y[first : first + 300], classes=[0, 1, 2])
     assert model.score(X, y) > 0.7
     assert model.n_rows_ == 900
-    assert model.strength_scores_.errors.shape[1] == 5
+    assert model.selection_.n_folds == 5
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 def test_partial_fit_draws_the_features_on_the_first_batch(form):
     """What the first batch fixes stays; sparse batches add up as dense ones do."""
     X, y = classes(900)
-    settings = {**SMALL, "gamma": 2.0, "strengths": 0.3, "precision": "float64",
+    settings = {**SMALL, "gamma": 2.0, "alpha": 0.3, "precision": "float64",
                 "map": chimap.DirectMap(n_terms=3, nodes=[0.3, 0.05, 0.01])}  # fmt: skip
     batches = HistogramClassifier(**settings)
     for part in (slice(0, 400), slice(400, 401), slice(401, 900)):
@@ -139,17 +139,17 @@ def test_text_labels():
 def test_many_classes_are_scored_by_a_factor_a_fold():
     X, y = classes(1200, 20, n_classes=12)
     model = HistogramClassifier(n_components=128, random_state=0).fit(X, y)
-    assert not model.strength_scores_.iterations.any()
+    assert not model.selection_.iterations.any()
     assert model.score(X, y) > 0.5
 
 
-def test_given_strengths():
+def test_given_alphas():
     X, y = classes(300)
-    one = HistogramClassifier(**SMALL, strengths=0.5).fit(X, y)
-    assert one.strength_ == 0.5
-    assert one.strength_scores_ is None
-    several = HistogramClassifier(**SMALL, strengths=[10.0, 0.1, 1.0]).fit(X, y)
-    np.testing.assert_array_equal(several.strength_scores_.strengths, [0.1, 1.0, 10.0])
+    one = HistogramClassifier(**SMALL, alpha=0.5).fit(X, y)
+    assert one.alpha_ == 0.5
+    assert one.selection_ is None
+    several = HistogramClassifier(**SMALL, alpha=[10.0, 0.1, 1.0]).fit(X, y)
+    np.testing.assert_array_equal(several.selection_.alphas, [0.1, 1.0, 10.0])
 
 
 def test_normalisation_makes_totals_meaningless():

@@ -117,10 +117,10 @@ def test_training_objective_shrinks_with_its_penalty():
     widths = {}
     for rho in (0.001, 0.1):
         model = FourierKernelRegressor(
-            blocks=TWO, objective="training", width_strength=rho, strengths=0.1, **SMALL
+            blocks=TWO, objective="training", width_strength=rho, alpha=0.1, **SMALL
         ).fit(X, y)
         widths[rho] = model.widths_
-        assert model.history_[-1]["strength"] == pytest.approx(0.1)
+        assert model.history_[-1]["alpha"] == pytest.approx(0.1)
     assert np.all(widths[0.1] < widths[0.001])
 
 
@@ -153,7 +153,7 @@ def test_one_width_finds_what_a_grid_finds():
     errors = []
     for gamma in gammas:
         grid = HistogramRegressor(gamma=gamma, n_components=64, random_state=0).fit(X, y)
-        errors.append(grid.strength_scores_.errors.mean(axis=1).min() / grid.strength_scores_.total)
+        errors.append(grid.selection_.scores.mean(axis=1).min() / grid.selection_.baseline)
     assert min(step["objective"] for step in model.history_) < min(errors) + 0.01
 
 
@@ -171,7 +171,7 @@ def test_one_width_finds_what_a_grid_finds():
         ({"n_tune_rows": 0}, "n_tune_rows must be a positive whole number"),
         ({"max_iter": 0}, "max_iter must be a positive whole number"),
         ({"validation_fraction": 1.0}, "validation_fraction must be at least 0 and below 1"),
-        ({"n_folds": 1}, "n_folds must be at least 2: rows are held out"),
+        ({"selection": 1}, "selection must be at least 2 folds: rows are held out"),
         ({"kernel": "chi2"}, "use its exponential form, such as 'exp-chi2'"),
         ({"loss": "epsilon_insensitive"}, "loss must be one of 'square', .*; got 'epsilon_insensitive'"),
     ],

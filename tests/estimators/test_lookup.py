@@ -20,7 +20,7 @@ from chimap.estimators.lookup import LOSSES
 
 from ..histograms import SPARSE_KINDS, classes, signed_histograms
 
-SETTINGS = {"strength": 0.05, "tol": 1e-9}
+SETTINGS = {"alpha": 0.05, "tol": 1e-9}
 MAPS = {
     "uniform": AnchorMap(n_anchors=20),
     "intersection, many terms": AnchorMap("intersection", n_anchors=20),
@@ -43,8 +43,8 @@ def objective_of(model, Z, y, column):
     def value(flat):
         w, b = flat[:-1], flat[-1]
         losses, d = slope(sign * (Z @ w + b))
-        gradient = np.append(Z.T @ (d * sign) + model.strength * w, (d * sign).sum())
-        return losses.sum() + 0.5 * model.strength * w @ w, gradient
+        gradient = np.append(Z.T @ (d * sign) + model.alpha * w, (d * sign).sum())
+        return losses.sum() + 0.5 * model.alpha * w @ w, gradient
 
     return value
 
@@ -102,7 +102,7 @@ def test_sparse_as_dense(kind):
 def test_signed_rows():
     X = signed_histograms(200, 8)
     y = np.sqrt(np.abs(X[:, 0])) * np.sign(X[:, 0]) - X[:, 1] > 0
-    model = LookupClassifier(AnchorMap(chi2.signed()), strength=0.01).fit(X, y)
+    model = LookupClassifier(AnchorMap(chi2.signed()), alpha=0.01).fit(X, y)
     assert model.score(X, y) > 0.95
     expected = model.map_.transform(X) @ model.coef_[0] + model.intercept_[0]
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-12, atol=1e-13)
@@ -127,7 +127,7 @@ def test_threads_and_copies_change_nothing():
     np.testing.assert_array_equal(one.coef_, two.coef_)
     again = pickle.loads(pickle.dumps(one))
     np.testing.assert_array_equal(again.decision_function(X), one.decision_function(X))
-    assert clone(one).get_params()["strength"] == 1.0
+    assert clone(one).get_params()["alpha"] == 1.0
 
 
 def test_too_few_iterations_are_said():
@@ -143,7 +143,7 @@ def test_too_few_iterations_are_said():
     ("settings", "message"),
     [
         ({"loss": "hinge"}, "loss must be one of 'squared_hinge', 'logistic'"),
-        ({"strength": 0}, "strength must be a positive number"),
+        ({"alpha": 0}, "alpha must be a positive number"),
         ({"tol": -1}, "tol must be a positive number"),
         ({"max_iter": 1.5}, "max_iter must be a positive whole number"),
         ({"n_jobs": 0}, "n_jobs must not be 0"),

@@ -35,8 +35,8 @@ def test_every_loss_learns(loss):
     model = HistogramClassifier(n_components=256, loss=loss, random_state=0).fit(X[:1200], y[:1200])
     ridge = HistogramClassifier(n_components=256, random_state=0).fit(X[:1200], y[:1200])
     assert model.score(X[1200:], y[1200:]) > ridge.score(X[1200:], y[1200:]) - 0.015
-    assert model.strength_scores_ is None
-    assert model.strength_ == model.loss_scores_.best
+    assert (model.selection_.rule, model.selection_.measure) == ("holdout", "loss")
+    assert model.alpha_ == model.selection_.best["alpha"]
     assert (model.n_passes_ > 5) == (loss != "hinge")
 
 
@@ -51,7 +51,7 @@ EXACT = {"kernel": "chi2", "n_terms": 2, "precision": "float64"}
 def test_logistic_is_scikit_learns_on_the_features(memory):
     X, y = classes(12_000)
     y = y == y[0]
-    model = HistogramClassifier(**EXACT, loss="logistic", strengths=0.5, memory=memory).fit(X, y)
+    model = HistogramClassifier(**EXACT, loss="logistic", alpha=0.5, memory=memory).fit(X, y)
     peer = LogisticRegression(C=2.0, tol=1e-8, max_iter=2000).fit(features(X), y)
     scale = np.abs(peer.decision_function(features(X))).max()
     # the search ends at a thousandth of the gradient at zero weights, which leaves some thousandths in the scores
@@ -63,7 +63,7 @@ def test_logistic_is_scikit_learns_on_the_features(memory):
 def test_squared_hinge_is_scikit_learns_on_the_features():
     X, y = classes(600)
     y = y == y[0]
-    model = HistogramClassifier(**EXACT, loss="squared_hinge", strengths=0.5).fit(X, y)
+    model = HistogramClassifier(**EXACT, loss="squared_hinge", alpha=0.5).fit(X, y)
     peer = LinearSVC(C=2.0, tol=1e-8, intercept_scaling=100, max_iter=100_000).fit(features(X), y)
     expected = peer.decision_function(features(X))
     np.testing.assert_allclose(model.decision_function(X), expected, atol=5e-3 * np.abs(expected).max())
@@ -71,7 +71,7 @@ def test_squared_hinge_is_scikit_learns_on_the_features():
 
 def test_epsilon_insensitive_minimises_its_objective():
     X, y = regression()
-    model = HistogramRegressor(**EXACT, loss="epsilon_insensitive", strengths=0.1).fit(X, y)
+    model = HistogramRegressor(**EXACT, loss="epsilon_insensitive", alpha=0.1).fit(X, y)
     assert model.loss_ == EpsilonInsensitive(0.1 * y.std(), 10 / y.std())
 
     def objective(w, b):
@@ -89,7 +89,7 @@ def test_epsilon_insensitive_withstands_outliers():
     X, y = regression()
     spoiled = y.copy()
     spoiled[::25] += 100
-    settings = {**SMALL, "strengths": 1e-2, "precision": "float64"}
+    settings = {**SMALL, "alpha": 1e-2, "precision": "float64"}
     loss = EpsilonInsensitive(0.01, 100.0)
     robust = HistogramRegressor(loss=loss, **settings).fit(X, spoiled).score(X, y)
     assert robust > 0.8
@@ -102,7 +102,7 @@ def test_kept_and_replayed_features_give_one_model(loss):
     settings = {"loss": loss, "n_components": 64, "random_state": 0, "precision": "float64"}
     kept = HistogramClassifier(**settings, memory="1GiB").fit(X, y)
     replayed = HistogramClassifier(**settings, memory="4MiB").fit(X, y)
-    assert replayed.strength_ == pytest.approx(kept.strength_, rel=1e-6)
+    assert replayed.alpha_ == pytest.approx(kept.alpha_, rel=1e-6)
     np.testing.assert_allclose(
         replayed.decision_function(X[:500]), kept.decision_function(X[:500]), rtol=0, atol=0.02
     )
@@ -120,17 +120,17 @@ def test_the_source_is_read_again_only_where_features_do_not_fit(memory, again, 
     X, y = classes(9000, 20)
     source = chimap.open_source(X, y)
     reads = counting(source, monkeypatch)
-    model = HistogramClassifier(**SMALL, loss="logistic", strengths=1.0, memory=memory).fit_source(source)
+    model = HistogramClassifier(**SMALL, loss="logistic", alpha=1.0, memory=memory).fit_source(source)
     assert len(reads) == (1 + model.n_passes_ if again else 1)
 
 
-def test_strengths_are_tried_as_given():
+def test_alphas_are_tried_as_given():
     X, y = classes(400)
-    model = HistogramClassifier(**SMALL, loss="logistic", strengths=[0.01, 1.0, 100.0]).fit(X, y)
-    np.testing.assert_array_equal(model.loss_scores_.strengths, [0.01, 1.0, 100.0])
-    assert model.loss_scores_.losses.argmin() == model.loss_scores_.chosen
-    given = HistogramClassifier(**SMALL, loss="logistic", strengths=model.strength_).fit(X, y)
-    assert given.loss_scores_ is None
+    model = HistogramClassifier(**SMALL, loss="logistic", alpha=[0.01, 1.0, 100.0]).fit(X, y)
+    np.testing.assert_array_equal(model.selection_.alphas, [0.01, 1.0, 100.0])
+    assert model.selection_.means.argmin() == model.selection_.chosen
+    given = HistogramClassifier(**SMALL, loss="logistic", alpha=model.alpha_).fit(X, y)
+    assert given.selection_ is None
     np.testing.assert_allclose(given.decision_function(X), model.decision_function(X), atol=0.05)
 
 
@@ -150,7 +150,7 @@ def test_models_are_saved_and_pickled(tmp_path, loss):
     for copy in (chimap.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
         assert copy.loss_ == model.loss_
-        assert copy.loss_scores_.best == model.loss_scores_.best
+        assert copy.selection_.best["alpha"] == model.selection_.best["alpha"]
 
 
 def test_rows_are_not_added_to_losses_that_read_them_again():

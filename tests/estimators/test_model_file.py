@@ -37,7 +37,7 @@ def test_round_trip(model, tmp_path):
     loaded = chimap.load(tmp_path / "a.model")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_array_equal(loaded.coef_, model.coef_)
-    assert type(model).load(tmp_path / "a.model").strength_ == model.strength_
+    assert type(model).load(tmp_path / "a.model").alpha_ == model.alpha_
     assert os.listdir(tmp_path) == ["a.model"]
 
 

@@ -17,12 +17,12 @@ from chimap._validation import DataError
 from ..moments.cases import rows
 
 
-@parametrize_with_checks([MomentsRidge(), MomentsRidgeClassifier(), MomentsLasso(n_strengths=5)])
+@parametrize_with_checks([MomentsRidge(), MomentsRidgeClassifier(), MomentsLasso(n_alphas=5)])
 def test_checks(estimator, check):
     check(estimator)
 
 
-@parametrize_with_checks([MomentsGroupLasso(strengths=0.1)])
+@parametrize_with_checks([MomentsGroupLasso(alpha=0.1)])
 def test_checks_of_group_lasso(estimator, check):
     pytest.importorskip("skglm")
     check(estimator)
@@ -41,31 +41,31 @@ def test_ridge(kind, n_components):
     steps = [Ridge(3.0)] if n_components is None else [PCA(n_components), Ridge(3.0)]
     expected = make_pipeline(*steps).fit(Z, y)
     np.testing.assert_allclose(found.predict(kind(Z)), expected.predict(Z), rtol=1e-7)
-    assert found.strength_ == 3.0
-    assert found.scores_ is None
+    assert found.alpha_ == 3.0
+    assert found.selection_ is None
 
 
-def test_folds_choose_components_and_strength():
+def test_folds_choose_components_and_alpha():
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((120, 40)) * np.geomspace(10, 0.1, 40)
     y = Z[:, 0] + 10 * rng.standard_normal(120)  # what lies beyond the first components is noise
     model = MomentsRidge([1e-3, 1e-2], n_components=[2, 40], random_state=0).fit(Z, y)
     assert model.n_components_ == 2
-    assert model.strength_ in (1e-3, 1e-2)
-    assert model.scores_.errors.shape == (2, 2, 5)
+    assert model.alpha_ in (1e-3, 1e-2)
+    assert model.selection_.scores.shape == (4, 5)
     assert model.pca_.components.shape == (40, 2)
 
 
 def test_curves_are_those_of_each_pair_fitted_by_itself():
     X, y = load_digits(return_X_y=True)
-    settings = {"strengths": [1.0, 1e4], "n_components": [5, 20, 60], "random_state": 0}
+    settings = {"alpha": [1.0, 1e4], "n_components": [5, 20, 60], "random_state": 0}
     model = MomentsRidgeClassifier(**settings).fit(X[:900], y[:900])
     curves = model.curves(sp.csr_matrix(X[900:]), y[900:])
     assert curves.n_rows == len(X) - 900
     signs = np.where(y[900:, None] == model.classes_, 1.0, -1.0)
     for p, n_components in enumerate(curves.n_components):
-        for s, strength in enumerate(curves.strengths):
-            alone = MomentsRidgeClassifier(float(strength), int(n_components)).fit(X[:900], y[:900])
+        for s, alpha in enumerate(curves.alphas):
+            alone = MomentsRidgeClassifier(float(alpha), int(n_components)).fit(X[:900], y[:900])
             assert curves.accuracy[p, s] == alone.score(X[900:], y[900:])
             errors = np.square(alone.decision_function(X[900:]) - signs).sum()
             expected = 1 - errors / np.square(signs - signs.mean(axis=0)).sum()
@@ -93,8 +93,8 @@ def test_lasso():
     expected = Lasso(0.5, tol=1e-10).fit(Z, y)
     np.testing.assert_allclose(found.coef_[0], expected.coef_, atol=2e-3 * np.abs(expected.coef_).max())
     assert found.kkt_residual_ < 1e-3
-    chosen = MomentsLasso(n_strengths=8, random_state=0).fit(Z, y)
-    assert chosen.scores_.shape == (8, 5)
+    chosen = MomentsLasso(n_alphas=8, random_state=0).fit(Z, y)
+    assert chosen.selection_.scores.shape == (8, 5)
     assert chosen.path_.n_used[0] == 0
     assert 0.1 < chosen.score(Z, y) <= expected.score(Z, y) + 0.1
 
@@ -104,13 +104,13 @@ def test_group_lasso():
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((200, 9))
     y = Z[:, 3:6] @ [1.0, -2.0, 1.5]
-    model = MomentsGroupLasso([slice(0, 3), slice(3, 6), slice(6, 9)], strengths=0.2).fit(Z, y)
+    model = MomentsGroupLasso([slice(0, 3), slice(3, 6), slice(6, 9)], alpha=0.2).fit(Z, y)
     used = np.flatnonzero(model.coef_[0])
     assert used.tolist() == [3, 4, 5]
     assert model.kkt_residual_ < 1e-6
 
 
-@pytest.mark.parametrize("model", [MomentsRidge(random_state=0), MomentsLasso(n_strengths=4, random_state=0)])
+@pytest.mark.parametrize("model", [MomentsRidge(random_state=0), MomentsLasso(n_alphas=4, random_state=0)])
 def test_batches_are_as_good_as_the_whole(model):
     Z, y = data(mean=1e3)
     whole = model.fit(Z, y).coef_.copy()
@@ -126,13 +126,13 @@ def test_batches_are_as_good_as_the_whole(model):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (MomentsRidge(-1.0), "each of strengths must be a positive number"),
-        (MomentsRidge("best"), "strengths must be 'auto', a number or numbers; got 'best'"),
+        (MomentsRidge(-1.0), "each of alpha must be a positive number"),
+        (MomentsRidge("best"), "alpha must be 'auto', a number or numbers; got 'best'"),
         (MomentsRidge(n_components=0), "n_components must be a positive whole number"),
         (MomentsRidge(n_components=[3, 13]), "n_components=13, but there are 12 features"),
-        (MomentsRidge(n_folds=0), "n_folds must be a positive whole number"),
+        (MomentsRidge(selection=0), r"selection \(folds\) must be a positive whole number"),
         (MomentsLasso(l1_ratio=1.5), r"l1_ratio must be in \(0, 1\]; got 1.5"),
-        (MomentsLasso(n_strengths=0), "n_strengths must be a positive whole number"),
+        (MomentsLasso(n_alphas=0), "n_alphas must be a positive whole number"),
         (MomentsGroupLasso([[0, 1]]), "column 2 is in no group"),
     ],
     ids=str,

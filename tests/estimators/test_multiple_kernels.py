@@ -24,7 +24,7 @@ X, y = load_digits(return_X_y=True)
 X, y = X[:900] + 0.5, y[:900]
 CHANNELS = {"top": slice(0, 24), "middle": slice(24, 40), "bottom": list(range(40, 64))}
 TRAIN, TEST = slice(0, 500), slice(500, 900)
-SETTINGS = {"blocks": CHANNELS, "n_components": 64, "n_strengths": 10, "n_folds": 3, "random_state": 0}
+SETTINGS = {"blocks": CHANNELS, "n_components": 64, "n_alphas": 10, "selection": 3, "random_state": 0}
 
 
 @pytest.fixture(autouse=True)
@@ -55,8 +55,8 @@ def test_digits():
     assert path.n_used[-1] == 3
     assert np.all(np.diff(path.objectives) <= 0)
     assert path.residuals.max() < 1e-6
-    assert path.errors.shape == (10, 3)
-    assert path.strengths[path.chosen] == model.strength_
+    assert model.selection_.scores.shape == (10, 3)
+    assert path.alphas[path.chosen] == model.alpha_
     np.testing.assert_array_equal(path.weights[path.chosen], model.kernel_weights_)
 
 
@@ -64,7 +64,7 @@ def test_digits():
 def test_channels_that_say_nothing_are_left_out(loss):
     X, y = noise_and_signal()
     model = MultipleKernelRegressor(
-        blocks=THREE, n_components=64, n_strengths=10, n_folds=3, loss=loss, random_state=0
+        blocks=THREE, n_components=64, n_alphas=10, selection=3, loss=loss, random_state=0
     ).fit(X, y)
     weights = model.kernel_weights_[0]
     assert weights[1] > 5 * max(weights[0], weights[2])
@@ -76,22 +76,22 @@ def test_channels_that_say_nothing_are_left_out(loss):
 
 
 def test_weights_are_norms_of_the_channels_of_the_model():
-    model = MultipleKernelLearner(**SETTINGS, strengths=20.0, shared=True).fit(X[TRAIN], y[TRAIN])
+    model = MultipleKernelLearner(**SETTINGS, alpha=20.0, shared=True).fit(X[TRAIN], y[TRAIN])
     norms = [np.linalg.norm(part) for part in np.split(model.coef_, 3, axis=1)]
     np.testing.assert_allclose(model.kernel_weights_, [np.array(norms) / np.sqrt(2)], rtol=1e-12)
-    assert model.path_.errors is None
-    assert model.path_.strengths.tolist() == [20.0]
+    assert model.selection_ is None
+    assert model.path_.alphas.tolist() == [20.0]
 
 
 def objective(loss, model, X, Y):
     scores = model.features_.transform(X) @ model.coef_.T + model.intercept_
-    return loss.value(Y, scores).sum() + model.strength_ * np.sqrt(2) * model.kernel_weights_.sum()
+    return loss.value(Y, scores).sum() + model.alpha_ * np.sqrt(2) * model.kernel_weights_.sum()
 
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("loss", ["square", "logistic"])
 def test_objective_and_conditions_are_those_of_the_rows(loss, shared):
-    model = MultipleKernelLearner(**SETTINGS, loss=loss, strengths=2.0, shared=shared, precision="float64")
+    model = MultipleKernelLearner(**SETTINGS, loss=loss, alpha=2.0, shared=shared, precision="float64")
     model.fit(X[TRAIN], y[TRAIN])
     Y = np.where(y[TRAIN, None] == np.arange(10), 1.0, -1.0)
     assert model.objective_ == pytest.approx(objective(model.loss_, model, X[TRAIN], Y), rel=1e-6)
@@ -106,7 +106,7 @@ def test_objective_and_conditions_are_those_of_the_rows(loss, shared):
 
 
 def test_other_losses_out_of_core_are_those_in_memory():
-    settings = SETTINGS | {"loss": "squared_hinge", "strengths": 100.0, "precision": "float64"}
+    settings = SETTINGS | {"loss": "squared_hinge", "alpha": 100.0, "precision": "float64"}
     rows, labels = np.tile(X, (8, 1)), np.tile(y % 2, 8)
     kept = MultipleKernelLearner(**settings, memory="1GiB").fit(rows, labels)
     with pytest.raises(MemoryBudgetError) as caught:
@@ -118,11 +118,11 @@ def test_other_losses_out_of_core_are_those_in_memory():
     np.testing.assert_allclose(again.kernel_weights_, kept.kernel_weights_, atol=1e-4)
 
 
-def test_strength_of_other_losses_is_chosen_on_rows_held_out():
+def test_alpha_of_other_losses_is_chosen_on_rows_held_out():
     model = MultipleKernelLearner(**SETTINGS, loss="logistic").fit(X[TRAIN], y[TRAIN])
     assert model.score(X[TEST], y[TEST]) > 0.85
-    errors = model.path_.errors
-    assert errors.shape == (model.path_.strengths.size, 1)
+    errors = model.selection_.scores
+    assert errors.shape == (model.path_.alphas.size, 1)
     assert model.path_.chosen == errors[:, 0].argmin() > 0
     assert model.kkt_residual_ < 1e-6
     assert model.n_passes_ > 10
@@ -137,7 +137,7 @@ def test_two_classes_have_one_row_of_weights():
 
 def test_group_weights_make_a_channel_dear():
     plain, dear = (
-        MultipleKernelLearner(**SETTINGS, strengths=2.0, group_weights=w).fit(X[TRAIN], y[TRAIN])
+        MultipleKernelLearner(**SETTINGS, alpha=2.0, group_weights=w).fit(X[TRAIN], y[TRAIN])
         for w in (None, [1.0, 20.0, 1.0])
     )
     assert dear.kernel_weights_[:, 1].sum() < 0.5 * plain.kernel_weights_[:, 1].sum()
@@ -145,15 +145,15 @@ def test_group_weights_make_a_channel_dear():
 
 def test_a_kernel_for_each_channel():
     settings = SETTINGS | {"kernel": ["exp-chi2", "hellinger", "gaussian"]}
-    model = MultipleKernelLearner(**settings, strengths=5.0).fit(X[TRAIN], y[TRAIN])
+    model = MultipleKernelLearner(**settings, alpha=5.0).fit(X[TRAIN], y[TRAIN])
     assert np.diff(model.features_.borders_).tolist() == [64, 32, 64]
     assert model.score(X[TEST], y[TEST]) > 0.75
 
 
 def test_sparse_rows_and_sources_give_the_same_model():
-    dense = MultipleKernelLearner(**SETTINGS, strengths=2.0).fit(X[TRAIN], y[TRAIN])
-    sparse = MultipleKernelLearner(**SETTINGS, strengths=2.0).fit(sp.csr_matrix(X[TRAIN]), y[TRAIN])
-    source = MultipleKernelLearner(**SETTINGS, strengths=2.0).fit_source(ArraySource(X[TRAIN], y[TRAIN]))
+    dense = MultipleKernelLearner(**SETTINGS, alpha=2.0).fit(X[TRAIN], y[TRAIN])
+    sparse = MultipleKernelLearner(**SETTINGS, alpha=2.0).fit(sp.csr_matrix(X[TRAIN]), y[TRAIN])
+    source = MultipleKernelLearner(**SETTINGS, alpha=2.0).fit_source(ArraySource(X[TRAIN], y[TRAIN]))
     np.testing.assert_array_equal(source.decision_function(X[TEST]), dense.decision_function(X[TEST]))
     np.testing.assert_allclose(sparse.decision_function(X[TEST]), dense.decision_function(X[TEST]), atol=1e-3)
 
@@ -172,9 +172,9 @@ def test_model_file(tmp_path, loss):
 def test_checkpoint_and_dask_engine_are_inherited(tmp_path):
     from chimap.fit.checkpoint import Checkpoint
 
-    plain = MultipleKernelLearner(**SETTINGS, strengths=2.0).fit(X[TRAIN], y[TRAIN])
+    plain = MultipleKernelLearner(**SETTINGS, alpha=2.0).fit(X[TRAIN], y[TRAIN])
     log = Checkpoint(tmp_path / "log", seconds=1e-9)
-    logged = MultipleKernelLearner(**SETTINGS, strengths=2.0)
+    logged = MultipleKernelLearner(**SETTINGS, alpha=2.0)
     logged.fit_source(ArraySource(X[TRAIN], y[TRAIN]), checkpoint=log)
     going_on = clone(logged).fit_source(ArraySource(X[TRAIN], y[TRAIN]), checkpoint=log)
     for model in (logged, going_on):
@@ -184,9 +184,9 @@ def test_checkpoint_and_dask_engine_are_inherited(tmp_path):
 def test_few_rows_have_fewer_folds_or_none():
     rng = np.random.default_rng(0)
     for n, shape in ((6, (4, 3)), (3, None)):
-        model = MultipleKernelRegressor(blocks=THREE, n_components=16, n_strengths=4, random_state=0)
+        model = MultipleKernelRegressor(blocks=THREE, n_components=16, n_alphas=4, random_state=0)
         model.fit(rng.dirichlet(np.ones(18), n), rng.random(n))
-        errors = model.path_.errors
+        errors = model.selection_.scores
         assert (None if errors is None else errors.shape) == shape
 
 
@@ -211,9 +211,9 @@ def test_a_fold_without_rows_is_named():
         ({"loss": "hinge"}, "loss must be one of 'square', 'logistic'"),
         ({"loss": "epsilon_insensitive"}, "loss must be one of"),
         ({"shared": "yes"}, "shared must be"),
-        ({"n_strengths": 0}, "n_strengths must be a positive whole number"),
-        ({"strengths": [1.0, -1.0]}, "each of strengths must be a positive number"),
-        ({"strengths": 0.0}, "strengths must be a positive number"),
+        ({"n_alphas": 0}, "n_alphas must be a positive whole number"),
+        ({"alpha": [1.0, -1.0]}, "each of alpha must be a positive number"),
+        ({"alpha": 0.0}, "alpha must be a positive number"),
     ],
 )
 def test_bad_settings_are_named(settings, message):
@@ -226,7 +226,7 @@ def test_a_constant_channel_is_named():
     rows[:, 24:40] = 2.0
     with pytest.raises(DataError, match="block 'middle': gamma='mean': all sampled rows are equal"):
         MultipleKernelLearner(**SETTINGS).fit(rows, y[:100])
-    model = MultipleKernelLearner(**SETTINGS, gamma=1.0, strengths=1.0).fit(rows, y[:100])
+    model = MultipleKernelLearner(**SETTINGS, gamma=1.0, alpha=1.0).fit(rows, y[:100])
     np.testing.assert_array_equal(model.kernel_weights_[:, 1], 0)
 
 
@@ -273,7 +273,7 @@ def test_joint_form_finds_the_width_that_matters(loss, widths):
         "kernel": "gaussian",
         "blocks": blocks,
         "n_components": 64,
-        "n_strengths": 10,
+        "n_alphas": 10,
         "random_state": 0,
     }
     average = MultipleKernelRegressor(**settings).fit(X[train], y[train])
@@ -339,7 +339,7 @@ def test_joint_form_takes_kernels_that_have_widths():
 
 @pytest.mark.parametrize("loss", ["square", pytest.param("squared_hinge", marks=pytest.mark.slow)])
 def test_memory_stays_within_the_budget(loss):
-    settings = SETTINGS | {"n_components": 512, "loss": loss, "strengths": [200.0, 100.0]}
+    settings = SETTINGS | {"n_components": 512, "loss": loss, "alpha": [200.0, 100.0]}
     rows, labels = np.tile(X, (8, 1)).astype(np.float32), np.tile(y % 2, 8)
     with pytest.raises(MemoryBudgetError) as caught:
         MultipleKernelLearner(**settings, memory="1MiB").fit(rows, labels)

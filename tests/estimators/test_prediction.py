@@ -14,17 +14,17 @@ from ..histograms import classes
 
 X, Y = classes(150, 20)
 MODELS = {
-    "additive": HistogramClassifier("chi2", strengths=1.0),
-    "random": HistogramClassifier("exp-chi2", n_components=64, strengths=1.0, random_state=0),
+    "additive": HistogramClassifier("chi2", alpha=1.0),
+    "random": HistogramClassifier("exp-chi2", n_components=64, alpha=1.0, random_state=0),
     "structured": HistogramClassifier(
-        "exp-chi2", n_components=64, sampling="structured", strengths=1.0, random_state=0
+        "exp-chi2", n_components=64, sampling="structured", alpha=1.0, random_state=0
     ),
-    "gaussian": HistogramClassifier("gaussian", n_components=64, strengths=1.0, random_state=0),
+    "gaussian": HistogramClassifier("gaussian", n_components=64, alpha=1.0, random_state=0),
     "float64": HistogramClassifier(
-        "exp-chi2", n_components=64, precision="float64", strengths=1.0, random_state=0
+        "exp-chi2", n_components=64, precision="float64", alpha=1.0, random_state=0
     ),
-    "blocks": HistogramClassifier("chi2", blocks=[slice(0, 9), slice(9, 20)], normalize="l1", strengths=1.0),
-    "regression": HistogramRegressor("chi2", strengths=1.0),
+    "blocks": HistogramClassifier("chi2", blocks=[slice(0, 9), slice(9, 20)], normalize="l1", alpha=1.0),
+    "regression": HistogramRegressor("chi2", alpha=1.0),
 }
 
 
@@ -78,10 +78,10 @@ def test_bad_rows_are_named(model, kind, bad):
 
 
 def test_weights_are_cast_again_after_a_change():
-    model = HistogramClassifier("chi2", strengths=1.0)
+    model = HistogramClassifier("chi2", alpha=1.0)
     model.partial_fit(X[:80], Y[:80], classes=[0, 1, 2])
     first = model.decision_function(X)
     model.partial_fit(X[80:], Y[80:])
     assert np.abs(model.decision_function(X) - first).max() > 1e-3
-    fresh = HistogramClassifier("chi2", strengths=1.0).partial_fit(X[:80], Y[:80], classes=[0, 1, 2])
+    fresh = HistogramClassifier("chi2", alpha=1.0).partial_fit(X[:80], Y[:80], classes=[0, 1, 2])
     np.testing.assert_allclose(fresh.decision_function(X), first, atol=1e-6)

@@ -27,7 +27,7 @@ X, Y = classes(200, 12)
 
 
 def chi2_model(**settings):
-    settings.setdefault("strengths", 1.0)
+    settings.setdefault("alpha", 1.0)
     return HistogramClassifier(settings.pop("kernel", "chi2"), **settings).fit(X, Y)
 
 
@@ -66,7 +66,7 @@ def test_json_tables(tmp_path):
 
 def test_csv_tables(tmp_path):
     y = np.array(["no", "yes"])[(Y > 0).astype(int)]
-    model = HistogramClassifier("chi2", strengths=1.0).fit(X, y)
+    model = HistogramClassifier("chi2", alpha=1.0).fit(X, y)
     done = export_model(model, tmp_path / "a.csv")
     with (tmp_path / "a.csv").open(newline="") as file:
         heading, first, *lines = csv.reader(file)
@@ -83,7 +83,7 @@ def test_csv_tables(tmp_path):
 def test_steps_of_anchors(anchors, neighbours):
     psi = AnchorMap(n_anchors=9, anchors=anchors, n_neighbors=neighbours, weights="uniform")
     for rows, kernel in ((X, "chi2"), (signed_histograms(200, 12), psi.fit(X).kernel_.signed())):
-        model = HistogramClassifier(kernel, map=psi, strengths=1.0, precision="float64").fit(rows, Y)
+        model = HistogramClassifier(kernel, map=psi, alpha=1.0, precision="float64").fit(rows, Y)
         tables = bin_tables(parts_of(model), 1e-3)
         assert tables.kind == "steps"
         np.testing.assert_allclose(tables.scores(rows), model.decision_function(rows), atol=1e-10)
@@ -96,13 +96,13 @@ def test_steps_of_anchors(anchors, neighbours):
 def test_tables_of_normalised_signed_and_single_outputs():
     for model, rows in (
         (chi2_model(normalize="l1"), 7 * X),
-        (HistogramRegressor("hellinger", strengths=1.0).fit(X, X[:, 0]), X),
+        (HistogramRegressor("hellinger", alpha=1.0).fit(X, X[:, 0]), X),
     ):
         tables = bin_tables(parts_of(model), 1e-3)
         expected = np.asarray(model._outputs(rows))
         assert np.abs(tables.scores(rows) - expected).max() <= tables.errors.sum()
     rows = signed_histograms(200, 12)
-    model = HistogramClassifier(model.kernel_.signed(), strengths=1.0).fit(rows, Y)
+    model = HistogramClassifier(model.kernel_.signed(), alpha=1.0).fit(rows, Y)
     tables = bin_tables(parts_of(model), 1e-3)
     assert tables.is_signed
     assert np.abs(tables.scores(rows) - model.decision_function(rows)).max() <= tables.errors.sum()

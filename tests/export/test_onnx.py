@@ -35,7 +35,7 @@ CLOSE = {"float32": 2e-5, "float64": 1e-12}
 
 def fitted(rows=X, y=Y, make=HistogramClassifier, **settings):
     kernel = settings.pop("kernel", "chi2")
-    settings.setdefault("strengths", 1.0)
+    settings.setdefault("alpha", 1.0)
     settings.setdefault("random_state", 0)
     settings.setdefault("n_components", 40)
     return make(kernel, **settings).fit(rows, y)
@@ -116,12 +116,12 @@ LANDMARKS = [
 
 @pytest.mark.parametrize("kernel", LANDMARKS, ids=lambda kernel: getattr(kernel, "name", kernel))
 def test_landmarks(kernel, tmp_path):
-    agree(fitted(kernel=kernel, sampling="landmarks", n_components=20, precision="float64"), tmp_path)
+    agree(fitted(kernel=kernel, features="landmarks", n_components=20, precision="float64"), tmp_path)
 
 
 def test_landmarks_of_signed_rows(tmp_path):
     for kernel in (KERNELS["chi2"].signed(), Exponential(KERNELS["chi2"].signed(), 2.0)):
-        agree(fitted(SIGNED, kernel=kernel, sampling="landmarks", precision="float64"), tmp_path, SIGNED)
+        agree(fitted(SIGNED, kernel=kernel, features="landmarks", precision="float64"), tmp_path, SIGNED)
 
 
 @pytest.mark.parametrize("kernel", ["chi2", "exp-chi2"])
@@ -173,10 +173,10 @@ def test_other_losses_and_other_models(tmp_path):
 
 def test_learned_kernels(tmp_path):
     blocks = {"a": slice(0, 4), "b": [7, 6, 5, 4]}
-    common = {"blocks": blocks, "normalize": "l1", "strengths": 1.0, "random_state": 0, "n_components": 40}
+    common = {"blocks": blocks, "normalize": "l1", "alpha": 1.0, "random_state": 0, "n_components": 40}
     learner = FourierKernelLearner(max_iter=2, **common)
     agree(learner.fit(3 * X, Y), tmp_path, 5 * X)
-    multiple = MultipleKernelLearner(["exp-chi2", "chi2"], **common | {"strengths": 0.01})
+    multiple = MultipleKernelLearner(["exp-chi2", "chi2"], **common | {"alpha": 0.01})
     agree(multiple.fit(3 * X, Y), tmp_path, 5 * X)
     agree(MultipleKernelRegressor(**common).fit(X, X[:, 0]), tmp_path)
 
@@ -216,7 +216,7 @@ def test_notes_and_names(tmp_path):
 
 
 def test_what_has_no_graph(tmp_path):
-    model = fitted(kernel=ArccosKernel(KERNELS["chi2"]), sampling="landmarks", n_components=10)
+    model = fitted(kernel=ArccosKernel(KERNELS["chi2"]), features="landmarks", n_components=10)
     with pytest.raises(ValueError, match=r"'arccos-chi2' of landmarks cannot be written as ONNX.*weights"):
         export_model(model, tmp_path / "a.onnx")
     assert not list(tmp_path.iterdir())

@@ -27,7 +27,7 @@ def histograms():
 def fitted(histograms, n_classes=2, kernel="chi2", **options):
     images = [stripes(*WINDOW, angle, seed) for seed in range(8) for angle in np.arange(n_classes)]
     labels = np.tile(np.arange(n_classes), 8).astype(str)
-    model = HistogramClassifier(kernel, strengths=0.1, random_state=0, **options)
+    model = HistogramClassifier(kernel, alpha=0.1, random_state=0, **options)
     return model.fit(histograms.transform(images), labels)
 
 

@@ -105,11 +105,11 @@ def test_prox_satisfies_the_subgradient_condition(penalty, seed, step):
     W = weights(seed)
     V = penalty.prox(W, step)
     pull = (W - V) / step
-    strengths = {type(part): part for part in parts_of(penalty)}
-    if L2 in strengths:
-        pull = pull - strengths[L2].gradient(V)
-    bound = strengths[L1].strength if L1 in strengths else 0.0
-    norm = strengths.get(L21)
+    alphas = {type(part): part for part in parts_of(penalty)}
+    if L2 in alphas:
+        pull = pull - alphas[L2].gradient(V)
+    bound = alphas[L1].alpha if L1 in alphas else 0.0
+    norm = alphas.get(L21)
     groups = (
         [[i] for i in range(D)]
         if norm is None
@@ -118,7 +118,7 @@ def test_prox_satisfies_the_subgradient_condition(penalty, seed, step):
     group_weights = [1.0] * len(groups) if norm is None or norm.group_weights is None else norm.group_weights
     for group, weight in zip(groups, group_weights, strict=True):
         v, g = V[group], pull[group]
-        level = 0.0 if norm is None else norm.strength * weight
+        level = 0.0 if norm is None else norm.alpha * weight
         if np.any(v):
             g = g - level * v / np.linalg.norm(v)
             used = v != 0
@@ -156,7 +156,7 @@ def test_zero_weights_stay(penalty):
         np.testing.assert_array_equal(penalty.prox(np.zeros(D), 1.0), 0)
 
 
-def test_enough_strength_empties_a_group_whole():
+def test_enough_alpha_empties_a_group_whole():
     V = GROUP_NORM.prox(np.array([0.1, 5.0, 5.0, 0.1, 0.0, 0.0]), 1.0)
     np.testing.assert_array_equal(V != 0, [False, True, True, False, False, False])
 
@@ -179,7 +179,7 @@ def test_bad_groups_are_named(groups, message):
 
 def test_bad_parameters_are_named():
     for make in (L1, L2):
-        with pytest.raises(ValueError, match="strength must be a positive number"):
+        with pytest.raises(ValueError, match="alpha must be a positive number"):
             make(0.0)
     with pytest.raises(ValueError, match="group_weights must be 1 positive numbers"):
         L21(1.0, [[0, 1]], 2, group_weights=[1.0, 2.0])
@@ -219,7 +219,7 @@ def test_residuals_vanish_at_the_proximal_point_and_nowhere_else(penalty, seed, 
     assert penalty.residuals(other, (other - W) / step).max() > 1e-4
 
 
-def test_largest_strength_is_where_zero_is_the_minimum():
+def test_largest_alpha_is_where_zero_is_the_minimum():
     gradient = weights(2, (D, 2))
     for penalty in (GROUP_NORM, SHARED):
         largest = penalty.largest(gradient)

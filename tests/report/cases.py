@@ -18,7 +18,7 @@ from chimap.report import (
     regression_metrics,
 )
 
-STAGES = {"read": 0.4, "map": 1.2, "features": 2.5, "moments": 4.0, "choose strength": 0.3, "solve": 0.05}
+STAGES = {"read": 0.4, "map": 1.2, "features": 2.5, "moments": 4.0, "choose alpha": 0.3, "solve": 0.05}
 
 
 def predictions(n_classes: int, rows: int = 600, right: float = 0.8) -> tuple[np.ndarray, np.ndarray]:
@@ -28,9 +28,9 @@ def predictions(n_classes: int, rows: int = 600, right: float = 0.8) -> tuple[np
 
 
 def curve() -> StrengthCurve:
-    strengths = np.logspace(-4, 2, 7)
-    errors = 0.1 + 0.01 * np.abs(np.log10(strengths) + 1)
-    return StrengthCurve(strengths, errors, np.full(7, 0.004), 0.1)
+    alphas = np.logspace(-4, 2, 7)
+    errors = 0.1 + 0.01 * np.abs(np.log10(alphas) + 1)
+    return StrengthCurve(alphas, errors, np.full(7, 0.004), 0.1)
 
 
 def evaluation_of(metrics, baseline, **changes) -> Evaluation:

@@ -19,21 +19,21 @@ def test_as_dict_is_plain_json(evaluation):
     assert list(plain["stages"]) == list(evaluation.stages)
 
 
-def test_curve_is_sorted_by_strength():
+def test_curve_is_sorted_by_alpha():
     curve = StrengthCurve([1.0, 0.01, 0.1], [3.0, 1.0, 2.0], [0.3, 0.1, 0.2], chosen=0.01)
-    np.testing.assert_array_equal(curve.strengths, [0.01, 0.1, 1.0])
+    np.testing.assert_array_equal(curve.alphas, [0.01, 0.1, 1.0])
     np.testing.assert_array_equal(curve.errors, [1.0, 2.0, 3.0])
     assert curve.at_border
     assert curve.error_at_chosen == 1.0
 
 
 @pytest.mark.parametrize(
-    ("strengths", "errors", "message"),
+    ("alphas", "errors", "message"),
     [([1.0, 2.0], [1.0], "one shape"), ([], [], "n >= 1"), ([0.0, 1.0], [1.0, 1.0], "positive")],
 )
-def test_bad_curves_are_refused(strengths, errors, message):
+def test_bad_curves_are_refused(alphas, errors, message):
     with pytest.raises(ValueError, match=message):
-        StrengthCurve(strengths, errors, errors, chosen=1.0)
+        StrengthCurve(alphas, errors, errors, chosen=1.0)
 
 
 def test_importing_the_report_draws_nothing():

@@ -13,7 +13,7 @@ from chimap.report.kernel_page import render_learned_kernel
 
 HISTORY = [
     {"iteration": i, "objective": 1 / (i + 1), "validation_error": 1 / (i + 2), "validation_score": 1 - 1 / (i + 2),
-     "strength": 0.1, "widths": np.ones(2), "seconds": float(i)}
+     "alpha": 0.1, "widths": np.ones(2), "seconds": float(i)}
     for i in range(4)
 ]  # fmt: skip
 

@@ -27,19 +27,19 @@ def test_components(tmp_path):
     assert alone.count("<svg") == 1
 
 
-def test_more_strengths_than_colours(tmp_path):
-    strengths = np.geomspace(1e-3, 1e3, 30)
-    model = MomentsRidge(strengths, n_components=[3, 30], random_state=0).fit(Z, y)
+def test_more_alphas_than_colours(tmp_path):
+    alphas = np.geomspace(1e-3, 1e3, 30)
+    model = MomentsRidge(alphas, n_components=[3, 30], random_state=0).fit(Z, y)
     assert page(model, tmp_path).count("<svg") == 1
 
 
 def test_paths(tmp_path):
-    model = MomentsLasso(n_strengths=12, random_state=0).fit(Z, y)
+    model = MomentsLasso(n_alphas=12, random_state=0).fit(Z, y)
     text = page(model, tmp_path)
     assert text.count("<svg") == 3
     assert "optimality residual" in text
     assert "Karush, Kuhn, Tucker" in text
-    given = MomentsLasso([0.1, 0.01], n_folds=1).fit(Z, y)
+    given = MomentsLasso([0.1, 0.01], selection=1).fit(Z, y)
     assert page(given, tmp_path, overwrite=True).count("<svg") == 2
 
 
@@ -51,4 +51,4 @@ def test_nothing_to_show(tmp_path):
     assert not list(tmp_path.iterdir())
     (tmp_path / "page.html").touch()
     with pytest.raises(FileExistsError):
-        page(MomentsLasso(n_strengths=3, random_state=0).fit(Z, y), tmp_path)
+        page(MomentsLasso(n_alphas=3, random_state=0).fit(Z, y), tmp_path)

@@ -13,7 +13,7 @@ from chimap.penalties import L21
 from chimap.solvers.group_passes import LossProblem
 from chimap.solvers.group_path import SquareProblem, follow, held_out_errors
 from chimap.solvers.lbfgs import over
-from chimap.solvers.sparse import strengths_below
+from chimap.solvers.sparse import alphas_below
 
 from ..moments.cases import moments_of
 
@@ -38,17 +38,17 @@ def penalty_of(shared=False, weights=None):
     return L21(1.0, GROUPS, D, weights, shared)
 
 
-def objective(loss, Z, Y, found, penalty, strength):
+def objective(loss, Z, Y, found, penalty, alpha):
     scores = Z @ found.coef + found.intercept
-    return loss.value(Y, scores).sum() + strength * penalty.value(found.coef)
+    return loss.value(Y, scores).sum() + alpha * penalty.value(found.coef)
 
 
-def residual(loss, Z, Y, found, penalty, strength):
+def residual(loss, Z, Y, found, penalty, alpha):
     """The optimality conditions from the definition, over the rows."""
     slopes = loss.gradient(Y, Z @ found.coef + found.intercept)
-    gradient, worst = Z.T @ slopes, np.abs(slopes.sum(axis=0)).max() / strength
+    gradient, worst = Z.T @ slopes, np.abs(slopes.sum(axis=0)).max() / alpha
     weights = penalty.levels()
-    for level, g in zip(weights * strength, penalty.members, strict=True):
+    for level, g in zip(weights * alpha, penalty.members, strict=True):
         columns = [slice(None)] if penalty.shared else [[t] for t in range(Y.shape[1])]
         for t in columns:
             w, pull = found.coef[g][:, t], gradient[g][:, t]
@@ -64,20 +64,20 @@ def test_conditions_hold_along_the_path(shared, weights):
     Z, Y = problem()
     penalty = penalty_of(shared, weights)
     square = SquareProblem(moments_of(Z, Y), penalty)
-    strengths = strengths_below(square.largest, 8)
-    path = follow(square, strengths)
-    assert [found.strength for found in path] == pytest.approx(strengths)
+    alphas = alphas_below(square.largest, 8)
+    path = follow(square, alphas)
+    assert [found.alpha for found in path] == pytest.approx(alphas)
     for found in path:
         assert found.residual < 1e-6
-        assert residual(Square(), Z, Y, found, penalty, found.strength) < 1e-6
+        assert residual(Square(), Z, Y, found, penalty, found.alpha) < 1e-6
         assert found.objective == pytest.approx(
-            objective(Square(), Z, Y, found, penalty, found.strength), rel=1e-9
+            objective(Square(), Z, Y, found, penalty, found.alpha), rel=1e-9
         )
     used = [(penalty.norms(found.coef) > 0).sum() for found in path]
     assert used[0] == 0 < used[1] <= used[-1]
 
 
-def test_just_below_the_largest_strength_one_group_is_used():
+def test_just_below_the_largest_alpha_one_group_is_used():
     Z, Y = problem(n_targets=1)
     square = SquareProblem(moments_of(Z, Y), penalty_of())
     above, below = (square.solve(square.largest * f, square.zero()) for f in (1.0001, 0.9999))
@@ -91,15 +91,15 @@ def test_objective_is_that_of_skglm(share):
     Z, Y = problem(n_targets=1)
     penalty = penalty_of(weights=[1.0, 0.5, 2.0, 1.0, 1.5])
     square = SquareProblem(moments_of(Z, Y), penalty)
-    strength = share * square.largest
-    found = square.solve(strength, square.zero())
+    alpha = share * square.largest
+    found = square.solve(alpha, square.zero())
     Zc, y = Z - Z.mean(axis=0), Y[:, 0] - Y[:, 0].mean()
     peer = skglm.GroupLasso(
-        [list(map(int, g)) for g in penalty.members], alpha=strength / len(Z), weights=penalty.levels(),
+        [list(map(int, g)) for g in penalty.members], alpha=alpha / len(Z), weights=penalty.levels(),
         fit_intercept=False, tol=1e-12, max_iter=1000, max_epochs=100_000,
     ).fit(np.asfortranarray(Zc), y)  # fmt: skip
-    theirs = np.square(Zc @ peer.coef_ - y).sum() / 2 + strength * penalty.value(peer.coef_)
-    ours = np.square(Zc @ found.coef[:, 0] - y).sum() / 2 + strength * penalty.value(found.coef[:, 0])
+    theirs = np.square(Zc @ peer.coef_ - y).sum() / 2 + alpha * penalty.value(peer.coef_)
+    ours = np.square(Zc @ found.coef[:, 0] - y).sum() / 2 + alpha * penalty.value(found.coef[:, 0])
     assert ours == pytest.approx(theirs, rel=1e-8)
     assert ours <= theirs * (1 + 1e-12)
 
@@ -127,7 +127,7 @@ def test_every_loss_meets_its_conditions(name, shared):
     for found in path[1:]:
         assert np.any(found.coef)
         assert found.residual < 1e-6
-        assert residual(loss, Z - shift, Y, found, penalty, found.strength) < 2e-6
+        assert residual(loss, Z - shift, Y, found, penalty, found.alpha) < 2e-6
 
 
 @every_sharing
@@ -136,9 +136,9 @@ def test_passes_of_the_square_loss_end_where_the_moments_do(shared):
     whole = moments_of(Z, Y)
     shift, target_shift = whole.shifts
     square = SquareProblem(whole, penalty_of(shared))
-    strength = 0.05 * square.largest
+    alpha = 0.05 * square.largest
     passes = LossProblem(Square(), chunks_of(Z - shift, Y - target_shift), whole, penalty_of(shared))
-    one, other = (p.solve(strength, p.zero()) for p in (square, passes))
+    one, other = (p.solve(alpha, p.zero()) for p in (square, passes))
     assert other.objective == pytest.approx(one.objective, rel=1e-10)
     np.testing.assert_allclose(other.coef, one.coef, atol=1e-4 * np.abs(one.coef).max())
     intercept = other.intercept - shift @ other.coef + target_shift
@@ -159,11 +159,11 @@ def test_float32_features_meet_the_conditions_as_well():
 def test_targets_apart_are_problems_apart():
     Z, Y = problem(n_targets=3)
     both = SquareProblem(moments_of(Z, Y), penalty_of())
-    strength = 0.1 * both.largest
-    together = both.solve(strength, both.zero())
+    alpha = 0.1 * both.largest
+    together = both.solve(alpha, both.zero())
     for t in range(3):
         one = SquareProblem(moments_of(Z, Y[:, [t]]), penalty_of())
-        alone = one.solve(strength, one.zero())
+        alone = one.solve(alpha, one.zero())
         np.testing.assert_allclose(together.coef[:, [t]], alone.coef, atol=1e-5 * np.abs(alone.coef).max())
 
 
@@ -199,9 +199,9 @@ def test_copies_of_a_group_share_its_weight():
 def test_a_path_can_be_ended():
     Z, Y = problem()
     square = SquareProblem(moments_of(Z, Y), penalty_of())
-    path = follow(square, [1.0, 3.0, 2.0], lambda found: found.strength < 2.5)
-    assert [found.strength for found in path] == [3.0, 2.0]
-    with pytest.raises(ValueError, match="each of strengths must be a positive number"):
+    path = follow(square, [1.0, 3.0, 2.0], lambda found: found.alpha < 2.5)
+    assert [found.alpha for found in path] == [3.0, 2.0]
+    with pytest.raises(ValueError, match="each of alpha must be a positive number"):
         follow(square, [1.0, -1.0])
 
 
@@ -244,13 +244,13 @@ def test_held_out_errors_are_those_of_the_rows():
     Z, Y = problem()
     parts = [moments_of(Z[i::3], Y[i::3], shift=Z[0], target_shift=Y[0]) for i in range(3)]
     folds = FoldMoments.of(parts, np.dtype(float))
-    strengths = np.array([2000.0, 100.0])
-    errors = held_out_errors(folds, folds.whole(), penalty_of(), strengths, 1e-7)
+    alphas = np.array([2000.0, 100.0])
+    errors = held_out_errors(folds, folds.whole(), penalty_of(), alphas, 1e-7)
     for k in range(3):
         rest = np.arange(len(Z)) % 3 != k
         square = SquareProblem(moments_of(Z[rest], Y[rest]), penalty_of())
-        for s, strength in enumerate(strengths):
-            found = square.solve(strength, square.zero())
+        for s, alpha in enumerate(alphas):
+            found = square.solve(alpha, square.zero())
             error = np.square(Z[~rest] @ found.coef + found.intercept - Y[~rest]).sum(axis=1).mean()
             assert errors[s, k] == pytest.approx(error, rel=1e-5)
 

@@ -40,9 +40,9 @@ def in_chunks(Z, Y, rows=128):
     return over(chunks), passes
 
 
-def factor_for(Z, Y, loss, strength=STRENGTH):
+def factor_for(Z, Y, loss, alpha=STRENGTH):
     factor = Factor(Z.shape[1])
-    factor.of(Moments(Z.shape[1], Y.shape[1]).update(Z, Y), strength / loss.curvature)
+    factor.of(Moments(Z.shape[1], Y.shape[1]).update(Z, Y), alpha / loss.curvature)
     return factor
 
 
@@ -50,7 +50,7 @@ every_loss = pytest.mark.parametrize("loss", [cls() for cls in CATALOGUE.values(
 
 
 @pytest.mark.parametrize("whitened", [False, True])
-def test_square_loss_is_ridge_at_the_same_strength(whitened):
+def test_square_loss_is_ridge_at_the_same_alpha(whitened):
     Z, Y = data()
     expected = ridge(Moments(D, T).update(Z, Y), STRENGTH)
     whitening = factor_for(Z, Y, Square()) if whitened else None
@@ -152,7 +152,7 @@ def test_bad_input_is_named():
         lbfgs(Logistic(), in_chunks(Z, Y * 0.5)[0], 1.0, zero_solution(D, T))
     with pytest.raises(DataError, match="no rows"):
         lbfgs(Logistic(), in_chunks(Z[:0], Y[:0])[0], 1.0, zero_solution(D, T))
-    for name, value in (("strength", 0.0), ("tolerance", -1.0), ("max_passes", 1.5)):
+    for name, value in (("alpha", 0.0), ("tolerance", -1.0), ("max_passes", 1.5)):
         with pytest.raises(ValueError, match=f"{name} must be"):
-            lbfgs(**{"loss": Logistic(), "rows": in_chunks(Z, Y)[0], "strength": 1.0,
+            lbfgs(**{"loss": Logistic(), "rows": in_chunks(Z, Y)[0], "alpha": 1.0,
                      "start": zero_solution(D, T), name: value})  # fmt: skip

@@ -10,32 +10,33 @@ from sklearn.pipeline import make_pipeline
 
 from chimap._validation import DataError
 from chimap.moments import fold_of_rows
-from chimap.solvers import PrincipalRidge, ridge, score_principal
+from chimap.selection import score_principal
+from chimap.solvers import PrincipalRidge, ridge
 
 from ..moments.cases import moments_of, rows
-from .test_cross_validation import fold_moments
+from ..selection.test_folds import fold_moments
 
 STRENGTHS = (1e-3, 1.0, 100.0, 1e6)
 
 
-def by_hand(Z, Y, n_components, strength):
-    return make_pipeline(PCA(n_components, svd_solver="full"), Ridge(strength, solver="cholesky")).fit(Z, Y)
+def by_hand(Z, Y, n_components, alpha):
+    return make_pipeline(PCA(n_components, svd_solver="full"), Ridge(alpha, solver="cholesky")).fit(Z, Y)
 
 
-@pytest.mark.parametrize("strength", STRENGTHS)
+@pytest.mark.parametrize("alpha", STRENGTHS)
 @pytest.mark.parametrize("n_components", [1, 5, 40])
-def test_means_far_beyond_the_spread(strength, n_components):
+def test_means_far_beyond_the_spread(alpha, n_components):
     """Means 10^4 times the spread: the moments lose no digits."""
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((500, 40)) * np.geomspace(1, 1e-2, 40) + 1e4 * rng.standard_normal(40)
     Y = Z[:, :3] + 0.1 * rng.standard_normal((500, 3))
-    found = PrincipalRidge.of(moments_of(Z, Y), 40).solution(n_components, strength)
-    expected = by_hand(Z, Y, n_components, strength).predict(Z)
+    found = PrincipalRidge.of(moments_of(Z, Y), 40).solution(n_components, alpha)
+    expected = by_hand(Z, Y, n_components, alpha).predict(Z)
     spread = np.abs(expected - expected.mean(axis=0)).max()
     # the prediction itself is a difference of numbers 10^4 times larger
     outputs = (Z - Z.mean(axis=0)) @ found.coef + (found.intercept + Z.mean(axis=0) @ found.coef)
     np.testing.assert_allclose(outputs, expected, rtol=1e-9, atol=1e-9 * spread)
-    ridge_weights = by_hand(Z, Y, n_components, strength)
+    ridge_weights = by_hand(Z, Y, n_components, alpha)
     coef = ridge_weights[0].components_.T @ ridge_weights[1].coef_.T
     np.testing.assert_allclose(found.coef, coef, rtol=1e-9, atol=1e-9 * np.abs(coef).max())
 
@@ -44,9 +45,9 @@ def test_all_components_are_plain_ridge():
     Z, Y = rows(300, 270, 2)
     moments = moments_of(Z, Y)
     model = PrincipalRidge.of(moments)
-    for strength in STRENGTHS:
-        expected, found = ridge(moments, strength), model.solution(270, strength)
-        assert found.strength == strength
+    for alpha in STRENGTHS:
+        expected, found = ridge(moments, alpha), model.solution(270, alpha)
+        assert found.alpha == alpha
         np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(found.intercept, expected.intercept, rtol=1e-6, atol=1e-9)
 
@@ -73,22 +74,24 @@ def test_scores_are_those_of_refits(shape, mean):
     Z = Z * np.geomspace(1, 1e-2, shape[1])
     folds = fold_of_rows(0, shape[0], 4, seed=0)
     moments = fold_moments(Z, Y, folds, 4)
-    components, strengths = [1, 5, 12], [1e-2, 1.0, 1e3]
+    components, alphas = [1, 5, 12], [1e-2, 1.0, 1e3]
     seen = []
-    scores = score_principal(moments, moments.whole(), components, strengths, seen.append)
+    scores = score_principal(moments, moments.whole(), components, alphas, seen.append)
     expected = np.empty((3, 3, 4))
     for k in range(4):
         held = folds == k
         for i, p in enumerate(components):
-            for j, strength in enumerate(strengths):
-                predicted = by_hand(Z[~held], Y[~held], p, strength).predict(Z[held]).reshape(-1, shape[2])
+            for j, alpha in enumerate(alphas):
+                predicted = by_hand(Z[~held], Y[~held], p, alpha).predict(Z[held]).reshape(-1, shape[2])
                 expected[i, j, k] = np.mean(np.sum((predicted - Y[held]) ** 2, axis=1))
-    np.testing.assert_allclose(scores.errors, expected, rtol=1e-7)
+    np.testing.assert_allclose(scores.scores, expected.reshape(9, 4), rtol=1e-7)
     assert seen == [0, 1, 2, 3]
     means = np.average(expected, axis=2, weights=np.bincount(folds))
     i, j = np.unravel_index(means.argmin(), means.shape)
-    assert scores.best == (components[i], strengths[j])
-    np.testing.assert_allclose(scores.r2, 1 - means / np.mean(np.sum((Y - Y.mean(0)) ** 2, 1)), atol=1e-7)
+    assert scores.best == {"n_components": components[i], "alpha": alphas[j]}
+    np.testing.assert_allclose(
+        scores.r2.reshape(3, 3), 1 - means / np.mean(np.sum((Y - Y.mean(0)) ** 2, 1)), atol=1e-7
+    )
 
 
 def test_bad_requests():
@@ -98,8 +101,8 @@ def test_bad_requests():
     for wrong in ([0, 3], [7], []):
         with pytest.raises(ValueError, match=r"n_components must be within 1 \.\. 6"):
             score_principal(moments, whole, wrong, [1.0])
-    with pytest.raises(ValueError, match="each of strengths must be a positive number"):
+    with pytest.raises(ValueError, match="each of alpha must be a positive number"):
         score_principal(moments, whole, [2], [1.0, -1.0])
     empty = fold_moments(Z, Y, np.zeros(40, dtype=int), 2)
-    with pytest.raises(DataError, match="fold 0 holds 40 of 40 rows"):
+    with pytest.raises(DataError, match="fold 0 of 2 holds 40 of 40 rows"):
         score_principal(empty, empty.whole(), [2], [1.0])

@@ -9,18 +9,18 @@ from sklearn.linear_model import ElasticNet
 from chimap._validation import DataError
 from chimap.moments import Moments, fold_of_rows
 from chimap.penalties import check_groups
+from chimap.selection import score_path
 from chimap.solvers.sparse import (
     elastic_net,
     equivalent_rows,
     group_lasso,
     held_out_error,
-    largest_group_strength,
-    largest_strength,
-    score_path,
+    largest_alpha,
+    largest_group_alpha,
 )
 
 from ..moments.cases import moments_of, rows
-from .test_cross_validation import fold_moments
+from ..selection.test_folds import fold_moments
 
 SHAPES = [(300, 12, 2), (40, 60, 1)]
 
@@ -46,13 +46,13 @@ def test_equivalent_rows_have_the_same_objective(shape, mean):
 def test_elastic_net_is_that_of_scikit_learn(shape, l1_ratio):
     Z, Y = rows(*shape, mean=10.0)
     moments = moments_of(Z, Y)
-    largest = largest_strength(moments, l1_ratio)
+    largest = largest_alpha(moments, l1_ratio)
     path = elastic_net(moments, largest * np.array([1e-2, 1.001, 0.3]), l1_ratio)
-    assert np.all(np.diff(path.strengths) < 0)
+    assert np.all(np.diff(path.alphas) < 0)
     assert path.n_used[0] == 0 < path.n_used[1] <= path.n_used[2]
     assert path.residuals.max() < 1e-3
-    for strength, found in zip(path.strengths, path.solutions, strict=True):
-        expected = ElasticNet(strength, l1_ratio=l1_ratio, tol=1e-12, max_iter=100_000).fit(Z, Y)
+    for alpha, found in zip(path.alphas, path.solutions, strict=True):
+        expected = ElasticNet(alpha, l1_ratio=l1_ratio, tol=1e-12, max_iter=100_000).fit(Z, Y)
         coef = expected.coef_.reshape(shape[2], -1).T
         np.testing.assert_allclose(found.coef, coef, atol=2e-3 * max(np.abs(coef).max(), 1e-12))
         predicted = expected.predict(Z).reshape(Y.shape)
@@ -67,23 +67,21 @@ def test_group_lasso_is_that_of_skglm_on_the_rows():
     skglm = pytest.importorskip("skglm")
     Z, Y = rows(200, 12, 1, mean=10.0)
     moments, groups = moments_of(Z, Y), groups_of(12, 3)
-    largest = largest_group_strength(moments, groups)
+    largest = largest_group_alpha(moments, groups)
     path = group_lasso(moments, largest * np.array([1.001, 0.3, 0.03]), groups)
     assert path.n_used[0] == 0
     assert path.residuals.max() < 1e-6
     Zc, yc = np.asfortranarray(Z - Z.mean(axis=0)), Y[:, 0] - Y[:, 0].mean()
     weights = np.sqrt([3.0] * 4)
 
-    def objective(w, strength):
+    def objective(w, alpha):
         norms = sum(s * np.linalg.norm(w[g]) for g, s in zip(groups, weights, strict=True))
-        return np.mean((Zc @ w - yc) ** 2) / 2 + strength * norms
+        return np.mean((Zc @ w - yc) ** 2) / 2 + alpha * norms
 
-    for strength, found in zip(path.strengths, path.solutions, strict=True):
-        model = skglm.GroupLasso(
-            [g.tolist() for g in groups], strength, weights, tol=1e-10, fit_intercept=False
-        )
-        expected = objective(model.fit(Zc, yc).coef_, strength)
-        np.testing.assert_allclose(objective(found.coef[:, 0], strength), expected, rtol=1e-8)
+    for alpha, found in zip(path.alphas, path.solutions, strict=True):
+        model = skglm.GroupLasso([g.tolist() for g in groups], alpha, weights, tol=1e-10, fit_intercept=False)
+        expected = objective(model.fit(Zc, yc).coef_, alpha)
+        np.testing.assert_allclose(objective(found.coef[:, 0], alpha), expected, rtol=1e-8)
 
 
 def test_scores_are_those_of_refits():
@@ -91,13 +89,13 @@ def test_scores_are_those_of_refits():
     folds = fold_of_rows(0, 120, 3, seed=0)
     moments = fold_moments(Z, Y, folds, 3)
     whole = moments.whole()
-    strengths = largest_strength(whole) * np.array([0.5, 0.05])
+    alphas = largest_alpha(whole) * np.array([0.5, 0.05])
     seen = []
-    errors = score_path(moments, whole, lambda rest: elastic_net(rest, strengths), seen.append)
+    errors = score_path(moments, whole, lambda rest: elastic_net(rest, alphas), seen.append)
     for k in range(3):
         held = folds == k
-        for s, strength in enumerate(strengths):
-            model = ElasticNet(strength, l1_ratio=1.0, tol=1e-12, max_iter=100_000).fit(Z[~held], Y[~held])
+        for s, alpha in enumerate(alphas):
+            model = ElasticNet(alpha, l1_ratio=1.0, tol=1e-12, max_iter=100_000).fit(Z[~held], Y[~held])
             expected = np.mean(np.sum((model.predict(Z[held]) - Y[held]) ** 2, axis=1))
             np.testing.assert_allclose(errors[s, k], expected, rtol=1e-4)
     assert seen == [0, 1, 2]

@@ -29,23 +29,23 @@ def moments(Z, Y, folds):
     return found, found.whole()
 
 
-def ridge_weights(Z, Y, strength):
+def ridge_weights(Z, Y, alpha):
     C = Z - Z.mean(0)
-    W = np.linalg.solve(C.T @ C + strength * np.eye(Z.shape[1]), C.T @ (Y - Y.mean(0)))
+    W = np.linalg.solve(C.T @ C + alpha * np.eye(Z.shape[1]), C.T @ (Y - Y.mean(0)))
     return W, Y.mean(0) - Z.mean(0) @ W
 
 
-def by_definition(Z, Y, strength):
+def by_definition(Z, Y, alpha):
     error = 0.0
     for k in range(3):
-        W, b = ridge_weights(Z[k != FOLDS], Y[k != FOLDS], strength)
+        W, b = ridge_weights(Z[k != FOLDS], Y[k != FOLDS], alpha)
         error += np.square(Z[k == FOLDS] @ W + b - Y[k == FOLDS]).sum()
     return error / np.square(Y - Y.mean(0)).sum()
 
 
-def training_by_definition(Z, Y, strength):
-    W, b = ridge_weights(Z, Y, strength)
-    return (np.square(Z @ W + b - Y).sum() + strength * np.square(W).sum()) / np.square(Y - Y.mean(0)).sum()
+def training_by_definition(Z, Y, alpha):
+    W, b = ridge_weights(Z, Y, alpha)
+    return (np.square(Z @ W + b - Y).sum() + alpha * np.square(W).sum()) / np.square(Y - Y.mean(0)).sum()
 
 
 @pytest.mark.parametrize("objective", ["held-out", "training"])
@@ -56,7 +56,7 @@ def test_values_and_slopes(objective):
     found = held_out(folds, whole, LAM) if objective == "held-out" else training(whole, LAM)
     assert found.value == pytest.approx(definition(Z, Y, LAM), rel=1e-12)
     slope = difference(lambda log: definition(Z, Y, float(np.exp(log[0]))), np.array([np.log(LAM)]))
-    assert found.strength_slope == pytest.approx(slope[0], rel=1e-6)
+    assert found.alpha_slope == pytest.approx(slope[0], rel=1e-6)
     exact = difference(lambda z: definition(z.reshape(Z.shape), Y, LAM), Z.reshape(-1))
     np.testing.assert_allclose(found.slopes.of(Z, Y, FOLDS).reshape(-1), exact, rtol=1e-6, atol=1e-9)
 

@@ -18,7 +18,8 @@ from chimap.engines.local import Pass
 from chimap.moments import FoldMoments
 from chimap.report import classification_metrics, regression_metrics
 from chimap.report.comparison import Score
-from chimap.solvers import choose_strength, ridge
+from chimap.selection import choose_alpha
+from chimap.solvers import ridge
 
 N_FOLDS = 5
 _SHIFT_ROWS = 1024
@@ -134,7 +135,7 @@ def _by_moments(
         adding.add(_arrays.take_rows(rows, part), Y[part], start, "rows")
     moments.release_buffers()
     whole = moments.whole()
-    found = ridge(whole, choose_strength(moments, whole, "auto").best)
+    found = ridge(whole, choose_alpha(moments, whole, "auto").best["alpha"])
     return found.coef, found.intercept
 
 

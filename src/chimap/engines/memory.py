@@ -8,7 +8,7 @@ from chimap._validation import MemoryBudgetError, format_bytes
 from chimap.data.source import TAKEN_BYTES
 from chimap.moments import Product, Symmetric
 from chimap.moments.product import MOST_ROWS
-from chimap.solvers.cross_validation import working_bytes
+from chimap.selection.folds import working_bytes
 
 CHUNK_UNIT = 1024  # rows; chunks are multiples of it
 PIECE_ROWS = 2048  # of one fold, whose features are in memory together: enough for products at full rate

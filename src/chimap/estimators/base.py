@@ -40,11 +40,10 @@ from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.feature_settings import FeatureSettings, Part, features_of, parts_of
 from chimap.fit.fit import Fit
 from chimap.fit.plan import job_of, principal_features, sample_rows, sample_size
-from chimap.fit.smooth import HeldOutLosses
 from chimap.fit.solving import Learned, by_components, by_liblinear, by_moments, by_passes
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Targets
-from chimap.solvers import StrengthScores
+from chimap.selection import SelectionResult, fold_count
 
 
 class HistogramModel(LinearModel):
@@ -54,12 +53,14 @@ class HistogramModel(LinearModel):
     says what its targets are.
     """
 
-    device = "cpu"  # of estimators that do not ask
+    features = "auto"  # of estimators that do not ask
+    device = "cpu"
 
     def __init__(
         self,
         kernel: Any = "exp-chi2",
         *,
+        features: Any = "auto",
         gamma: Any = "mean",
         n_components: int = 2048,
         n_terms: int = 2,
@@ -70,8 +71,8 @@ class HistogramModel(LinearModel):
         blocks: Any = None,
         n_principal: Any = None,
         loss: Any = "square",
-        strengths: Any = "auto",
-        n_folds: int = 5,
+        alpha: Any = "auto",
+        selection: Any = "auto",
         memory: str | int = "1GiB",
         precision: str = "float32",
         device: str = "cpu",
@@ -80,6 +81,7 @@ class HistogramModel(LinearModel):
         verbose: bool = False,
     ):
         self.kernel = kernel
+        self.features = features
         self.gamma = gamma
         self.n_components = n_components
         self.n_terms = n_terms
@@ -90,8 +92,8 @@ class HistogramModel(LinearModel):
         self.blocks = blocks
         self.n_principal = n_principal
         self.loss = loss
-        self.strengths = strengths
-        self.n_folds = n_folds
+        self.alpha = alpha
+        self.selection = selection
         self.memory = memory
         self.precision = precision
         self.device = device
@@ -203,10 +205,11 @@ class HistogramModel(LinearModel):
 
     def _check_settings(self) -> None:
         check_choice(self.normalize, "normalize", ("l1", None))
+        self._check_features()
         check_choice(self.precision, "precision", ("float32", "float64", "bfloat16"))
         check_device(self.device)
         self._check_way()
-        check_positive(self.n_folds, "n_folds", integer=True)
+        fold_count(self.selection)
         check_positive(self.n_components, "n_components", integer=True)
         check_positive(self.n_terms, "n_terms", integer=True)
         if self.n_principal is not None:
@@ -221,6 +224,14 @@ class HistogramModel(LinearModel):
         if self.map is not None:
             check_map(self.map)
         self._seed = int(check_random_state(self.random_state).randint(2**31))
+
+    def _check_features(self) -> None:
+        if isinstance(self.features, str) and self.features == "exact":
+            raise ValueError(
+                "features='exact', a machine on the kernel matrix itself, is not one of this estimator's yet: use "
+                "KernelClassifier, or features='landmarks'."
+            )
+        check_choice(self.features, "features", ("auto", "landmarks", "fourier", "additive"))
 
     def _chooses_components(self) -> bool:
         return np.ndim(self.n_principal) > 0
@@ -250,8 +261,9 @@ class HistogramModel(LinearModel):
 
     def _parts(self, n_columns: int) -> list[Part]:
         common = FeatureSettings(
-            self.kernel, self.gamma, self.n_components, self.n_terms, self.map, self.sampling, self.form
-        )
+            self.kernel, self.gamma, self.n_components, self.n_terms, self.map, self.sampling, self.form,
+            self.features,
+        )  # fmt: skip
         return parts_of(common, self.blocks, n_columns)
 
     def _fit_features(self, sample: Any) -> None:
@@ -279,24 +291,24 @@ class HistogramModel(LinearModel):
 
     def _fold_count(self, n_rows: int | None) -> int:
         """One fold where the strength is given: there is nothing to choose."""
-        if not isinstance(self.strengths, str) and np.ndim(self.strengths) == 0:
-            check_positive(self.strengths, "strengths")
+        if not isinstance(self.alpha, str) and np.ndim(self.alpha) == 0:
+            check_positive(self.alpha, "alpha")
             if not self._chooses_components():
                 return 1
-        elif isinstance(self.strengths, str):
-            check_choice(self.strengths, "strengths", ("auto",))
+        elif isinstance(self.alpha, str):
+            check_choice(self.alpha, "alpha", ("auto",))
         else:
-            for strength in self.strengths:
-                check_positive(strength, "each of strengths")
-        if self.n_folds < 2:
+            for alpha in self.alpha:
+                check_positive(alpha, "each of alpha")
+        if fold_count(self.selection) < 2:
             raise ValueError(
-                f"n_folds must be at least 2 to choose among strengths; got {self.n_folds}. "
-                "Give strengths as one number to fit without folds."
+                f"selection must be at least 2 folds to choose alpha; got {self.selection}. "
+                "Give alpha as one number to fit without folds."
             )
-        if n_rows is not None and n_rows < 2 * self.n_folds:
+        if n_rows is not None and n_rows < 2 * fold_count(self.selection):
             # too few rows for so many folds: leave at least two a fold
-            return max(1, min(self.n_folds, n_rows // 2))
-        return self.n_folds
+            return max(1, min(fold_count(self.selection), n_rows // 2))
+        return fold_count(self.selection)
 
     def _job(self, source: Source) -> Job:
         """The largest pass of the fit."""
@@ -323,33 +335,33 @@ class HistogramModel(LinearModel):
 
     def _solve(self, moments: FoldMoments, clock: Stopwatch, progress: Progress) -> None:
         """Of the square loss: from moments."""
-        self._take_weights(by_moments(moments, self.strengths, self.device, clock, progress))
+        self._take_weights(by_moments(moments, self.alpha, self.device, clock, progress))
 
     def _solve_components(
         self, moments: FoldMoments, borders: np.ndarray, clock: Stopwatch, progress: Progress
     ) -> None:
         """Of the square loss on coordinates, with the number of components."""
-        found, self.principal_scores_ = by_components(
-            moments, borders, self.n_principal, self.strengths, clock, progress
-        )
-        self.n_principal_ = self.principal_scores_.best[0]
+        found = by_components(moments, borders, self.n_principal, self.alpha, clock, progress)
+        assert found.selection is not None
+        self.n_principal_ = found.selection.best["n_components"]
         self._take_weights(found)
 
     def _solve_loss(
         self, moments: FoldMoments, rows: FeatureRows, clock: Stopwatch, progress: Progress
     ) -> None:
         """Of other smooth losses: by passes over the features of the rows."""
-        self._take_weights(by_passes(self.loss, moments, rows, self.strengths, clock, progress))
+        self._take_weights(by_passes(self.loss, moments, rows, self.alpha, clock, progress))
 
     def _solve_hinge(self, kept: KeptFeatures, clock: Stopwatch, progress: Progress) -> None:
         """Of the hinge: from the features of all rows."""
-        self._take_weights(by_liblinear(kept, self.strengths, self._seed, clock, progress))
+        self._take_weights(by_liblinear(kept, self.alpha, self._seed, clock, progress))
 
     def _take_weights(self, found: Learned) -> None:
         solution = found.solution
-        self._coef, self._intercept, self.strength_ = solution.coef, solution.intercept, solution.strength
-        self.strength_scores_, self.loss_scores_ = found.strength_scores, found.loss_scores
-        self.loss_, self.n_passes_, self.n_rows_ = found.loss, found.n_passes, found.n_rows
+        self._coef, self._intercept, self.alpha_ = solution.coef, solution.intercept, solution.alpha
+        self.selection_, self.loss_, self.n_passes_, self.n_rows_ = (
+            found.selection, found.loss, found.n_passes, found.n_rows,
+        )  # fmt: skip
         self._stale = False
 
     def _refresh(self) -> None:
@@ -364,8 +376,7 @@ class HistogramModel(LinearModel):
     _moments: FoldMoments | None
     _stale: bool
     loss_: Loss | None
-    loss_scores_: HeldOutLosses | None
-    strength_scores_: StrengthScores | None
+    selection_: SelectionResult | None
     _y_checks: ClassVar[dict[str, Any]]
     _losses: ClassVar[tuple[str, ...]]
     _domain: ClassVar[str]  # of losses that may be given as objects

@@ -105,7 +105,7 @@ class ScoreSlopes:
 
 
 class ChannelObjective(WidthObjective):
-    """min over weights of sum loss + strength sum_j |w_j|, over what it is without weights: a function of log widths.
+    """min over weights of sum loss + alpha sum_j |w_j|, over what it is without weights: a function of log widths.
 
     The strength, the last of its arguments, stays as it is. penalty: groups of features, one a channel. With the square
     loss an evaluation takes two passes; otherwise features of all these rows are held while the weights are found.
@@ -133,7 +133,7 @@ class ChannelObjective(WidthObjective):
         """Those that the last evaluation came to."""
         return self.solution
 
-    def _solve(self, plain: Any, whole: Moments, strength: float) -> tuple[GroupSolution, float]:
+    def _solve(self, plain: Any, whole: Moments, alpha: float) -> tuple[GroupSolution, float]:
         """The weights, from the last ones on, and the objective without weights."""
         problem: Any
         if self.loss == Square():
@@ -143,7 +143,7 @@ class ChannelObjective(WidthObjective):
             problem = LossProblem(
                 self.loss, over(lambda: rows), whole, self.groups, _TOLERANCE, _MOST_PASSES, warns=False
             )
-        return problem.solve(strength, self._last_solution or problem.zero()), problem.at_zero
+        return problem.solve(alpha, self._last_solution or problem.zero()), problem.at_zero
 
     def _features(self, plain: Any, whole: Moments) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Features and targets of the rows, less their shifts."""

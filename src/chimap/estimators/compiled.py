@@ -58,9 +58,9 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
         return self.tables_.nbytes
 
     @property
-    def strength_(self) -> float | None:
+    def alpha_(self) -> float | None:
         """Of the model that was compiled."""
-        return getattr(self.exact_, "strength_", None)
+        return getattr(self.exact_, "alpha_", None)
 
     def describe(self) -> dict[str, Any]:
         """As of the model that was compiled, its features being tables."""
@@ -127,7 +127,7 @@ class CompiledClassifier(ClassTargets, CompiledModel):
     >>> from sklearn.datasets import load_digits
     >>> from chimap import HistogramClassifier
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = HistogramClassifier("chi2", strengths=1.0).fit(X, y)
+    >>> model = HistogramClassifier("chi2", alpha=1.0).fit(X, y)
     >>> fast = model.compile()
     >>> gaps = abs(fast.decision_function(X) - model.decision_function(X)).max(axis=1)
     >>> bool((gaps <= fast.error_bound(X)).all())
@@ -141,7 +141,7 @@ class CompiledRegressor(RealTargets, CompiledModel):
     >>> import numpy as np
     >>> from chimap import HistogramRegressor
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=300)
-    >>> model = HistogramRegressor("hellinger", strengths=1e-3).fit(X, np.sqrt(X[:, 0]))
+    >>> model = HistogramRegressor("hellinger", alpha=1e-3).fit(X, np.sqrt(X[:, 0]))
     >>> bool(abs(model.compile().predict(X) - model.predict(X)).max() < 1e-2)
     True
     """

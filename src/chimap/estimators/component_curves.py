@@ -19,7 +19,7 @@ class ComponentCurves:
     """
 
     n_components: np.ndarray
-    strengths: np.ndarray
+    alphas: np.ndarray
     r2: np.ndarray
     accuracy: np.ndarray | None
     n_rows: int
@@ -28,7 +28,7 @@ class ComponentCurves:
 def component_curves(
     moments: Moments,
     n_components: Sequence[int],
-    strengths: Sequence[float],
+    alphas: Sequence[float],
     Z: np.ndarray,
     Y: np.ndarray,
     is_right: Callable[[np.ndarray], np.ndarray] | None,
@@ -39,12 +39,12 @@ def component_curves(
 
     Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, sec. 6, Algorithm 4.
     """
-    numbers, lambdas = np.unique(n_components), np.unique(np.asarray(strengths, dtype=np.float64))
+    numbers, lambdas = np.unique(n_components), np.unique(np.asarray(alphas, dtype=np.float64))
     model = PrincipalRidge.of(moments, int(numbers[-1]))
     total = float(np.square(Y - Y.mean(axis=0)).sum()) or 1.0
     r2, accuracy = np.empty((2, numbers.size, lambdas.size))
-    for s, strength in enumerate(lambdas):
-        for i, (_, outputs) in enumerate(model.predictions(Z, numbers.tolist(), float(strength))):
+    for s, alpha in enumerate(lambdas):
+        for i, (_, outputs) in enumerate(model.predictions(Z, numbers.tolist(), float(alpha))):
             r2[i, s] = 1 - float(np.square(outputs - Y).sum()) / total
             accuracy[i, s] = np.mean(is_right(outputs)) if is_right is not None else np.nan
     return ComponentCurves(numbers, lambdas, r2, accuracy if is_right is not None else None, Z.shape[0])

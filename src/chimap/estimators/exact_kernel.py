@@ -17,6 +17,7 @@ from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.features.fourier.widths import partition, width_groups
 from chimap.kernels import Anisotropic, Exponential, as_kernel
 from chimap.moments import fold_of_rows
+from chimap.selection import fold_count
 from chimap.solvers.exact_widths import dual_ridge, exact_held_out, exact_kernel, exact_training
 
 _REACH = np.log(1e4)  # a width, or the strength, may leave its start by this factor
@@ -32,20 +33,20 @@ class ExactKernelModel(BaseEstimator):
         blocks: Any = None,
         widths: Any = "block",
         objective: str = "held-out",
-        strength: float = 0.1,
+        alpha: float = 0.1,
         max_iter: int = 30,
         tol: float = 1e-4,
-        n_folds: int = 5,
+        selection: Any = "auto",
         random_state: Any = None,
     ):
         self.kernel = kernel
         self.blocks = blocks
         self.widths = widths
         self.objective = objective
-        self.strength = strength
+        self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
-        self.n_folds = n_folds
+        self.selection = selection
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Any:
@@ -65,7 +66,7 @@ class ExactKernelModel(BaseEstimator):
         self.width_names_, self.width_columns_ = width_groups(self.widths, names, blocks, rows.shape[1])
         distances = self._distances(rows)
         self._search(distances, Y, self._start(distances))
-        self._weights, _ = dual_ridge(exact_kernel(distances, np.log(self.widths_)), Y, self.strength_)
+        self._weights, _ = dual_ridge(exact_kernel(distances, np.log(self.widths_)), Y, self.alpha_)
         self._rows = rows
         self.kernel_ = Anisotropic(self._kernel, self.width_columns_, self.widths_)
         return self
@@ -84,10 +85,10 @@ class ExactKernelModel(BaseEstimator):
                 f"exact widths are learned of exponential and Gaussian kernels; got {kernel.name!r}."
             )
         check_choice(self.objective, "objective", ("held-out", "training"))
-        check_positive(self.strength, "strength")
+        check_positive(self.alpha, "alpha")
         check_positive(self.tol, "tol")
         check_positive(self.max_iter, "max_iter", integer=True)
-        check_positive(self.n_folds, "n_folds", integer=True)
+        fold_count(self.selection)
         return kernel
 
     def _distances(self, rows: Any, others: Any = None) -> np.ndarray:
@@ -114,7 +115,7 @@ class ExactKernelModel(BaseEstimator):
         n = Y.shape[0]
         total = float(np.square(Y - Y.mean(axis=0)).sum()) or 1.0
         seed = int(check_random_state(self.random_state).randint(2**31))
-        n_folds = min(self.n_folds, n // 2)
+        n_folds = min(fold_count(self.selection), n // 2)
         if self.objective == "held-out" and n_folds < 2:
             raise DataError(f"n_samples = {n} are too few to hold some out, as learning widths does.")
         folds = fold_of_rows(0, n, max(n_folds, 1), seed)
@@ -131,16 +132,16 @@ class ExactKernelModel(BaseEstimator):
         def note(intermediate_result: Any) -> None:
             x = intermediate_result.x
             step = {"iteration": len(self.history_) + 1, "objective": float(intermediate_result.fun)}
-            known = {"strength": float(np.exp(x[-1])), "seconds": time.perf_counter() - began}
+            known = {"alpha": float(np.exp(x[-1])), "seconds": time.perf_counter() - began}
             self.history_.append(step | {"widths": np.exp(x[:-1])} | known)
 
-        x = np.append(start, np.log(self.strength))
+        x = np.append(start, np.log(self.alpha))
         found = minimize(
             objective, x, jac=True, method="L-BFGS-B", bounds=[(v - _REACH, v + _REACH) for v in x], callback=note,
             options={"maxiter": self.max_iter, "ftol": self.tol, "gtol": 1e-9},
         )  # fmt: skip
         self.start_widths_, self.widths_ = np.exp(start), np.exp(found.x[:-1])
-        self.strength_, self.objective_ = float(np.exp(found.x[-1])), float(found.fun)
+        self.alpha_, self.objective_ = float(np.exp(found.x[-1])), float(found.fun)
         self.n_iter_, self.n_evaluations_ = max(1, int(found.nit)), int(found.nfev)
 
     _y_checks: dict[str, Any]
@@ -168,10 +169,10 @@ class ExactKernelLearner(ClassTargets, ExactKernelModel):
     ----------
     kernel : "exp-chi2" and the other exponential kernels, "gaussian", or such an object; its own width is not used.
     blocks, widths, objective : as in ``FourierKernelLearner``.
-    strength : that the search starts from ("held-out") or that is used ("training").
-    max_iter, tol : of L-BFGS, tol relative to the objective. n_folds, random_state : of the folds held out.
+    alpha : that the search starts from ("held-out") or that is used ("training").
+    max_iter, tol : of L-BFGS, tol relative to the objective. selection, random_state : of the folds held out.
 
-    Learned: ``widths_``, ``width_names_``, ``start_widths_``, ``strength_``, ``history_``, ``objective_``, ``kernel_``.
+    Learned: ``widths_``, ``width_names_``, ``start_widths_``, ``alpha_``, ``history_``, ``objective_``, ``kernel_``.
 
     Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 4, after Chapelle et al. (2002).
 

@@ -16,9 +16,10 @@ from chimap.engines.device import check_device
 from chimap.estimators.component_curves import ComponentCurves, component_curves
 from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.moments import FoldMoments, Moments, fold_of_rows
-from chimap.solvers import LinearSolution, PrincipalRidge, choose_strength, ridge, score_principal
-from chimap.solvers.principal import DECADES
-from chimap.solvers.sparse import check_strengths
+from chimap.selection import SelectionResult, choose_alpha, fold_count, score_principal
+from chimap.selection.components import DECADES
+from chimap.solvers import LinearSolution, PrincipalRidge, ridge
+from chimap.solvers.sparse import check_alphas
 
 _ROWS = 8192  # made dense and added together
 
@@ -29,7 +30,7 @@ class MomentsModel(BaseEstimator):
     ``partial_fit`` adds rows to the moments; the weights are solved for again at the next use.
     """
 
-    n_folds: int
+    selection: Any
     random_state: Any
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -62,7 +63,7 @@ class MomentsModel(BaseEstimator):
     def _empty(self, X: Any) -> FoldMoments:
         self._check_parameters(X.shape[1])
         self._seed = int(check_random_state(self.random_state).randint(2**31))
-        n_folds = max(1, min(self.n_folds, X.shape[0] // 2)) if self._chooses() else 1
+        n_folds = max(1, min(fold_count(self.selection), X.shape[0] // 2)) if self._chooses() else 1
         shift = np.asarray(X[:1024].mean(axis=0), dtype=X.dtype).reshape(-1).astype(np.float64)
         return FoldMoments(n_folds, X.shape[1], self._n_targets, shift, self._target_shift(), X.dtype)
 
@@ -81,7 +82,7 @@ class MomentsModel(BaseEstimator):
     def _solve_now(self) -> Self:
         whole = self._moments.whole()
         found = self._solve(self._moments, whole)
-        self.coef_, self.intercept_, self.strength_ = found.coef.T, found.intercept, found.strength
+        self.coef_, self.intercept_, self.alpha_ = found.coef.T, found.intercept, found.alpha
         self.n_rows_ = whole.count
         self._stale = False
         return self
@@ -95,22 +96,22 @@ class MomentsModel(BaseEstimator):
 
     def _chooses(self) -> bool:
         """Whether something is to be chosen by folds."""
-        return isinstance(self.strengths, str) or np.ndim(self.strengths) > 0
+        return isinstance(self.alpha, str) or np.ndim(self.alpha) > 0
 
     def _check_parameters(self, n_features: int) -> None:
-        check_positive(self.n_folds, "n_folds", integer=True)
-        if isinstance(self.strengths, str):
-            if self.strengths != "auto":
-                raise ValueError(f"strengths must be 'auto', a number or numbers; got {self.strengths!r}.")
+        fold_count(self.selection)
+        if isinstance(self.alpha, str):
+            if self.alpha != "auto":
+                raise ValueError(f"alpha must be 'auto', a number or numbers; got {self.alpha!r}.")
         else:
-            check_strengths(self.strengths)
+            check_alphas(self.alpha)
 
     @abstractmethod
     def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
         """Choose by the folds what is to be chosen, and solve for all rows."""
 
-    scores_: Any
-    strengths: Any
+    selection_: SelectionResult | None
+    alpha: Any
     _moments: FoldMoments
     _stale: bool
     _n_targets: int
@@ -129,15 +130,15 @@ class MomentsModel(BaseEstimator):
 class _Ridge(MomentsModel):
     def __init__(
         self,
-        strengths: Any = "auto",
+        alpha: Any = "auto",
         n_components: Any = None,
-        n_folds: int = 5,
+        selection: Any = "auto",
         random_state: Any = None,
         device: str = "cpu",
     ):
-        self.strengths = strengths
+        self.alpha = alpha
         self.n_components = n_components
-        self.n_folds = n_folds
+        self.selection = selection
         self.random_state = random_state
         self.device = device
 
@@ -157,16 +158,17 @@ class _Ridge(MomentsModel):
         if self.n_components is None:
             return self._solve_features(folds, whole, scale)
         components = np.atleast_1d(self.n_components)
-        auto = isinstance(self.strengths, str)
-        strengths = scale * DECADES if auto else np.atleast_1d(self.strengths)
-        self.scores_, best = None, (int(components.max()), scale if auto else float(strengths.max()))
+        auto = isinstance(self.alpha, str)
+        alphas = scale * DECADES if auto else np.atleast_1d(self.alpha)
+        self.selection_ = None
+        n_components, alpha = int(components.max()), scale if auto else float(alphas.max())
         if len(folds.folds) > 1:
-            self.scores_ = score_principal(folds, whole, components, strengths, device=self.device)
-            best = self.scores_.best
-        self.n_components_ = best[0]
-        model = PrincipalRidge.of(whole, best[0], self.device)
+            self.selection_ = score_principal(folds, whole, components, alphas, device=self.device)
+            n_components, alpha = (self.selection_.best[name] for name in ("n_components", "alpha"))
+        self.n_components_ = n_components
+        model = PrincipalRidge.of(whole, n_components, self.device)
         self.pca_ = model.pca
-        return model.solution(*best)
+        return model.solution(n_components, alpha)
 
     def curves(self, X: Any, y: Any) -> ComponentCurves:
         """R² and, of a classifier, accuracy on other rows for every number of components and every strength tried.
@@ -180,40 +182,39 @@ class _Ridge(MomentsModel):
         if self._stale:
             self._solve_now()
         X, y = self._valid(X, y, reset=False)
-        strengths = [self.strength_] if self.scores_ is None else self.scores_.strengths
+        alphas = [self.alpha_] if self.selection_ is None else np.unique(self.selection_.alphas).tolist()
         Z = _arrays.to_dense(_arrays.as_rows(X, self._moments.dtype))
         Y = np.asarray(self._encode(y)) + self._moments.target_shift
         labels_of = getattr(self, "labels_of", None)
         is_right = None if labels_of is None else lambda outputs: labels_of(outputs) == y
         return component_curves(
-            self._moments.whole(), np.atleast_1d(self.n_components).tolist(), strengths, Z, Y, is_right
+            self._moments.whole(), np.atleast_1d(self.n_components).tolist(), alphas, Z, Y, is_right
         )
 
     def _solve_features(self, folds: FoldMoments, whole: Moments, scale: float) -> LinearSolution:
         if len(folds.folds) > 1:
-            scores = choose_strength(folds, whole, self.strengths)
-            self.scores_ = scores
-            return ridge(whole, scores.best)
-        self.scores_ = None
-        return ridge(whole, scale if isinstance(self.strengths, str) else float(np.max(self.strengths)))
+            self.selection_ = choose_alpha(folds, whole, self.alpha)
+            return ridge(whole, self.selection_.best["alpha"])
+        self.selection_ = None
+        return ridge(whole, scale if isinstance(self.alpha, str) else float(np.max(self.alpha)))
 
 
 class MomentsRidge(RealTargets, _Ridge):
     """Ridge regression from moments, on all features or on their leading principal components.
 
-    min sum (z'w + b - y)^2 + strength |w|^2, w within the span of the first n_components components of the rows.
+    min sum (z'w + b - y)^2 + alpha |w|^2, w within the span of the first n_components components of the rows.
 
     Parameters
     ----------
-    strengths : "auto" (chosen by folds), numbers to choose from, or one number: scikit-learn's ``alpha``.
+    alpha : "auto" (chosen by folds), numbers to choose from, or one number: scikit-learn's ``alpha``.
     n_components : None for all features as they are, a number of principal components, or numbers to choose from by
         exact folds (components and weights fitted anew for each).
-    n_folds : of the cross-validation.
+    selection : folds ("auto": five) of the cross-validation.
     random_state : int, RandomState or None, for the folds.
     device : "cpu", or "cuda" (needs torch), where the eigenproblems of ``n_components`` are solved if they fit there.
 
-    Learned: ``coef_`` (1, D), ``intercept_`` (1,), ``strength_``, ``n_components_``, ``pca_``, ``scores_`` (errors of
-    every fold), ``n_rows_``.
+    Learned: ``coef_`` (1, D), ``intercept_`` (1,), ``alpha_``, ``n_components_``, ``pca_``, ``selection_`` (errors
+    of every fold), ``n_rows_``.
 
     Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, sec. 6, Algorithms 3 and 4.
 

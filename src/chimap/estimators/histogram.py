@@ -23,7 +23,7 @@ def _keeps_moments(model: HistogramModel) -> bool:
 class HistogramClassifier(ClassTargets, HistogramModel):
     """Kernel classifier for histograms at linear cost: one-versus-all ridge on explicit features, fitted in one pass.
 
-        minimise over w, b:  sum_n loss(y_n, w'z(x_n) + b) + strength/2 |w|^2,   y_n = 1 for the class and -1 otherwise,
+        minimise over w, b:  sum_n loss(y_n, w'z(x_n) + b) + alpha/2 |w|^2,   y_n = 1 for the class and -1 otherwise,
 
     with z(x) . z(x') close to the kernel. Rows are mapped by the optimal map of the additive kernel, turned into random
     Fourier features (for the exponential kernels), and read once: their moments give the weights of every strength, and
@@ -40,8 +40,11 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         bins and quadratically with this.
     n_terms : features a bin of the additive map.
     map : another additive map (unfitted) in place of ``OptimalMap(n_terms=n_terms)``.
-    sampling, form : see ``FourierFeatures``; "auto" is "orthogonal", "iid" for the skewed kernels, and
-        "landmarks" for kernels without random features: ``NystroemFeatures``, which every kernel can have.
+    features : "additive", the map of an additive kernel; "fourier", random features of exponential and skewed kernels;
+        "landmarks", ``NystroemFeatures``, which every kernel can have; or "auto": the first of these that the kernel
+        has.
+    sampling, form : of Fourier frequencies, see ``FourierFeatures``; "auto" is "orthogonal", "iid" for the skewed
+        kernels.
     blocks : None, or columns of several descriptors as slices or lists, in a list or a mapping of names: each gets
         features of its own, and ``kernel`` may be a list of one each. ``n_components`` counts for each.
     n_principal : None, or how many principal components of each block's features to keep. They are found in a first
@@ -55,12 +58,12 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         fit the budget and over features computed again where they do not; "hinge": LIBLINEAR on all rows' features in
         memory, CSR where bins are mostly empty, without any moments: for more features than a matrix of them squared
         allows. Its intercept is the weight of a constant feature of 1 and penalised as such (scikit-learn's LinearSVC).
-    strengths : "auto", numbers to choose from, or one number to use, of strength/2 |w|^2 beside the sum of the losses:
+    alpha : "auto", numbers to choose from, or one number to use, of alpha/2 |w|^2 beside the sum of the losses:
         scikit-learn's ``alpha`` of ridge, 1/C elsewhere. "auto" tries decades about the scatter of the features, then
         half decades, by exact folds; for other losses half decades about the best of ridge (hinge: about a tenth of the
         features' mean squared norm), by the loss on one fold held out, each some passes: give one number where passes
         are dear.
-    n_folds : of the cross-validation that chooses the strength.
+    selection : folds of the cross-validation that chooses alpha; "auto" is five.
     memory : budget of the fit, such as "512MiB", or bytes; interpreter and libraries are not counted.
     precision : "float32", "float64", or "bfloat16", of features and their products; sums are always float64. Features
         are rounded to bfloat16 before anything else, at prediction too, and multiplied with float32 accumulation:
@@ -70,12 +73,11 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     random_state : int, RandomState or None.
     verbose : show progress on the terminal.
 
-    Learned: ``classes_``, ``coef_`` (t, D), ``intercept_`` (t,), ``strength_``, ``strength_scores_`` (of ridge; None
-    otherwise), ``features_`` (the fitted features), ``kernel_``, ``stage_seconds_``, ``n_features_in_``, ``n_rows_``.
-    ``loss_`` (None for the hinge), ``n_passes_`` over the rows (0 for LIBLINEAR's own), ``loss_scores_`` (held-out
-    losses of strengths for other losses than the square, or None). With several n_principal: ``n_principal_``, the
-    chosen number, and ``principal_scores_``, held-out errors and R² of all pairs; ``report.write_selection`` draws
-    them.
+    Learned: ``classes_``, ``coef_`` (t, D), ``intercept_`` (t,), ``alpha_``, ``selection_`` (a ``SelectionResult``: the
+    scores of all that was compared; None where there was nothing to choose), ``features_`` (the fitted features),
+    ``kernel_``, ``stage_seconds_``, ``n_features_in_``, ``n_rows_``, ``loss_`` (None for the hinge), ``n_passes_`` over
+    the rows (0 for LIBLINEAR's own). With several n_principal: ``n_principal_``, the chosen number;
+    ``report.write_selection`` draws the scores of all pairs.
 
     ``fit`` raises DataError (a ValueError) for rows with negative, NaN or infinite bins, naming the first one's place,
     and for labels of one class; ValueError for settings; MemoryBudgetError for a budget that does not suffice, with the

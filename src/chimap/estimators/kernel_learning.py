@@ -22,7 +22,7 @@ from chimap.estimators.width_search import (
 )
 from chimap.features.fourier import WidthFeatures
 from chimap.fit.feature_settings import FeatureSettings, parts_of
-from chimap.solvers import choose_strength
+from chimap.selection import choose_alpha, fold_count
 
 _LEAST_VALIDATION = 10  # rows: fewer say nothing, and all are used to learn
 
@@ -55,8 +55,8 @@ class KernelLearner(HistogramModel):
         tol: float = 1e-3,
         patience: int = 5,
         loss: Any = "square",
-        strengths: Any = "auto",
-        n_folds: int = 5,
+        alpha: Any = "auto",
+        selection: Any = "auto",
         memory: str | int = "1GiB",
         precision: str = "float32",
         n_jobs: int | None = None,
@@ -82,8 +82,8 @@ class KernelLearner(HistogramModel):
         self.tol = tol
         self.patience = patience
         self.loss = loss
-        self.strengths = strengths
-        self.n_folds = n_folds
+        self.alpha = alpha
+        self.selection = selection
         self.memory = memory
         self.precision = precision
         self.n_jobs = n_jobs
@@ -108,8 +108,8 @@ class KernelLearner(HistogramModel):
             raise ValueError(
                 f"validation_fraction must be at least 0 and below 1; got {self.validation_fraction!r}."
             )
-        if self.n_folds < 2:
-            raise ValueError(f"n_folds must be at least 2: rows are held out; got {self.n_folds}.")
+        if fold_count(self.selection) < 2:
+            raise ValueError(f"selection must be at least 2 folds: rows are held out; got {self.selection}.")
 
     def _job(self, source: Source) -> Job:
         return self._learning_job(source, self.n_components, self._fold_count(None))
@@ -137,7 +137,7 @@ class KernelLearner(HistogramModel):
         search = WidthSearch(
             objective, validation, hasattr(self, "classes_"), progress, self.max_iter, self.tol, self.patience
         )
-        found = search.run(self._first_strength(features, rows, clock))
+        found = search.run(self._first_alpha(features, rows, clock))
         self._remember(found, features.start_, objective.evaluations)
         self._take(self._full, found.log_widths)
         del self._full
@@ -175,7 +175,7 @@ class KernelLearner(HistogramModel):
         learning, validation = whole, None
         if round(self.validation_fraction * whole.n_rows) >= _LEAST_VALIDATION:
             learning, validation = split_source(whole, self.validation_fraction, self._seed)
-        n_folds = min(self.n_folds, learning.n_rows // 2)
+        n_folds = min(fold_count(self.selection), learning.n_rows // 2)
         if n_folds < 2:
             raise DataError(
                 f"{source.name}: n_samples = {learning.n_rows} are too few to hold some out, as learning widths does; "
@@ -203,13 +203,13 @@ class KernelLearner(HistogramModel):
 
         return reading(learning), None if validation is None else reading(validation)
 
-    def _first_strength(self, features: WidthFeatures, rows: TuningRows, clock: Stopwatch) -> float:
+    def _first_alpha(self, features: WidthFeatures, rows: TuningRows, clock: Stopwatch) -> float:
         """The strength given, scaled to the rows that are tuned on; or the best at the widths to start from."""
-        if not isinstance(self.strengths, str) and np.ndim(self.strengths) == 0:
-            return float(self.strengths)
+        if not isinstance(self.alpha, str) and np.ndim(self.alpha) == 0:
+            return float(self.alpha)
         moments = rows.moments(features.at(features.start_), self._dtype)
-        with clock("choose strength"):
-            return choose_strength(moments, moments.whole(), self.strengths).best
+        with clock("choose alpha"):
+            return choose_alpha(moments, moments.whole(), self.alpha).best["alpha"]
 
     def _remember(self, found: WidthsFound, start: np.ndarray, evaluations: int) -> None:
         self.start_widths_, self.history_, self.stopped_ = np.exp(start), found.history, found.reason
@@ -247,7 +247,7 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
     validation_fraction : of the rows to tune on: they score each iteration and stop the search early; 0 is none.
     max_iter, tol, patience : iterations at most; least relative decrease of the objective over two iterations;
         iterations without a lower error on the validation rows.
-    n_components, n_terms, map, sampling, form, normalize, loss, strengths, n_folds, memory, precision, n_jobs,
+    n_components, n_terms, map, sampling, form, normalize, loss, alpha, selection, memory, precision, n_jobs,
         random_state, verbose : of the fit that follows, as in ``HistogramClassifier``. A ``loss`` other than the square
         is minimised with the widths that the square loss found.
 

@@ -31,7 +31,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
 
     For each class, with targets y = +-1, it minimises over weights w and intercept b
 
-        sum_r loss(y_r (w . Psi(x_r) + b)) + strength/2 |w|^2.
+        sum_r loss(y_r (w . Psi(x_r) + b)) + alpha/2 |w|^2.
 
     w . Psi(x) = sum_i T[i, code of x_i] is a sum of table entries, and the gradient is the derivatives of the loss
     added up by code, T's transpose: a pass over the rows costs one look-up and one addition a bin and class, whatever
@@ -41,7 +41,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
     ----------
     map : AnchorMap (unfitted) with one neighbour or uniform weights; None is ``AnchorMap()``.
     loss : "squared_hinge" (a support vector machine) or "logistic".
-    strength : of the ridge penalty, > 0; 1/C of scikit-learn.
+    alpha : of the ridge penalty, > 0; 1/C of scikit-learn.
     fit_intercept : whether there is b, which is not penalised.
     tol : stop where no entry of the gradient exceeds tol times its largest entry at zero weights.
     max_iter : iterations of L-BFGS at most; a ConvergenceWarning says when they did not do.
@@ -54,7 +54,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
 
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = LookupClassifier(AnchorMap("chi2", n_anchors=17), strength=100.0).fit(X[:1200], y[:1200])
+    >>> model = LookupClassifier(AnchorMap("chi2", n_anchors=17), alpha=100.0).fit(X[:1200], y[:1200])
     >>> bool(model.score(X[1200:], y[1200:]) > 0.9)
     True
     """
@@ -64,7 +64,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         map: Any = None,
         *,
         loss: str = "squared_hinge",
-        strength: float = 1.0,
+        alpha: float = 1.0,
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -72,7 +72,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
     ):
         self.map = map
         self.loss = loss
-        self.strength = strength
+        self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
@@ -138,7 +138,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
 
     def _check_settings(self) -> None:
         check_choice(self.loss, "loss", tuple(LOSSES))
-        check_positive(self.strength, "strength")
+        check_positive(self.alpha, "alpha")
         check_positive(self.tol, "tol")
         check_positive(self.max_iter, "max_iter", integer=True)
 
@@ -150,9 +150,9 @@ class LookupClassifier(ClassTargets, BaseEstimator):
             weights, intercept = flat[: t * n_features].reshape(t, n_features), flat[t * n_features :]
             outputs = look_up(codes, psi.tables_by_bin(weights)) + intercept
             values, slopes = loss.value(signs, outputs), loss.gradient(signs, outputs)
-            gradient = psi.weights_by_term(add_up(codes, slopes, psi.n_codes_)) + self.strength * weights
+            gradient = psi.weights_by_term(add_up(codes, slopes, psi.n_codes_)) + self.alpha * weights
             free = slopes.sum(axis=0) * self.fit_intercept
-            penalty = 0.5 * self.strength * float(np.vdot(weights, weights))
+            penalty = 0.5 * self.alpha * float(np.vdot(weights, weights))
             return float(values.sum()) + penalty, np.concatenate([gradient.reshape(-1), free])
 
         # Weights in units of the curvature at zero were tried on 10 000 rows of MNIST, each to its own gradient's

@@ -25,10 +25,11 @@ from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Loss, LossAt, LossSums, Square
 from chimap.moments import FoldMoments, Moments, Symmetric
 from chimap.penalties import L21
+from chimap.selection import SelectionResult, of_path
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, follow
 from chimap.solvers.group_passes import metric_of
-from chimap.solvers.group_path import KernelPath, held_out_errors, largest_strength
-from chimap.solvers.sparse import strengths_below
+from chimap.solvers.group_path import KernelPath, held_out_errors, largest_alpha
+from chimap.solvers.sparse import alphas_below
 
 _SEARCH_TOLERANCE = 1e-3  # of residuals while strengths are compared
 _SEARCH_PASSES = 60  # a strength at most, while strengths are compared
@@ -50,6 +51,7 @@ class MultipleKernelModel(KernelLearner):
         kernel: Any = "exp-chi2",
         *,
         blocks: Any = None,
+        features: Any = "auto",
         gamma: Any = "mean",
         n_components: int = 512,
         n_terms: int = 2,
@@ -69,9 +71,9 @@ class MultipleKernelModel(KernelLearner):
         max_iter: int = 30,
         tol: float = 1e-3,
         patience: int = 5,
-        strengths: Any = "auto",
-        n_strengths: int = 30,
-        n_folds: int = 5,
+        alpha: Any = "auto",
+        n_alphas: int = 30,
+        selection: Any = "auto",
         memory: str | int = "1GiB",
         precision: str = "float32",
         n_jobs: int | None = None,
@@ -80,6 +82,7 @@ class MultipleKernelModel(KernelLearner):
     ):
         self.kernel = kernel
         self.blocks = blocks
+        self.features = features
         self.gamma = gamma
         self.n_components = n_components
         self.n_terms = n_terms
@@ -99,9 +102,9 @@ class MultipleKernelModel(KernelLearner):
         self.max_iter = max_iter
         self.tol = tol
         self.patience = patience
-        self.strengths = strengths
-        self.n_strengths = n_strengths
-        self.n_folds = n_folds
+        self.alpha = alpha
+        self.n_alphas = n_alphas
+        self.selection = selection
         self.memory = memory
         self.precision = precision
         self.n_jobs = n_jobs
@@ -112,7 +115,7 @@ class MultipleKernelModel(KernelLearner):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        check_positive(self.n_strengths, "n_strengths", integer=True)
+        check_positive(self.n_alphas, "n_alphas", integer=True)
         for name in ("shared", "joint"):
             check_choice(getattr(self, name), name, (False, True))
         check_choice(self.widths, "widths", ("block", "bin"))
@@ -154,19 +157,19 @@ class MultipleKernelModel(KernelLearner):
         n_rows = source.n_rows if self.n_tune_rows is None else min(self.n_tune_rows, source.n_rows)
         return replace(job, n_kept=n_rows, kept_itemsize=self._dtype.itemsize)
 
-    def _first_strength(self, features: Any, rows: TuningRows, clock: Stopwatch) -> float:
+    def _first_alpha(self, features: Any, rows: TuningRows, clock: Stopwatch) -> float:
         """The strength given, or the best by folds of the rows to tune on, at the widths to start from."""
-        if not isinstance(self.strengths, str) and np.ndim(self.strengths) == 0:
-            return float(self.strengths)
+        if not isinstance(self.alpha, str) and np.ndim(self.alpha) == 0:
+            return float(self.alpha)
         plain = features.at(features.start_)
         moments = rows.moments(plain, self._dtype)
-        with clock("choose strength"):
+        with clock("choose alpha"):
             whole, penalty = moments.whole(), self._penalty(plain)
-            largest = largest_strength(whole, penalty)
+            largest = largest_alpha(whole, penalty)
             # at the largest no kernel is used, and a width that is not used has no gradient
-            strengths = np.minimum(self._strengths(largest, _SMALLEST), _MOST_JOINT * largest)
-            errors = held_out_errors(moments, whole, penalty, strengths, _SEARCH_TOLERANCE)
-        return float(strengths[np.argmin(np.average(errors, axis=1, weights=_counts(moments)))])
+            alphas = np.minimum(self._alphas(largest, _SMALLEST), _MOST_JOINT * largest)
+            errors = held_out_errors(moments, whole, penalty, alphas, _SEARCH_TOLERANCE)
+            return float(of_path(moments, whole, alphas, errors).best["alpha"])
 
     def _width_objective(self, features: Any, rows: TuningRows, clock: Stopwatch) -> ChannelObjective:
         plain = features.at(features.start_)
@@ -188,28 +191,28 @@ class MultipleKernelModel(KernelLearner):
 
     def _solve(self, moments: FoldMoments, clock: Stopwatch, progress: Progress) -> None:
         whole, penalty = moments.whole(), self._penalty()
-        strengths = self._strengths(largest_strength(whole, penalty), 1e-3)
+        alphas = self._alphas(largest_alpha(whole, penalty), 1e-3)
         errors = None
         if len(moments.folds) > 1:
-            with clock("choose strength"):
-                progress.stage("strength", len(moments.folds) * strengths.size, "strengths")
+            with clock("choose alpha"):
+                progress.stage("alpha", len(moments.folds) * alphas.size, "alpha")
                 errors = held_out_errors(
-                    moments, whole, penalty, strengths, _SEARCH_TOLERANCE, lambda found: progress.advance()
+                    moments, whole, penalty, alphas, _SEARCH_TOLERANCE, lambda found: progress.advance()
                 )
         with clock("solve"):
-            progress.stage("path", strengths.size, "strengths")
-            path = follow(SquareProblem(whole, penalty), strengths, lambda found: progress.advance())
-        chosen = 0 if errors is None else int(np.argmin(np.average(errors, axis=1, weights=_counts(moments))))
-        if errors is None and strengths.size > 1:  # too few rows for folds: the middle of the path
-            chosen = strengths.size // 2
+            progress.stage("path", alphas.size, "alpha")
+            path = follow(SquareProblem(whole, penalty), alphas, lambda found: progress.advance())
+        self.selection_ = None if errors is None else of_path(moments, whole, alphas, errors)
+        # too few rows for folds: the middle of the path
+        chosen = alphas.size // 2 if self.selection_ is None else self.selection_.chosen
         self.n_passes_, self.loss_ = 1, Square()
-        self._learned(path[chosen], path[chosen], whole, path, errors, chosen)
+        self._learned(path[chosen], path[chosen], whole, path, chosen)
 
-    def _strengths(self, largest: float, share: float) -> np.ndarray:
+    def _alphas(self, largest: float, share: float) -> np.ndarray:
         """Descending: those given, or a path from the largest to a share of it."""
-        if isinstance(self.strengths, str):
-            return strengths_below(largest, self.n_strengths, share)
-        return np.sort(np.atleast_1d(np.asarray(self.strengths, dtype=np.float64)))[::-1]
+        if isinstance(self.alpha, str):
+            return alphas_below(largest, self.n_alphas, share)
+        return np.sort(np.atleast_1d(np.asarray(self.alpha, dtype=np.float64)))[::-1]
 
     # --- by passes
 
@@ -240,31 +243,33 @@ class MultipleKernelModel(KernelLearner):
         if n_folds == 1:
             with clock("passes"):
                 progress.stage("passes", None, "passes")
-                strengths = self._strengths(everything.largest, _SMALLEST)
-                path = follow(
-                    everything, strengths if strengths.size == 1 else strengths[: strengths.size // 2 + 1]
-                )
+                alphas = self._alphas(everything.largest, _SMALLEST)
+                path = follow(everything, alphas if alphas.size == 1 else alphas[: alphas.size // 2 + 1])
                 chosen, found = len(path) - 1, path[-1]
         else:
-            with clock("choose strength"):
-                progress.stage("strength", None, "passes")
+            with clock("choose alpha"):
+                progress.stage("alpha", None, "passes")
                 part = problem_of(range(1, n_folds), True)
 
                 def is_enough(found: GroupSolution) -> bool:
                     errors.append(held_out_loss(loss, rows, found))
                     return len(errors) - 1 - int(np.argmin(errors)) >= _PATIENCE
 
-                path = follow(part, self._strengths(part.largest, _SMALLEST), is_enough)
+                path = follow(part, self._alphas(part.largest, _SMALLEST), is_enough)
                 chosen = int(np.argmin(errors))
             with clock("passes"):
                 progress.stage("passes", None, "passes")
-                found = everything.solve(path[chosen].strength, path[chosen])
-        held_out = np.array(errors)[:, None] if errors else None
-        self._learned(found, unshifted(found, whole), whole, path, held_out, chosen)
+                found = everything.solve(path[chosen].alpha, path[chosen])
+        self.selection_ = None
+        if errors:
+            tried = {"alpha": np.array([one.alpha for one in path])}
+            scores = np.array(errors)[:, None]
+            self.selection_ = SelectionResult("holdout", tried, scores, np.ones(1), chosen, measure="loss")
+        self._learned(found, unshifted(found, whole), whole, path, chosen)
 
     def _learned(
         self, found: GroupSolution, plain: LinearSolution, whole: Moments, path: list[GroupSolution],
-        errors: np.ndarray | None, chosen: int,
+        chosen: int,
     ) -> None:  # fmt: skip
         penalty = self._penalty()
         if not self.joint:
@@ -273,14 +278,13 @@ class MultipleKernelModel(KernelLearner):
         def weights(solution: LinearSolution) -> np.ndarray:
             return np.ascontiguousarray(penalty.norms(solution.coef).T) / np.sqrt(2)
 
-        self._coef, self._intercept, self.strength_ = plain.coef, plain.intercept, found.strength
+        self._coef, self._intercept, self.alpha_ = plain.coef, plain.intercept, found.alpha
         self.kernel_weights_ = weights(found)
         self.kkt_residual_, self.objective_ = found.residual, found.objective
         self.path_ = KernelPath(
-            np.array([one.strength for one in path]), np.array([weights(one) for one in path]),
-            np.array([one.objective for one in path]), np.array([one.residual for one in path]), errors, chosen,
+            np.array([one.alpha for one in path]), np.array([weights(one) for one in path]),
+            np.array([one.objective for one in path]), np.array([one.residual for one in path]), chosen,
         )  # fmt: skip
-        self.strength_scores_ = self.loss_scores_ = None
         self.n_rows_ = whole.count
         self._stale = False
 
@@ -298,10 +302,6 @@ class MultipleKernelModel(KernelLearner):
         }
 
 
-def _counts(moments: FoldMoments) -> list[int]:
-    return [fold.count for fold in moments.folds]
-
-
 def held_out_loss(loss: Loss, rows: FeatureRows, found: LinearSolution) -> float:
     """Mean loss over the rows of fold 0, summed over targets. Raises DataError where there are none."""
     sums = rows.sums(LossAt(loss, found.coef, found.intercept), [0])
@@ -317,7 +317,7 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
 
     Each channel, a block of columns such as a descriptor, gets random features z_j of its own kernel; weights minimise
 
-        sum loss(y, sum_j z_j'w_j + b) + strength sum_j |w_j|_2,
+        sum loss(y, sum_j z_j'w_j + b) + alpha sum_j |w_j|_2,
 
     one class versus the others each. The norms make channels that do not help vanish as a whole. It is multiple kernel
     learning with the l1 norm on the weights d_j of the kernels, sum_j d_j k_j: d_j = |w_j| / sqrt(2), at the strength
@@ -345,14 +345,14 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
     shared : whether all classes use the same kernels: the norm is then over a channel's weights for all classes.
     group_weights : of the channels in the penalty, one positive number each; None is 1. A channel of larger weight has
         to help more.
-    strengths : "auto" (a path of ``n_strengths`` from the largest, at which no kernel is used, to a thousandth of it,
+    alpha : "auto" (a path of ``n_alphas`` from the largest, at which no kernel is used, to a thousandth of it,
         of which the folds choose one; to a hundredth, or until the held-out loss has risen four times, for losses other
         than the square), numbers to choose from, or one number.
-    n_folds, memory, precision, n_jobs, random_state, verbose : see ``HistogramClassifier``.
+    selection, memory, precision, n_jobs, random_state, verbose : see ``HistogramClassifier``.
 
     Learned: ``kernel_weights_`` (t, r), d_j of each class (one row for two classes, or if ``shared``);
     ``channels_``, their names; ``path_``, a ``KernelPath``; ``kkt_residual_``, the largest violation of an optimality
-    condition over the strength; ``objective_``; ``strength_``, ``coef_``, ``intercept_``, ``features_``, ``kernel_``
+    condition over the strength; ``objective_``; ``alpha_``, ``coef_``, ``intercept_``, ``features_``, ``kernel_``
     (the plain sum), ``classes_``, ``n_passes_``, ``n_iter_`` (passes; steps of the joint form). Of the joint form
     ``widths_``, ``width_names_``, ``width_columns_``, ``start_widths_``, ``history_``, ``stopped_`` as in
     ``FourierKernelLearner``.

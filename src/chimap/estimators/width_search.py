@@ -93,11 +93,9 @@ class WidthObjective:
         """The features at these widths, and what they come to without the penalty; one pass."""
         plain = self.features.at(x[:-1])
         moments = self.rows.moments(plain, self.dtype)
-        whole, strength = moments.whole(), float(np.exp(x[-1]))
+        whole, alpha = moments.whole(), float(np.exp(x[-1]))
         with self.rows.clock("solve"):
-            found = (
-                held_out(moments, whole, strength) if self.kind == "held-out" else training(whole, strength)
-            )
+            found = held_out(moments, whole, alpha) if self.kind == "held-out" else training(whole, alpha)
         self.whole = whole
         return plain, found
 
@@ -115,7 +113,7 @@ class WidthObjective:
                     return found.slopes.of(psi, Y[part], f[part])
 
                 gradient[:-1] += self.features.pullback_at(plain, rows, slopes)
-        gradient[-1] = found.strength_slope if self.kind == "held-out" else 0.0
+        gradient[-1] = found.alpha_slope if self.kind == "held-out" else 0.0
         penalty, slope = self.penalty.value_and_slope(np.exp(x[:-1] - self.features.start_))
         gradient[:-1] += slope
         value = found.value + penalty
@@ -145,7 +143,7 @@ class WidthsFound:
     ``FourierKernelLearner``); reason: why it stopped."""
 
     log_widths: np.ndarray
-    strength: float
+    alpha: float
     history: list[dict[str, Any]]
     reason: str
 
@@ -174,15 +172,15 @@ class WidthSearch:
         self.reason = ""
         self._last: tuple[np.ndarray, float, np.ndarray] | None = None
 
-    def run(self, strength: float) -> WidthsFound:
+    def run(self, alpha: float) -> WidthsFound:
         """Search from the features' widths and this strength on."""
-        start = np.append(self.objective.features.start_, np.log(strength))
+        start = np.append(self.objective.features.start_, np.log(alpha))
         self._began = time.perf_counter()
         self.progress.stage("widths", self.max_iter, "iterations")
         _, gradient = self._evaluate(start)
         self._told(start)
         bounds = [(v - _REACH, v + _REACH) for v in start]
-        bounds[-1] = (min(start[-1], max(bounds[-1][0], self._least_strength())), bounds[-1][1])
+        bounds[-1] = (min(start[-1], max(bounds[-1][0], self._least_alpha())), bounds[-1][1])
         # L-BFGS-B's first step is minus the gradient: scaled so that it is of a fair length
         steepest = float(np.abs(gradient).max())
         scale = _FIRST_STEP / steepest if steepest > 0 else 1.0
@@ -199,9 +197,9 @@ class WidthSearch:
             self.history, key=lambda step: step["validation_error"] if self.validation else step["objective"]
         )
         reason = self.reason or str(found.message).lower()
-        return WidthsFound(np.log(best["widths"]), best["strength"], self.history, reason)
+        return WidthsFound(np.log(best["widths"]), best["alpha"], self.history, reason)
 
-    def _least_strength(self) -> float:
+    def _least_alpha(self) -> float:
         """Log of the strength below which products of this precision need not stay positive definite."""
         assert self.objective.whole is not None
         trace = float(self.objective.whole.scatter_diagonal().sum())
@@ -233,7 +231,7 @@ class WidthSearch:
             "objective": value,
             "validation_error": error,
             "validation_score": score,
-            "strength": float(np.exp(x[-1])),
+            "alpha": float(np.exp(x[-1])),
             "widths": np.exp(x[:-1]),
             "seconds": time.perf_counter() - self._began,
         }

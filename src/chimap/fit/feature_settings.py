@@ -39,6 +39,7 @@ class FeatureSettings:
     map: Any
     sampling: str
     form: str
+    features: str = "auto"
 
     @property
     def exact(self) -> Kernel:
@@ -47,12 +48,26 @@ class FeatureSettings:
 
     @property
     def way(self) -> str:
-        """What sampling "auto" stands for; a kernel with a map has nothing to sample."""
+        """ "landmarks", or what sampling "auto" stands for; a kernel with a map has nothing to sample."""
+        kernel = self.exact
+        if self.features == "landmarks":
+            return "landmarks"
+        is_mapped = isinstance(kernel, AdditiveKernel | DirichletKernel | Linear)
+        has_waves = isinstance(kernel, Exponential | Skewed)
+        if self.features == "additive" and not is_mapped:
+            raise ValueError(
+                f"features='additive' takes additive kernels such as 'chi2'; got {kernel.name!r}. Use features='auto'."
+            )
+        if self.features == "fourier" and not has_waves:
+            raise ValueError(
+                f"{kernel.name!r} has no random features: features must be 'auto' or "
+                f"{'additive' if is_mapped else 'landmarks'!r}; got 'fourier'."
+            )
         if self.sampling != "auto":
             return self.sampling
-        if isinstance(self.exact, Exponential | AdditiveKernel | DirichletKernel | Linear):
+        if isinstance(kernel, Exponential) or is_mapped:
             return "orthogonal"
-        return "iid" if isinstance(self.exact, Skewed) else "landmarks"
+        return "iid" if has_waves else "landmarks"
 
     def make(self, seed: int) -> Any:
         """Unfitted features. Raises ValueError for a sampling that the kernel does not have."""
@@ -72,7 +87,8 @@ class FeatureSettings:
             return IdentityMap()
         if not isinstance(kernel, AdditiveKernel):
             raise ValueError(
-                f"{kernel.name!r} has no random features: sampling must be 'auto' or 'landmarks'; got {sampling!r}."
+                f"{kernel.name!r} has no random features: sampling must be 'auto', or features='landmarks'; got "
+                f"sampling={sampling!r}."
             )
         if self.map is None:
             return OptimalMap(kernel, self.n_terms)

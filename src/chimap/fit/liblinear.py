@@ -49,7 +49,7 @@ def keeping_job(job: Job, source: Source, sample: Any, features: Any) -> Keeping
 
 
 class HingeFitter:
-    """strength/2 (|w|^2 + b^2) + sum_r max(0, 1 - y_r (w . z_r + b)) for one target after the other.
+    """alpha/2 (|w|^2 + b^2) + sum_r max(0, 1 - y_r (w . z_r + b)) for one target after the other.
 
     The targets take turns although LIBLINEAR would let threads run: all its fits draw from one random generator, so
     that fits side by side differ from run to run, and each has a copy of the features.
@@ -64,23 +64,23 @@ class HingeFitter:
         self.kept, self.seed = kept, seed
         self._on_target = on_target
 
-    def usual_strength(self) -> float:
+    def usual_alpha(self) -> float:
         """Where the search begins: strengths that fit do so in units of the mean squared norm of the features."""
         values = _arrays.stored_values(self.kept.Z)
         mean_square = float(np.vdot(values, values)) / self.kept.Y.shape[0]
         return (mean_square or 1.0) / _USUAL_COST
 
-    def start(self, strength: float) -> LinearSolution:
+    def start(self, alpha: float) -> LinearSolution:
         """Nothing: LIBLINEAR starts by itself."""
         return zero_solution(0, self.kept.Y.shape[1])
 
     def fit(
-        self, strength: float, folds: Sequence[int], start: LinearSolution, tolerance: float = _TOLERANCE
+        self, alpha: float, folds: Sequence[int], start: LinearSolution, tolerance: float = _TOLERANCE
     ) -> LinearSolution:
         """The minimum over the rows of the folds, all or all but 0; tolerance is LIBLINEAR's ``tol``."""
         Z, Y = self.kept.of(self.kept.everything if 0 in folds else self.kept.learning)
         svm = LinearSVC(
-            loss="hinge", C=1 / strength, tol=tolerance, intercept_scaling=_BIAS_SCALE,
+            loss="hinge", C=1 / alpha, tol=tolerance, intercept_scaling=_BIAS_SCALE,
             max_iter=_MOST_ITERATIONS, random_state=self.seed,
         )  # fmt: skip
         coef, intercept = np.zeros((Z.shape[1], Y.shape[1])), np.empty(Y.shape[1])
@@ -91,7 +91,7 @@ class HingeFitter:
                 svm.fit(Z, y)
                 coef[:, t], intercept[t] = svm.coef_[0], svm.intercept_[0]
             self._on_target()
-        return LinearSolution(coef, intercept, strength)
+        return LinearSolution(coef, intercept, alpha)
 
     def held_out(self, found: LinearSolution) -> float:
         """Mean of max(0, 1 - y s) over the rows of fold 0, summed over targets."""

@@ -11,6 +11,7 @@ import numpy as np
 from chimap.engines.rows import FeatureRows
 from chimap.losses import CATALOGUE, EpsilonInsensitive, Loss, LossAt, LossSums
 from chimap.moments import Moments
+from chimap.selection import SelectionResult
 from chimap.solvers import LinearSolution, lbfgs
 from chimap.solvers.lbfgs import PAIRS
 from chimap.solvers.ridge import Factor, solution
@@ -28,26 +29,12 @@ _MOST_STEPS = 10
 
 
 @dataclass(frozen=True)
-class HeldOutLosses:
-    """Mean losses (s,) of the rows held out at strengths (s,) ascending; chosen: index of the least."""
-
-    strengths: np.ndarray
-    losses: np.ndarray
-    chosen: int
-
-    @property
-    def best(self) -> float:
-        """The strength of least loss."""
-        return float(self.strengths[self.chosen])
-
-
-@dataclass(frozen=True)
 class LossFit:
     """What a fit came to: weights for features and targets less their shifts, held-out losses if a strength was chosen
     among several, passes over the rows (those of the search included)."""
 
     solution: LinearSolution
-    scores: HeldOutLosses | None
+    scores: SelectionResult | None
     passes: int
 
 
@@ -56,12 +43,12 @@ class Fitter(Protocol):
 
     passes: int
 
-    def start(self, strength: float) -> LinearSolution:
+    def start(self, alpha: float) -> LinearSolution:
         """Where ``fit`` may begin."""
         ...
 
     def fit(
-        self, strength: float, folds: Sequence[int], start: LinearSolution, tolerance: float = ...
+        self, alpha: float, folds: Sequence[int], start: LinearSolution, tolerance: float = ...
     ) -> LinearSolution:
         """The minimum over the rows of the folds."""
         ...
@@ -80,29 +67,29 @@ class SmoothFitter:
         self._on_pass = on_pass
         self._factor = Factor(whole.n_features)
 
-    def start(self, strength: float) -> LinearSolution:
+    def start(self, alpha: float) -> LinearSolution:
         """Ridge at the strength that shrinks as much at the largest curvature of the loss."""
-        self._whiten(strength)
-        found = solution(self.whole, self._factor.solve(self.whole.cross_scatter()), strength)
+        self._whiten(alpha)
+        found = solution(self.whole, self._factor.solve(self.whole.cross_scatter()), alpha)
         return _shifted(found, self.whole, -1)
 
     def fit(
-        self, strength: float, folds: Sequence[int], start: LinearSolution, tolerance: float = _TOLERANCE
+        self, alpha: float, folds: Sequence[int], start: LinearSolution, tolerance: float = _TOLERANCE
     ) -> LinearSolution:
         """The minimum over the rows of the folds."""
-        self._whiten(strength)
+        self._whiten(alpha)
 
         def sums(at: LossAt) -> LossSums:
             self._on_pass()
             return self.rows.sums(at, folds)
 
-        found = lbfgs(self.loss, sums, strength, start, whitening=self._factor, tolerance=tolerance)
+        found = lbfgs(self.loss, sums, alpha, start, whitening=self._factor, tolerance=tolerance)
         self.passes += found.passes
         return found
 
-    def _whiten(self, strength: float) -> None:
+    def _whiten(self, alpha: float) -> None:
         least = _LEAST_RIDGE * float(self.whole.scatter_diagonal().sum())
-        self._factor.of(self.whole, max(strength / self.loss.curvature, least))
+        self._factor.of(self.whole, max(alpha / self.loss.curvature, least))
 
     def held_out(self, found: LinearSolution) -> float:
         """Mean loss over the rows of fold 0, summed over targets."""
@@ -110,28 +97,26 @@ class SmoothFitter:
         return float(sums.values.sum()) / sums.count
 
 
-def fit_loss(
-    fitter: Fitter, n_folds: int, strengths: float | Sequence[float] | None, first: float
-) -> LossFit:
+def fit_loss(fitter: Fitter, n_folds: int, alphas: float | Sequence[float] | None, first: float) -> LossFit:
     """Fit at a strength, at the best of several, or (None) at the best about ``first``.
 
     Strengths are compared on the rows of fold 0, each fitted on the others; None
     goes down from ``first`` by half decades, or up, while the held-out loss falls. The best is then fitted on all rows.
     """
     everything = range(n_folds)
-    if isinstance(strengths, float) or n_folds == 1:
-        strength = strengths if isinstance(strengths, float) else first
-        found = fitter.fit(strength, everything, fitter.start(strength))
+    if isinstance(alphas, float) or n_folds == 1:
+        alpha = alphas if isinstance(alphas, float) else first
+        found = fitter.fit(alpha, everything, fitter.start(alpha))
         return LossFit(found, None, fitter.passes)
     search = _Search(fitter, range(1, n_folds))
-    if strengths is None:
+    if alphas is None:
         search.about(first)
     else:
-        for strength in sorted(strengths, reverse=True):
-            search.loss(float(strength))
+        for alpha in sorted(alphas, reverse=True):
+            search.loss(float(alpha))
     scores = search.scores()
     assert search.best is not None
-    found = fitter.fit(scores.best, everything, search.best)
+    found = fitter.fit(scores.best["alpha"], everything, search.best)
     return LossFit(found, scores, fitter.passes)
 
 
@@ -143,15 +128,15 @@ class _Search:
         self.losses: dict[float, float] = {}
         self.best: LinearSolution | None = None
 
-    def loss(self, strength: float) -> float:
-        if strength not in self.losses:
+    def loss(self, alpha: float) -> float:
+        if alpha not in self.losses:
             # Not from the solution of the strength before: where rows are told apart with room to spare it is within
             # the tolerance at once, and strengths could not be compared.
-            found = self.fitter.fit(strength, self.folds, self.fitter.start(strength), _SEARCH_TOLERANCE)
-            self.losses[strength] = self.fitter.held_out(found)
-            if self.scores().best == strength:
+            found = self.fitter.fit(alpha, self.folds, self.fitter.start(alpha), _SEARCH_TOLERANCE)
+            self.losses[alpha] = self.fitter.held_out(found)
+            if self.scores().best["alpha"] == alpha:
                 self.best = found
-        return self.losses[strength]
+        return self.losses[alpha]
 
     def about(self, first: float) -> None:
         """Down from ``first`` by half decades until the loss no longer falls; up where it falls that way."""
@@ -160,17 +145,20 @@ class _Search:
             if self.loss(first * _STEP ** (way * (k + 1))) >= self.loss(first * _STEP ** (way * k)):
                 break
 
-    def scores(self) -> HeldOutLosses:
-        strengths = np.array(sorted(self.losses))
-        losses = np.array([self.losses[s] for s in strengths])
+    def scores(self) -> SelectionResult:
+        alphas = np.array(sorted(self.losses))
+        losses = np.array([self.losses[s] for s in alphas])
         # of equals the largest: rows that are told apart with room to spare are so whatever the strength
-        return HeldOutLosses(strengths, losses, int(np.flatnonzero(losses == losses.min())[-1]))
+        chosen = int(np.flatnonzero(losses == losses.min())[-1])
+        return SelectionResult(
+            "holdout", {"alpha": alphas}, losses[:, None], np.ones(1), chosen, measure="loss"
+        )
 
 
 def _shifted(found: LinearSolution, moments: Moments, sign: int) -> LinearSolution:
     """The same function of features and targets less the shifts of the moments (sign -1), or with them again (1)."""
     intercept = found.intercept - sign * (moments.shift @ found.coef - moments.target_shift)
-    return LinearSolution(found.coef, intercept, found.strength)
+    return LinearSolution(found.coef, intercept, found.alpha)
 
 
 def unshifted(found: LinearSolution, moments: Moments) -> LinearSolution:

@@ -12,7 +12,7 @@ from chimap.losses.base import Loss
 
 @dataclass(frozen=True)
 class Square(Loss):
-    """(s - y)^2 / 2: with strength/2 |w|^2 beside it, the ridge regression of ``solvers.ridge`` at that strength.
+    """(s - y)^2 / 2: with alpha/2 |w|^2 beside it, the ridge regression of ``solvers.ridge`` at that strength.
 
     >>> float(Square().value(1.0, 3.0))
     2.0

@@ -14,7 +14,7 @@ from chimap.losses.base import Loss
 class SquaredHinge(Loss):
     """max(0, 1 - y s)^2, of support vector machines.
 
-    Whole where the square loss is halved, as scikit-learn has it: with strength/2 |w|^2 beside it, its C is
+    Whole where the square loss is halved, as scikit-learn has it: with alpha/2 |w|^2 beside it, its C is
     1 / strength.
 
     >>> float(SquaredHinge().value(1.0, -1.0))

@@ -27,7 +27,7 @@ from chimap.kernels import OTHERS, AdditiveKernel, Anisotropic, Exponential, Gau
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.model_files import contracts
 from chimap.moments import PCA
-from chimap.solvers import PrincipalScores, StrengthScores
+from chimap.selection import SelectionResult
 from chimap.solvers.group_path import KernelPath
 from chimap.tables import CodeTables, LineTables
 
@@ -43,7 +43,7 @@ def register(*classes: type) -> None:
 register(*OTHERS.values(), Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
 register(*MAPS.values(), DirichletMap, IdentityMap, *LOSSES.values())
 register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, NystroemFeatures, BlockFeatures)
-register(StrengthScores, PrincipalScores, KernelPath, PCA, LineTables, CodeTables)
+register(SelectionResult, KernelPath, PCA, LineTables, CodeTables)
 
 
 def _class_of(name: str) -> type:
@@ -101,7 +101,7 @@ def load(path: str | Path, kind: str = "model") -> Any:
     >>> from chimap import HistogramClassifier
     >>> X, y = load_digits(return_X_y=True)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     HistogramClassifier("chi2", strengths=1.0).fit(X, y).save(f"{folder}/my.model")
+    ...     HistogramClassifier("chi2", alpha=1.0).fit(X, y).save(f"{folder}/my.model")
     ...     load(f"{folder}/my.model").predict(X[:3]).tolist()
     [0, 1, 2]
     """

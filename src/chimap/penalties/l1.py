@@ -13,22 +13,22 @@ from chimap.penalties.base import Penalty
 
 @dataclass(frozen=True)
 class L1(Penalty):
-    """strength |w|_1, of the LASSO: few features are used.
+    """alpha |w|_1, of the LASSO: few features are used.
 
     >>> L1(1.0).value(np.array([1.0, -2.0])), L1(1.0).prox(np.array([3.0, -0.5]), step=1.0).tolist()
     (3.0, [2.0, -0.0])
     """
 
-    strength: float
+    alpha: float
     is_smooth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_positive(self.strength, "strength")
+        check_positive(self.alpha, "alpha")
 
     def value(self, W: np.ndarray) -> float:
-        """strength |w|_1."""
-        return self.strength * float(np.abs(W).sum(dtype=np.float64))
+        """alpha |w|_1."""
+        return self.alpha * float(np.abs(W).sum(dtype=np.float64))
 
     def prox(self, W: np.ndarray, step: float) -> np.ndarray:
         """sign(w) max(0, |w| - step strength)."""
-        return np.copysign(np.maximum(np.abs(W) - float(step * self.strength), 0), W)
+        return np.copysign(np.maximum(np.abs(W) - float(step * self.alpha), 0), W)

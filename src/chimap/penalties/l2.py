@@ -13,26 +13,26 @@ from chimap.penalties.base import Penalty
 
 @dataclass(frozen=True)
 class L2(Penalty):
-    """strength/2 |w|^2, of ridge regression.
+    """alpha/2 |w|^2, of ridge regression.
 
     >>> L2(2.0).value(np.array([1.0, 2.0])), L2(1.0).prox(np.array([4.0]), step=1.0).tolist()
     (5.0, [2.0])
     """
 
-    strength: float
+    alpha: float
     is_smooth: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_positive(self.strength, "strength")
+        check_positive(self.alpha, "alpha")
 
     def value(self, W: np.ndarray) -> float:
-        """strength/2 |w|^2."""
-        return self.strength / 2 * float(np.square(W, dtype=np.float64).sum())
+        """alpha/2 |w|^2."""
+        return self.alpha / 2 * float(np.square(W, dtype=np.float64).sum())
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
         """strength w."""
-        return W * float(self.strength)
+        return W * float(self.alpha)
 
     def prox(self, W: np.ndarray, step: float) -> np.ndarray:
         """w / (1 + step strength)."""
-        return W / (1 + float(step * self.strength))
+        return W / (1 + float(step * self.alpha))

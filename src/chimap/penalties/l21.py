@@ -15,11 +15,11 @@ from chimap.penalties.groups import check_groups
 
 @dataclass(frozen=True)
 class L21(Penalty):
-    """strength sum_g weight_g |w_g|_2, of the group LASSO and of multiple kernels: few groups are used.
+    """alpha sum_g weight_g |w_g|_2, of the group LASSO and of multiple kernels: few groups are used.
 
     Parameters
     ----------
-    strength : > 0.
+    alpha : > 0.
     groups : lists of columns, or slices; each of the ``n_features`` columns in exactly one.
     n_features : D.
     group_weights : one positive number a group, such as the roots of their sizes; None is 1 each, as in the paper.
@@ -35,7 +35,7 @@ class L21(Penalty):
     (6.0, [1.5, 2.0, -0.0])
     """
 
-    strength: float
+    alpha: float
     groups: Sequence[Any]
     n_features: int
     group_weights: Sequence[float] | None = None
@@ -47,7 +47,7 @@ class L21(Penalty):
     _group: np.ndarray = field(init=False, repr=False, compare=False)  # of each column, (D,)
 
     def __post_init__(self) -> None:
-        check_positive(self.strength, "strength")
+        check_positive(self.alpha, "alpha")
         check_positive(self.n_features, "n_features", integer=True)
         groups = check_groups(self.groups, self.n_features)
         weights = (
@@ -66,7 +66,7 @@ class L21(Penalty):
         object.__setattr__(self, "_group", group_of)
 
     def value(self, W: np.ndarray) -> float:
-        """strength sum_g weight_g |w_g|_2."""
+        """alpha sum_g weight_g |w_g|_2."""
         return float(self.values(W).sum())
 
     def values(self, W: np.ndarray) -> np.ndarray:
@@ -105,7 +105,7 @@ class L21(Penalty):
 
     def largest(self, gradient: np.ndarray) -> float:
         """The least strength at which zero weights are a minimum, given the gradient of the rest at them."""
-        return self.strength * float((self.norms(gradient) / self.levels(gradient.ndim)).max())
+        return self.alpha * float((self.norms(gradient) / self.levels(gradient.ndim)).max())
 
     @property
     def members(self) -> list[np.ndarray]:
@@ -114,4 +114,4 @@ class L21(Penalty):
 
     def levels(self, ndim: int = 1) -> np.ndarray:
         """strength times weight of each group, (groups,), or (groups, 1) for weights of two dimensions."""
-        return (self.strength * self._weights).reshape(-1, *(1,) * (ndim - 1))
+        return (self.alpha * self._weights).reshape(-1, *(1,) * (ndim - 1))

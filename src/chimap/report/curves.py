@@ -24,16 +24,16 @@ def strength_curve(curve: StrengthCurve) -> str:
         figure = new_figure(350, 230)
         axes = figure.add_axes((0, 0, 1, 1))
         low, high = curve.errors - curve.standard_errors, curve.errors + curve.standard_errors
-        first, last = min(curve.strengths[0], curve.chosen), max(curve.strengths[-1], curve.chosen)
+        first, last = min(curve.alphas[0], curve.chosen), max(curve.alphas[-1], curve.chosen)
         margin = max(1.2, (last / first) ** 0.04)
         axes.set(xscale="log", xlim=(first / margin, last * margin))
         if curve.errors.min() > 0 and np.nanmax(curve.errors) > 20 * np.nanmin(curve.errors):
             axes.set_yscale("log", nonpositive="clip")
         axes.axvline(curve.chosen, color=BAD, linewidth=1.2, dashes=(4, 3), zorder=1)
-        axes.fill_between(curve.strengths, low, high, color=GOOD, alpha=0.2, linewidth=0)
-        if curve.strengths.size == 1:
-            axes.errorbar(curve.strengths, curve.errors, curve.standard_errors, color=GOOD, linewidth=1.5)
-        axes.plot(curve.strengths, curve.errors, color=GOOD, linewidth=2, marker="o", markersize=4)
+        axes.fill_between(curve.alphas, low, high, color=GOOD, alpha=0.2, linewidth=0)
+        if curve.alphas.size == 1:
+            axes.errorbar(curve.alphas, curve.errors, curve.standard_errors, color=GOOD, linewidth=1.5)
+        axes.plot(curve.alphas, curve.errors, color=GOOD, linewidth=2, marker="o", markersize=4)
         axes.plot([curve.chosen], [curve.error_at_chosen], "o", markersize=9, color=BAD, zorder=5)
         _label_choice(axes, curve)
         log_axis(axes.xaxis, *axes.get_xlim())
@@ -43,8 +43,8 @@ def strength_curve(curve: StrengthCurve) -> str:
         axes.set_xlabel("strength of the penalty", labelpad=8)
         axes.set_ylabel("mean held-out squared error", labelpad=8)
         alt = (
-            f"Mean held-out squared error at {curve.strengths.size} strengths from "
-            f"{number(curve.strengths[0])} to {number(curve.strengths[-1])}. Chosen: {number(curve.chosen)}, "
+            f"Mean held-out squared error at {curve.alphas.size} strengths from "
+            f"{number(curve.alphas[0])} to {number(curve.alphas[-1])}. Chosen: {number(curve.chosen)}, "
             f"with error {number(curve.error_at_chosen)}."
         )
         return to_svg(figure, "strength", alt)

@@ -16,54 +16,63 @@ from chimap.report.examples import Examples
 from chimap.report.metrics import Baseline, ClassificationMetrics, RegressionMetrics
 from chimap.report.ranking import RankingMetrics
 from chimap.report.splits import SplitScores
+from chimap.selection import SelectionResult
 
 
 @dataclass(frozen=True, eq=False)
 class StrengthCurve:
     """Cross-validation over the strength of the penalty.
 
-    strengths: positive, increasing, (n,).
+    alphas: positive, increasing, (n,).
     errors: mean held-out squared error at each strength, (n,).
     standard_errors: of ``errors`` over the folds, (n,).
     chosen: the strength that the model uses.
 
-    Raises ValueError for unequal lengths, no strengths, or strengths that are not positive.
+    Raises ValueError for unequal lengths, no alphas, or alphas that are not positive.
     """
 
-    strengths: np.ndarray
+    alphas: np.ndarray
     errors: np.ndarray
     standard_errors: np.ndarray
     chosen: float
 
     def __post_init__(self) -> None:
-        arrays = [np.asarray(a, np.float64) for a in (self.strengths, self.errors, self.standard_errors)]
+        arrays = [np.asarray(a, np.float64) for a in (self.alphas, self.errors, self.standard_errors)]
         if arrays[0].ndim != 1 or len({a.shape for a in arrays}) != 1 or arrays[0].size == 0:
             shapes = ", ".join(str(a.shape) for a in arrays)
             raise ValueError(
-                f"strengths, errors and standard_errors must have one shape (n,), n >= 1; got {shapes}."
+                f"alphas, errors and standard_errors must have one shape (n,), n >= 1; got {shapes}."
             )
         if not (np.all(arrays[0] > 0) and self.chosen > 0):
-            raise ValueError(
-                "strengths and chosen must be positive: the curve is drawn over their logarithm."
-            )
+            raise ValueError("alphas and chosen must be positive: the curve is drawn over their logarithm.")
         order = np.argsort(arrays[0], kind="stable")
-        for name, values in zip(("strengths", "errors", "standard_errors"), arrays, strict=True):
+        for name, values in zip(("alphas", "errors", "standard_errors"), arrays, strict=True):
             object.__setattr__(self, name, values[order])
 
     @property
     def error_at_chosen(self) -> float:
         """Error at the chosen strength, interpolated over log(strength) where it is not among those tried."""
-        return float(np.interp(np.log(self.chosen), np.log(self.strengths), self.errors))
+        return float(np.interp(np.log(self.chosen), np.log(self.alphas), self.errors))
 
     @property
     def at_border(self) -> bool:
         """Whether the chosen strength is the first or the last that was tried, of three or more."""
-        ends = self.strengths[[0, -1]]
-        return self.strengths.size > 2 and bool(np.any(np.isclose(self.chosen, ends, rtol=1e-6, atol=0)))
+        ends = self.alphas[[0, -1]]
+        return self.alphas.size > 2 and bool(np.any(np.isclose(self.chosen, ends, rtol=1e-6, atol=0)))
+
+    @classmethod
+    def of(cls, result: SelectionResult | None) -> StrengthCurve | None:
+        """That of a selection by squared error, at the number of components it chose; None where there is none."""
+        if result is None or result.measure != "squared error":
+            return None
+        if "n_components" in result.settings:
+            numbers = result.settings["n_components"]
+            result = result.of(np.flatnonzero(numbers == numbers[result.chosen]))
+        return cls(result.alphas, result.scores.mean(axis=1), result.standard_errors, result.best["alpha"])
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        names = ("strengths", "errors", "standard_errors", "chosen")
+        names = ("alphas", "errors", "standard_errors", "chosen")
         return {name: plain(getattr(self, name)) for name in names}
 
 
@@ -71,17 +80,26 @@ class StrengthCurve:
 class ComponentScores:
     """Cross-validation over the number of principal components and the strength of the penalty.
 
-    n_components: increasing, (P,). strengths: increasing, (S,). r2: held-out R² of each pair, (P, S). chosen: the pair
+    n_components: increasing, (P,). alphas: increasing, (S,). r2: held-out R² of each pair, (P, S). chosen: the pair
     that the model uses. Raises ValueError for another shape of r2.
     """
 
     n_components: np.ndarray
-    strengths: np.ndarray
+    alphas: np.ndarray
     r2: np.ndarray
     chosen: tuple[int, float]
 
+    @classmethod
+    def of(cls, result: SelectionResult | None) -> ComponentScores | None:
+        """Those of a selection of components and strength; None for any other."""
+        if result is None or "n_components" not in result.settings:
+            return None
+        n_components, alphas, places = result.grid("n_components", "alpha")
+        best = result.best
+        return cls(n_components, alphas, result.r2[places], (best["n_components"], best["alpha"]))
+
     def __post_init__(self) -> None:
-        expected = (np.size(self.n_components), np.size(self.strengths))
+        expected = (np.size(self.n_components), np.size(self.alphas))
         if np.shape(self.r2) != expected:
             raise ValueError(
                 f"r2 must be of shape {expected}, a row a number of components; got {np.shape(self.r2)}."
@@ -89,7 +107,7 @@ class ComponentScores:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        return {name: plain(getattr(self, name)) for name in ("n_components", "strengths", "r2", "chosen")}
+        return {name: plain(getattr(self, name)) for name in ("n_components", "alphas", "r2", "chosen")}
 
 
 def package_versions() -> dict[str, str]:

@@ -98,7 +98,7 @@ def _common_parts(evaluation: Evaluation) -> dict[str, Any]:
 def _components_svg(found: ComponentScores) -> str:
     from chimap.report.selection_curves import scores_by_components
 
-    return scores_by_components(found.n_components, found.strengths, found.r2, "held-out R²", found.chosen)
+    return scores_by_components(found.n_components, found.alphas, found.r2, "held-out R²", found.chosen)
 
 
 def _classification_parts(evaluation: Evaluation) -> dict[str, Any]:

@@ -44,11 +44,11 @@ class ChannelWeights:
 
 @dataclass(frozen=True)
 class ChannelPath:
-    """The regularisation path: strengths (s,) descending, totals (s, r) of the channels' weights over all targets,
+    """The regularisation path: alphas (s,) descending, totals (s, r) of the channels' weights over all targets,
     errors (s,) of rows held out or None, chosen: index of the strength that is used."""
 
     names: Sequence[str]
-    strengths: np.ndarray
+    alphas: np.ndarray
     totals: np.ndarray
     errors: np.ndarray | None
     chosen: int

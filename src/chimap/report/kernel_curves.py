@@ -122,12 +122,12 @@ def channel_path(path: ChannelPath) -> str:
         for rank, j in enumerate(ever):
             named = rank < len(LINES)
             axes.plot(
-                path.strengths, path.totals[:, j], color=LINES[rank] if named else MUTED,
+                path.alphas, path.totals[:, j], color=LINES[rank] if named else MUTED,
                 linewidth=2 if named else 1, label=one_line(path.names[j], 24) if named else None,
             )  # fmt: skip
-        chosen = path.strengths[path.chosen]
+        chosen = path.alphas[path.chosen]
         axes.axvline(chosen, color=BAD, linewidth=1.2, dashes=(4, 3))
-        low, high = float(path.strengths.min()), float(path.strengths.max())
+        low, high = float(path.alphas.min()), float(path.alphas.max())
         if high > low:
             axes.set(xscale="log", xlim=(high, low))
             log_axis(axes.xaxis, low, high)
@@ -137,7 +137,7 @@ def channel_path(path: ChannelPath) -> str:
         axes.set_xlabel("strength of the penalty (weaker to the right)", labelpad=8)
         axes.set_ylabel("weight of the channel", labelpad=8)
         alt = (
-            f"Weights of {len(path.names)} channels at {path.strengths.size} strengths from {number(high)} to "
+            f"Weights of {len(path.names)} channels at {path.alphas.size} strengths from {number(high)} to "
             f"{number(low)}; chosen: {number(chosen)}."
         )
         return to_svg(figure, "path", alt)

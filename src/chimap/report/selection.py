@@ -10,7 +10,7 @@ import numpy as np
 
 from chimap._validation import DataError
 from chimap.report._plain import number, percent, plain
-from chimap.report.evaluation import now, package_versions
+from chimap.report.evaluation import ComponentScores, now, package_versions
 from chimap.report.html import as_markup, date_in_words, render, write_page
 from chimap.report.selection_curves import along_path, scores_by_components
 
@@ -37,7 +37,7 @@ def write_selection(
     >>> import tempfile
     >>> from chimap import MomentsLasso
     >>> Z = np.random.default_rng(0).standard_normal((300, 20))
-    >>> model = MomentsLasso(n_strengths=8, random_state=0).fit(Z, Z[:, 3] - Z[:, 7])
+    >>> model = MomentsLasso(n_alphas=8, random_state=0).fit(Z, Z[:, 3] - Z[:, 7])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_selection(model, f"{folder}/lasso.html").name
     'lasso.html'
@@ -46,7 +46,7 @@ def write_selection(
     if not figures:
         raise DataError(
             f"this {type(model).__name__} has chosen nothing by folds, and there are no curves to show: fit it with "
-            "several n_components (n_principal) or strengths, or give curves=model.curves(X, y)."
+            "several n_components (n_principal) or alphas, or give curves=model.curves(X, y)."
         )
     return write_page(
         lambda: render(
@@ -66,39 +66,33 @@ def write_selection(
 
 def _component_figures(model: Any, curves: Any) -> list[tuple[str, str, str]]:
     found = []
-    scores: Any = getattr(model, "scores_", getattr(model, "principal_scores_", None))
+    scores = ComponentScores.of(model.selection_)
     number = getattr(model, "n_components_", getattr(model, "n_principal_", None))
-    chosen = None if number is None else (number, model.strength_)
-    if hasattr(scores, "n_components"):
-        found_by = "components and weights" if hasattr(model, "scores_") else "weights"
+    chosen = None if number is None else (number, model.alpha_)
+    if scores is not None:
+        found_by = "components and weights" if hasattr(model, "n_components_") else "weights"
         said = f"Of the rows of each fold, {found_by} from the others; exact, from moments alone."
-        svg = scores_by_components(scores.n_components, scores.strengths, scores.r2, "held-out R²", chosen)
+        svg = scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", chosen)
         found.append(("R² by folds", said, svg))
     if curves is not None:
         on = f"On {curves.n_rows:,} rows given for it, components and weights from all rows of the fit."
         for name, values in (("R²", curves.r2), ("accuracy", curves.accuracy)):
             if values is not None:
-                svg = scores_by_components(curves.n_components, curves.strengths, values, name, chosen)
+                svg = scores_by_components(curves.n_components, curves.alphas, values, name, chosen)
                 found.append((f"{name[0].upper()}{name[1:]} on other rows", on, svg))
     return found
 
 
 def _path_figures(model: Any) -> list[tuple[str, str, str]]:
     path, found = model.path_, []
-    if model.scores_ is not None:
-        errors, n_folds = model.scores_, model.scores_.shape[1]
-        band = errors.std(axis=1, ddof=1) / np.sqrt(n_folds)
-        mean = errors.mean(axis=1)
-        svg = along_path(
-            path.strengths, mean, "held-out squared error", model.strength_, band=band, id="error"
-        )
+    if model.selection_ is not None:
+        band, mean = model.selection_.standard_errors, model.selection_.scores.mean(axis=1)
+        svg = along_path(path.alphas, mean, "held-out squared error", model.alpha_, band=band, id="error")
         found.append(("Error by folds", "Mean of the folds held out; the band is one standard error.", svg))
-    used = along_path(
-        path.strengths, path.n_used.astype(float), "features in use", model.strength_, id="used"
-    )
+    used = along_path(path.alphas, path.n_used.astype(float), "features in use", model.alpha_, id="used")
     found.append(("Features in use", "With a weight that is not zero.", used))
     residuals = along_path(
-        path.strengths, path.residuals, "residual", model.strength_, logarithmic=True, id="residual"
+        path.alphas, path.residuals, "residual", model.alpha_, logarithmic=True, id="residual"
     )
     said = (
         "Largest violation of the optimality conditions (Karush, Kuhn, Tucker), as a share of the strength."
@@ -111,16 +105,15 @@ def _facts(model: Any) -> dict[str, str]:
     facts = {
         "rows": f"{model.n_rows_:,}",
         "features": f"{model.coef_.shape[1]:,}",
-        "strength": number(model.strength_),
+        "alpha": number(model.alpha_),
     }
-    scores: Any = getattr(model, "scores_", getattr(model, "principal_scores_", None))
     if hasattr(model, "n_principal_"):
         facts["components a block"] = f"{model.n_principal_:,}"
     if hasattr(model, "n_components_"):
         facts["components"] = f"{model.n_components_:,}"
         facts["share of the variance in them"] = percent(float(model.pca_.shares.sum()))
-    if hasattr(scores, "r2"):
-        facts["held-out R²"] = number(float(scores.r2.max()))
+    if ComponentScores.of(model.selection_) is not None:
+        facts["held-out R²"] = number(float(model.selection_.r2.max()))
     if hasattr(model, "path_"):
         facts["features in use"] = f"{int(np.any(model.coef_ != 0, axis=0).sum()):,}"
         facts["optimality residual"] = number(model.kkt_residual_, 2)

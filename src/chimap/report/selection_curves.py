@@ -16,30 +16,30 @@ _ROUNDING = 1e-17  # what a logarithmic axis shows for zero
 
 def scores_by_components(
     n_components: np.ndarray,
-    strengths: np.ndarray,
+    alphas: np.ndarray,
     scores: np.ndarray,
     name: str,
     chosen: tuple[int, float] | None,
 ) -> str:
     """A line a strength over the number of components (logarithmic); the pair that was chosen ringed.
 
-    n_components: (P,). strengths: (S,). scores: (P, S), the better the higher. name: of the scores, 'held-out R²'. With
+    n_components: (P,). alphas: (S,). scores: (P, S), the better the higher. name: of the scores, 'held-out R²'. With
     more strengths than colours every other is left out, the one that was chosen never.
     """
-    best = None if chosen is None else int(np.argmin(np.abs(strengths - chosen[1])))
+    best = None if chosen is None else int(np.argmin(np.abs(alphas - chosen[1])))
     with house_style():
         figure = new_figure(380, 250)
         axes = figure.add_axes((0, 0, 1, 1))
-        for colour, s in zip(LINES, _some(strengths.size, best), strict=False):
+        for colour, s in zip(LINES, _some(alphas.size, best), strict=False):
             width = 2.6 if s == best else 1.6
             axes.plot(n_components, scores[:, s], color=colour, linewidth=width, marker="o", markersize=4,
-                      label=number(strengths[s], 2))  # fmt: skip
+                      label=number(alphas[s], 2))  # fmt: skip
         if chosen is not None and best is not None:
             p = int(np.argmin(np.abs(n_components - chosen[0])))
             axes.plot(
                 [n_components[p]], [scores[p, best]], "o", markersize=12, markerfacecolor="none", color=BAD
             )
-        shown = scores[:, _some(strengths.size, best)]
+        shown = scores[:, _some(alphas.size, best)]
         top = float(shown.max())
         # what fails altogether would press the rest into a line
         bottom = max(float(shown.min()), top - max(0.05, 4 * float(top - np.median(shown))))
@@ -50,20 +50,20 @@ def scores_by_components(
         axes.grid(axis="y")
         axes.set_xlabel("principal components", labelpad=8)
         axes.set_ylabel(name, labelpad=8)
-        axes.legend(title="strength", loc="upper left", bbox_to_anchor=(1.01, 1.02), labelcolor=MUTED)
-        alt = f"{name} over {n_components.size} numbers of components at {strengths.size} strengths."
+        axes.legend(title="alpha", loc="upper left", bbox_to_anchor=(1.01, 1.02), labelcolor=MUTED)
+        alt = f"{name} over {n_components.size} numbers of components at {alphas.size} strengths."
         if chosen is not None:
             alt += f" Chosen: {chosen[0]} components, strength {number(chosen[1], 3)}."
         return to_svg(figure, "components", alt)
 
 
 def along_path(
-    strengths: np.ndarray, values: np.ndarray, name: str, chosen: float, *, band: np.ndarray | None = None,
+    alphas: np.ndarray, values: np.ndarray, name: str, chosen: float, *, band: np.ndarray | None = None,
     logarithmic: bool = False, id: str = "path",
 ) -> str:  # fmt: skip
     """Values (S,), with a band (S,) either way, over strengths (S,); the choice is a dashed line."""
-    order = np.argsort(strengths)
-    x, y = strengths[order], np.maximum(values[order], _ROUNDING) if logarithmic else values[order]
+    order = np.argsort(alphas)
+    x, y = alphas[order], np.maximum(values[order], _ROUNDING) if logarithmic else values[order]
     with house_style():
         figure = new_figure(330, 220)
         axes = figure.add_axes((0, 0, 1, 1))

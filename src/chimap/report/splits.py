@@ -58,7 +58,7 @@ def repeated_splits(estimator: Any, X: Any, y: Any, splits: Any) -> SplitScores:
     >>> from chimap import HistogramClassifier
     >>> from chimap.data import PerClassSplits
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = HistogramClassifier("chi2", strengths=1.0)
+    >>> model = HistogramClassifier("chi2", alpha=1.0)
     >>> found = repeated_splits(model, X, y, PerClassSplits(30, n_splits=3, random_state=0))
     >>> found.n_train, bool(found.class_rate.mean() > 0.9), bool(found.class_rate.std() < 0.03)
     (300, True, True)

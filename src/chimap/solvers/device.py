@@ -25,14 +25,14 @@ class DeviceFactor(Factor):
         """Whether the device has room for the matrix, its factor and as much to work in."""
         return has_room(3 * 8 * n_features**2, device)
 
-    def of(self, moments: Moments, strength: float, less: Any = None) -> None:
+    def of(self, moments: Moments, alpha: float, less: Any = None) -> None:
         """See ``Factor.of``."""
-        self._fill(moments, strength, less)
+        self._fill(moments, alpha, less)
         self._lower = None  # let go before there is another
         # of our upper triangle, which is the lower one of the transpose
         self._lower, info = torch.linalg.cholesky_ex(torch.from_numpy(self._square).to(self._device).T)
         if int(info):
-            raise too_small(strength)
+            raise too_small(alpha)
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """See ``Factor.solve``."""

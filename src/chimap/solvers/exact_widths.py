@@ -17,27 +17,27 @@ def exact_kernel(distances: np.ndarray, log_widths: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class DualWeights:
-    """f(x) = sum_i alpha_i k(x_i, x) + b; alpha (n, t) with columns that sum to 0, b (t,)."""
+    """f(x) = sum_i a_i k(x_i, x) + b; duals a (n, t) with columns that sum to 0, b (t,)."""
 
-    alpha: np.ndarray
+    duals: np.ndarray
     intercept: np.ndarray
 
     def outputs(self, K: np.ndarray) -> np.ndarray:
         """f (m, t) of rows whose kernel with the training rows is K (m, n)."""
-        return K @ self.alpha + self.intercept
+        return K @ self.duals + self.intercept
 
 
-def dual_ridge(K: np.ndarray, Y: np.ndarray, strength: float) -> tuple[DualWeights, tuple[np.ndarray, bool]]:
+def dual_ridge(K: np.ndarray, Y: np.ndarray, alpha: float) -> tuple[DualWeights, tuple[np.ndarray, bool]]:
     """Ridge with a free intercept on the kernel matrix K (n, n), and the factor of its centred matrix.
 
     With features of this kernel it is ``ridge`` at the same strength.
     """
     means = K.mean(axis=0)
     C = K - means - means[:, None] + means.mean()
-    C[np.diag_indices_from(C)] += strength
+    C[np.diag_indices_from(C)] += alpha
     factor = cho_factor(C, lower=True, overwrite_a=True, check_finite=False)
-    alpha = cho_solve(factor, Y - Y.mean(axis=0), check_finite=False)
-    return DualWeights(alpha, Y.mean(axis=0) - means @ alpha), factor
+    duals = cho_solve(factor, Y - Y.mean(axis=0), check_finite=False)
+    return DualWeights(duals, Y.mean(axis=0) - means @ duals), factor
 
 
 def exact_training(
@@ -45,16 +45,16 @@ def exact_training(
 ) -> tuple[float, np.ndarray]:
     """``solvers.widths.training`` on the exact kernel, and its gradient in x = [log widths, log strength].
 
-    At the optimal weights their change counts nothing: d/dK = -strength alpha alpha'.
+    At the optimal weights their change counts nothing: d/dK = -alpha a a'.
     Source: Chapelle, Vapnik, Bousquet and Mukherjee, Choosing multiple parameters for support vector machines; Fourier
     kernel learning, sec. 4 (KRR-GD).
     """
-    strength, K = float(np.exp(x[-1])), exact_kernel(distances, x[:-1])
-    weights, _ = dual_ridge(K, Y, strength)
-    value = strength * float((weights.alpha * (Y - Y.mean(axis=0))).sum())
-    gradient = _in_widths(distances, K, -strength * weights.alpha @ weights.alpha.T, x)
-    # |w|^2 = alpha'K alpha = (value - strength^2 |alpha|^2) / strength
-    gradient[-1] = value - strength**2 * float(np.square(weights.alpha).sum())
+    alpha, K = float(np.exp(x[-1])), exact_kernel(distances, x[:-1])
+    weights, _ = dual_ridge(K, Y, alpha)
+    value = alpha * float((weights.duals * (Y - Y.mean(axis=0))).sum())
+    gradient = _in_widths(distances, K, -alpha * weights.duals @ weights.duals.T, x)
+    # |w|^2 = a'K a = (value - alpha^2 |a|^2) / alpha
+    gradient[-1] = value - alpha**2 * float(np.square(weights.duals).sum())
     return value / total, gradient / total
 
 
@@ -65,7 +65,7 @@ def exact_held_out(
 
     folds: (n,). Raises DataError for a fold without rows or one that leaves none.
     """
-    strength, K = float(np.exp(x[-1])), exact_kernel(distances, x[:-1])
+    alpha, K = float(np.exp(x[-1])), exact_kernel(distances, x[:-1])
     value, slope, M = 0.0, 0.0, np.zeros_like(K)
     for k in range(int(folds.max()) + 1):
         own, rest = np.flatnonzero(folds == k), np.flatnonzero(folds != k)
@@ -74,14 +74,14 @@ def exact_held_out(
                 f"fold {k} holds {own.size} of {folds.size} rows: too few to hold out. Use fewer folds."
             )
         inner, cross = K[np.ix_(rest, rest)], K[np.ix_(own, rest)]
-        weights, factor = dual_ridge(inner, Y[rest], strength)
+        weights, factor = dual_ridge(inner, Y[rest], alpha)
         R = weights.outputs(cross) - Y[own]
         value += float(np.square(R).sum())
         g = 2 * (cross - inner.mean(axis=0)).T @ R
         b = cho_solve(factor, g - g.mean(axis=0), check_finite=False)
-        slope -= strength * float((b * weights.alpha).sum())
-        M[np.ix_(own, rest)] += 2 * R @ weights.alpha.T
-        M[np.ix_(rest, rest)] -= (b + 2 * R.sum(axis=0) / rest.size) @ weights.alpha.T
+        slope -= alpha * float((b * weights.duals).sum())
+        M[np.ix_(own, rest)] += 2 * R @ weights.duals.T
+        M[np.ix_(rest, rest)] -= (b + 2 * R.sum(axis=0) / rest.size) @ weights.duals.T
     gradient = _in_widths(distances, K, M, x)
     gradient[-1] = slope
     return value / total, gradient / total

@@ -26,9 +26,9 @@ class _Weights:
     HW: np.ndarray
     FW: np.ndarray
 
-    def residual(self, V: np.ndarray, strength: float) -> np.ndarray:
-        """V - (H - F + strength I) W."""
-        return V - self.HW - strength * self.W + self.FW
+    def residual(self, V: np.ndarray, alpha: float) -> np.ndarray:
+        """V - (H - F + alpha I) W."""
+        return V - self.HW - alpha * self.W + self.FW
 
     def plus(self, step: np.ndarray, other: _Weights) -> _Weights:
         """This one and ``step`` (K t,) times another."""
@@ -55,31 +55,31 @@ class FoldWeights:
         self._centre = 0.0  # the strength of the factor
         self._whole_weights = self._V  # A^-1 V
 
-    def errors(self, strength: float) -> tuple[np.ndarray, int] | None:
+    def errors(self, alpha: float) -> tuple[np.ndarray, int] | None:
         """Errors (K,) at one strength, and the number of iterations; None where they are too many.
 
         Raises DataError if the matrix is not positive definite at this strength.
         """
-        if not 0 < strength / _UP <= self._centre <= strength * _DOWN:
+        if not 0 < alpha / _UP <= self._centre <= alpha * _DOWN:
             self._centre = 0.0
-            self.factor.of(self.whole, strength)
-            self._centre, self._whole_weights = strength, self.factor.solve(self._V)
-        nearest = sorted(self._found, key=lambda other: abs(np.log(other / strength)))[:_NEAR]
+            self.factor.of(self.whole, alpha)
+            self._centre, self._whole_weights = alpha, self.factor.solve(self._V)
+        nearest = sorted(self._found, key=lambda other: abs(np.log(other / alpha)))[:_NEAR]
         self._found = {other: self._found[other] for other in nearest}
-        found, iterations = self._iterate(strength)
+        found, iterations = self._iterate(alpha)
         if found is None:
             self._centre = 0.0  # the folds' own factors will take its place
             return None
-        self._found[strength] = found
+        self._found[alpha] = found
         errors = []
         for i, fold in enumerate(self.folds):
             own = slice(i * self._t, (i + 1) * self._t)
             errors.append(fold.error(found.W[:, own], found.FW[:, own]))
         return np.array(errors), iterations
 
-    def _iterate(self, strength: float) -> tuple[_Weights | None, int]:
-        now = self._start(strength)
-        R = now.residual(self._V, strength)
+    def _iterate(self, alpha: float) -> tuple[_Weights | None, int]:
+        now = self._start(alpha)
+        R = now.residual(self._V, alpha)
         reference = (self._V * self._whole_weights).sum(0)
         P = _Weights(*(np.zeros_like(R) for _ in range(3)))
         rho_before = np.ones(R.shape[1])
@@ -98,7 +98,7 @@ class FoldWeights:
             beta = np.where(active & (iterations > 0), rho / np.where(active, rho_before, 1), 0)
             W = Z + beta * P.W
             P = _Weights(W, R - self._centre * Z + beta * P.HW, self._products(W))
-            TP = P.HW + strength * W - P.FW
+            TP = P.HW + alpha * W - P.FW
             stiffness = np.where(active, (W * TP).sum(0), 1)
             held = np.where(active, (W * (P.HW + self._centre * W)).sum(0), 1)
             softest = np.minimum(softest, np.where(active, stiffness / held, 1))
@@ -107,7 +107,7 @@ class FoldWeights:
             rho_before = rho
             iterations += 1
 
-    def _start(self, strength: float) -> _Weights:
+    def _start(self, alpha: float) -> _Weights:
         """The combination of the weights at the nearest strengths, target by target, that is best in energy; at the
         first one the weights of all rows."""
         if not self._found:
@@ -115,7 +115,7 @@ class FoldWeights:
             W = self._whole_weights / share
             return _Weights(W, self._V / share - self._centre * W, self._products(W))
         known = list(self._found.values())
-        images = [self._V - one.residual(self._V, strength) for one in known]
+        images = [self._V - one.residual(self._V, alpha) for one in known]
         gram = np.array([[(one.W * image).sum(0) for image in images] for one in known])
         right = np.array([(one.W * self._V).sum(0) for one in known])
         scale = np.sqrt(np.maximum(np.einsum("iik->ik", gram), np.finfo(float).tiny))

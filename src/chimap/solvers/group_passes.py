@@ -23,7 +23,7 @@ _INTERCEPT_STEPS = 100
 
 
 class LossProblem:
-    """Minimise sum loss(y, z'w + b) + strength sum_g weight_g |w_g| over rows that are read again; b is free.
+    """Minimise sum loss(y, z'w + b) + alpha sum_g weight_g |w_g| over rows that are read again; b is free.
 
     A loss lies below its parabola: sum loss <= value + G'dW + curvature/2 |dW|^2 in the metric Hc of the moments of all
     rows, and apart from it the intercept. A step lowers this bound plus the penalty by some sweeps over the groups, for
@@ -61,7 +61,7 @@ class LossProblem:
         """The least strength at which all weights are zero."""
         x = self._at_zero()
         _, gradient = self._pass(x)
-        return replace(self.penalty, strength=1.0).largest(gradient[:-1])
+        return replace(self.penalty, alpha=1.0).largest(gradient[:-1])
 
     @property
     def at_zero(self) -> float:
@@ -73,17 +73,17 @@ class LossProblem:
         x = self._at_zero()
         return LinearSolution(x[:-1], x[-1].copy(), 0.0)
 
-    def solve(self, strength: float, start: LinearSolution) -> GroupSolution:
+    def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
         """The minimum, from the weights of ``start`` on."""
-        penalty, curvature = replace(self.penalty, strength=float(strength)), self.loss.curvature
+        penalty, curvature = replace(self.penalty, alpha=float(alpha)), self.loss.curvature
         # the bound over its curvature, so that the metric is the matrix of its quadratic part
-        bound = replace(penalty, strength=penalty.strength / curvature)
+        bound = replace(penalty, alpha=penalty.alpha / curvature)
 
         def evaluate(x: np.ndarray) -> Evaluation:
             values, gradient = self._pass(x)
             residuals = penalty.residuals(x[:-1], gradient[:-1])
             used = np.flatnonzero(((residuals > self.tolerance) | (penalty.norms(x[:-1]) > 0)).any(axis=1))
-            intercepts = np.abs(gradient[-1]) / strength
+            intercepts = np.abs(gradient[-1]) / alpha
             if penalty.shared:
                 values, intercepts = values.sum(keepdims=True), intercepts.max(keepdims=True)
             return Evaluation(
@@ -104,10 +104,10 @@ class LossProblem:
         found = descend(evaluate, step, x, self.tolerance, self.max_passes)
         residual = float(found.at.residuals.max())
         if self.warns:
-            warn_if_short(residual, self.tolerance, strength, found.evaluations)
+            warn_if_short(residual, self.tolerance, alpha, found.evaluations)
         W = found.x[:-1]
         return GroupSolution(
-            W, found.x[-1] - self._mean @ W, float(strength), float(found.at.values.sum()), residual,
+            W, found.x[-1] - self._mean @ W, float(alpha), float(found.at.values.sum()), residual,
             found.evaluations,
         )  # fmt: skip
 

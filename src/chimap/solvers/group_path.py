@@ -37,17 +37,15 @@ class GroupSolution(LinearSolution):
 class KernelPath:
     """The regularisation path: what each strength gives.
 
-    strengths: (s,), descending. weights: (s, t, r), the weight |w_j| / sqrt(2) of each of r kernels for each of t
+    alpha: (s,), descending. weights: (s, t, r), the weight |w_j| / sqrt(2) of each of r kernels for each of t
     targets (1 where they share them). objectives, residuals: (s,), and the largest violation of an optimality condition
-    over the strength. errors: (s, K) of the rows of each fold that was held out, mean loss a row summed over targets
-    (|f - y|^2 for the square loss), or None. chosen: index of the strength that is used.
+    over the strength. chosen: index of the strength that is used.
     """
 
-    strengths: np.ndarray
+    alphas: np.ndarray
     weights: np.ndarray
     objectives: np.ndarray
     residuals: np.ndarray
-    errors: np.ndarray | None
     chosen: int
 
     @property
@@ -57,7 +55,7 @@ class KernelPath:
 
 
 class SquareProblem:
-    """Minimise sum (z'w + b - y)^2 / 2 + strength sum_g weight_g |w_g|, from moments; b is free.
+    """Minimise sum (z'w + b - y)^2 / 2 + alpha sum_g weight_g |w_g|, from moments; b is free.
 
     The strength is that of ``losses.Square`` and ``penalties.L21``. penalty: groups, their weights, and whether targets
     share them; its strength is not used.
@@ -81,7 +79,7 @@ class SquareProblem:
     @property
     def largest(self) -> float:
         """The least strength at which all weights are zero."""
-        return largest_strength(self.moments, self.penalty)
+        return largest_alpha(self.moments, self.penalty)
 
     @property
     def at_zero(self) -> float:
@@ -92,22 +90,22 @@ class SquareProblem:
         """No weights."""
         return solution(self.moments, np.zeros_like(self._V), 0.0)
 
-    def solve(self, strength: float, start: LinearSolution) -> GroupSolution:
+    def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
         """The minimum, from the weights of ``start`` on."""
-        penalty = replace(self.penalty, strength=float(strength))
+        penalty = replace(self.penalty, alpha=float(alpha))
         found = self._quadratic.minimise(self._V, penalty, start.coef, self.tolerance)
         residual = float(found.at.residuals.max())
-        warn_if_short(residual, self.tolerance, strength, found.evaluations)
-        plain = solution(self.moments, found.x, float(strength))
+        warn_if_short(residual, self.tolerance, alpha, found.evaluations)
+        plain = solution(self.moments, found.x, float(alpha))
         return GroupSolution(
-            plain.coef, plain.intercept, plain.strength, float(found.at.values.sum()) + self._constant, residual,
+            plain.coef, plain.intercept, plain.alpha, float(found.at.values.sum()) + self._constant, residual,
             found.evaluations,
         )  # fmt: skip
 
 
-def largest_strength(moments: Moments, penalty: L21) -> float:
+def largest_alpha(moments: Moments, penalty: L21) -> float:
     """The least strength at which all weights of the square loss are zero."""
-    return replace(penalty, strength=1.0).largest(moments.cross_scatter())
+    return replace(penalty, alpha=1.0).largest(moments.cross_scatter())
 
 
 def full_scatter(moments: Moments) -> np.ndarray:
@@ -124,18 +122,18 @@ def full_scatter(moments: Moments) -> np.ndarray:
 
 def follow(
     problem: Any,
-    strengths: Sequence[float] | np.ndarray,
+    alphas: Sequence[float] | np.ndarray,
     on_solution: Callable[[GroupSolution], bool | None] | None = None,
 ) -> list[GroupSolution]:
     """Solutions at strengths from the largest down, each from the one before on.
 
     on_solution: told of each; True ends the path there.
     """
-    for strength in strengths:
-        check_positive(float(strength), "each of strengths")
+    for alpha in alphas:
+        check_positive(float(alpha), "each of alpha")
     found, last = [], problem.zero()
-    for strength in np.sort(np.asarray(strengths, dtype=np.float64))[::-1]:
-        last = problem.solve(float(strength), last)
+    for alpha in np.sort(np.asarray(alphas, dtype=np.float64))[::-1]:
+        last = problem.solve(float(alpha), last)
         found.append(last)
         if on_solution is not None and on_solution(last):
             break
@@ -146,7 +144,7 @@ def held_out_errors(
     folds: FoldMoments,
     whole: Moments,
     penalty: L21,
-    strengths: np.ndarray,
+    alphas: np.ndarray,
     tolerance: float,
     on_solution: Callable[[GroupSolution], None] | None = None,
 ) -> np.ndarray:
@@ -154,21 +152,21 @@ def held_out_errors(
 
     Raises DataError for a fold without rows, or one that leaves none.
     """
-    errors = np.empty((strengths.size, len(folds.folds)))
+    errors = np.empty((alphas.size, len(folds.folds)))
     for k, fold in enumerate(folds.folds):
         if fold.count == 0 or fold.count == whole.count:
             raise DataError(f"fold {k} holds {fold.count} of {whole.count} rows: too few to cross-validate.")
         # in one expression, so that the matrices of a fold are gone before those of the next
-        path = follow(SquareProblem(whole - fold, penalty, tolerance), strengths, on_solution)
+        path = follow(SquareProblem(whole - fold, penalty, tolerance), alphas, on_solution)
         errors[:, k] = [held_out_error(fold, found) for found in path]
     return errors
 
 
-def warn_if_short(residual: float, tolerance: float, strength: float, evaluations: int) -> None:
+def warn_if_short(residual: float, tolerance: float, alpha: float, evaluations: int) -> None:
     """A ConvergenceWarning where a residual is above the tolerance that was asked for."""
     if residual > tolerance:
         warnings.warn(
-            f"the group weights at strength {strength:.4g} stopped after {evaluations} evaluations at a residual of "
+            f"the group weights at strength {alpha:.4g} stopped after {evaluations} evaluations at a residual of "
             f"{residual:.2g}, short of tolerance={tolerance:g}. Use a larger strength.",
             ConvergenceWarning, stacklevel=3,
         )  # fmt: skip

@@ -59,14 +59,14 @@ def over(chunks: Chunks) -> Rows:
 def lbfgs(
     loss: Loss,
     rows: Rows,
-    strength: float,
+    alpha: float,
     start: LinearSolution,
     *,
     whitening: Factor | None = None,
     tolerance: float = 1e-4,
     max_passes: int = 200,
 ) -> SmoothSolution:
-    """Minimise sum loss(y, z'w + b) + strength/2 |w|^2 over rows and targets, every target at once; b is free.
+    """Minimise sum loss(y, z'w + b) + alpha/2 |w|^2 over rows and targets, every target at once; b is free.
 
     With ``Square`` this is ``ridge`` at the same strength; with the losses of classification the strength is 1/C of
     scikit-learn. One evaluation is one pass over the rows.
@@ -86,7 +86,7 @@ def lbfgs(
     """
     check_positive(tolerance, "tolerance")
     check_positive(max_passes, "max_passes", integer=True)
-    objective = _Objective(loss, rows, L2(strength), whitening)
+    objective = _Objective(loss, rows, L2(alpha), whitening)
     x = objective.begin(start)
     goal = tolerance * objective.norm_at_zero
     reason = ""
@@ -111,7 +111,7 @@ def lbfgs(
             "strength, or float64 features.", ConvergenceWarning, stacklevel=2,
         )  # fmt: skip
     W, b = objective.weights(x)
-    return SmoothSolution(W, b, strength, objective.value, objective.passes, norm, converged)
+    return SmoothSolution(W, b, alpha, objective.value, objective.passes, norm, converged)
 
 
 class _Objective:

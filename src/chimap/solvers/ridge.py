@@ -19,58 +19,58 @@ class LinearSolution:
 
     coef: np.ndarray
     intercept: np.ndarray
-    strength: float
+    alpha: float
 
 
-def ridge(moments: Moments, strength: float, factor: Factor | None = None) -> LinearSolution:
-    """Minimise sum |z'w + b - y|^2 + strength |w|^2: (Hc + strength I) w = Vc, by Cholesky.
+def ridge(moments: Moments, alpha: float, factor: Factor | None = None) -> LinearSolution:
+    """Minimise sum |z'w + b - y|^2 + alpha |w|^2: (Hc + alpha I) w = Vc, by Cholesky.
 
     The strength is scikit-learn's ``alpha``; the intercept is not penalised. factor: whose memory (and device) is used,
     or None for a new one. Raises DataError if the matrix is singular at this strength.
     """
     factor = factor or Factor(moments.n_features)
-    factor.of(moments, strength)
-    return solution(moments, factor.solve(moments.cross_scatter()), strength)
+    factor.of(moments, alpha)
+    return solution(moments, factor.solve(moments.cross_scatter()), alpha)
 
 
-def solution(moments: Moments, coef: np.ndarray, strength: float) -> LinearSolution:
+def solution(moments: Moments, coef: np.ndarray, alpha: float) -> LinearSolution:
     """The intercept that goes with the coefficients: mean prediction = mean target."""
-    return LinearSolution(coef, moments.target_mean - moments.mean @ coef, strength)
+    return LinearSolution(coef, moments.target_mean - moments.mean @ coef, alpha)
 
 
-def too_small(strength: float) -> DataError:
+def too_small(alpha: float) -> DataError:
     """What to say where the matrix is not positive definite."""
     return DataError(
-        f"strength {strength:g} is too small: the features are linearly dependent to rounding. "
-        "Use a larger strength, or strengths='auto'."
+        f"alpha={alpha:g} is too small: the features are linearly dependent to rounding. "
+        "Use a larger one, or alpha='auto'."
     )
 
 
 class Factor:
-    """The Cholesky factor of Hc + strength I, in one (D, D) buffer that each strength overwrites."""
+    """The Cholesky factor of Hc + alpha I, in one (D, D) buffer that each strength overwrites."""
 
     def __init__(self, n_features: int):
         self._square = np.empty((n_features, n_features))
 
-    def of(self, moments: Moments, strength: float, less: Any = None) -> None:
+    def of(self, moments: Moments, alpha: float, less: Any = None) -> None:
         """Factorise, less a fold where one is given (its ``take_from`` subtracts it from the upper triangle).
 
         Raises DataError if the matrix is not positive definite at this strength.
         """
-        self._fill(moments, strength, less)
+        self._fill(moments, alpha, less)
         # our upper triangle in C order is the lower one in Fortran's
         _, info = dpotrf(self._square.T, lower=1, clean=0, overwrite_a=1)
         if info:
-            raise too_small(strength)
+            raise too_small(alpha)
 
-    def _fill(self, moments: Moments, strength: float, less: Any) -> None:
+    def _fill(self, moments: Moments, alpha: float, less: Any) -> None:
         moments.scatter_into(self._square)
         if less is not None:
             less.take_from(self._square)
-        self._square[np.diag_indices_from(self._square)] += strength
+        self._square[np.diag_indices_from(self._square)] += alpha
 
     def solve(self, B: np.ndarray) -> np.ndarray:
-        """(Hc + strength I)^-1 B for B (D, columns)."""
+        """(Hc + alpha I)^-1 B for B (D, columns)."""
         return dpotrs(self._square.T, B, lower=1)[0]
 
     def whiten(self, B: np.ndarray) -> np.ndarray:
@@ -82,5 +82,5 @@ class Factor:
         return dtrtrs(self._square.T, V, lower=1, trans=1)[0]
 
     def coordinates(self, W: np.ndarray) -> np.ndarray:
-        """L' W, whose square is W' (Hc + strength I) W."""
+        """L' W, whose square is W' (Hc + alpha I) W."""
         return dtrmm(1.0, self._square.T, W, lower=1, trans_a=1)

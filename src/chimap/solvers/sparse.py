@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dpotrf
 from sklearn.linear_model import enet_path
 
 from chimap._validation import DataError, check_positive
-from chimap.moments import FoldMoments, Moments
+from chimap.moments import Moments
 from chimap.penalties import L21
 from chimap.solvers.ridge import LinearSolution, solution
 
@@ -54,7 +54,7 @@ class SparsePath:
     solutions: one a strength. residuals: (s,), the largest violation of the optimality conditions over the strength.
     """
 
-    strengths: np.ndarray
+    alphas: np.ndarray
     solutions: list[LinearSolution]
     residuals: np.ndarray
 
@@ -64,18 +64,18 @@ class SparsePath:
         return np.array([int(np.any(found.coef != 0, axis=1).sum()) for found in self.solutions])
 
 
-def strengths_below(largest: float, n_strengths: int, share: float = _SMALLEST) -> np.ndarray:
-    """Strengths (n_strengths,) from the one at which all weights are zero, geometrically, to a share of it."""
-    return np.geomspace(largest or 1.0, share * (largest or 1.0), n_strengths)
+def alphas_below(largest: float, n_alphas: int, share: float = _SMALLEST) -> np.ndarray:
+    """Strengths (n_alphas,) from the one at which all weights are zero, geometrically, to a share of it."""
+    return np.geomspace(largest or 1.0, share * (largest or 1.0), n_alphas)
 
 
-def elastic_net(moments: Moments, strengths: np.ndarray, l1_ratio: float = 1.0) -> SparsePath:
-    """Minimise sum (z'w + b - y)^2 / (2n) + strength (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2), target by target.
+def elastic_net(moments: Moments, alphas: np.ndarray, l1_ratio: float = 1.0) -> SparsePath:
+    """Minimise sum (z'w + b - y)^2 / (2n) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2), target by target.
 
     strengths are scikit-learn's ``alpha``; l1_ratio = 1 is the LASSO. By coordinate descent (scikit-learn) with warm
     starts along the path.
     """
-    strengths = np.sort(np.asarray(strengths, dtype=np.float64))[::-1]
+    alphas = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
     R, Q = equivalent_rows(moments)
     rows = R.shape[0]
     # scikit-learn divides by the rows it sees: rows times the mean square is the sum that it takes for the data's
@@ -83,72 +83,55 @@ def elastic_net(moments: Moments, strengths: np.ndarray, l1_ratio: float = 1.0) 
     coefs = np.stack(
         [
             enet_path(
-                R, Q[:, t], l1_ratio=l1_ratio, alphas=strengths, precompute=True, tol=_GAP, max_iter=100_000
+                R, Q[:, t], l1_ratio=l1_ratio, alpha=alphas, precompute=True, tol=_GAP, max_iter=100_000
             )[1]
             for t in range(Q.shape[1])
         ],
         axis=1,
     )  # (D, t, s)
     gradients = _gradients(moments, coefs)
-    shrunk = strengths * (1 - l1_ratio) * coefs
-    residuals = np.abs(_outside(gradients + shrunk, coefs, strengths * l1_ratio)).max(axis=(0, 1)) / strengths
-    return _path(moments, strengths, coefs, residuals)
+    shrunk = alphas * (1 - l1_ratio) * coefs
+    residuals = np.abs(_outside(gradients + shrunk, coefs, alphas * l1_ratio)).max(axis=(0, 1)) / alphas
+    return _path(moments, alphas, coefs, residuals)
 
 
-def largest_strength(moments: Moments, l1_ratio: float = 1.0) -> float:
+def largest_alpha(moments: Moments, l1_ratio: float = 1.0) -> float:
     """The least strength of ``elastic_net`` at which all weights are zero."""
     return float(np.abs(moments.cross_scatter()).max() / (moments.count * l1_ratio))
 
 
-def group_lasso(moments: Moments, strengths: np.ndarray, groups: Sequence[np.ndarray]) -> SparsePath:
-    """Minimise sum (z'w + b - y)^2 / (2n) + strength sum_g sqrt(|g|) |w_g|_2, each target by itself.
+def group_lasso(moments: Moments, alphas: np.ndarray, groups: Sequence[np.ndarray]) -> SparsePath:
+    """Minimise sum (z'w + b - y)^2 / (2n) + alpha sum_g sqrt(|g|) |w_g|_2, each target by itself.
 
     groups: indices of columns, each column in exactly one. By working sets and block coordinate descent (skglm, of the
     extra "sparse").
     """
     skglm = _skglm()
-    strengths = np.sort(np.asarray(strengths, dtype=np.float64))[::-1]
+    alphas = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
     R, Q = equivalent_rows(moments)
     rows = R.shape[0]
     R, Q = np.asfortranarray(np.sqrt(rows) * R), np.sqrt(rows) * Q
     weights = np.sqrt([len(group) for group in groups])
-    coefs = np.empty((R.shape[1], Q.shape[1], strengths.size))
+    coefs = np.empty((R.shape[1], Q.shape[1], alphas.size))
     for t in range(Q.shape[1]):
         model = skglm.GroupLasso(
             [list(map(int, group)) for group in groups], weights=weights, fit_intercept=False, warm_start=True,
             tol=1e-9 * float(np.abs(R.T @ Q[:, t]).max() / rows or 1.0), max_iter=200,
         )  # fmt: skip
-        for s, strength in enumerate(strengths):
-            coefs[:, t, s] = model.set_params(alpha=float(strength)).fit(R, Q[:, t]).coef_
+        for s, alpha in enumerate(alphas):
+            coefs[:, t, s] = model.set_params(alpha=float(alpha)).fit(R, Q[:, t]).coef_
     gradients = _gradients(moments, coefs)
     residuals = np.array([
-        L21(float(strength), groups, R.shape[1], weights.tolist()).residuals(coefs[:, :, s], gradients[:, :, s]).max()
-        for s, strength in enumerate(strengths)
+        L21(float(alpha), groups, R.shape[1], weights.tolist()).residuals(coefs[:, :, s], gradients[:, :, s]).max()
+        for s, alpha in enumerate(alphas)
     ])  # fmt: skip
-    return _path(moments, strengths, coefs, residuals)
+    return _path(moments, alphas, coefs, residuals)
 
 
-def largest_group_strength(moments: Moments, groups: Sequence[np.ndarray]) -> float:
+def largest_group_alpha(moments: Moments, groups: Sequence[np.ndarray]) -> float:
     """The least strength of ``group_lasso`` at which all weights are zero."""
     pull = moments.cross_scatter() / moments.count
     return L21(1.0, groups, pull.shape[0], [len(g) ** 0.5 for g in groups]).largest(pull)
-
-
-def score_path(
-    folds: FoldMoments,
-    whole: Moments,
-    solve: Callable[[Moments], SparsePath],
-    on_fold: Callable[[int], None] | None = None,
-) -> np.ndarray:
-    """Exact held-out errors (s, K) of the strengths of a path, mean |f(z) - y|^2 over the rows of each fold."""
-    errors = []
-    for k, fold in enumerate(folds.folds):
-        if fold.count == 0 or fold.count == whole.count:
-            raise DataError(f"fold {k} holds {fold.count} of {whole.count} rows: too few to cross-validate.")
-        errors.append([held_out_error(fold, found) for found in solve(whole - fold).solutions])
-        if on_fold is not None:
-            on_fold(k)
-    return np.array(errors).T
 
 
 def held_out_error(fold: Moments, found: LinearSolution) -> float:
@@ -173,12 +156,11 @@ def _outside(gradient: np.ndarray, coefs: np.ndarray, bound: np.ndarray) -> np.n
     return np.where(coefs == 0, at_zero, gradient + bound * np.sign(coefs))
 
 
-def _path(moments: Moments, strengths: np.ndarray, coefs: np.ndarray, residuals: np.ndarray) -> SparsePath:
+def _path(moments: Moments, alphas: np.ndarray, coefs: np.ndarray, residuals: np.ndarray) -> SparsePath:
     found = [
-        solution(moments, np.ascontiguousarray(coefs[:, :, s]), float(strengths[s]))
-        for s in range(strengths.size)
+        solution(moments, np.ascontiguousarray(coefs[:, :, s]), float(alphas[s])) for s in range(alphas.size)
     ]
-    return SparsePath(strengths, found, residuals)
+    return SparsePath(alphas, found, residuals)
 
 
 def _skglm() -> Any:
@@ -191,8 +173,8 @@ def _skglm() -> Any:
     return skglm
 
 
-def check_strengths(strengths: Any) -> np.ndarray:
+def check_alphas(alphas: Any) -> np.ndarray:
     """Positive strengths, (s,) float64."""
-    for strength in np.atleast_1d(strengths):
-        check_positive(float(strength), "each of strengths")
-    return np.atleast_1d(np.asarray(strengths, dtype=np.float64))
+    for alpha in np.atleast_1d(alphas):
+        check_positive(float(alpha), "each of alpha")
+    return np.atleast_1d(np.asarray(alphas, dtype=np.float64))

@@ -88,15 +88,15 @@ class TrainingSlopes:
 
 @dataclass(frozen=True)
 class Outcome:
-    """value: of the objective, as a share of what predicting the mean leaves. strength_slope: its derivative in
+    """value: of the objective, as a share of what predicting the mean leaves. alpha_slope: its derivative in
     log strength. slopes: its derivative in the features of rows."""
 
     value: float
-    strength_slope: float
+    alpha_slope: float
     slopes: FeatureSlopes
 
 
-def held_out(folds: FoldMoments, whole: Moments, strength: float) -> Outcome:
+def held_out(folds: FoldMoments, whole: Moments, alpha: float) -> Outcome:
     """sum_k sum over fold k of |f_k(z) - y|^2 over sum |y - mean|^2, f_k ridge on the other folds: 1 - R^2.
 
     One factorisation a fold serves its weights and its adjoint. Raises DataError for a fold without rows or one that
@@ -114,12 +114,12 @@ def held_out(folds: FoldMoments, whole: Moments, strength: float) -> Outcome:
                 "Use fewer folds (n_folds) or more rows."
             )
         fold = Fold(moments, whole)
-        factor.of(whole, strength, less=fold)
+        factor.of(whole, alpha, less=fold)
         W = factor.solve(fold.train_cross)
         FW = fold.product(W)
         value += fold.count * fold.error(W, FW)
         A = factor.solve(fold.error_slope(W, FW))
-        slope -= strength * float((A * W).sum())
+        slope -= alpha * float((A * W).sum())
         mean = whole.shifts[0] + (whole.feature_sum - fold.sums) / rest
         target_mean = whole.shifts[1] + (whole.target_sum - moments.target_sum) / rest
         weights.append(W)
@@ -138,17 +138,17 @@ def held_out(folds: FoldMoments, whole: Moments, strength: float) -> Outcome:
     return Outcome(value / total, slope / total, slopes)
 
 
-def training(whole: Moments, strength: float) -> Outcome:
-    """min_w,b (sum |w'z + b - y|^2 + strength |w|^2) over sum |y - mean|^2: the objective of the paper's sec. 3.3.
+def training(whole: Moments, alpha: float) -> Outcome:
+    """min_w,b (sum |w'z + b - y|^2 + alpha |w|^2) over sum |y - mean|^2: the objective of the paper's sec. 3.3.
 
     Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, eq. 9.
     """
     factor, total = Factor(whole.n_features), total_scatter(whole)
-    factor.of(whole, strength)
+    factor.of(whole, alpha)
     V = whole.cross_scatter()
     W = factor.solve(V)
     value = float(np.trace(whole.target_scatter()) - (W * V).sum())
-    slope = strength * float(np.square(W).sum())
+    slope = alpha * float(np.square(W).sum())
     return Outcome(
         value / total, slope / total, TrainingSlopes(W, whole.mean @ W - whole.target_mean, 1 / total)
     )

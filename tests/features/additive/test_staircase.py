@@ -85,11 +85,11 @@ def test_sparse_form(steps, kernel, dtype):
 @every_step
 def test_generalised_ridge_in_the_sparse_form_is_ridge_in_the_features(steps):
     X, rng = histograms(80, 5), np.random.default_rng(0)
-    y, strength = rng.normal(size=(80, 2)), 0.3
+    y, alpha = rng.normal(size=(80, 2)), 0.3
     psi = StaircaseMap(n_terms=7, steps=steps).fit(X)
     Z, S, M = psi.transform(X), psi.transform_sparse_form(X), psi.metric()
-    w = np.linalg.solve(Z.T @ Z + strength * np.eye(35), Z.T @ y).T
-    v = spsolve((S.T @ S + strength * M).tocsc(), S.T @ y).T
+    w = np.linalg.solve(Z.T @ Z + alpha * np.eye(35), Z.T @ y).T
+    v = spsolve((S.T @ S + alpha * M).tocsc(), S.T @ y).T
     np.testing.assert_allclose(S @ v.T, Z @ w.T, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(psi.to_features(v), w, rtol=1e-8, atol=1e-11)
     np.testing.assert_allclose(psi.to_sparse_form(w), v, rtol=1e-8, atol=1e-11)

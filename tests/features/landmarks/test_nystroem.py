@@ -130,16 +130,14 @@ def test_bad_input():
 @pytest.mark.parametrize("kernel", ["jensen_shannon+pq", "exp-chi2", "linear"])
 def test_in_a_classifier(kernel, tmp_path):
     X, y = classes(300)
-    model = HistogramClassifier(kernel, n_components=60, sampling="landmarks", random_state=0).fit(
+    model = HistogramClassifier(kernel, n_components=60, features="landmarks", random_state=0).fit(
         X[:200], y[:200]
     )
     assert model.score(X[200:], y[200:]) > 0.6
     model.save(tmp_path / "m.model")
     np.testing.assert_array_equal(load(tmp_path / "m.model").decision_function(X), model.decision_function(X))
     if kernel != "exp-chi2":
-        with pytest.raises(
-            ValueError, match="has no random features: sampling must be 'auto' or 'landmarks'"
-        ):
+        with pytest.raises(ValueError, match="has no random features: sampling must be 'auto'"):
             HistogramClassifier(kernel, sampling="iid").fit(X, y)
 
 

@@ -59,7 +59,7 @@ def test_a_model_is_fitted_on_them(tmp_path):
     from chimap import HistogramClassifier
 
     source = Ilsvrc2010Bow(copies.ilsvrc2010_bow(tmp_path))
-    model = HistogramClassifier("chi2", strengths=0.1).fit_source(source)
+    model = HistogramClassifier("chi2", alpha=0.1).fit_source(source)
     assert model.classes_.tolist() == ["n01440764", "n02119789"]
 
 

@@ -252,38 +252,26 @@ def _baseline_line(score: Score) -> str:
 
 def strength_curve(model: Any) -> Any:
     """How the strength was chosen, or None where it was given."""
-    import numpy as np
-
     from chimap.report import StrengthCurve
 
-    scores = model.strength_scores_
-    if scores is None:
-        return None
-    n_folds = scores.errors.shape[1]
-    spread = scores.errors.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else 0 * scores.errors[:, 0]
-    return StrengthCurve(scores.strengths, scores.errors.mean(axis=1), spread, model.strength_)
+    return StrengthCurve.of(model.selection_)
 
 
 def component_scores(model: Any) -> Any:
     """How the number of principal components was chosen, or None where it was given."""
     from chimap.report import ComponentScores
 
-    if not hasattr(model, "n_principal_"):
-        return None
-    scores = model.principal_scores_
-    return ComponentScores(
-        scores.n_components, scores.strengths, scores.r2, (model.n_principal_, model.strength_)
-    )
+    return ComponentScores.of(model.selection_)
 
 
 def _settings(model: Any) -> dict[str, Any]:
     """The parameters of the estimator, with what was learned for those that say how to learn it."""
     given = model.get_params(deep=False)
-    left_out = ("verbose", "kernel", "gamma", "strengths", "map")
+    left_out = ("verbose", "kernel", "gamma", "alpha", "map")
     learned = {
         "kernel": model.kernel_.name,
         "gamma": getattr(model.kernel_, "gamma", None),
-        "strength": model.strength_,
+        "alpha": model.alpha_,
         "features": model.coef_.shape[1],
     }
     return learned | {name: value for name, value in given.items() if name not in left_out}

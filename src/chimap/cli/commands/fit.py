@@ -51,7 +51,7 @@ def fit(
             "more, in memory where the features fit. hinge: LIBLINEAR on features in memory, however many a row.",
         ),
     ] = Settings.loss,
-    strength: fit_options.Strength = Settings.strength,
+    alpha: fit_options.Alpha = Settings.alpha,
     normalize: fit_options.Normalize = Settings.normalize,
     task: fit_options.TaskOption = Settings.task,
     test_fraction: fit_options.TestFraction = Settings.test_fraction,
@@ -147,7 +147,7 @@ def fit(
         {"--output": output}, (data, labels, unlabelled), overwrite, resumed={"--checkpoint": checkpoint}
     )
     settings = Settings(
-        kernel, gamma, terms, components, map, sampling, strength, normalize, task, test_fraction, memory,
+        kernel, gamma, terms, components, map, sampling, alpha, normalize, task, test_fraction, memory,
         precision, engine, jobs, folds, seed, loss, blocks, principal, device,
     )  # fmt: skip
     fitted = train(
@@ -174,17 +174,15 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
     model, source = fitted.model, fitted.source
     r2 = cross_validated_r2(model)
     if r2 is not None:
-        chosen = f"cross-validated over {model.strength_scores_.errors.shape[1]} folds: R² {r2:.3f}"
-    elif model.loss_scores_ is not None:
-        chosen = f"the best of {model.loss_scores_.strengths.size} by the loss on rows held out"
+        chosen = f"cross-validated over {model.selection_.n_folds} folds: R² {r2:.3f}"
+    elif model.selection_ is not None:
+        chosen = f"the best of {model.selection_.alphas.size} by the loss on rows held out"
     else:
         chosen = (
-            "not cross-validated: too few rows, or targets all equal"
-            if model.strengths == "auto"
-            else "as given"
+            "not cross-validated: too few rows, or targets all equal" if model.alpha == "auto" else "as given"
         )
     if hasattr(model, "n_principal_"):
-        numbers = ", ".join(f"{n:,}" for n in model.principal_scores_.n_components)
+        numbers = ", ".join(f"{n:,}" for n in sorted(set(model.selection_.settings["n_components"])))
         chosen += f", with {model.n_principal_:,} of {numbers} components a block"
     held_out = source.n_rows - model.n_rows_
     rows = f"{model.n_rows_:,}" + (f" (and {held_out:,} held out)" if held_out else "")
@@ -201,7 +199,7 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
         "kernel": show.kernel(about["kernel"], about["gamma"]),
         "features": f"{n_features:,}: {about['features']}",
         "loss": loss_line(model),
-        "strength": f"{model.strength_:.4g} ({chosen})",
+        "alpha": f"{model.alpha_:.4g} ({chosen})",
         "held out": fitted.held_out and score_line(fitted.held_out),
         "time": show.stages(model.stage_seconds_),
         "peak memory": show.size(show.peak_memory()),
@@ -252,7 +250,7 @@ def as_dict(fitted: Fitted, output: Path) -> dict[str, Any]:
         "gamma": model.describe()["gamma"],
         "features": model.coef_.shape[1],
         "loss": model.loss,
-        "strength": model.strength_,
+        "alpha": model.alpha_,
         "cross_validated_r2": cross_validated_r2(model),
         "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},
         "seconds": model.stage_seconds_,

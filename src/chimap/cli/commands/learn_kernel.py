@@ -84,7 +84,7 @@ def learn_kernel(
     loss: Annotated[
         str, typer.Option(metavar="NAME", help="Of the weights, as in 'chimap fit'; widths take the square.")
     ] = KernelSettings.loss,
-    strength: fit_options.Strength = KernelSettings.strength,
+    alpha: fit_options.Alpha = KernelSettings.alpha,
     normalize: fit_options.Normalize = KernelSettings.normalize,
     task: fit_options.TaskOption = KernelSettings.task,
     test_fraction: fit_options.TestFraction = KernelSettings.test_fraction,
@@ -114,7 +114,7 @@ def learn_kernel(
     outputs.check_outputs({"--output": output, "--page": page}, (data, labels), overwrite)
     settings = KernelSettings(
         kernel=kernel, terms=terms, components=COMPONENTS[method] if components is None else components,
-        strength=strength, normalize=normalize, task=task,
+        alpha=alpha, normalize=normalize, task=task,
         test_fraction=test_fraction, memory=memory, precision=precision, jobs=jobs, folds=folds, seed=seed, loss=loss,
         blocks=blocks, method=method, widths=widths, objective=objective, width_penalty=width_penalty,
         tune_components=tune_components, tune_rows=tune_rows, validation_fraction=validation_fraction,
@@ -175,7 +175,8 @@ def learned(fitted: Fitted) -> LearnedKernel:
     )
     return LearnedKernel(
         method=method, widths=Widths(model.width_names_, model.start_widths_, model.widths_),
-        history=model.history_, stopped=model.stopped_, curve=strength_curve(model), **common,
+        history=model.history_, stopped=model.stopped_,
+        curve=None if hasattr(model, "path_") else strength_curve(model), **common,
     )  # fmt: skip
 
 
@@ -187,10 +188,8 @@ def _channels(model: Any) -> tuple[Any, Any]:
     names = [str(c) for c in model.classes_] if n_outputs > 1 else ["all"]
     weights = ChannelWeights(model.channels_, model.kernel_weights_, names)
     path = model.path_
-    errors = None if path.errors is None else path.errors.mean(axis=1)
-    return weights, ChannelPath(
-        model.channels_, path.strengths, path.weights.sum(axis=1), errors, path.chosen
-    )
+    errors = None if model.selection_ is None else model.selection_.scores.mean(axis=1)
+    return weights, ChannelPath(model.channels_, path.alphas, path.weights.sum(axis=1), errors, path.chosen)
 
 
 def summary(fitted: Fitted, found: LearnedKernel, output: Path, page: Path | None) -> dict[str, str | None]:
@@ -218,7 +217,7 @@ def summary(fitted: Fitted, found: LearnedKernel, output: Path, page: Path | Non
             for name, share in list(shares)[:_SHOWN]
         )
     return lines | {
-        "strength": f"{model.strength_:.4g}",
+        "alpha": f"{model.alpha_:.4g}",
         "held out": found.score,
         "time": show.stages(model.stage_seconds_),
         "peak memory": show.size(show.peak_memory()),

@@ -24,7 +24,7 @@ def describe(path: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
     """As plain values, and in words. Raises DataError for other files."""
     found = _found(path)
     training, tables = found["training"], found["tables"]
-    features, strength = found["features"], found["strength"]
+    features, alpha = found["features"], found["alpha"]
     return found, {
         "model": found["estimator"],
         "kernel": show.kernel(found["kernel"], found["gamma"]),
@@ -36,7 +36,7 @@ def describe(path: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
         "classes": _classes_line(found["classes"]),
         "rows": None if found["rows"] is None else f"{found['rows']:,}",
         "loss": found["loss"],
-        "strength": None if strength is None else f"{strength:.4g}",
+        "alpha": None if alpha is None else f"{alpha:.4g}",
         "trained on": _training_line(training) if training else None,
         "version": f"chimap {found['version']}",
         "size": show.size(found["bytes"]),
@@ -75,7 +75,7 @@ def _found(path: Path) -> dict[str, Any]:
                 "precision": fitted.get("precision", "float32"),
                 "rows": fitted.get("n_rows_"),
                 "loss": _loss_name(fitted["loss"]) if "loss" in fitted else None,
-                "strength": fitted.get("strength_"),
+                "alpha": fitted.get("alpha_"),
                 "classes": _classes(state.get("classes_"), file),
                 "training": state.get("training_"),
             }

@@ -23,7 +23,7 @@ _FLAGS = {
     "n_components": "--components",
     "n_principal": "--principal",
     "n_terms": "--terms",
-    "n_folds": "--folds",
+    "selection": "--folds",
     "n_jobs": "--jobs",
     "n_test_rows": "--test-rows",
     "exact_rows": "--exact-rows",
@@ -35,7 +35,7 @@ _FLAGS = {
     "test_fraction": "--test-fraction",
     "width_strength": "--width-penalty",
     "random_state": "--seed",
-    "strengths": "--strength",
+    "alpha": "--alpha",
 }
 # or one of the same name. These are words of any sentence, too.
 _WORDS = (
@@ -82,8 +82,8 @@ def is_fault_of_input(error: BaseException) -> bool:
 def in_flags(message: str) -> str:
     """The message with the flags of the command line for the names of parameters.
 
-    >>> in_flags("memory='64MiB' is too small; fewer n_components, or strengths='auto'")
-    '--memory 64MiB is too small; fewer --components, or --strength auto'
+    >>> in_flags("memory='64MiB' is too small; fewer n_components, or alpha='auto'")
+    '--memory 64MiB is too small; fewer --components, or --alpha auto'
     >>> in_flags("device='cuda' takes loss='square'; got n_principal=None.")
     '--device cuda takes --loss square; got no --principal.'
     """

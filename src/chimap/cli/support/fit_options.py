@@ -22,7 +22,7 @@ class Settings:
     components: int = 2048
     map: str = "optimal"
     sampling: str = "auto"
-    strength: str = "auto"
+    alpha: str = "auto"
     normalize: bool = False
     task: Task = Task.auto
     test_fraction: float = 0.0
@@ -61,7 +61,7 @@ class Settings:
         check_device(self.device)
         options.check_loss(self.loss)
         options.number_or("mean", self.gamma, "--gamma")
-        options.number_or("auto", self.strength, "--strength")
+        options.number_or("auto", self.alpha, "--alpha")
         for flag, value, least in (
             ("--terms", self.terms, 1), ("--components", self.components, 2), ("--folds", self.folds, 2),
             ("--jobs", self.jobs, 1), ("--seed", self.seed, 0),
@@ -88,8 +88,8 @@ class Settings:
             blocks=options.blocks_of(self.blocks),
             n_principal=options.one_or_several(self.principal, "--principal"),
             loss=self.loss,
-            strengths=options.number_or("auto", self.strength, "--strength"),
-            n_folds=self.folds,
+            alpha=options.number_or("auto", self.alpha, "--alpha"),
+            selection=self.folds,
             memory=self.memory,
             precision=self.precision.value,
             device=self.device,
@@ -100,9 +100,11 @@ class Settings:
 
 Output = Annotated[Path, options.output("MODEL", "The model file to write.")]
 Terms = Annotated[int, typer.Option(metavar="N", help="Features a bin of the map of the additive kernel.")]
-Strength = Annotated[
+Alpha = Annotated[
     str,
-    typer.Option(metavar="S", help="Of the penalty of the weights: a number, or auto, by cross-validation."),
+    typer.Option(
+        metavar="S", help="Strength of the penalty alpha/2 |w|^2: a number, or auto, by cross-validation."
+    ),
 ]
 Normalize = Annotated[bool, typer.Option(help="Divide each row, or each block of it, by its sum.")]
 TaskOption = Annotated[Task, typer.Option(help=f"What the labels are. {data_rows.TASK_RULE}.")]
@@ -113,4 +115,4 @@ Memory = Annotated[
     str, typer.Option(metavar="SIZE", help="Budget of the fit, such as 512MiB; libraries not counted.")
 ]
 PrecisionOption = Annotated[Precision, typer.Option(help="Of features; sums are always float64.")]
-Folds = Annotated[int, typer.Option(metavar="K", help="Of the cross-validation that chooses the strength.")]
+Folds = Annotated[int, typer.Option(metavar="K", help="Of the cross-validation that chooses alpha.")]

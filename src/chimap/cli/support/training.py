@@ -156,7 +156,7 @@ def _remembered(
 
 def cross_validated_r2(model: Any) -> float | None:
     """1 - error / total at the chosen strength, or None where the strength was given."""
-    scores = model.strength_scores_
-    if scores is None or not scores.total > 0:
+    scores = model.selection_
+    if scores is None or not scores.baseline > 0:
         return None
-    return float(1 - scores.errors[scores.chosen].mean() / scores.total)
+    return float(scores.r2[scores.chosen])

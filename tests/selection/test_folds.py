@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, fold_of_rows
-from chimap.solvers import choose_strength
+from chimap.selection import choose_alpha
 from chimap.solvers.ridge import Factor
 
 from ..moments.cases import rows
@@ -25,9 +25,9 @@ def fold_moments(Z, Y, folds, n_folds):
     return moments
 
 
-def by_hand(Z, Y, folds, k, strength):
+def by_hand(Z, Y, folds, k, alpha):
     held = folds == k
-    model = Ridge(strength, solver="svd").fit(Z[~held], Y[~held])
+    model = Ridge(alpha, solver="svd").fit(Z[~held], Y[~held])
     return np.mean(np.sum((model.predict(Z[held]).reshape(-1, Y.shape[1]) - Y[held]) ** 2, axis=1))
 
 
@@ -41,14 +41,16 @@ def test_errors_are_those_of_refits(shape, n_folds):
     folds = fold_of_rows(0, shape[0], n_folds, seed=0)
     moments = fold_moments(Z, Y, folds, n_folds)
     seen = []
-    scores = choose_strength(moments, moments.whole(), STRENGTHS, lambda *score: seen.append(score))
-    np.testing.assert_array_equal(scores.strengths, STRENGTHS)
+    scores = choose_alpha(moments, moments.whole(), STRENGTHS, lambda *score: seen.append(score))
+    np.testing.assert_array_equal(scores.alphas, STRENGTHS)
     expected = [[by_hand(Z, Y, folds, k, s) for k in range(n_folds)] for s in STRENGTHS]
-    np.testing.assert_allclose(scores.errors, expected, rtol=1e-4)
+    np.testing.assert_allclose(scores.scores, expected, rtol=1e-4)
     counts = np.bincount(folds)
     means = np.average(expected, axis=1, weights=counts)
-    assert scores.best == STRENGTHS[np.argmin(means)] == scores.strengths[scores.chosen]
-    np.testing.assert_allclose(scores.total, np.mean(np.sum((Y - Y.mean(axis=0)) ** 2, axis=1)), rtol=1e-10)
+    assert scores.best["alpha"] == STRENGTHS[np.argmin(means)] == scores.alphas[scores.chosen]
+    np.testing.assert_allclose(
+        scores.baseline, np.mean(np.sum((Y - Y.mean(axis=0)) ** 2, axis=1)), rtol=1e-10
+    )
     np.testing.assert_allclose(sorted(seen), np.c_[STRENGTHS, means], rtol=1e-4)
 
 
@@ -57,20 +59,20 @@ class CountedFactor(Factor):
         super().__init__(n_features)
         self.made = []
 
-    def of(self, moments, strength, less=None):
-        self.made.append(strength)
-        super().of(moments, strength, less)
+    def of(self, moments, alpha, less=None):
+        self.made.append(alpha)
+        super().of(moments, alpha, less)
 
 
-def test_one_factor_serves_strengths_about_it():
+def test_one_factor_serves_alphas_about_it():
     Z, Y = rows(2500, 300, 3)
     folds = fold_of_rows(0, 2500, 5, seed=0)
     moments, factor = fold_moments(Z, Y, folds, 5), CountedFactor(300)
-    strengths = [0.02, 0.2, 10.0, 10**1.5, 100.0]
-    scores = choose_strength(moments, moments.whole(), strengths, factor=factor)
+    alphas = [0.02, 0.2, 10.0, 10**1.5, 100.0]
+    scores = choose_alpha(moments, moments.whole(), alphas, factor=factor)
     assert factor.made == [100.0, 0.2]
-    expected = [[by_hand(Z, Y, folds, k, s) for k in range(5)] for s in strengths]
-    np.testing.assert_allclose(scores.errors, expected, rtol=1e-4)
+    expected = [[by_hand(Z, Y, folds, k, s) for k in range(5)] for s in alphas]
+    np.testing.assert_allclose(scores.scores, expected, rtol=1e-4)
     assert scores.iterations.max() < 15
 
 
@@ -86,20 +88,21 @@ def test_search_ends_inside_what_it_tried(noise):
     Z, Y = linear(noise)
     moments = fold_moments(Z, Y, fold_of_rows(0, 400, 5, seed=0), 5)
     whole = moments.whole()
-    scores = choose_strength(moments, whole)
+    scores = choose_alpha(moments, whole)
     scale = whole.scatter_diagonal().mean()
-    assert np.all(np.diff(scores.strengths) > 0)
-    ends = scores.strengths[[0, -1]]
-    assert scores.best not in ends or not 1e-8 * scale < scores.best < 1e4 * scale
+    assert np.all(np.diff(scores.alphas) > 0)
+    ends = scores.alphas[[0, -1]]
+    best_alpha = scores.best["alpha"]
+    assert best_alpha not in ends or not 1e-8 * scale < best_alpha < 1e4 * scale
     # whatever decade is best, the search has been there, and beside it
-    decades = choose_strength(moments, whole, scale * 10.0 ** np.arange(-9, 5))
-    mean = np.average(scores.errors, axis=1, weights=[f.count for f in moments.folds]).min()
-    best = np.average(decades.errors, axis=1, weights=[f.count for f in moments.folds]).min()
+    decades = choose_alpha(moments, whole, scale * 10.0 ** np.arange(-9, 5))
+    mean = np.average(scores.scores, axis=1, weights=[f.count for f in moments.folds]).min()
+    best = np.average(decades.scores, axis=1, weights=[f.count for f in moments.folds]).min()
     assert mean <= best * (1 + 1e-3)
-    gaps = np.diff(np.log10(scores.strengths))
+    gaps = np.diff(np.log10(scores.alphas))
     assert gaps.min() == pytest.approx(0.5)
     if noise == 1e4:
-        assert scores.best > scale
+        assert best_alpha > scale
 
 
 def test_folds_that_cannot_be():
@@ -108,14 +111,14 @@ def test_folds_that_cannot_be():
     for n_folds, assigned in ((3, folds), (1, np.zeros(40, int))):
         moments = fold_moments(Z, Y, assigned, n_folds)
         with pytest.raises(DataError, match=f"of {n_folds} holds .* of 40 rows: too few"):
-            choose_strength(moments, moments.whole())
+            choose_alpha(moments, moments.whole())
 
 
-def test_strengths_that_are_all_too_small():
+def test_alphas_that_are_all_too_small():
     Z, Y = rows(20, 40)
     moments = fold_moments(Z, Y, np.arange(20) % 2, 2)
-    with pytest.raises(DataError, match="none of the strengths"):
-        choose_strength(moments, moments.whole(), [0.0])
-    scores = choose_strength(moments, moments.whole(), [0.0, 1.0])
-    assert scores.best == 1
-    assert np.isinf(scores.errors[0]).all()
+    with pytest.raises(DataError, match="none of alpha="):
+        choose_alpha(moments, moments.whole(), [0.0])
+    scores = choose_alpha(moments, moments.whole(), [0.0, 1.0])
+    assert scores.best == {"alpha": 1}
+    assert np.isinf(scores.scores[0]).all()

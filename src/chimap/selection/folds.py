@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
 from chimap.moments.symmetric import PANEL
+from chimap.selection.base import SelectionResult
 from chimap.solvers.fold import Fold
 from chimap.solvers.fold_weights import FoldWeights
 from chimap.solvers.ridge import Factor
@@ -39,34 +39,23 @@ def working_bytes(n_features: int, n_targets: int, n_folds: int, fewest_rows: in
     return 8 * (n_features * (vectors * n_targets + PANEL) + 2 * n_targets**2)
 
 
-@dataclass(frozen=True)
-class StrengthScores:
-    """Held-out errors of each strength.
-
-    strengths (s,) ascending; errors (s, K): mean over the rows of a fold of |f(z) - y|^2 summed over targets,
-    f fitted on the other folds; total: that of predicting the mean; chosen: index of the best mean error;
-    iterations: of conjugate gradients, (s,).
-    """
-
-    strengths: np.ndarray
-    errors: np.ndarray
-    total: float
-    chosen: int
-    iterations: np.ndarray
-
-    @property
-    def best(self) -> float:
-        """The strength of least mean error."""
-        return float(self.strengths[self.chosen])
+def check_folds(folds: FoldMoments, whole: Moments) -> None:
+    """Raise DataError where a fold has no rows, or leaves none to train on."""
+    for k, fold in enumerate(folds.folds):
+        if fold.count == 0 or fold.count == whole.count:
+            raise DataError(
+                f"fold {k} of {len(folds.folds)} holds {fold.count} of {whole.count} rows: too few rows to "
+                "cross-validate. Use fewer folds, or give alpha as one number."
+            )
 
 
-def choose_strength(
+def choose_alpha(
     folds: FoldMoments,
     whole: Moments,
-    strengths: np.ndarray | str = "auto",
+    alphas: np.ndarray | str = "auto",
     on_score: Callable[[float, float], None] | None = None,
     factor: Factor | None = None,
-) -> StrengthScores:
+) -> SelectionResult:
     """Score strengths by exact K-fold cross-validation and choose the best.
 
     "auto" goes down by decades from a tenth of the mean scatter of a feature until the error rises again, up while it
@@ -74,18 +63,13 @@ def choose_strength(
     each. factor: as in ``ridge``.
     Raises DataError if a fold has no rows or leaves none to train on.
     """
-    for k, fold in enumerate(folds.folds):
-        if fold.count == 0 or fold.count == whole.count:
-            raise DataError(
-                f"fold {k} of {len(folds.folds)} holds {fold.count} of {whole.count} rows: too few rows to "
-                "cross-validate. Use fewer folds, or give the strength as a number."
-            )
+    check_folds(folds, whole)
     scorer = _Scorer(folds, whole, on_score, factor or Factor(whole.n_features))
-    if isinstance(strengths, str):
+    if isinstance(alphas, str):
         _search(scorer, max(float(whole.scatter_diagonal().mean()), np.finfo(float).tiny))
     else:
-        for strength in sorted(np.asarray(strengths, float).reshape(-1), reverse=True):
-            scorer.score(float(strength))
+        for alpha in sorted(np.asarray(alphas, float).reshape(-1), reverse=True):
+            scorer.score(float(alpha))
     return scorer.result()
 
 
@@ -97,9 +81,9 @@ def _search(scorer: _Scorer, scale: float) -> None:
     steps: dict[float, int] = {}  # of half a decade from ``scale``
 
     def best_after(step: int) -> int:
-        strength = scale * 10 ** (step / 2)
-        steps[strength] = step
-        scorer.score(strength)
+        alpha = scale * 10 ** (step / 2)
+        steps[alpha] = step
+        scorer.score(alpha)
         return steps[scorer.best()]
 
     best = -2
@@ -133,49 +117,51 @@ class _Scorer:
         self.scores: dict[float, tuple[np.ndarray, int]] = {}
         self.on_score = on_score
 
-    def score(self, strength: float) -> None:
-        if strength in self.scores:
+    def score(self, alpha: float) -> None:
+        if alpha in self.scores:
             return
         try:
-            found = None if self.weights is None else self.weights.errors(strength)
-            found = found or (_errors_directly(self.folds, self.whole, strength, self.factor), 0)
+            found = None if self.weights is None else self.weights.errors(alpha)
+            found = found or (_errors_directly(self.folds, self.whole, alpha, self.factor), 0)
         except DataError:
             # too small for these data, or for a fold of them: it cannot win, and it is listed with its infinite error
-            self.scores[strength] = (np.full(len(self.folds), np.inf), 0)
+            self.scores[alpha] = (np.full(len(self.folds), np.inf), 0)
             return
-        self.scores[strength] = found
+        self.scores[alpha] = found
         if self.on_score is not None:
-            self.on_score(strength, float(self.mean(strength)))
+            self.on_score(alpha, float(self.mean(alpha)))
 
-    def mean(self, strength: float) -> float:
+    def mean(self, alpha: float) -> float:
         counts = [fold.count for fold in self.folds]
-        return float(np.average(self.scores[strength][0], weights=counts))
+        return float(np.average(self.scores[alpha][0], weights=counts))
 
     def best(self) -> float:
         return min(self.scores, key=self.mean)
 
-    def result(self) -> StrengthScores:
-        strengths = np.array(sorted(self.scores))
+    def result(self) -> SelectionResult:
+        alphas = np.array(sorted(self.scores))
         best = self.best()
         if not np.isfinite(self.mean(best)):
             raise DataError(
-                f"none of the strengths {strengths} is large enough: the features are linearly dependent to "
-                "rounding. Give larger ones, or strengths='auto'."
+                f"none of alpha={alphas} is large enough: the features are linearly dependent to "
+                "rounding. Give larger ones, or alpha='auto'."
             )
-        return StrengthScores(
-            strengths,
-            np.array([self.scores[s][0] for s in strengths]),
-            float(np.trace(self.whole.target_scatter())) / self.whole.count,
-            int(np.searchsorted(strengths, best)),
-            np.array([self.scores[s][1] for s in strengths]),
+        return SelectionResult(
+            "folds",
+            {"alpha": alphas},
+            np.array([self.scores[s][0] for s in alphas]),
+            np.array([fold.count for fold in self.folds]),
+            int(np.searchsorted(alphas, best)),
+            baseline=float(np.trace(self.whole.target_scatter())) / self.whole.count,
+            iterations=np.array([self.scores[s][1] for s in alphas]),
         )
 
 
-def _errors_directly(folds: list[Fold], whole: Moments, strength: float, factor: Factor) -> np.ndarray:
+def _errors_directly(folds: list[Fold], whole: Moments, alpha: float, factor: Factor) -> np.ndarray:
     """Held-out errors of all folds at one strength, by a factorisation a fold: for many targets."""
     errors = []
     for fold in folds:
-        factor.of(whole, strength, less=fold)
+        factor.of(whole, alpha, less=fold)
         W = factor.solve(fold.train_cross)
         errors.append(fold.error(W))
     return np.array(errors)

@@ -1,0 +1,16 @@
+"""Rules by which a setting is chosen, and the one shape of what choosing comes to."""
+
+from chimap.selection.base import SelectionResult, fold_count
+from chimap.selection.components import score_leading, score_principal
+from chimap.selection.folds import choose_alpha
+from chimap.selection.paths import of_path, score_path
+
+__all__ = [
+    "SelectionResult",
+    "choose_alpha",
+    "fold_count",
+    "of_path",
+    "score_leading",
+    "score_path",
+    "score_principal",
+]

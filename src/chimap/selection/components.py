@@ -1,0 +1,111 @@
+"""Exact folds over the number of principal components and the strength of ridge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from chimap._validation import check_positive
+from chimap.moments import FoldMoments, Moments
+from chimap.selection.base import SelectionResult
+from chimap.selection.folds import check_folds, choose_alpha
+from chimap.solvers.principal import PrincipalRidge, leading
+
+DECADES = 10.0 ** np.arange(-6.0, 2.0)  # of alpha, to try with components, times the mean scatter
+
+
+def score_principal(
+    folds: FoldMoments,
+    whole: Moments,
+    n_components: Sequence[int] | np.ndarray,
+    alphas: Sequence[float] | np.ndarray,
+    on_fold: Callable[[int], None] | None = None,
+    device: str = "cpu",
+) -> SelectionResult:
+    """Exact K-fold errors of every pair of n_components and strengths, at one decomposition a fold (on a ``device``).
+
+    ``on_fold(k)`` is called after each. Raises DataError if a fold is empty or leaves no rows to train on, ValueError
+    for numbers out of range.
+    """
+    components = np.unique(np.asarray(n_components, dtype=np.int64))
+    if components.size == 0 or components[0] < 1 or components[-1] > whole.n_features:
+        raise ValueError(
+            f"n_components must be within 1 .. {whole.n_features} (features); got {n_components}."
+        )
+    for alpha in alphas:
+        check_positive(alpha, "each of alpha")
+    lambdas = np.unique(np.asarray(alphas, dtype=np.float64))
+    errors = np.empty((components.size, lambdas.size, len(folds.folds)))
+    check_folds(folds, whole)
+    for k, fold in enumerate(folds.folds):
+        errors[:, :, k] = _fold_errors(whole - fold, fold, components, lambdas, device)
+        if on_fold is not None:
+            on_fold(k)
+    total = float(np.trace(whole.target_scatter())) / whole.count
+    return _of_pairs(components, lambdas, errors, total, folds)
+
+
+def score_leading(
+    folds: FoldMoments,
+    whole: Moments,
+    borders: np.ndarray,
+    n_components: Sequence[int] | np.ndarray,
+    alphas: Sequence[float] | np.ndarray,
+    on_score: Callable[[], None] | None = None,
+) -> SelectionResult:
+    """Exact K-fold errors of every pair of n_components and strengths, from moments of coordinates.
+
+    The coordinates of a block lie at borders[j]:borders[j + 1] along components of its own, largest first, of which
+    n_components are kept. The components are those of all rows, which need no targets; ``score_principal`` finds them
+    anew without each fold. ``on_score()`` is called after each pair.
+    Raises DataError if a fold is empty, or if no strength is large enough for a number of components.
+    """
+    numbers, lambdas = np.unique(n_components), np.unique(np.asarray(alphas, dtype=np.float64))
+    found = []
+    for number in numbers:
+        kept = leading(borders, int(number))
+        some = FoldMoments.of([fold.of_features(kept) for fold in folds.folds], folds.dtype)
+        found.append(choose_alpha(some, whole.of_features(kept), lambdas, lambda *_: on_score and on_score()))
+    return _of_pairs(numbers, lambdas, np.array([s.scores for s in found]), found[0].baseline, folds)
+
+
+def _of_pairs(
+    n_components: np.ndarray, alphas: np.ndarray, errors: np.ndarray, total: float, folds: FoldMoments
+) -> SelectionResult:
+    """Errors (P, S, K) of all pairs, of which the least mean is chosen."""
+    settings = {
+        "n_components": np.repeat(n_components, alphas.size),
+        "alpha": np.tile(alphas, n_components.size),
+    }
+    counts = np.array([fold.count for fold in folds.folds])
+    scores = errors.reshape(-1, counts.size)
+    chosen = int(np.argmin(np.average(scores, axis=1, weights=counts)))
+    return SelectionResult("folds", settings, scores, counts, chosen, baseline=total)
+
+
+def _fold_errors(
+    rest: Moments, fold: Moments, components: np.ndarray, alphas: np.ndarray, device: str
+) -> np.ndarray:
+    """Errors (P, S) on one fold of what the rest says.
+
+    With weights A along the components U of the rest, the fold's error is quadratic in A:
+    tr(A' B A) - 2 tr(A' C) + const, B = U' Hc U and C = U' Vc of the fold, plus the offset of the means. That of the
+    first p rows of A is a cumulative sum whose p-th step is A_p (B_pp A_p + 2 sum_{j<p} B_pj A_j).
+    """
+    model = PrincipalRidge.of(rest, int(components[-1]), device)
+    U = model.pca.components
+    B = U.T @ fold.scatter_product(U)
+    C = U.T @ fold.cross_scatter()
+    gap = U.T @ (rest.mean - fold.mean)
+    target_gap = rest.target_mean - fold.target_mean
+    lower = np.tril(B, -1)
+    constant = np.diagonal(fold.target_scatter())
+    errors = np.empty((components.size, alphas.size))
+    for s, alpha in enumerate(alphas):
+        A = model.coordinates(alpha)
+        steps = A * (np.diagonal(B)[:, None] * A + 2 * (lower @ A) - 2 * C)
+        within = constant + np.cumsum(steps, axis=0)[components - 1]
+        bias = np.cumsum(gap[:, None] * A, axis=0)[components - 1] - target_gap
+        errors[:, s] = (within / fold.count + bias**2).sum(axis=1)
+    return errors
