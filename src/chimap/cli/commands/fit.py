@@ -40,6 +40,9 @@ def fit(
     map: Annotated[
         str, typer.Option(metavar="NAME", help="Of the additive kernel; 'chimap compare' tries them all.")
     ] = Settings.map,
+    features: Annotated[
+        str, typer.Option(metavar="NAME", help="Of the kernel: auto, additive, fourier or landmarks.")
+    ] = Settings.features,
     sampling: Annotated[
         str, typer.Option(metavar="NAME", help="Of the frequencies of random features: orthogonal, iid, ...")
     ] = Settings.sampling,
@@ -148,7 +151,7 @@ def fit(
     )
     settings = Settings(
         kernel, gamma, terms, components, map, sampling, alpha, normalize, task, test_fraction, memory,
-        precision, engine, jobs, folds, seed, loss, blocks, principal, device,
+        precision, engine, jobs, folds, seed, loss, blocks, principal, device, features,
     )  # fmt: skip
     fitted = train(
         data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled, scheduler=scheduler,

@@ -36,6 +36,7 @@ class Settings:
     blocks: str | None = None
     principal: str | None = None
     device: str = "cpu"
+    features: str = "auto"
 
     @property
     def kernels(self) -> list[str]:
@@ -83,6 +84,7 @@ class Settings:
             n_components=self.components,
             n_terms=self.terms,
             map=None if self.map == "optimal" else MAPS[self.map](n_terms=self.terms),
+            features=self.features,
             sampling=self.sampling,
             normalize="l1" if self.normalize else None,
             blocks=options.blocks_of(self.blocks),

@@ -137,7 +137,7 @@ def check_sampling(name: str) -> None:
     """Refuse a name that the catalogue of samplings does not hold."""
     from chimap.features.fourier.sampling import CATALOGUE
 
-    able = ("auto", *CATALOGUE, "landmarks")
+    able = ("auto", *CATALOGUE)
     if name not in able:
         raise ValueError(f"--sampling must be one of {', '.join(able)}; got {name!r}.")
 
