@@ -50,8 +50,8 @@ class Method(NamedTuple):
 
 def main_methods() -> dict[str, Method]:
     return {
-        "linear": Method(lambda c, _: KernelClassifier("linear", alpha=1 / c)),
-        "chi2 map": Method(lambda c, _: KernelClassifier(map=OptimalMap("chi2", 3), alpha=1 / c)),
+        "linear": Method(lambda c, _: KernelClassifier("linear", C=c)),
+        "chi2 map": Method(lambda c, _: KernelClassifier(map=OptimalMap("chi2", 3), C=c)),
         "chi2 exact": Method(_precomputed, prepare=_exact("chi2 exact", chi2)),
         "exp-chi2 exact": Method(_precomputed, prepare=_exponential),
     }
@@ -61,8 +61,8 @@ def table_methods() -> dict[str, Method]:
     """The other rows of Tables 3 and 4 of the paper on the Dirichlet kernel."""
     counts = as_kernel("jensen_shannon+pq")
     return {
-        "homogeneous map": Method(lambda c, _: KernelClassifier(map=HomogeneousMap("chi2", 3), alpha=1 / c)),
-        "DPWT": Method(lambda c, _: KernelClassifier(map=DirichletMap(), alpha=1 / c)),
+        "homogeneous map": Method(lambda c, _: KernelClassifier(map=HomogeneousMap("chi2", 3), C=c)),
+        "DPWT": Method(lambda c, _: KernelClassifier(map=DirichletMap(), C=c)),
         "SIKMA": Method(
             lambda a, _: OnlineIntersectionClassifier(alpha=a, random_state=0), (1e-3, 1e-4, 1e-5)
         ),
@@ -72,15 +72,15 @@ def table_methods() -> dict[str, Method]:
     }
 
 
-def _level_kernels(alpha: float, split: Split) -> MultipleKernelLearner:
+def _level_kernels(strength: float, split: Split) -> MultipleKernelLearner:
     """An exponential kernel a level, whose weights are learned; the paper's MKL has a Gaussian and a linear kernel."""
     return MultipleKernelLearner(
-        "exp-chi2", blocks=split.levels, n_components=2048, alpha=alpha, memory="4GiB", random_state=0
+        "exp-chi2", blocks=split.levels, n_components=2048, strengths=strength, memory="4GiB", random_state=0
     )
 
 
 def _precomputed(c: float, _: Split) -> KernelClassifier:
-    return KernelClassifier("precomputed", alpha=1 / c)
+    return KernelClassifier("precomputed", C=c)
 
 
 def _exact(name: str, kernel, of_rows: Callable = np.asarray) -> Callable[[Split], tuple[float, float]]:

@@ -77,7 +77,7 @@ def by_components(
     with clock("choose alpha"):
         progress.stage("alpha", len(numbers) * several.size, "pairs")
         scores = score_leading(moments, whole, borders, numbers, several, progress.advance)
-    number, alpha = scores.best["alpha"]
+    number, alpha = scores.best["n_components"], scores.best["alpha"]
     kept = leading(borders, number)
     with clock("solve"):
         found = ridge(whole.of_features(kept), alpha)

@@ -83,7 +83,7 @@ def elastic_net(moments: Moments, alphas: np.ndarray, l1_ratio: float = 1.0) -> 
     coefs = np.stack(
         [
             enet_path(
-                R, Q[:, t], l1_ratio=l1_ratio, alpha=alphas, precompute=True, tol=_GAP, max_iter=100_000
+                R, Q[:, t], l1_ratio=l1_ratio, alphas=alphas, precompute=True, tol=_GAP, max_iter=100_000
             )[1]
             for t in range(Q.shape[1])
         ],
