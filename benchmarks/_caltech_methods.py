@@ -75,7 +75,7 @@ def table_methods() -> dict[str, Method]:
 def _level_kernels(strength: float, split: Split) -> MultipleKernelLearner:
     """An exponential kernel a level, whose weights are learned; the paper's MKL has a Gaussian and a linear kernel."""
     return MultipleKernelLearner(
-        "exp-chi2", blocks=split.levels, n_components=2048, strengths=strength, memory="4GiB", random_state=0
+        "exp-chi2", blocks=split.levels, n_components=2048, alpha=strength, memory="4GiB", random_state=0
     )
 
 
