@@ -1,0 +1,165 @@
+"""Scores of a model as functions of mapped rows, with their gradients: for explanations and for learned bins.
+
+A model of an additive kernel, or of an exponential one over it, sees a row x through its mapped row u = Psi(x) alone,
+each coordinate of which belongs to one bin. Its scores f(u) take one of three forms, for outputs c = 1..t:
+
+    linear      f_c(u) = u . w_c + b_c
+    expansion   f_c(u) = sum_j A_jc exp(-|u - v_j|^2 / 2) + b_c
+    waves       f_c(u) = sum_k C_kc cos(w_k . u + phase_k) + b_c
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+_POINTS = (
+    16  # of Gauss and Legendre on a path: scores that turn once or twice on it are integrated to rounding
+)
+_NUMBERS = 2**22  # of an array of a block of rows
+
+
+class MappedFunction(Protocol):
+    """Scores of mapped rows, and their gradients."""
+
+    @property
+    def n_outputs(self) -> int:
+        """t."""
+        ...
+
+    def __call__(self, u: np.ndarray) -> np.ndarray:
+        """Scores (n, t) of mapped rows (n, p)."""
+        ...
+
+    def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
+        """Contributions (p, t) of the coordinates to f(stop) - f(start), (p,) both.
+
+        The integral of the gradient along the straight line between them, times the difference.
+        """
+        ...
+
+    def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
+        """mean over rows of sum_c (df_c / du_q)^2 of mapped rows (n, p), (p,)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFunction:
+    """f(u) = u . coef + intercept; coef (p, t), intercept (t,)."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    @property
+    def n_outputs(self) -> int:
+        """t."""
+        return int(self.coef.shape[1])
+
+    def __call__(self, u: np.ndarray) -> np.ndarray:
+        """Scores (n, t) of mapped rows (n, p)."""
+        return np.asarray(u @ self.coef + self.intercept)
+
+    def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
+        """(stop - start) coef, exact."""
+        return (stop - start)[:, None] * self.coef
+
+    def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
+        """The same everywhere."""
+        return np.asarray(np.square(self.coef).sum(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianExpansion:
+    """f(u) = exp(-|u - v_j|^2 / 2) . coef + intercept; centres v (m, p), coef (m, t), intercept (t,).
+
+    df_c/du = sum_j coef_jc k_j (v_j - u), with k_j the kernel values.
+    """
+
+    centres: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    @property
+    def n_outputs(self) -> int:
+        """t."""
+        return int(self.coef.shape[1])
+
+    def __call__(self, u: np.ndarray) -> np.ndarray:
+        """Scores (n, t) of mapped rows (n, p)."""
+        return np.asarray(self._values(u) @ self.coef + self.intercept)
+
+    def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
+        """By Gauss-Legendre: kernel values at the points of the line are one product."""
+        points, weights = _line()
+        difference = stop - start
+        values = self._values(start + points[:, None] * difference) * weights[:, None]  # (points, m)
+        by_centre = values.sum(axis=0)[:, None] * self.coef  # (m, t)
+        gradient = self.centres.T @ by_centre - start[:, None] * by_centre.sum(axis=0)
+        gradient -= difference[:, None] * ((points @ values) @ self.coef)
+        return np.asarray(difference[:, None] * gradient)
+
+    def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
+        """Output by output: (rows x m) by (m x p)."""
+        total = np.zeros(u.shape[1])
+        rows = max(1, _NUMBERS // max(self.centres.shape))
+        for first in range(0, u.shape[0], rows):
+            block = u[first : first + rows]
+            values = self._values(block)
+            for coef in self.coef.T:
+                weighted = values * coef
+                gradient = weighted @ self.centres
+                gradient -= weighted.sum(axis=1)[:, None] * block
+                total += np.einsum("nq,nq->q", gradient, gradient)
+        return total / u.shape[0]
+
+    def _values(self, u: np.ndarray) -> np.ndarray:
+        exponents = u @ self.centres.T
+        exponents -= np.einsum("np,np->n", u, u)[:, None] / 2
+        exponents -= np.einsum("mp,mp->m", self.centres, self.centres) / 2
+        return np.asarray(np.exp(np.minimum(exponents, 0, out=exponents), out=exponents))
+
+
+@dataclass(frozen=True, eq=False)
+class Waves:
+    """f(u) = cos(u . frequencies + phases) . coef + intercept; frequencies (p, m), phases (m,), coef (m, t)."""
+
+    frequencies: np.ndarray
+    phases: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    @property
+    def n_outputs(self) -> int:
+        """t."""
+        return int(self.coef.shape[1])
+
+    def __call__(self, u: np.ndarray) -> np.ndarray:
+        """Scores (n, t) of mapped rows (n, p)."""
+        return np.asarray(np.cos(u @ self.frequencies + self.phases) @ self.coef + self.intercept)
+
+    def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
+        """In closed form: the mean of -sin over an interval of angles is (cos b - cos a) / (b - a)."""
+        first = start @ self.frequencies + self.phases
+        change = (stop - start) @ self.frequencies
+        # -sin(middle) sinc(change / 2): no cancellation where the angle hardly changes
+        mean = -np.sin(first + change / 2) * np.sinc(change / (2 * np.pi))
+        return np.asarray((stop - start)[:, None] * (self.frequencies @ (mean[:, None] * self.coef)))
+
+    def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
+        """Output by output: (rows x m) by (m x p)."""
+        total = np.zeros(u.shape[1])
+        rows = max(1, _NUMBERS // max(self.frequencies.shape))
+        for first in range(0, u.shape[0], rows):
+            sines = np.sin(u[first : first + rows] @ self.frequencies + self.phases)
+            for coef in self.coef.T:
+                gradient = (sines * coef) @ self.frequencies.T
+                total += np.einsum("nq,nq->q", gradient, gradient)
+        return total / u.shape[0]
+
+
+def _line() -> tuple[np.ndarray, np.ndarray]:
+    """Points in [0, 1] and weights of the Gauss-Legendre rule."""
+    points, weights = np.polynomial.legendre.leggauss(_POINTS)
+    return (points + 1) / 2, weights / 2
