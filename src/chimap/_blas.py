@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cython_blas
+from scipy.linalg import cython_blas, cython_lapack
 
 
 def multiply(
@@ -40,16 +40,61 @@ def multiply(
 
 def add_square(Z: np.ndarray, out: np.ndarray, *, add: bool) -> None:
     """The upper triangle of out = Z'Z, or of out += Z'Z: half the work of ``multiply``; errors as there."""
+    _add_square(Z, out, 1, add)
+
+
+def _add_square(Z: np.ndarray, out: np.ndarray, factor: int, add: bool) -> None:
     Z = _by_rows(Z)
     _check_out(out, (Z.shape[1], Z.shape[1]), Z)
     syrk, number = _routine("syrk", out.dtype)
     syrk(
-        _LOWER, _NO, _int(Z.shape[1]), _int(Z.shape[0]), number(1), Z.ctypes, _ld(Z), number(add), out.ctypes, _ld(out)
+        _LOWER, _NO, _int(Z.shape[1]), _int(Z.shape[0]), number(factor), Z.ctypes, _ld(Z), number(add), out.ctypes,
+        _ld(out),
     )  # fmt: skip
 
 
-_NO, _YES, _LOWER = (ctypes.byref(ctypes.c_char(letter)) for letter in (b"N", b"T", b"L"))
-_ARGUMENTS = {"gemm": 13, "syrk": 10}
+def factorise(square: np.ndarray) -> bool:
+    """Overwrite the upper triangle of a symmetric matrix with R, square = R'R; False if it is not positive definite."""
+    _check_out(square, (square.shape[0],) * 2)
+    potrf, _ = _routine("potrf", square.dtype)
+    info = ctypes.c_int()
+    potrf(_LOWER, _int(square.shape[0]), square.ctypes, _ld(square), ctypes.byref(info))
+    return info.value == 0
+
+
+def divide(R: np.ndarray, B: np.ndarray, *, left: bool = False, transpose: bool = False) -> None:
+    """B <- B R^-1, or R^-1 B (``left``), with R' in the place of R (``transpose``), for the upper triangle of R."""
+    n, m = B.shape
+    _check_out(B, (n, m), R)
+    if R.shape != (n if left else m,) * 2:
+        raise ValueError(f"a triangle of {R.shape} does not divide {B.shape}, left={left}.")
+    trsm, number = _routine("trsm", B.dtype)
+    # in Fortran's eyes R is its transpose, a lower triangle, and B stands on the other side
+    side, how = _RIGHT if left else _LEFT, _YES if transpose else _NO
+    trsm(side, _LOWER, how, _NO, _int(m), _int(n), number(1), R.ctypes, _ld(R), B.ctypes, _ld(B))
+
+
+def subtract_product(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
+    """out -= A'B; as ``multiply``."""
+    A, B = _by_rows(A), _by_rows(B)
+    _check_out(out, (A.shape[1], B.shape[1]), A, B)
+    gemm, number = _routine("gemm", out.dtype)
+    (k, n), m = A.shape, B.shape[1]
+    gemm(
+        _NO, _YES, _int(m), _int(n), _int(k), number(-1), B.ctypes, _ld(B), A.ctypes, _ld(A), number(1), out.ctypes,
+        _ld(out),
+    )  # fmt: skip
+
+
+def subtract_square(Z: np.ndarray, out: np.ndarray) -> None:
+    """The upper triangle of out -= Z'Z; as ``add_square``."""
+    _add_square(Z, out, -1, True)
+
+
+_NO, _YES, _LOWER, _LEFT, _RIGHT = (
+    ctypes.byref(ctypes.c_char(letter)) for letter in (b"N", b"T", b"L", b"L", b"R")
+)
+_ARGUMENTS = {"gemm": 13, "syrk": 10, "trsm": 11, "potrf": 5}
 _LETTERS: dict[np.dtype, tuple[str, Any]] = {
     np.dtype(np.float32): ("s", ctypes.c_float),
     np.dtype(np.float64): ("d", ctypes.c_double),
@@ -90,7 +135,8 @@ def _routine(name: str, dtype: np.dtype) -> tuple[Callable[..., None], Callable[
     letter, number = _LETTERS[dtype]
     full = letter + name
     if full not in _found:
-        capsule = cython_blas.__pyx_capi__[full]
+        library = cython_lapack if name == "potrf" else cython_blas
+        capsule = library.__pyx_capi__[full]
         signature = _PyCapsule_GetName(capsule)
         address = _PyCapsule_GetPointer(capsule, signature)
         _found[full] = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * _ARGUMENTS[name])(address)

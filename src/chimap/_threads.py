@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 _GRAIN = 2**15  # numbers a slice should hold to be worth a thread's waking
 _SLICES = 4  # a thread, so that a slow one does not keep the others waiting
@@ -62,6 +63,40 @@ def over_rows(n_rows: int, row_size: int, call: Callable[[slice], Any]) -> list[
         return [call(slice(0, n_rows))]
     edges = [n_rows * i // slices for i in range(slices + 1)]
     return list(_pool(workers).map(call, itertools.starmap(slice, itertools.pairwise(edges))))
+
+
+def tasks(items: Iterable[Any], call: Callable[[Any], Any]) -> list[Any]:
+    """call(item) for each, on all threads, with the products within on the thread of the call; results in order.
+
+    For work that is split into products already: threads of BLAS wait for each other at every product, spinning, and a
+    machine with anything else to do then loses most of its time there (measured: a factor of ten).
+    """
+    if getattr(_inside, "pool", False):
+        return [call(item) for item in items]
+    with blas_alone():
+        if count() == 1:
+            return [call(item) for item in items]
+        return list(_pool(count()).map(call, items))
+
+
+@contextmanager
+def blas_alone() -> Iterator[None]:
+    """Products within the block stay on the thread that calls them; blocks may be nested."""
+    if getattr(_inside, "pool", False) or getattr(_inside, "alone", False):
+        yield
+        return
+    _inside.alone = True
+    try:
+        with _controller().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _inside.alone = False
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Of the libraries that are loaded; finding them takes longer than a small product."""
+    return ThreadpoolController()
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:

@@ -25,6 +25,7 @@ from chimap._loops.bits import differing_bits, signs
 from chimap._loops.checks import all_in_domain
 from chimap._loops.density import runs_of, share_runs
 from chimap._loops.dirichlet import dirichlet_features
+from chimap._loops.exact import add_sparse_products
 from chimap._loops.fourier import sparse_times_dense, waves
 from chimap._loops.hadamard import structured_projection
 from chimap._loops.kernels import (
@@ -66,6 +67,7 @@ __all__ = [
     "LOG_SECH",
     "TABLE_END",
     "add_by_class",
+    "add_sparse_products",
     "add_triangle",
     "all_in_domain",
     "blended_features",

@@ -1,0 +1,181 @@
+"""Kernel values with all training rows, for machines that are exact."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from chimap import _arrays, _threads
+from chimap._validation import DataError, validated_rows
+from chimap.features.additive import OptimalMap
+from chimap.features.additive.base import check_map, mapped
+from chimap.features.additive.identity import IdentityMap
+from chimap.features.exact.products import KeptRows
+from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
+from chimap.kernels.plain import Linear
+
+_ROWS = 1024  # whose values are computed together where a kernel has no map
+
+
+class ExactFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """z(x) = (K(x, x_1), .., K(x, x_n)): values of the kernel with all rows that it is fitted on.
+
+    Of an exponential kernel over an additive one they are exp(-gamma |Psi(x) - Psi(x_j)|^2), by one matrix product of
+    mapped rows; of an additive kernel Psi(x)'Psi(x_j) (its mean over the rows apart); of others, kernel by kernel.
+    The map is part of the kernel's definition: what it says is positive definite whatever its error.
+
+    Parameters
+    ----------
+    kernel : a name ("exp-chi2", "chi2", "gaussian", "jensen_shannon+pq", ...) or a kernel object.
+    gamma : of the exponential kernels: a number or "mean", 1 / mean of |Psi(x) - Psi(y)|^2.
+    map : an additive map (unfitted), or None for ``OptimalMap(n_terms=n_terms)``.
+    n_terms : features a bin of that map.
+    random_state : int, RandomState or None: draws the rows whose mean distance is taken.
+
+    Attributes
+    ----------
+    kernel_ : with its parameters set to numbers.
+    map_ : the fitted map, None for kernels without one.
+    rows_ : the training rows, mapped (``KeptRows``) or as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=50)
+    >>> features = ExactFeatures("exp-chi2", n_terms=6).fit(X)
+    >>> bool(abs(features.transform(X) - features.kernel_(X)).max() < 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "exp-chi2",
+        *,
+        gamma: Any = "mean",
+        map: Any = None,
+        n_terms: int = 2,
+        random_state: Any = None,
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.map = map
+        self.n_terms = n_terms
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> ExactFeatures:
+        """Map and keep rows X (n, bins); y is not used.
+
+        Raises DataError for entries that the kernel does not take, and for gamma="mean" where all rows are equal.
+        """
+        kernel = as_kernel(self.kernel, self.gamma)
+        rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
+        self._n_features_out = rows.shape[0]
+        if not _has_map(kernel):
+            self.map_, self.rows_ = None, rows
+            self.kernel_: Kernel = kernel.fitted(rows, check_random_state(self.random_state).randint(2**31))
+            return self
+        self.map_ = self._fitted_map(kernel, rows)
+        self.rows_ = KeptRows(mapped(self.map_, rows))
+        self.kernel_ = _with_gamma(kernel, self.rows_) if isinstance(kernel, Exponential) else kernel
+        return self
+
+    def _fitted_map(self, kernel: Any, rows: Any) -> Any:
+        base = kernel.kernel if isinstance(kernel, Exponential) else kernel
+        if isinstance(base, Linear):
+            return IdentityMap().fit(rows)
+        if self.map is None:
+            return OptimalMap(base, self.n_terms).fit(rows)
+        check_map(self.map)
+        return type(self.map)(**self.map.get_params(deep=False)).set_params(kernel=base).fit(rows)
+
+    def with_gamma(self, gamma: float) -> None:
+        """Set gamma of a fitted exponential kernel; the rows stay."""
+        self.kernel_ = replace(self.kernel_, gamma=float(gamma))  # type: ignore[type-var]
+
+    # --- kernel values
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Values (m, n) of rows X (m, bins) with the training rows."""
+        check_is_fitted(self)
+        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed)
+        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
+        self.features_into(rows, out)
+        return out
+
+    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Values minus ``shift`` of checked rows into ``out`` (m, n), of their dtype."""
+        if self.map_ is None:
+            kept = _arrays.as_rows(self.rows_, out.dtype)
+            _threads.over_rows(
+                rows.shape[0], kept.shape[0],
+                lambda part: out.__setitem__(part, self.kernel_(_arrays.view_rows(rows, part), kept)),
+            )  # fmt: skip
+        else:
+            self.rows_.values_into(mapped(self.map_, rows), self._gamma, out)
+        if shift is not None:
+            out -= shift.astype(out.dtype, copy=False)
+
+    def take(self, rows: np.ndarray) -> ExactFeatures:
+        """The same with some of the training rows."""
+        some = copy(self)
+        some.rows_ = self.rows_.take(rows) if self.map_ is not None else _arrays.take_rows(self.rows_, rows)
+        some._n_features_out = rows.size
+        return some
+
+    def gram_into(self, square: np.ndarray) -> np.ndarray:
+        """K(x_i, x_j) of the training rows below the diagonal of ``square`` (n, n); returns the diagonal, (n,).
+
+        Of additive kernels both are less the means. What lies above the diagonal is spoilt.
+        """
+        if self.map_ is not None:
+            return self.rows_.gram_into(square, self._gamma)
+        n = self._n_features_out
+        for first in range(0, n, _ROWS):
+            own = slice(first, min(first + _ROWS, n))
+            square[own, : own.stop] = self.kernel_(
+                _arrays.view_rows(self.rows_, own), _arrays.view_rows(self.rows_, slice(0, own.stop))
+            )
+        return np.diagonal(square).astype(np.float64)
+
+    @property
+    def _gamma(self) -> float | None:
+        """Of mapped rows; None for their plain products."""
+        return self.kernel_.gamma if isinstance(self.kernel_, Exponential) else None  # type: ignore[return-value]
+
+    def describe(self) -> str:
+        """'values of the kernel with 342 rows'."""
+        return f"values of the kernel with {self._n_features_out:,} rows"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = not as_kernel(self.kernel, self.gamma).is_signed
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _has_map(kernel: Kernel) -> bool:
+    return isinstance(kernel, AdditiveKernel | Linear) or (
+        isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel | Linear)
+    )
+
+
+def _with_gamma(kernel: Exponential, rows: KeptRows) -> Exponential:
+    """The kernel with gamma a number: "mean" is 1 / mean squared distance of mapped rows."""
+    if kernel.gamma != "mean":
+        return kernel
+    mean = rows.mean_distance()
+    if not mean > np.finfo(rows.squares.dtype).eps * float(rows.squares.max(initial=0)):
+        if rows.n_rows != 1:
+            raise DataError(
+                "gamma='mean': all rows are equal, so their mean distance is 0. Pass gamma as a number, or check that "
+                "the data vary."
+            )
+        mean = 1.0  # a single row has no pairs: any gamma serves
+    return replace(kernel, gamma=1.0 / mean)

@@ -1,0 +1,157 @@
+"""Rows kept for kernel values with other rows: products of dense columns by BLAS, of the rare ones of sparse rows by
+loops."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from chimap import _arrays, _blas, _loops, _threads
+
+_ROWS = 256  # whose kernel values one thread computes together
+_COLUMNS = 2048  # of them that stay in its cache from the product to the exponential
+_DENSE_FROM = 0.05  # share of rows from which a column of sparse rows costs less as a dense one
+
+
+class KeptRows:
+    """n rows u_j of p columns, of which products, or exp(-gamma |u - u_j|^2), with other rows are asked for.
+
+    Columns that many rows have are dense and less their mean; a column of few costs the pairs that share it. Of word
+    counts most columns are rare, and all products together cost a thousandth of the dense ones.
+
+    ``rows`` (n, p) are dense, and taken over, or CSR.
+
+    columns (d,): that are dense, ``dense`` (n, d), less ``means`` (d,). data, rows, starts: the others, in CSC, of
+    all p columns (dense ones are empty there). ``squares`` (n,): |u_j - means|^2.
+    """
+
+    def __init__(self, rows: Any):
+        self.n_columns = rows.shape[1]
+        self.columns = _frequent(rows)
+        dense = _dense_columns(rows, self.columns)
+        self.means = dense.mean(axis=0, dtype=np.float64).astype(rows.dtype)
+        dense -= self.means
+        self.dense = dense
+        rare = _without(rows, self.columns).tocsc()
+        self.data, self.rows, self.starts = rare.data, rare.indices, rare.indptr
+        self.squares = _squares(dense) + _sparse_squares(rare)
+
+    @property
+    def n_rows(self) -> int:
+        """n."""
+        return int(self.dense.shape[0])
+
+    def take(self, rows: np.ndarray) -> KeptRows:
+        """Some of these rows, about the same means."""
+        some = copy(self)
+        some.dense, some.squares = self.dense[rows], self.squares[rows]
+        rare = self._rare.tocsr()[rows].tocsc()
+        some.data, some.rows, some.starts = rare.data, rare.indices, rare.indptr
+        return some
+
+    def values_into(self, rows: Any, gamma: float | None, out: np.ndarray) -> None:
+        """exp(-gamma |u - u_j|^2) of other rows u (m, p), or (u - means)'(u_j - means) where gamma is None, into out
+        (m, n)."""
+        dense = _dense_columns(rows, self.columns) - self.means
+        rare = _without(rows, self.columns)
+        squares = _squares(dense) + _sparse_squares(rare)
+
+        def part(first: int) -> None:
+            own = slice(first, min(first + _ROWS, rows.shape[0]))
+            self._values(dense[own], rare[own], squares[own], gamma, out[own])
+
+        _threads.tasks(range(0, rows.shape[0], _ROWS), part)
+
+    def gram_into(self, square: np.ndarray, gamma: float | None) -> np.ndarray:
+        """Values among these rows below the diagonal of ``square`` (n, n); returns the diagonal, (n,) float64.
+
+        What lies above the diagonal is spoilt beside it.
+        """
+        n, rare = self.n_rows, self._rare.tocsr()
+
+        def part(first: int) -> None:
+            own = slice(first, min(first + _ROWS, n))
+            self._values(self.dense[own], rare[own], self.squares[own], gamma, square[own, : own.stop])
+
+        _threads.tasks(reversed(range(0, n, _ROWS)), part)  # the largest first
+        return np.asarray(self.squares if gamma is None else np.ones(n), dtype=np.float64)
+
+    def _values(
+        self, dense: np.ndarray, rare: Any, squares: np.ndarray, gamma: float | None, out: np.ndarray
+    ) -> None:
+        """Of a few rows with the first out.shape[1] of these."""
+        if self.columns.size:
+            _blas.multiply(dense, self.dense[: out.shape[1]], out, transpose=True)
+        else:
+            out[:] = 0
+        if rare.nnz and self.data.size:
+            _loops.add_sparse_products(
+                rare.data, rare.indices, rare.indptr, self.data, self.rows, self.starts, out
+            )
+        if gamma is None:
+            return
+        factor = out.dtype.type(gamma)
+        ahead, behind = -factor * squares[:, None], -factor * self.squares[: out.shape[1]]
+        for first in range(0, out.shape[1], _COLUMNS):
+            part = out[:, first : first + _COLUMNS]
+            part *= 2 * factor
+            part += ahead
+            part += behind[first : first + _COLUMNS]
+            np.minimum(part, 0, out=part)  # rounding of equal rows
+            np.exp(part, out=part)
+
+    def combine(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(sum_j v_j weights_j (p, t), its product with the means (t,)), v being u less the means of dense columns."""
+        coef = np.asarray(self._rare.T @ weights)
+        coef[self.columns] = self.dense.T.astype(np.float64) @ weights
+        return coef, self.means.astype(np.float64) @ coef[self.columns]
+
+    def mean_distance(self) -> float:
+        """Mean |u_i - u_j|^2 over pairs of different rows, by their variance; 0 where there are none."""
+        sums = np.bincount(
+            np.repeat(np.arange(self.n_columns), np.diff(self.starts)), self.data, self.n_columns
+        )
+        variance = self.squares.mean(dtype=np.float64) - np.square(sums / self.n_rows).sum()
+        return float(2 * max(0.0, variance) * self.n_rows / max(1, self.n_rows - 1))
+
+    @property
+    def _rare(self) -> Any:
+        """Columns that are not dense, in CSC (n, p)."""
+        return sp.csc_matrix((self.data, self.rows, self.starts), (self.n_rows, self.n_columns))
+
+
+def _frequent(rows: Any) -> np.ndarray:
+    """Columns that are kept dense: all of dense rows."""
+    if not _arrays.is_sparse(rows):
+        return np.arange(rows.shape[1])
+    counts = np.bincount(rows.indices, minlength=rows.shape[1])
+    return np.flatnonzero(counts >= max(1, _DENSE_FROM * rows.shape[0]))
+
+
+def _dense_columns(rows: Any, columns: np.ndarray) -> np.ndarray:
+    """These columns, dense; dense rows as they are."""
+    if not _arrays.is_sparse(rows):
+        return np.asarray(rows)
+    return np.ascontiguousarray(rows[:, columns].toarray())
+
+
+def _without(rows: Any, columns: np.ndarray) -> Any:
+    """Rows in CSR whose entries in these columns are left out."""
+    if not _arrays.is_sparse(rows):
+        return sp.csr_matrix(rows.shape, dtype=rows.dtype)
+    kept = np.ones(rows.shape[1], dtype=bool)
+    kept[columns] = False
+    chosen = kept[rows.indices]
+    ends = np.concatenate([[0], np.cumsum(chosen)])
+    return _arrays.csr(rows.data[chosen], rows.indices[chosen], ends[rows.indptr], rows.shape)
+
+
+def _squares(dense: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", dense, dense)
+
+
+def _sparse_squares(rows: Any) -> np.ndarray:
+    return np.asarray(rows.multiply(rows).sum(axis=1), dtype=rows.dtype).reshape(-1)

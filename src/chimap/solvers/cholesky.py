@@ -1,0 +1,119 @@
+"""Cholesky factors of large symmetric matrices in place, and blocks of their inverses, by tiles on all threads.
+
+One thread works on a tile, with BLAS on that thread alone. Measured at 5000 rows on two busy cores: a factor in 0.4 s,
+where LAPACK with threads of BLAS, which wait for each other at every step, takes 5 s; the same on idle ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from chimap import _blas, _threads
+
+TILE = 384  # rows: the corners, which one thread factorises alone, are TILE / n of the work
+_STEP = 512  # of the substitution for columns of the inverse
+
+
+def factorise(square: np.ndarray) -> bool:
+    """Overwrite the upper triangle of a C-contiguous (n, n) matrix A with R, A = R'R, in n^3/3 operations; False, with
+    the triangle spoilt, if A is not positive definite to rounding. What lies below the diagonal is left as it is."""
+    n = square.shape[0]
+    for first in range(0, n, TILE):
+        stop = min(first + TILE, n)
+        corner = square[first:stop, first:stop]
+        if not _factorised(corner):
+            return False
+        rest = range(stop, n, TILE)
+
+        def divide(i: int, corner: np.ndarray = corner, first: int = first, stop: int = stop) -> None:
+            _blas.divide(corner, square[first:stop, i : i + TILE], left=True, transpose=True)
+
+        def update(i: int, first: int = first, stop: int = stop) -> None:
+            rows, own = square[first:stop], slice(i, min(i + TILE, n))
+            _blas.subtract_square(rows[:, own], square[own, own])
+            if own.stop < n:
+                _blas.subtract_product(rows[:, own], rows[:, own.stop :], square[own, own.stop :])
+
+        _threads.tasks(rest, divide)
+        _threads.tasks(rest, update)
+    return True
+
+
+def solve(R: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """(R'R)^-1 B for the upper triangle of R and B (n, columns), in the dtype of R; a new array."""
+    X = np.array(B.T, dtype=R.dtype, order="C")  # a row a column, so that the solutions are by rows
+
+    def part(rows: slice) -> None:
+        own = X[rows]
+        _blas.divide(R, own)
+        _blas.divide(R, own, transpose=True)
+
+    _threads.tasks(_parts(X.shape[0]), part)
+    return X.T
+
+
+def inverse_diagonal(R: np.ndarray, first: int = 0) -> np.ndarray:
+    """The diagonal of (R'R)^-1 from row ``first`` on, (n - first,), in (n - first)^3/3 operations.
+
+    With R = L', entry i is the squared norm of column i of L^-1, and the columns from ``first`` on are those of the
+    inverse of the last corner alone.
+    """
+    n = R.shape[0]
+    out = np.empty(n - first)
+
+    def columns(start: int) -> None:
+        X = inverse_columns(R, start, min(start + TILE, n))
+        out[start - first : start - first + X.shape[0]] = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+    _threads.tasks(range(first, n, TILE), columns)
+    return out
+
+
+def inverse_blocks(
+    R: np.ndarray, blocks: Sequence[np.ndarray], visit: Callable[[int, np.ndarray], None]
+) -> None:
+    """visit(k, [(R'R)^-1]_gg) for each block g of row numbers; each costs n_g (n - min g)^2 operations."""
+    n = R.shape[0]
+
+    def one(k: int) -> None:
+        rows = blocks[k]
+        start = int(rows.min())
+        X = np.zeros((rows.size, n - start), dtype=R.dtype)
+        X[np.arange(rows.size), rows - start] = 1
+        _substitute(R[start:, start:], X)
+        visit(k, (X @ X.T).astype(np.float64))
+
+    _threads.tasks(range(len(blocks)), one)
+
+
+def inverse_columns(R: np.ndarray, start: int, stop: int) -> np.ndarray:
+    """Columns start .. stop of R'^-1 from row ``start`` on, as rows: (stop - start, n - start)."""
+    X = np.zeros((stop - start, R.shape[0] - start), dtype=R.dtype)
+    np.fill_diagonal(X, 1)
+    _substitute(R[start:, start:], X)
+    return X
+
+
+def _factorised(corner: np.ndarray) -> bool:
+    with _threads.blas_alone():
+        return _blas.factorise(corner)
+
+
+def _substitute(R: np.ndarray, X: np.ndarray) -> None:
+    """X <- X R^-1 by steps of products."""
+    n = R.shape[0]
+    for first in range(0, n, _STEP):
+        stop = min(first + _STEP, n)
+        known = X[:, first:stop]
+        _blas.divide(R[first:stop, first:stop], known)
+        if stop < n:
+            _blas.multiply(-known, R[first:stop, stop:], X[:, stop:], add=True)
+
+
+def _parts(n: int) -> list[slice]:
+    """Of rows, one a thread."""
+    edges = [n * i // _threads.count() for i in range(_threads.count() + 1)]
+    return [slice(a, b) for a, b in pairwise(edges) if b > a]
