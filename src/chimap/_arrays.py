@@ -222,33 +222,39 @@ def row_norms_l1(X: Any) -> np.ndarray:
 
 def scale_rows(X: Any, factors: np.ndarray) -> Any:
     """A copy of X whose row i is multiplied by factors[i]; dtype and kind of X stay."""
-    factors = factors.astype(X.dtype)
     if is_sparse(X):
         return sp.csr_matrix(
-            (X.data * np.repeat(factors, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape
+            (_times(X.data, np.repeat(factors, np.diff(X.indptr))), X.indices, X.indptr), shape=X.shape
         )
-    return X * factors[:, None]
+    return _times(X, factors[:, None])
 
 
 def scale_entries(X: Any, columns: np.ndarray, factors: np.ndarray) -> Any:
     """A copy of X whose entries in these columns are multiplied by the factor of their row, (rows,)."""
-    factors = factors.astype(X.dtype)
     if is_sparse(X):
         inside = np.zeros(X.shape[1], dtype=bool)
         inside[columns] = True
-        of_row = np.repeat(factors, np.diff(X.indptr))
-        return csr(np.where(inside[X.indices], X.data * of_row, X.data), X.indices, X.indptr, X.shape)
+        chosen, data = inside[X.indices], X.data.copy()
+        data[chosen] = _times(data[chosen], np.repeat(factors, np.diff(X.indptr))[chosen])
+        return csr(data, X.indices, X.indptr, X.shape)
     scaled = X.copy()
-    scaled[:, columns] *= factors[:, None]
+    scaled[:, columns] = _times(X[:, columns], factors[:, None])
     return scaled
 
 
 def scale_columns(X: Any, factors: np.ndarray) -> Any:
     """A copy of X whose column i is multiplied by factors[i]; dtype and kind of X stay."""
-    factors = factors.astype(X.dtype)
     if is_sparse(X):
-        return csr(X.data * factors[X.indices], X.indices, X.indptr, X.shape)
-    return X * factors
+        return csr(_times(X.data, factors[X.indices]), X.indices, X.indptr, X.shape)
+    return _times(X, factors)
+
+
+def _times(values: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """The product in the dtype of the values, also where factors are beyond its range."""
+    limits, sizes = np.finfo(values.dtype), np.abs(factors)
+    if np.all((sizes <= limits.max) & ((sizes >= limits.tiny) | (sizes == 0))):
+        return values * factors.astype(values.dtype)
+    return (values * factors.astype(np.float64)).astype(values.dtype)
 
 
 def unit_rows(X: Any) -> Any:

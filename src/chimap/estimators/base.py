@@ -36,6 +36,7 @@ from chimap.engines.rows import FeatureRows
 from chimap.estimators.linear_model import LinearModel
 from chimap.features.additive import check_map
 from chimap.features.rounded import RoundedFeatures
+from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.feature_settings import FeatureSettings, Part, features_of, parts_of
 from chimap.fit.fit import Fit
@@ -268,9 +269,13 @@ class HistogramModel(LinearModel):
 
     def _fit_features(self, sample: Any) -> None:
         parts = self._parts(sample.shape[1])
+        scale = Scale.of(sample, [part.settings.exact for part in parts])
+        parts = [part.scaled(scale) for part in parts]
         alone = self.blocks is None and self.n_principal is None
         self.features_ = parts[0].settings.make(self._seed) if alone else features_of(parts, self._seed)
-        self.features_.fit(sample)
+        self.features_.fit(scale.rows(sample) if scale.exponent else sample)
+        if scale.exponent:
+            self.features_ = ScaledFeatures(self.features_, scale)
         self.kernel_ = self.features_.kernel_
 
     def _learn_features(self, source: Source, sample: Any, clock: Stopwatch, progress: Progress) -> None:

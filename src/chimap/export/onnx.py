@@ -17,6 +17,7 @@ from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.landmarks.nystroem import NystroemFeatures
+from chimap.features.scaled import ScaledFeatures
 
 
 def onnx_model(parts: ModelParts) -> Any:
@@ -92,6 +93,12 @@ def _waves(own: RandomFeatures, g: Graph, inputs: Value) -> Value:
         waves.append(angles.take(np.arange(pairs), 1).apply("Sin"))
     # a vector and not a number: onnxruntime fuses numbers into the next product, in single precision
     return g.concatenated(waves, 1) * np.full(own.n_components, np.sqrt(2.0 / own.n_components))
+
+
+@features.register
+def _scaled(own: ScaledFeatures, g: Graph, x: Value) -> Value:
+    half = own.scale.exponent // 2  # the factor may be beyond the type
+    return features(own.features, g, x * 2.0**half * 2.0 ** (own.scale.exponent - half))
 
 
 @features.register

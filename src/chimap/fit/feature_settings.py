@@ -14,6 +14,7 @@ from chimap.features.additive.identity import IdentityMap
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.landmarks.nystroem import NystroemFeatures
+from chimap.features.scaled import Scale
 from chimap.kernels import AdditiveKernel, DirichletKernel, Exponential, Kernel, Linear, as_kernel
 from chimap.kernels.exponential import GAMMA_BLOCK, GAMMA_ROWS
 from chimap.kernels.skewed import Skewed
@@ -138,6 +139,12 @@ class Part:
     name: str
     columns: np.ndarray
     settings: FeatureSettings
+
+    def scaled(self, scale: Scale) -> Part:
+        """The same for rows so scaled."""
+        if not scale.exponent:
+            return self
+        return replace(self, settings=replace(self.settings, kernel=scale.kernel(self.settings.exact)))
 
 
 def parts_of(common: FeatureSettings, blocks: Any, n_columns: int) -> list[Part]:

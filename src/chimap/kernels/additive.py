@@ -45,6 +45,11 @@ class AdditiveKernel(Kernel):
     gamma: float = 1.0
     is_signed: bool = False
 
+    @property
+    def degree(self) -> float:
+        """gamma."""
+        return self.gamma
+
     def with_gamma(self, gamma: float) -> AdditiveKernel:
         """The gamma-homogeneous variant (xy)^(gamma/2) S(ln y - ln x); gamma > 0."""
         check_positive(gamma, "gamma")

@@ -54,6 +54,18 @@ class Anisotropic(Kernel):
         object.__setattr__(self, "widths", np.asarray(self.widths, dtype=np.float64))
 
     @property
+    def degree(self) -> float:
+        """0."""
+        return 0.0
+
+    def rescaled(self, factor: float) -> Anisotropic:
+        """With widths divided by factor^(degree/2) of the kernel whose exponential it is, or c multiplied by factor."""
+        if isinstance(self.kernel, Exponential):
+            power = self.kernel.kernel.degree / 2
+            return replace(self, kernel=self.kernel.rescaled(factor), widths=self.widths / factor**power)
+        return replace(self, kernel=self.kernel.rescaled(factor))
+
+    @property
     def name(self) -> str:  # type: ignore[override]
         """The kernel's, with the number of widths."""
         return f"{self.kernel.name} of {self.widths.size} widths"

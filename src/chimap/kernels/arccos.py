@@ -47,6 +47,11 @@ class ArccosKernel(Kernel):
         """Whether bins may be negative."""
         return self.kernel.is_signed
 
+    @property
+    def degree(self) -> float:
+        """0: lengths do not count."""
+        return 0.0
+
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """Gram matrix (n, m) in the dtype of the data, of float64 arithmetic.
 

@@ -29,6 +29,16 @@ class Kernel(ABC):
     name: str
     is_signed = False  # whether bins may be negative
 
+    @property
+    def degree(self) -> float | None:
+        """Of homogeneity: scaling both rows by a factor, and its parameters as ``rescaled`` does, scales the kernel by
+        that power of the factor. None where there is no such power."""
+        return None
+
+    def rescaled(self, factor: float) -> Kernel:
+        """The kernel K' with K'(factor x, factor y) = factor^degree K(x, y); itself where it has no parameters."""
+        return self
+
     def fitted(self, X: Any, random_state: int | None = 0) -> Self:
         """This kernel with the parameters that it takes from data X set to numbers; itself where it has none."""
         return self

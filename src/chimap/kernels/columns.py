@@ -40,6 +40,15 @@ class OnColumns(Kernel):
         """Whether its bins may be negative."""
         return bool(self.kernel.is_signed)
 
+    @property
+    def degree(self) -> float | None:
+        """The kernel's."""
+        return self.kernel.degree
+
+    def rescaled(self, factor: float) -> Self:
+        """Of the kernel rescaled."""
+        return replace(self, kernel=self.kernel.rescaled(factor))
+
     def fitted(self, X: Any, random_state: int | None = 0) -> Self:
         """The kernel fitted to its columns of X."""
         return replace(self, kernel=self.kernel.fitted(self._own(X), random_state))

@@ -75,6 +75,20 @@ class Sum(_Combined):
         """Squared distances (n, m): the sum of those of the parts."""
         return self._sum(lambda kernel: kernel.distance(X, Y))
 
+    @property
+    def degree(self) -> float | None:
+        """The largest of the parts'; None where one has none."""
+        degrees = [kernel.degree for kernel in self.kernels]
+        return None if None in degrees else max(d for d in degrees if d is not None)
+
+    def rescaled(self, factor: float) -> Sum:
+        """Of the parts rescaled, with weights that make up for degrees below the largest."""
+        if self.degree is None:
+            return self
+        parts = zip(self.weights, self.kernels, strict=True)
+        weights = tuple(w * factor ** (self.degree - (k.degree or 0.0)) for w, k in parts)
+        return Sum(tuple(kernel.rescaled(factor) for kernel in self.kernels), weights)
+
     def _sum(self, of: Callable[[Kernel], np.ndarray]) -> np.ndarray:
         # one part at a time, so that no more than two matrices are in memory
         total = self.weights[0] * of(self.kernels[0])
@@ -92,6 +106,16 @@ class Product(_Combined):
     >>> (chi2 * chi2)(np.array([[0.25, 0.75]]), np.array([[0.75, 0.25]]))
     array([[0.5625]])
     """
+
+    @property
+    def degree(self) -> float | None:
+        """The sum of the parts'; None where one has none."""
+        degrees = [kernel.degree for kernel in self.kernels]
+        return None if None in degrees else sum(d for d in degrees if d is not None)
+
+    def rescaled(self, factor: float) -> Product:
+        """Of the parts rescaled."""
+        return Product(tuple(kernel.rescaled(factor) for kernel in self.kernels))
 
     @property
     def name(self) -> str:  # type: ignore[override]

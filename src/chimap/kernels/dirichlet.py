@@ -98,6 +98,11 @@ class DirichletKernel(Kernel):
         """Mean and whitening of ln x; beta must be numbers."""
         return Whitening.of(np.array(self.beta))
 
+    @property
+    def degree(self) -> float:
+        """0: proportions alone count."""
+        return 0.0
+
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """Gram matrix (n, m), of float64 arithmetic. What is "auto" is fitted on X.
 

@@ -50,6 +50,17 @@ class Exponential(Kernel):
         """Whether bins may be negative."""
         return self.kernel.is_signed
 
+    @property
+    def degree(self) -> float:
+        """0."""
+        return 0.0
+
+    def rescaled(self, factor: float) -> Exponential:
+        """With gamma divided by factor^degree of the kernel whose exponential it is."""
+        if self.gamma == "mean":
+            return self
+        return replace(self, gamma=float(self.gamma) / factor**self.kernel.degree)
+
     def fitted(self, X: Any, random_state: int | None = 0) -> Exponential:
         """This kernel with gamma a number: 1 / mean D^2 over the pairs of at most 1000 rows of X.
 

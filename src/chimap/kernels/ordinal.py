@@ -30,6 +30,11 @@ class PQKernel(Kernel):
 
     name = "pq"
 
+    @property
+    def degree(self) -> float:
+        """0: order alone counts."""
+        return 0.0
+
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """Gram matrix (n, m) of non-negative rows, dense or sparse, in their floating type."""
         left, right = paired_rows(X, Y, signed=False)

@@ -25,6 +25,11 @@ class Linear(Kernel):
     name = "linear"
     is_signed = True
 
+    @property
+    def degree(self) -> float:
+        """2."""
+        return 2.0
+
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """Gram matrix (n, m)."""
         left, right = paired_rows(X, Y, signed=True)

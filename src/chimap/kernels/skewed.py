@@ -37,6 +37,15 @@ class Skewed(Kernel):
             check_positive(self.c, "c (of the skewed kernel: a number, or 'auto')")
         check_positive(self.sigma, "sigma")
 
+    @property
+    def degree(self) -> float:
+        """0."""
+        return 0.0
+
+    def rescaled(self, factor: float) -> Self:
+        """With c multiplied by the factor."""
+        return self if self.c == "auto" else replace(self, c=float(self.c) * factor)
+
     def fitted(self, X: Any, random_state: int | None = 0) -> Self:
         """This kernel with c a number, from pairs of at most 64 rows. Where all entries are zero, c = 1."""
         if self.c != "auto":

@@ -22,6 +22,7 @@ from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.projection import Hadamard, Matrix
 from chimap.features.landmarks.nystroem import NystroemFeatures
+from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import OTHERS, AdditiveKernel, Anisotropic, Exponential, Gaussian, OnColumns, Product, Sum
 from chimap.losses import CATALOGUE as LOSSES
@@ -43,6 +44,7 @@ def register(*classes: type) -> None:
 register(*OTHERS.values(), Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
 register(*MAPS.values(), DirichletMap, IdentityMap, *LOSSES.values())
 register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, NystroemFeatures, BlockFeatures)
+register(Scale, ScaledFeatures)
 register(SelectionResult, KernelPath, PCA, LineTables, CodeTables)
 
 

@@ -1,0 +1,108 @@
+"""Rows brought to a size at which products neither underflow nor overflow, before features are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap.features.additive.base import keeps_zeros
+from chimap.kernels import Kernel
+
+_USUAL = 24  # powers of two about 1 within which the largest magnitude needs no scaling
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Multiplication by 2^exponent, which is exact: of rows, and of what a kernel measures them by."""
+
+    exponent: int = 0
+
+    @classmethod
+    def of(cls, rows: Any, kernels: Sequence[Kernel]) -> Scale:
+        """That which brings the largest magnitude of a sample of rows, dense or CSR, to between 1/2 and 1.
+
+        1 where it is between 2^-24 and 2^24, where all rows are 0, and for kernels without a common degree: features of
+        others would not keep their shares.
+        """
+        largest = float(_arrays.column_maxima(rows).max(initial=0.0))
+        degrees = {kernel.degree for kernel in kernels}
+        if largest == 0 or None in degrees or len(degrees) > 1:
+            return cls()
+        exponent = int(np.frexp(largest)[1])
+        return cls(-exponent if abs(exponent) > _USUAL else 0)
+
+    @property
+    def factor(self) -> float:
+        """2^exponent."""
+        return 2.0**self.exponent
+
+    def rows(self, rows: Any) -> Any:
+        """Rows, dense or CSR, times the factor, in their dtype; subnormal numbers become normal ones."""
+        return _arrays.map_values(rows, lambda values: np.ldexp(values, self.exponent))
+
+    def array(self, rows: Any) -> Any:
+        """The same of an array of any kind; in two steps, as the factor may be beyond its type."""
+        half = self.exponent // 2
+        return rows * 2.0**half * 2.0 ** (self.exponent - half)
+
+    def kernel(self, kernel: Kernel) -> Kernel:
+        """The kernel of rows so scaled, which is ``kernel`` of the rows times factor^degree."""
+        return kernel.rescaled(self.factor)
+
+
+class ScaledFeatures:
+    """z(x) = features(2^exponent x): features of a kernel of the scaled rows, for rows as they come.
+
+    For a kernel of degree d, z(x) . z(y) ~ 2^(exponent d) K(x, y), where K itself may be beyond the floating type.
+
+    features : fitted to scaled rows. ``kernel_`` is that of the rows as they come.
+    """
+
+    def __init__(self, features: Any, scale: Scale):
+        self.features, self.scale = features, scale
+
+    @property
+    def kernel_(self) -> Kernel:
+        """K."""
+        kernel: Kernel = self.features.kernel_
+        return Scale(-self.scale.exponent).kernel(kernel)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.features._n_features_out)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Bins."""
+        return int(self.features.n_features_in_)
+
+    @property
+    def _keeps_zeros(self) -> bool:
+        return keeps_zeros(self.features)
+
+    def describe(self) -> str:
+        """Of the features, with the factor."""
+        return f"{self.features.describe()}, of rows times 2^{self.scale.exponent}"
+
+    def transform(self, X: Any) -> Any:
+        """Features (n, n_features_out) of rows X (n, bins)."""
+        if _arrays.is_on_device(X):
+            return self.features.transform(self.scale.array(_arrays.device_rows(X)))
+        return self.features.transform(self.scale.rows(_arrays.as_rows(X)))
+
+    def transform_sparse(self, rows: Any) -> Any:
+        """CSR features of checked CSR rows."""
+        return self.features.transform_sparse(self.scale.rows(rows))
+
+    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Features minus ``shift`` of checked rows into ``out`` of their dtype."""
+        self.features.features_into(self.scale.rows(rows), out, shift)
+
+    def bound(self, like: Any) -> Callable[[Any], Any] | None:
+        """The map of checked dense rows to features by the operations of arrays such as ``like``, if there is one."""
+        inner = self.features.bound(like) if hasattr(self.features, "bound") else None
+        return inner and (lambda rows: inner(self.scale.array(rows)))
