@@ -1,9 +1,9 @@
 """Run the benchmarks: figures as JSON, a Markdown table and a plot, beside those of the last run that was kept.
 
-python run.py                          # all of them
-python run.py --only pass_bound,memory # some
-python run.py --quick                  # those of a minute or so
-python run.py --keep                   # and keep the figures in results.json, for the next run to compare with
+python -m benchmarks.run                          # all of them
+python -m benchmarks.run --only pass_bound,memory # some
+python -m benchmarks.run --quick                  # those of a minute or so
+python -m benchmarks.run --keep                   # and keep the figures in results.json, for the next run to compare with
 """
 
 import argparse
@@ -19,14 +19,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-KEPT = HERE / "results.json"
+KEPT = HERE / "results" / "results.json"
 QUICK = ("start_up", "map_speed", "exact_kernels", "memory", "dirichlet", "structured")
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
 def benchmarks():
-    """Names of all files that answer a question."""
-    return sorted(p.stem for p in HERE.glob("*.py") if p.stem not in ("run",) and not p.stem.startswith("_"))
+    """Modules that answer a question, by name."""
+    return {
+        p.stem: f"benchmarks.{p.parent.name}.{p.stem}"
+        for p in sorted(HERE.glob("*/*.py"))
+        if not p.stem.startswith("_")
+    }
 
 
 def machine():
@@ -55,8 +59,8 @@ def measured(name):
         lines = Path(folder) / "lines.jsonl"
         began = time.perf_counter()
         done = subprocess.run(
-            [sys.executable, f"{name}.py"],
-            cwd=HERE,
+            [sys.executable, "-m", benchmarks()[name]],
+            cwd=HERE.parent,
             env={**os.environ, "BENCHMARK_LINES": str(lines)},
             check=False,
         )
@@ -166,7 +170,7 @@ def arguments():
         "--output", type=Path, default=HERE / "out", help="folder for results.json, table.md, plot.png"
     )
     parser.add_argument(
-        "--keep", action="store_true", help=f"write {KEPT.name} beside this file: what is committed"
+        "--keep", action="store_true", help=f"write {KEPT.name} in results: what is committed"
     )
     return parser.parse_args()
 

@@ -2,8 +2,8 @@
 
 Official splits, at most 10 000 training rows. Each fit runs in a process of its own.
 
-python accuracy/against_others.py                             # all sets and methods, three seeds: hours
-python accuracy/against_others.py --sets newsgroups,hmp --methods chimap,linear-svm,lightgbm --seeds 1
+python -m benchmarks.accuracy.against_others                             # all sets and methods, three seeds: hours
+python -m benchmarks.accuracy.against_others --sets newsgroups,hmp --methods chimap,linear-svm,lightgbm --seeds 1
 """
 
 from __future__ import annotations
@@ -19,28 +19,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent))
-
-import numpy as np  # noqa: E402
-from sklearn.base import clone, is_classifier  # noqa: E402
-from sklearn.ensemble import (  # noqa: E402
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.kernel_approximation import AdditiveChi2Sampler  # noqa: E402
-from sklearn.linear_model import LogisticRegression, Ridge  # noqa: E402
-from sklearn.metrics import get_scorer  # noqa: E402
-from sklearn.model_selection import train_test_split  # noqa: E402
-from sklearn.pipeline import make_pipeline  # noqa: E402
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, Normalizer  # noqa: E402
-from sklearn.svm import LinearSVC  # noqa: E402
+from sklearn.kernel_approximation import AdditiveChi2Sampler
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, Normalizer
+from sklearn.svm import LinearSVC
 
-from _sets import SETS, LabelledSet  # noqa: E402
+from benchmarks.sets import SETS, LabelledSet
 
-RESULTS = HERE.parent / "results" / "against_others.jsonl"
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "against_others.jsonl"
 SVC_ROWS = 5_000  # that the exact machine of LIBSVM holds in a minute or so
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 
@@ -181,7 +178,7 @@ def measure(set_name: str, method: str, n_rows: int, seed: int) -> dict[str, Any
 
 def in_a_process(arguments: list[str], limit: float) -> dict[str, Any] | None:
     """The last line that a process of its own prints; None if it fails or takes longer."""
-    command = [sys.executable, __file__, "--one", *arguments]
+    command = [sys.executable, "-m", "benchmarks.accuracy.against_others", "--one", *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:

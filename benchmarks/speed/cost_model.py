@@ -1,0 +1,190 @@
+"""Does the cost model of docs/scale.md foretell measured runs, and what does it say of 10^9 and 10^12 rows?
+
+The rates of this machine are measured on bare operations: products, values of the map, cosines, float64 sums, reading.
+From them and the formulas of the page come the seconds a row of fits of several shapes, which are then run; and of a Dask
+cluster of two workers the tasks, and the bytes that workers send each other and this process. Last, the table of the page.
+"""
+
+import argparse
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.measure import report, seconds
+from chimap import FourierFeatures, HistogramClassifier, _blas, open_source
+from chimap.data import write_histograms
+from chimap.engines.dask import DaskEngine, dask_engine
+from chimap.features.additive import OptimalMap
+from chimap.moments import Symmetric
+from chimap.moments.product import Product
+
+TERMS, FOLDS, CLASSES = 2, 5, 10
+SHAPES = ((64, 1024), (256, 2048), (784, 2048))  # bins, features
+PASS = ("read", "check", "features", "moments")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A fit: bins, D features, chunk rows, K folds, t targets."""
+
+    bins: int
+    D: int
+    chunk_rows: int
+    K: int = FOLDS
+    t: int = CLASSES
+
+    @property
+    def flops(self):
+        """A row: the projection on D/2 frequencies, and half of the square of the features."""
+        return 2 * (TERMS * self.bins) * (self.D // 2), self.D**2
+
+    @property
+    def moments_bytes(self):
+        """Of all folds: what a merge moves, and what a group of parts sends home."""
+        return self.K * (Symmetric.nbytes(self.D) + 8 * (self.D * (self.t + 2)))
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Seconds of one: float32 operation in a product, in Z'Z; mapped value; feature; entry of a float64 sum; byte read."""
+
+    gemm: float
+    square: float
+    mapped: float
+    feature: float
+    entry: float
+    byte: float
+
+    def row(self, shape):
+        """Seconds a row on this machine; reading goes on meanwhile."""
+        gemm, square = shape.flops
+        computed = (
+            self.gemm * gemm
+            + self.square * square
+            + self.mapped * TERMS * shape.bins
+            + self.feature * shape.D
+        )
+        computed += self.entry * shape.D**2 * shape.K / shape.chunk_rows  # a sum for each fold of each chunk
+        return max(computed, self.byte * 4 * shape.bins)
+
+
+def measured_machine():
+    rng = np.random.default_rng(0)
+    A, B, C = (np.full(shape, 0.5, np.float32) for shape in ((512, 512), (512, 512), (512, 512)))
+    gemm = np.median(seconds(lambda: _blas.multiply(A, B, C))) / (2 * 512**3)
+    Z, product, sums = np.full((2048, 1024), 0.5, np.float32), Product(1024, np.float32), Symmetric(1024)
+    square_s = np.median(seconds(lambda: product.add(Z)))
+
+    def add_and_move():
+        product.add(Z)
+        product.move_to(sums)
+
+    entry = (np.median(seconds(add_and_move)) - square_s) / 1024**2
+    X = rng.dirichlet(np.ones(256), size=4096).astype(np.float32)
+    psi, out = OptimalMap(n_terms=TERMS).fit(X), np.empty((4096, 256 * TERMS), np.float32)
+    mapped = np.median(seconds(lambda: psi.features_into(X, out))) / out.size
+    random = FourierFeatures(n_components=2048, map=OptimalMap(n_terms=TERMS), random_state=0).fit(X)
+    features = np.empty((4096, 2048), np.float32)
+    all_s = np.median(seconds(lambda: random.features_into(X, features)))
+    feature = all_s / features.size - gemm * TERMS * 256 - mapped * 256 * TERMS / 2048
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(f"{folder}/X.npy", np.tile(X, (20, 1)))
+        source = open_source(f"{folder}/X.npy")
+        byte = np.median(seconds(lambda: [None for _ in source.chunks(10_240)], 3)) / (source.n_rows * 1024)
+    return Machine(gemm, square_s / (2048 * 1024**2), mapped, max(feature, 0.0), max(entry, 0.0), byte)
+
+
+def check_rows(machine, folder, n_rows):
+    for bins, D in SHAPES:
+        path = Path(folder) / f"{bins}.npy"
+        source = open_source(path, write_histograms(path, n_rows, bins, CLASSES, seed=0))
+        model = HistogramClassifier(n_components=D, memory="1GiB", random_state=0)
+        model.fit_source(source)
+        measured = sum(model.stage_seconds_[name] for name in PASS) / n_rows
+        foretold = machine.row(Shape(bins, D, model._plan(source)[1]))
+        report(
+            f"{bins} bins, D = {D}: foretold / measured  ({1e6 * measured:.1f} us a row)",
+            f"{foretold / measured:.2f}",
+            "0.75 to 1.33",
+        )
+
+
+def sent_bytes(dask_worker):
+    return sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
+
+
+def check_messages(folder, n_rows=400_000, D=512):
+    path = Path(folder) / "dask.npy"
+    source = open_source(path, write_histograms(path, n_rows, 64, CLASSES, seed=0))
+    submitted = []
+
+    class Counting(DaskEngine):
+        def _submit(self, task, *arguments):
+            submitted.append(task.__name__)
+            return super()._submit(task, *arguments)
+
+    with dask_engine("dask") as engine:
+        client = engine.client
+        model = HistogramClassifier(n_components=D, memory="72MiB", random_state=0)
+        from chimap.engines.progress import Progress
+        from chimap.fit.fit import Fit
+
+        fit = Fit(model, source, None, None, Counting(client), Progress())
+        fit.run()
+        moved = sum(client.run(sent_bytes).values())
+    parts = -(-n_rows // (4 * fit.chunk_rows))
+    merges = parts - 1
+    report("tasks: foretold / submitted", f"{(parts + merges) / len(submitted):.2f}", "1")
+    foretold = (
+        Shape(64, D, fit.chunk_rows).moments_bytes * merges
+    )  # neighbours are dealt to different workers
+    report(
+        f"bytes between workers: foretold / moved  ({moved / 2**20:.0f} MiB, {parts} parts)",
+        f"{foretold / max(moved, 1):.2f}",
+        "0.5 to 2",
+    )
+
+
+def table(machine):
+    """Seconds and bytes of 10^9 and 10^12 rows on so many workers of one core like half of this machine."""
+    from chimap._threads import available
+
+    core = available()
+    print(
+        f"\n  {'rows':>6} {'bins':>5} {'D':>5} {'workers':>8} {'hours':>9} {'read a worker':>14} {'merged a worker':>16} {'tasks':>9} {'home':>9} {'labels':>9}"
+    )
+    for n_rows, workers in ((10**9, 1), (10**9, 64), (10**12, 64), (10**12, 4096)):
+        for bins, D in ((64, 1024), (1000, 4096)):
+            shape = Shape(bins, D, 10_240)
+            part_rows = shape.chunk_rows * max(4, -(-n_rows // (shape.chunk_rows * 2**16)))
+            parts = -(-n_rows // part_rows)
+            groups = min(64, -(-parts // 64))
+            print(
+                f"  {n_rows:>6.0e} {bins:>5} {D:>5} {workers:>8} {machine.row(shape) * core * n_rows / workers / 3600:>9.2f} "
+                f"{4 * bins * n_rows / workers / 2**30:>10,.0f} GiB {shape.moments_bytes * parts / workers / 2**30:>12,.0f} GiB "
+                f"{2 * parts:>9,} {groups * shape.moments_bytes / 2**30:>5,.1f} GiB {8 * n_rows / 2**30:>5,.0f} GiB"
+            )
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=60_000)
+    options = parser.parse_args()
+    began = time.perf_counter()
+    machine = measured_machine()
+    print(
+        f"  SGEMM {1e-9 / machine.gemm:.0f}, Z'Z {1e-9 / machine.square:.0f} GFLOP/s; {1e9 * machine.mapped:.2f} ns a mapped "
+        f"value, {1e9 * machine.feature:.2f} a feature, {1e9 * machine.entry:.2f} an entry summed; {1e-9 / machine.byte:.1f} GB/s read"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        check_rows(machine, folder, options.rows)
+        check_messages(folder)
+    table(machine)
+    print(f"  {time.perf_counter() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

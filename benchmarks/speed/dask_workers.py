@@ -1,0 +1,87 @@
+"""Two Dask workers of one thread each: how much faster than one, and in how much memory?
+
+Made float32 histograms in a .npy that both read. The pass is timed, from its first row to the merged moments, on a cluster
+that has been warmed up; the rest of a fit sees moments alone and runs here. The moments must be the same to the bit.
+"""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from distributed import Client, LocalCluster
+
+from benchmarks.measure import report
+from chimap import HistogramClassifier, open_source
+from chimap.data import write_histograms
+from chimap.engines import Progress
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--rows", type=int, default=1_500_000)
+parser.add_argument("--bins", type=int, default=128)
+parser.add_argument("--components", type=int, default=1024)
+parser.add_argument("--memory", default="256MiB")
+parser.add_argument("--rounds", type=int, default=3)
+options = parser.parse_args()
+
+
+class Timed(Progress):
+    """Seconds of the stage "learning"."""
+
+    def __init__(self):
+        self.began = self.seconds = 0.0
+        self.name = ""
+
+    def stage(self, name, total, unit="rows"):
+        if self.name == "learning":
+            self.seconds = time.perf_counter() - self.began
+        self.name, self.began = name, time.perf_counter()
+
+
+def peak_bytes():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+
+
+def fit(source, client, n_components=options.components):
+    timed = Timed()
+    model = HistogramClassifier(
+        n_components=n_components, selection=2, memory=options.memory, n_jobs=1, random_state=0
+    ).fit_source(source, timed, engine=client)
+    return timed.seconds, model._coef
+
+
+def measure(n_workers, source, small):
+    quiet = {"dashboard_address": None, "silence_logs": 50}
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, **quiet) as cluster,
+        Client(cluster) as client,
+    ):
+        fit(small, client, 64)  # loads what is imported and compiled
+        before = max(client.run(peak_bytes).values())
+        runs = [fit(source, client) for _ in range(options.rounds)]
+        grown = max(client.run(peak_bytes).values()) - before
+    return np.array([seconds for seconds, _ in runs]), runs[0][1], grown
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        sources = []
+        for n_rows in (options.rows, 20_000):
+            path = Path(folder) / f"rows{n_rows}.npy"
+            sources.append(open_source(path, write_histograms(path, n_rows, options.bins, 10, seed=0)))
+        one, coef, _ = measure(1, *sources)
+        two, again, grown = measure(2, *sources)
+    report("two workers: times as fast as one", f"{np.median(one) / np.median(two):.2f}", ">= 1.7")
+    report("weights that differ between one worker and two", int((coef != again).sum()), "0")
+    report(
+        f"memory of a worker, above what it began with, of {options.memory}",
+        f"{grown / 2**20:.0f} MiB",
+        "<= budget",
+    )
+    print(f"  {options.rows:,} rows: one {np.median(one):.1f} s, two {np.median(two):.1f} s")
+
+
+if __name__ == "__main__":
+    main()

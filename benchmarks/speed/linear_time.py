@@ -1,0 +1,25 @@
+"""Does doubling the rows double the time of the pass?"""
+
+import numpy as np
+
+from benchmarks.measure import mnist, report
+from chimap import HistogramClassifier, open_source
+
+X, y, _, _ = mnist()
+HistogramClassifier(alpha=0.3, random_state=0).fit(X[:3000], y[:3000])
+rows = 7500 * 2 ** np.arange(5)
+times = []
+for n in rows:
+    tiles = -(-n // X.shape[0])
+    source = open_source(np.tile(X, (tiles, 1))[:n], np.tile(y, tiles)[:n])
+    runs = []
+    for _ in range(3):
+        model = HistogramClassifier(alpha=0.3, random_state=0).fit_source(source)
+        runs.append(sum(model.stage_seconds_[k] for k in ("read", "check", "features", "moments")))
+    times.append(min(runs))
+slope, start = np.polyfit(rows, times, 1)
+residual = np.abs(np.polyval((slope, start), rows) / times - 1).max()
+for n, t in zip(rows, times, strict=True):
+    print(f"  {n:>8,} rows  {t:7.3f} s  {1e6 * t / n:6.2f} us a row")
+report("time of the last doubling / the one before", f"{times[-1] / times[-2]:.3f}", "2")
+report("line through the times: largest relative residual", f"{residual:.3f}", "small")
