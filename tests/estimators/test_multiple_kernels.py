@@ -304,7 +304,8 @@ def test_gradient_in_the_widths_is_that_of_the_objective(name):
     from chimap.engines import Stopwatch
     from chimap.estimators.channel_widths import ChannelObjective, ChannelWidths
     from chimap.estimators.width_search import TuningRows, WidthPenalty
-    from chimap.fit.feature_settings import FeatureSettings, parts_of
+    from chimap.features.base import FeatureSettings
+    from chimap.fit.feature_settings import parts_of
     from chimap.losses import CATALOGUE
     from chimap.penalties import L21
 

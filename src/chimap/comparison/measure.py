@@ -19,9 +19,8 @@ from chimap.comparison.rows import Rows, draw_rows
 from chimap.data import Source
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.features.additive import AdditiveMap
+from chimap.features.families import family_of, settings_of
 from chimap.features.fourier.base import RandomFeatures
-from chimap.features.landmarks.nystroem import NystroemFeatures
-from chimap.fit.feature_settings import FeatureSettings
 from chimap.fit.plan import sample_rows
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.report import majority_baseline, mean_baseline
@@ -271,11 +270,13 @@ class _Bench:
         n_targets = 1 if self._targets is None else self._targets.count
         row_bytes = stored_bytes(train) / train.shape[0]
         itemsize, n_sampled = train.dtype.itemsize, sample_rows(train.shape[1])
-        settings = _settings(features)
+        settings = settings_of(features)
+        family = family_of(settings)
+        least = family.footprint(settings, train.shape[1]).sample_rows
         job = Job(
             n_features, n_targets, N_FOLDS, n_mapped, n_frequencies, row_bytes, row_bytes, itemsize,
-            n_sampled=max(n_sampled, 2 * n_features) if settings.way == "landmarks" else n_sampled,
-            fitting_bytes=settings.fitting_bytes(n_sampled, row_bytes, itemsize),
+            n_sampled=max(n_sampled, least),
+            fitting_bytes=family.fitting_bytes(settings, n_sampled, row_bytes, itemsize),
         )  # fmt: skip
         return job.peak_bytes(_SMALLEST_CHUNK)
 
@@ -289,14 +290,6 @@ def _projected(features: Any) -> tuple[int, int]:
         return features.projection_.n_inputs, features.projection_.n_frequencies
     n_inputs, n_frequencies = getattr(features, "frequencies_", np.empty((0, 0))).shape
     return n_inputs, n_frequencies
-
-
-def _settings(features: Any) -> FeatureSettings:
-    """Of fitted features, as far as a plan of memory asks."""
-    psi = features if isinstance(features, AdditiveMap) else getattr(features, "map", None)
-    way = "landmarks" if isinstance(features, NystroemFeatures) else "auto"
-    n_components = getattr(features, "n_components", 0)
-    return FeatureSettings(features.kernel_, "mean", n_components, 0, psi, way, "pair")
 
 
 def seconds_a_row(features: Any, rows: Any) -> float:

@@ -35,10 +35,12 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.engines.rows import FeatureRows
 from chimap.estimators.linear_model import LinearModel
 from chimap.features.additive import check_map
+from chimap.features.base import FeatureSettings
+from chimap.features.families import check_features
 from chimap.features.rounded import RoundedFeatures
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.fit.checkpoint import Checkpoint
-from chimap.fit.feature_settings import FeatureSettings, Part, features_of, parts_of
+from chimap.fit.feature_settings import Part, features_of, parts_of
 from chimap.fit.fit import Fit
 from chimap.fit.plan import job_of, principal_features, sample_rows, sample_size
 from chimap.fit.solving import Learned, by_components, by_liblinear, by_moments, by_passes
@@ -206,7 +208,7 @@ class HistogramModel(LinearModel):
 
     def _check_settings(self) -> None:
         check_choice(self.normalize, "normalize", ("l1", None))
-        self._check_features()
+        check_features(self.features)
         check_choice(self.precision, "precision", ("float32", "float64", "bfloat16"))
         check_device(self.device)
         self._check_way()
@@ -225,14 +227,6 @@ class HistogramModel(LinearModel):
         if self.map is not None:
             check_map(self.map)
         self._seed = int(check_random_state(self.random_state).randint(2**31))
-
-    def _check_features(self) -> None:
-        if isinstance(self.features, str) and self.features == "exact":
-            raise ValueError(
-                "features='exact', a machine on the kernel matrix itself, is not one of this estimator's yet: use "
-                "KernelClassifier, or features='landmarks'."
-            )
-        check_choice(self.features, "features", ("auto", "landmarks", "fourier", "additive"))
 
     def _chooses_components(self) -> bool:
         return np.ndim(self.n_principal) > 0
@@ -272,7 +266,7 @@ class HistogramModel(LinearModel):
         scale = Scale.of(sample, [part.settings.exact for part in parts])
         parts = [part.scaled(scale) for part in parts]
         alone = self.blocks is None and self.n_principal is None
-        self.features_ = parts[0].settings.make(self._seed) if alone else features_of(parts, self._seed)
+        self.features_ = parts[0].make(self._seed) if alone else features_of(parts, self._seed)
         self.features_.fit(scale.rows(sample) if scale.exponent else sample)
         if scale.exponent:
             self.features_ = ScaledFeatures(self.features_, scale)

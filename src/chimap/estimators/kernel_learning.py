@@ -20,8 +20,9 @@ from chimap.estimators.width_search import (
     WidthSearch,
     WidthsFound,
 )
+from chimap.features.base import FeatureSettings
 from chimap.features.fourier import WidthFeatures
-from chimap.fit.feature_settings import FeatureSettings, parts_of
+from chimap.fit.feature_settings import parts_of
 from chimap.selection import choose_alpha, fold_count
 
 _LEAST_VALIDATION = 10  # rows: fewer say nothing, and all are used to learn

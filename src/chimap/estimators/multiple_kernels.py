@@ -131,7 +131,7 @@ class MultipleKernelModel(KernelLearner):
 
     def _job(self, source: Source) -> Job:
         job = HistogramModel._job(self, source)
-        each = [part.settings.sizes(part.columns.size).features for part in self._parts(source.n_features)]
+        each = [part.footprint.features for part in self._parts(source.n_features)]
         # the moments of the rows outside a fold; eigenvectors of the blocks, with the workspace of the largest
         rest = Symmetric.nbytes(job.n_features) if job.n_folds > 1 else 0
         return replace(job, solver_bytes=rest + 8 * (sum(m * m for m in each) + 3 * max(each) ** 2))

@@ -9,127 +9,10 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._validation import check_blocks, check_histograms
-from chimap.features.additive import DirichletMap, OptimalMap
-from chimap.features.additive.identity import IdentityMap
+from chimap.features.base import FeatureSettings, Footprint
 from chimap.features.blocks import BlockFeatures
-from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
-from chimap.features.landmarks.nystroem import NystroemFeatures
+from chimap.features.families import family_of, make_features, settings_of
 from chimap.features.scaled import Scale
-from chimap.kernels import AdditiveKernel, DirichletKernel, Exponential, Kernel, Linear, as_kernel
-from chimap.kernels.exponential import GAMMA_BLOCK, GAMMA_ROWS
-from chimap.kernels.skewed import Skewed
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """Of features: how many in all, how many mapped bins they are made of, and frequencies (0: no matrix of them)."""
-
-    features: int
-    mapped: int
-    frequencies: int
-
-
-@dataclass(frozen=True)
-class FeatureSettings:
-    """Which features a kernel gets: an additive map, random features, or landmarks. See ``HistogramClassifier``."""
-
-    kernel: Any
-    gamma: Any
-    n_components: int
-    n_terms: int
-    map: Any
-    sampling: str
-    form: str
-    features: str = "auto"
-
-    @property
-    def exact(self) -> Kernel:
-        """The kernel as an object."""
-        return as_kernel(self.kernel, self.gamma)
-
-    @property
-    def way(self) -> str:
-        """ "landmarks", or what sampling "auto" stands for; a kernel with a map has nothing to sample."""
-        kernel = self.exact
-        if self.features == "landmarks":
-            return "landmarks"
-        is_mapped = isinstance(kernel, AdditiveKernel | DirichletKernel | Linear)
-        has_waves = isinstance(kernel, Exponential | Skewed)
-        if self.features == "additive" and not is_mapped:
-            raise ValueError(
-                f"features='additive' takes additive kernels such as 'chi2'; got {kernel.name!r}. Use features='auto'."
-            )
-        if self.features == "fourier" and not has_waves:
-            raise ValueError(
-                f"{kernel.name!r} has no random features: features must be 'auto' or "
-                f"{'additive' if is_mapped else 'landmarks'!r}; got 'fourier'."
-            )
-        if self.sampling != "auto":
-            return self.sampling
-        if isinstance(kernel, Exponential) or is_mapped:
-            return "orthogonal"
-        return "iid" if has_waves else "landmarks"
-
-    def make(self, seed: int) -> Any:
-        """Unfitted features. Raises ValueError for a sampling that the kernel does not have."""
-        kernel, sampling = self.exact, self.way
-        if sampling == "landmarks":
-            return NystroemFeatures(kernel, self.n_components, random_state=seed)
-        if isinstance(kernel, Exponential):
-            return FourierFeatures(
-                kernel, self.n_components, map=self.map, n_terms=self.n_terms, sampling=sampling,
-                form=self.form, random_state=seed,
-            )  # fmt: skip
-        if isinstance(kernel, Skewed):
-            return SkewedFourierFeatures(kernel, self.n_components, sampling, self.form, seed)
-        if isinstance(kernel, DirichletKernel):
-            return DirichletMap(kernel)
-        if isinstance(kernel, Linear):
-            return IdentityMap()
-        if not isinstance(kernel, AdditiveKernel):
-            raise ValueError(
-                f"{kernel.name!r} has no random features: sampling must be 'auto', or features='landmarks'; got "
-                f"sampling={sampling!r}."
-            )
-        if self.map is None:
-            return OptimalMap(kernel, self.n_terms)
-        return type(self.map)(**self.map.get_params(deep=False)).set_params(kernel=kernel)
-
-    def sizes(self, n_bins: int) -> Sizes:
-        """For plans of memory, before anything is fitted."""
-        kernel, sampling = self.exact, self.way
-        mapped = (self.n_terms if self.map is None else self.map._terms_at_most) * n_bins
-        if sampling == "landmarks":  # kernel values take the place of the mapped bins
-            return Sizes(self.n_components, self.n_components, self.n_components)
-        if isinstance(kernel, DirichletKernel | Linear):
-            return Sizes(n_bins, 0, 0)
-        if isinstance(kernel, AdditiveKernel):
-            return Sizes(mapped, 0, 0)
-        if not (isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel)):
-            mapped = n_bins
-        frequencies = (self.n_components + 1) // 2 if self.form == "pair" else self.n_components
-        # structured frequencies are signs and lengths alone
-        return Sizes(self.n_components, mapped, 0 if sampling == "structured" else frequencies)
-
-    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """What fitting them on so many rows takes beside the rows."""
-        kernel, n_values = self.exact, int(n_rows * row_bytes / itemsize)
-        paired = min(n_rows, GAMMA_ROWS)
-        is_linear = kernel.name == "gaussian"
-        # for gamma: some rows and distances of a block of them, the linear ones by way of float64
-        distances = (16 if is_linear else itemsize + 1) * paired * min(paired, GAMMA_BLOCK)
-        taken = int(paired * row_bytes * (1 + is_linear * 8 / itemsize)) + distances
-        if isinstance(kernel, DirichletKernel):
-            taken = 16 * n_values  # proportions and their logarithms
-        elif not isinstance(kernel, Exponential | AdditiveKernel):
-            taken = max(taken, 2 * itemsize * n_values)  # for the median, in order
-        elif not is_linear:
-            psi = OptimalMap() if self.map is None else self.map
-            taken = max(taken, psi._fitting_bytes(n_values, itemsize))
-        if self.way == "landmarks":
-            # kernel values of all rows with the landmarks, and the eigenproblem of these
-            taken = max(taken, 8 * self.n_components * (n_rows + 3 * self.n_components))
-        return taken
 
 
 @dataclass(frozen=True)
@@ -146,12 +29,27 @@ class Part:
             return self
         return replace(self, settings=replace(self.settings, kernel=scale.kernel(self.settings.exact)))
 
+    @property
+    def footprint(self) -> Footprint:
+        """Of its features."""
+        return family_of(self.settings).footprint(self.settings, self.columns.size)
+
+    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """What fitting its features takes beside the rows."""
+        return family_of(self.settings).fitting_bytes(self.settings, n_rows, row_bytes, itemsize)
+
+    def make(self, seed: int) -> Any:
+        """Unfitted features."""
+        return make_features(self.settings, seed)
+
 
 def parts_of(common: FeatureSettings, blocks: Any, n_columns: int) -> list[Part]:
     """The blocks with their settings, one kernel for all of them or one each; all columns where there are no blocks.
 
     Raises ValueError for blocks that will not do, and for a number of kernels that is not theirs.
     """
+    if not isinstance(common.features, str):
+        common = settings_of(common.features)
     if blocks is None:
         return [Part("all", np.arange(n_columns), common)]
     names, columns = check_blocks(blocks, n_columns)
@@ -166,18 +64,19 @@ def parts_of(common: FeatureSettings, blocks: Any, n_columns: int) -> list[Part]
 
 def features_of(parts: list[Part], seed: int) -> BlockFeatures:
     """Unfitted features of blocks side by side; each draws its own random numbers."""
-    features = [part.settings.make(seed + j) for j, part in enumerate(parts)]
+    features = [part.make(seed + j) for j, part in enumerate(parts)]
     return BlockFeatures(features, {part.name: part.columns for part in parts})
 
 
-def sizes_of(parts: list[Part]) -> Sizes:
+def sizes_of(parts: list[Part]) -> Footprint:
     """Of all blocks together: their frequencies take as much memory as a matrix of these numbers."""
-    each = [part.settings.sizes(part.columns.size) for part in parts]
+    each = [part.footprint for part in parts]
     frequencies = sum(s.frequencies for s in each)
     mapped = max(s.mapped for s in each)
     if frequencies:
         mapped = -(-sum(s.mapped * s.frequencies for s in each) // frequencies)
-    return Sizes(sum(s.features for s in each), mapped, frequencies)
+    most = max(s.sample_rows for s in each)
+    return Footprint(sum(s.features for s in each), mapped, frequencies, most)
 
 
 def check_rows(rows: Any, parts: list[Part], name: str, first_row: int | np.ndarray) -> None:

@@ -26,10 +26,7 @@ def sample_rows(n_bins: int) -> int:
 
 def sample_size(source: Source, parts: list[Part]) -> int:
     """Rows of the source that the features of these parts are fitted on."""
-    size = sample_rows(source.n_features)
-    for part in parts:
-        if part.settings.way == "landmarks":  # which are rows of the sample
-            size = max(size, 2 * part.settings.n_components)
+    size = max(sample_rows(source.n_features), sizes_of(parts).sample_rows)
     return min(size, source.n_rows)
 
 
@@ -56,7 +53,7 @@ def job_of(
         n_rows=source.n_rows,
         n_copies=normalises + (np.dtype(source.dtype) != dtype),
         n_sampled=n_sampled,
-        fitting_bytes=max(part.settings.fitting_bytes(n_sampled, mapped, dtype.itemsize) for part in parts),
+        fitting_bytes=max(part.fitting_bytes(n_sampled, mapped, dtype.itemsize) for part in parts),
         seeks=source.can_seek,
     )
 
@@ -66,7 +63,7 @@ def principal_features(parts: list[Part], n_principal: int, n_folds: int) -> int
 
     A block of fewer features keeps them all. Raises ValueError if none has so many.
     """
-    each = [part.settings.sizes(part.columns.size).features for part in parts]
+    each = [part.footprint.features for part in parts]
     if n_principal > max(each):
         of = "there are" if len(each) == 1 else "the largest block has"
         raise ValueError(f"n_principal={n_principal}, but {of} {max(each)} features. Give at most so many.")

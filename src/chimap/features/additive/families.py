@@ -1,0 +1,104 @@
+"""Features of additive kernels, and of those that a map serves exactly."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from chimap.features.additive.base import AdditiveMap
+from chimap.features.additive.dirichlet import DirichletMap
+from chimap.features.additive.identity import IdentityMap
+from chimap.features.additive.optimal import OptimalMap
+from chimap.features.base import FeatureSettings, Footprint, gamma_bytes, median_bytes
+from chimap.kernels import AdditiveKernel, DirichletKernel, Kernel, Linear
+
+
+class AdditiveFamily:
+    """An additive map, ``OptimalMap`` unless another is given."""
+
+    makes: ClassVar[type] = AdditiveMap
+
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """See ``Family``."""
+        return isinstance(kernel, AdditiveKernel)
+
+    @classmethod
+    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+        """See ``Family``."""
+        if settings.map is None:
+            return OptimalMap(settings.exact, settings.n_terms)
+        return type(settings.map)(**settings.map.get_params(deep=False)).set_params(kernel=settings.exact)
+
+    @classmethod
+    def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
+        """See ``Family``."""
+        return Footprint(mapped_bins(settings, n_bins))
+
+    @classmethod
+    def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """See ``Family``."""
+        return map_bytes(settings, n_rows, row_bytes, itemsize)
+
+
+class DirichletFamily:
+    """The map of the Dirichlet kernel: as many features as bins."""
+
+    makes: ClassVar[type] = DirichletMap
+
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """See ``Family``."""
+        return isinstance(kernel, DirichletKernel)
+
+    @classmethod
+    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+        """See ``Family``."""
+        return DirichletMap(settings.exact)
+
+    @classmethod
+    def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
+        """See ``Family``."""
+        return Footprint(n_bins)
+
+    @classmethod
+    def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """Proportions and their logarithms."""
+        return 16 * int(n_rows * row_bytes / itemsize)
+
+
+class LinearFamily:
+    """The bins themselves."""
+
+    makes: ClassVar[type] = IdentityMap
+
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """See ``Family``."""
+        return isinstance(kernel, Linear)
+
+    @classmethod
+    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+        """See ``Family``."""
+        return IdentityMap()
+
+    @classmethod
+    def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
+        """See ``Family``."""
+        return Footprint(n_bins)
+
+    @classmethod
+    def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """See ``Family``."""
+        return median_bytes(settings.exact, n_rows, row_bytes, itemsize)
+
+
+def mapped_bins(settings: FeatureSettings, n_bins: int) -> int:
+    """Numbers a row of the additive map that the settings name."""
+    return int(settings.n_terms if settings.map is None else settings.map._terms_at_most) * n_bins
+
+
+def map_bytes(settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
+    """What fitting that map takes, and gamma before it."""
+    psi = OptimalMap() if settings.map is None else settings.map
+    mapping = psi._fitting_bytes(int(n_rows * row_bytes / itemsize), itemsize)
+    return max(gamma_bytes(settings.exact, n_rows, row_bytes, itemsize), mapping)

@@ -1,0 +1,117 @@
+"""What explicit features of a kernel are, and what a family of them says before anything is fitted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+
+from chimap.kernels import Kernel, as_kernel
+from chimap.kernels.exponential import GAMMA_BLOCK, GAMMA_ROWS
+
+
+class MappedFeatures(Protocol):
+    """Fitted features z(x) (D,) of rows."""
+
+    @property
+    def _n_features_out(self) -> int: ...
+
+    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Features minus ``shift`` (D,) of checked rows into ``out`` (n, D), of their dtype."""
+
+
+class Features(MappedFeatures, Protocol):
+    """A transformer of scikit-learn with z(x) . z(y) close to ``kernel_``.
+
+    It may also have ``bound(like)``, the same map by the operations of another array type; ``transform_sparse(rows)``,
+    where zeros have features of zeros; and ``fold(coef, intercept)``, a shorter form of a linear model of it.
+    """
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The exact kernel, its parameters set to numbers."""
+        ...
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn what depends on the data from a sample of rows."""
+        ...
+
+    def describe(self) -> str:
+        """What the features are, in a few words."""
+        ...
+
+
+@dataclass(frozen=True)
+class FeatureSettings:
+    """What an estimator asks of the features of one kernel; see ``HistogramClassifier`` for the fields."""
+
+    kernel: Any
+    gamma: Any = "mean"
+    n_components: int = 2048
+    n_terms: int = 2
+    map: Any = None
+    sampling: str = "auto"
+    form: str = "pair"
+    features: Any = "auto"
+
+    @property
+    def exact(self) -> Kernel:
+        """The kernel as an object."""
+        return as_kernel(self.kernel, self.gamma)
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Sizes that the memory of a fit depends on.
+
+    features: how many there are. mapped: numbers a row that they are made of, beside it. frequencies: columns of a
+    matrix (mapped, frequencies) that stays in memory. sample_rows: that fitting needs at least.
+    """
+
+    features: int
+    mapped: int = 0
+    frequencies: int = 0
+    sample_rows: int = 0
+
+
+class Family(Protocol):
+    """A line of the catalogue: which kernels it serves, how its features are made, and what they take.
+
+    makes: the class of its features, which may be the family itself.
+    """
+
+    makes: ClassVar[type]
+
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """Whether these features approximate the kernel."""
+        ...
+
+    @classmethod
+    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+        """Unfitted ``Features``."""
+        ...
+
+    @classmethod
+    def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
+        """Sizes of the features of rows of so many bins."""
+        ...
+
+    @classmethod
+    def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """What fitting them on so many rows takes beside the rows."""
+        ...
+
+
+def gamma_bytes(kernel: Kernel, n_rows: int, row_bytes: float, itemsize: int) -> int:
+    """What gamma="mean" takes: some rows and distances of a block of them, the linear ones by way of float64."""
+    paired = min(n_rows, GAMMA_ROWS)
+    is_linear = kernel.name == "gaussian"
+    distances = (16 if is_linear else itemsize + 1) * paired * min(paired, GAMMA_BLOCK)
+    return int(paired * row_bytes * (1 + is_linear * 8 / itemsize)) + distances
+
+
+def median_bytes(kernel: Kernel, n_rows: int, row_bytes: float, itemsize: int) -> int:
+    """What kernels take whose parameter is a median of the values, which are put in order."""
+    return max(gamma_bytes(kernel, n_rows, row_bytes, itemsize), int(2 * n_rows * row_bytes))

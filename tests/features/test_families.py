@@ -1,0 +1,46 @@
+"""The catalogue of families: each kernel gets features of it, of the sizes that were foretold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chimap import FourierFeatures, HistogramClassifier, NystroemFeatures
+from chimap.features.base import FeatureSettings
+from chimap.features.families import FAMILIES, family_of, make_features, settings_of
+from chimap.kernels import CATALOGUE as KERNELS
+
+rng = np.random.default_rng(0)
+X = rng.dirichlet(np.full(12, 0.5), size=60)
+NAMES = [*KERNELS, "exp-chi2", "gaussian", "linear", "dirichlet", "skewed-chi2", "skewed-intersection", "pq"]
+SMALL = {"n_components": 10, "n_terms": 2}
+
+
+@pytest.mark.parametrize("kernel", NAMES)
+@pytest.mark.parametrize("word", ["auto", *FAMILIES])
+def test_every_kernel_has_features_of_the_size_that_was_foretold(kernel, word):
+    settings = FeatureSettings(kernel, features=word, **SMALL)
+    if word != "auto" and not any(family.takes(settings.exact) for family in FAMILIES[word]):
+        with pytest.raises(ValueError, match=f"features={word!r} are not features of .*use 'auto' or"):
+            family_of(settings)
+        return
+    family = family_of(settings)
+    assert family.takes(settings.exact)
+    features = make_features(settings, seed=0).fit(X)
+    assert isinstance(features, family.makes)
+    assert features._n_features_out <= family.footprint(settings, X.shape[1]).features
+    assert family.fitting_bytes(settings, 60, 96.0, 8) > 0
+
+
+def test_objects_are_copied_and_keep_their_kernel():
+    given = NystroemFeatures("intersection", 7, random_state=0)
+    model = HistogramClassifier(features=given, alpha=1.0).fit(X, X[:, 0] > 0.05)
+    assert model.kernel_.name == "intersection"
+    assert model.coef_.shape == (1, 7)
+    assert not hasattr(given, "kernel_")
+    assert settings_of(FourierFeatures("exp-hellinger", 32)).exact.name == "exp-hellinger"
+
+
+def test_what_is_no_family_is_refused():
+    with pytest.raises(ValueError, match="has no features_into and no footprint"):
+        HistogramClassifier(features=object()).fit(X, X[:, 0] > 0.05)
