@@ -8,7 +8,7 @@ from chimap._arrays import to_dense
 from chimap._validation import DataError
 from chimap.data import ArraySource, open_source
 from chimap.data.formats import stored_rows
-from chimap.data.io import row_buckets
+from chimap.data.io import row_file
 from chimap.estimators import HistogramClassifier
 
 from ..small_sources import COUNTS, LABELS, N_ROWS
@@ -79,8 +79,8 @@ def test_a_matrix_that_is_not_there_lists_those_that_are(cells):
 )
 def test_blocks_and_buckets_do_not_show(kind, tmp_path, monkeypatch):
     for number, size in enumerate((40, 1000)):
-        monkeypatch.setattr(stored_rows, "BLOCK_BYTES", size)
-        monkeypatch.setattr(row_buckets, "BUCKET_BYTES", size)
+        monkeypatch.setattr(stored_rows, "PIECE_BYTES", size)
+        monkeypatch.setattr(row_file, "BUCKET_BYTES", size)
         (tmp_path / str(number)).mkdir()
         source = ECOSYSTEMS[kind](tmp_path / str(number))
         for first in (0, 50):

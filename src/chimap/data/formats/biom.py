@@ -14,11 +14,11 @@ from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, shown
 from chimap.data.formats.stored_rows import CscRows, CsrRows
-from chimap.data.io.buckets_source import BucketsSource
 from chimap.data.io.compressed import COMPRESSIONS, decompressed, read_piece
 from chimap.data.io.containers import Container, Hdf5Container, children
 from chimap.data.io.files import existing_file, file_digest, is_folder
-from chimap.data.io.row_buckets import RowBuckets
+from chimap.data.io.range_source import OrderedSource
+from chimap.data.io.row_file import RowFile
 from chimap.data.labels import read_labels
 from chimap.data.source import Source
 
@@ -97,7 +97,7 @@ class BiomJsonSource(ArraySource):
         return {**super().fingerprint(), "bytes": self.path.size, "digest": file_digest(self.path)}
 
 
-class BiomTextSource(BucketsSource):
+class BiomTextSource(OrderedSource):
     """The samples of a BIOM table as text: observations are lines, samples are columns.
 
     Opening reads it once, onto a temporary file. A last column of metadata (taxonomy) is passed over.
@@ -138,14 +138,14 @@ class BiomTextSource(BucketsSource):
         self.has_labels = self._y is not None
         self._open()
 
-    def _filled(self) -> RowBuckets:
+    def _filled(self) -> RowFile:
         bound = min(self.n_rows * self.n_features, 8 * self.path.size)
-        buckets = RowBuckets(self.n_rows, self.n_features, bound, self.dtype)
+        file = RowFile(self.n_rows, self.n_features, bound, self.dtype)
         for place, (_, values) in enumerate(self._lines()):
             samples = np.flatnonzero(values)
-            buckets.add(samples, np.full(samples.size, place), values[samples])
-        buckets.finish()
-        return buckets
+            file.add(samples, np.full(samples.size, place), values[samples])
+        file.finish()
+        return file
 
     def _lines(self) -> Iterator[tuple[str, np.ndarray]]:
         """The id and the values of each observation."""

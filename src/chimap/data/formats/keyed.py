@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from chimap._validation import DataError
 from chimap.data.formats.stored_rows import StoredRows
 from chimap.data.io.containers import Container
 from chimap.data.io.files import existing_file, split_member
-from chimap.data.io.stream import SeekableStream
+from chimap.data.io.range_source import RangeSource, Read
 from chimap.data.labels import check_labels, read_labels
 
 
@@ -33,10 +34,8 @@ class Keyed:
     y: np.ndarray | None
 
 
-class KeyedSource(SeekableStream):
+class KeyedSource(RangeSource):
     """A source over one matrix of a container; a subclass finds it (``_container``, ``_found``)."""
-
-    from_files = True
 
     def __init__(self, path: str | os.PathLike[str], labels: Any = None, member: str | None = None) -> None:
         address, member_of_path = split_member(path)
@@ -63,16 +62,16 @@ class KeyedSource(SeekableStream):
         with self._container.opened() as root, self._container.naming():
             return self._rows.take(root, np.asarray(rows))
 
-    def _blocks_between(self, first: int, stop: int) -> Iterator[Any]:
+    @contextmanager
+    def _reading(self) -> Iterator[Read]:
         with self._container.opened() as root:
-            blocks = self._rows.blocks(root, first, stop)
-            while True:
-                with self._container.naming(f", rows from {first}"):
-                    block = next(blocks, None)
-                if block is None:
-                    return
-                first += block.shape[0]
-                yield block
+            read = self._rows.reader(root)
+
+            def named(start: int, stop: int) -> Any:
+                with self._container.naming(f", rows {start} to {stop}"):
+                    return read(start, stop)
+
+            yield named
 
     def _content(self) -> dict[str, Any]:
         return self._container.content()

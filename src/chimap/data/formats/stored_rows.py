@@ -1,21 +1,21 @@
-"""Rows of a matrix that a container stores: dense, CSR, or CSC, which is transposed as it is first read."""
+"""Rows of a matrix that a container stores: dense, CSR, or CSC, which is transposed when it is opened."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from chimap import _arrays
 from chimap._validation import DataError
-from chimap.data.io.row_buckets import RowBuckets
-from chimap.data.io.stream import BLOCK_BYTES
+from chimap.data.io.row_file import RowFile
 from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, matrix_shape
 
+PIECE_BYTES = 2**20  # read from the container at a time, or a storage chunk if that is more
 PARTS = ("data", "indices", "indptr")
+Read = Callable[[int, int], Any]  # the rows from start to stop: dense in ``dtype``, or canonical CSR
 
 
 class StoredRows(ABC):
@@ -25,59 +25,56 @@ class StoredRows(ABC):
     """
 
     is_sparse = True
+    row_bytes: float
+    held_bytes: float
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, where: str) -> None:
         self.where = where
         self.n_rows, self.n_features = matrix_shape(shape, where)
         self.dtype = chunk_dtype(dtype, where)
-        self.row_bytes = self.held_bytes = 0.0
         self.stored_rows = 1
 
     @abstractmethod
-    def blocks(self, root: Any, first: int, stop: int) -> Iterator[Any]:
-        """The rows from first to stop, in order: dense blocks in ``dtype``, or canonical CSR."""
+    def reader(self, root: Any) -> Read:
+        """What reads ranges of rows, which come in their order: each storage chunk is then decoded once."""
 
-    @abstractmethod
     def take(self, root: Any, rows: np.ndarray) -> Any:
-        """The rows with these increasing indices."""
+        """The rows with these increasing indices; what is far from any of them is not read."""
+        read, parts, done = self.reader(root), [], 0
+        for start, stop in self._runs(rows.tolist()):
+            last = int(np.searchsorted(rows, stop))
+            parts.append(_arrays.take_rows(read(start, stop), rows[done:last] - start))
+            done = last
+        return _arrays.stack_rows(parts)
+
+    def _runs(self, rows: list[int]) -> Iterator[tuple[int, int]]:
+        """(start, stop) of rows that are read at once."""
+        most = max(1.0, PIECE_BYTES / self.row_bytes)
+        start = stop = rows[0]
+        for row in rows:
+            if row - stop > most / 16 or row - start > most:
+                yield start, stop
+                start = row
+            stop = row + 1
+        yield start, stop
 
 
 class DenseRows(StoredRows):
-    """An array whose first axis are rows; each storage chunk is decoded once in a pass."""
+    """An array whose first axis are rows."""
 
     is_sparse = False
 
     def __init__(self, array: Any, key: str, where: str) -> None:
         super().__init__(tuple(array.shape), array.dtype, where)
         self._key = key
-        stored = self.n_features * np.dtype(array.dtype).itemsize
         self.stored_rows = min(_unit(array), self.n_rows)
-        unit_bytes = self.stored_rows * stored
-        self._block_rows = min(self.n_rows, self.stored_rows * max(1, BLOCK_BYTES // unit_bytes))
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
-        # A block as it is stored, and as floats; a decoder has a copy of its own.
-        self.held_bytes = self._block_rows * (2.0 * stored + self.row_bytes)
+        self.held_bytes = _piece_bytes(array)
 
-    def blocks(self, root: Any, first: int, stop: int) -> Iterator[np.ndarray]:
+    def reader(self, root: Any) -> Read:
         """See ``StoredRows``."""
-        step = self._block_rows
-        for start in range(first - first % step, stop, step):
-            yield self._read(root[self._key], max(start, first), min(start + step, stop))
-
-    def take(self, root: Any, rows: np.ndarray) -> np.ndarray:
-        """See ``StoredRows``."""
-        out = np.empty((len(rows), self.n_features), self.dtype)
-        units = rows // self.stored_rows
-        for unit in np.unique(units):
-            start = int(unit) * self.stored_rows
-            first, last = np.searchsorted(units, (unit, unit + 1))
-            block = self._read(root[self._key], start, min(start + self.stored_rows, self.n_rows))
-            out[first:last] = block[rows[first:last] - start]
-        return out
-
-    def _read(self, array: Any, start: int, stop: int) -> np.ndarray:
-        rows = np.asarray(array[start:stop])
-        return _arrays.as_rows(rows.reshape(rows.shape[0], -1), self.dtype)
+        pieces = _Pieces(root[self._key], self.dtype)
+        return lambda start, stop: pieces.between(start, stop).reshape(stop - start, -1)
 
 
 class CsrRows(StoredRows):
@@ -87,127 +84,109 @@ class CsrRows(StoredRows):
         super().__init__(shape, _part(group, "data", where).dtype, where)
         self._key = key
         self._borders = _borders(group, self.n_rows, where)
-        self._unit = max(_unit(group[part]) for part in ("data", "indices"))
         self.row_bytes = csr_row_bytes(int(self._borders[-1]), self.n_rows, self.dtype)
-        entry = sum(np.dtype(group[part].dtype).itemsize for part in ("data", "indices"))
-        self._block_entries = max(1, BLOCK_BYTES // entry)
-        widest = int(np.diff(self._borders).max(initial=0))
-        # A block as it is stored with the rest of a storage chunk, and as CSR; the borders of all rows.
-        block = min(max(self._block_entries, widest) + self._unit, int(self._borders[-1]))
-        self.held_bytes = block * (2.0 * entry + self.dtype.itemsize + 4) + self._borders.nbytes
+        self.held_bytes = (
+            sum(_piece_bytes(group[part]) for part in ("data", "indices")) + self._borders.nbytes
+        )
 
-    def blocks(self, root: Any, first: int, stop: int) -> Iterator[sp.csr_matrix]:
+    def reader(self, root: Any) -> Read:
         """See ``StoredRows``."""
-        values, columns = (_Entries(root[f"{self._key}/{part}"], self._unit) for part in ("data", "indices"))
-        while first < stop:
-            end = int(np.searchsorted(self._borders, self._borders[first] + self._block_entries, "right")) - 1
-            last = min(max(end, first + 1), stop)
-            yield self._rows(values, columns, first, last)
-            first = last
+        values, columns = _entries(root[self._key], self.dtype)
 
-    def take(self, root: Any, rows: np.ndarray) -> sp.csr_matrix:
-        """See ``StoredRows``."""
-        values, columns = (_Entries(root[f"{self._key}/{part}"], self._unit) for part in ("data", "indices"))
-        parts = []
-        for start, stop in _stretches(rows, self._borders, self._unit):
-            block = self._rows(values, columns, start, stop)
-            parts.append(block[rows[(rows >= start) & (rows < stop)] - start])
-        return sp.vstack(parts, format="csr")
+        def read(start: int, stop: int) -> Any:
+            borders = self._borders[start : stop + 1]
+            ends = int(borders[0]), int(borders[-1])
+            indices = columns.between(*ends)
+            self._check_columns(indices, borders, start)
+            return csr_rows(values.between(*ends), indices, borders, self.n_features, self.dtype)
 
-    def _rows(self, values: _Entries, columns: _Entries, first: int, last: int) -> sp.csr_matrix:
-        borders = self._borders[first : last + 1]
-        data, indices = (entries.between(int(borders[0]), int(borders[-1])) for entries in (values, columns))
-        wrong = np.flatnonzero((indices < 0) | (indices >= self.n_features))
-        if wrong.size:
-            row = first + int(np.searchsorted(borders - borders[0], wrong[0], side="right")) - 1
-            raise DataError(
-                f"{self.where}, row {row}: column {indices[wrong[0]]} lies outside of the {self.n_features} columns "
-                "of its shape. Write the file again."
-            )
-        return csr_rows(data, indices, borders, self.n_features, self.dtype)
+        return read
+
+    def _check_columns(self, indices: np.ndarray, borders: np.ndarray, start: int) -> None:
+        if not indices.size or (indices.min() >= 0 and indices.max() < self.n_features):
+            return
+        place = int(np.flatnonzero((indices < 0) | (indices >= self.n_features))[0])
+        row = start + int(np.searchsorted(borders - borders[0], place, side="right")) - 1
+        raise DataError(
+            f"{self.where}, row {row}: column {indices[place]} lies outside of the {self.n_features} columns of its "
+            "shape. Write the file again."
+        )
 
 
 class CscRows(StoredRows):
-    """The same arrays with entries by column. The first reading puts them in rows, in a temporary file."""
+    """The same arrays with entries by column. They are put in rows, in a temporary file, when the matrix is opened."""
 
     def __init__(self, group: Any, key: str, shape: tuple[int, ...], where: str) -> None:
         super().__init__(shape, _part(group, "data", where).dtype, where)
         self._key = key
         self._borders = _borders(group, self.n_features, where)
-        self._unit = max(_unit(group[part]) for part in ("data", "indices"))
-        n_entries = int(self._borders[-1])
-        self.row_bytes = csr_row_bytes(n_entries, self.n_rows, self.dtype)
-        self._buckets: RowBuckets | None = self._by_rows(group)
-        self.stored_rows = self._buckets.bucket_rows
-        self.held_bytes = self._buckets.held_bytes + self._borders.nbytes
+        self.row_bytes = csr_row_bytes(int(self._borders[-1]), self.n_rows, self.dtype)
+        self._file: RowFile | None = self._by_rows(group)
+        self.held_bytes = float(self._borders.nbytes) + self._file.held_bytes
 
     def __getstate__(self) -> dict[str, Any]:
         # A copy in another process reads the columns itself: the temporary file cannot be sent.
-        return {**self.__dict__, "_buckets": None}
+        return {**self.__dict__, "_file": None}
 
-    def blocks(self, root: Any, first: int, stop: int) -> Iterator[sp.csr_matrix]:
+    def reader(self, root: Any) -> Read:
         """See ``StoredRows``."""
-        yield from self._transposed(root).blocks(first, stop)
+        if self._file is None:
+            self._file = self._by_rows(root[self._key])
+        return self._file.read
 
-    def take(self, root: Any, rows: np.ndarray) -> sp.csr_matrix:
-        """See ``StoredRows``."""
-        return self._transposed(root).take(rows)
-
-    def _transposed(self, root: Any) -> RowBuckets:
-        if self._buckets is None:
-            self._buckets = self._by_rows(root[self._key])
-        return self._buckets
-
-    def _by_rows(self, group: Any) -> RowBuckets:
+    def _by_rows(self, group: Any) -> RowFile:
         n_entries = int(self._borders[-1])
-        buckets = RowBuckets(self.n_rows, self.n_features, n_entries, self.dtype)
-        values, rows = (_Entries(group[part], self._unit) for part in ("data", "indices"))
-        step = max(1, BLOCK_BYTES // 8)
+        file = RowFile(self.n_rows, self.n_features, n_entries, self.dtype)
+        values, rows = _entries(group, self.dtype)
+        step = 2 * PIECE_BYTES
         for start in range(0, n_entries, step):
             stop = min(start + step, n_entries)
             here = rows.between(start, stop)
-            if here.min() < 0 or here.max() >= self.n_rows:
-                raise DataError(
-                    f"{self.where}: row {here.max() if here.max() >= self.n_rows else here.min()} lies outside of the "
-                    f"{self.n_rows} rows of its shape. Write the file again."
-                )
+            for row in (here.min(), here.max()):
+                if not 0 <= row < self.n_rows:
+                    raise DataError(
+                        f"{self.where}: row {row} lies outside of the {self.n_rows} rows of its shape. Write the file "
+                        "again."
+                    )
             columns = np.searchsorted(self._borders, np.arange(start, stop), side="right") - 1
-            buckets.add(here, columns, values.between(start, stop))
-        buckets.finish()
-        return buckets
+            file.add(here, columns, values.between(start, stop))
+        file.finish()
+        return file
 
 
-class _Entries:
-    """Stretches of a stored array of one axis, read in whole storage chunks; the rest of the last one is kept."""
+class _Pieces:
+    """Stretches of a stored array along its first axis, which come in their order, as one dtype.
 
-    def __init__(self, array: Any, unit: int) -> None:
-        self._array, self._unit = array, unit
-        self._first, self._kept = 0, np.empty(0, array.dtype)
+    It is read in whole storage chunks, of which the last is kept for the next stretch.
+    """
+
+    def __init__(self, array: Any, dtype: np.dtype) -> None:
+        self._array, self._dtype, self._step = array, dtype, _step(array)
+        self._first, self._kept = 0, np.empty((0, *array.shape[1:]), array.dtype)
 
     def between(self, start: int, stop: int) -> np.ndarray:
-        kept_to = self._first + self._kept.size
-        if self._first <= start and stop <= kept_to:
-            return self._kept[start - self._first : stop - self._first]
-        head = self._kept[start - self._first :] if self._first <= start < kept_to else self._kept[:0]
-        begin = start + head.size
-        read_from = begin - begin % self._unit
-        end = min(-(-stop // self._unit) * self._unit, self._array.shape[0])
-        fresh = np.asarray(self._array[read_from:end])
-        self._first, self._kept = read_from, fresh
-        tail = fresh[begin - read_from : stop - read_from]
-        return np.concatenate([head, tail]) if head.size else tail
+        """The entries from start to stop."""
+        out = np.empty((stop - start, *self._array.shape[1:]), self._dtype)
+        at = start
+        while at < stop:
+            if not self._first <= at < self._first + len(self._kept):
+                unit = _unit(self._array)
+                self._first = at - at % unit
+                end = min(self._first + self._step, -(-stop // unit) * unit, self._array.shape[0])
+                self._kept = np.asarray(self._array[self._first : end])
+            piece = self._kept[at - self._first : stop - self._first]
+            if not len(piece):
+                raise EOFError(f"no entries from {at:,} on")
+            out[at - start : at - start + len(piece)] = piece
+            at += len(piece)
+        return out
 
 
-def _stretches(rows: np.ndarray, borders: np.ndarray, unit: int) -> Iterator[tuple[int, int]]:
-    """(start, stop) of runs of rows that are read at once: those that share a storage chunk, or touch."""
-    start = stop = int(rows[0])
-    for row in rows.tolist():
-        far = borders[row] // unit > borders[stop] // unit and row > stop
-        if far or borders[stop] - borders[start] > BLOCK_BYTES // 8:
-            yield start, stop
-            start = row
-        stop = row + 1
-    yield start, stop
+def _entries(group: Any, dtype: np.dtype) -> tuple[_Pieces, _Pieces]:
+    """Values and indices of a sparse matrix; indices as int32 where they are no wider."""
+    indices = group["indices"]
+    is_short = np.can_cast(indices.dtype, np.int32)
+    return _Pieces(group["data"], dtype), _Pieces(indices, np.dtype(np.int32 if is_short else np.int64))
 
 
 def _unit(array: Any) -> int:
@@ -216,11 +195,26 @@ def _unit(array: Any) -> int:
     return 1 if not chunks else max(1, int(chunks[0]))
 
 
+def _step(array: Any) -> int:
+    """Entries along the first axis that are read at a time: whole storage chunks."""
+    unit, entry = _unit(array), _entry_bytes(array)
+    return unit * max(1, PIECE_BYTES // (unit * entry))
+
+
+def _entry_bytes(array: Any) -> int:
+    return max(1, int(np.prod(array.shape[1:], dtype=np.int64)) * np.dtype(array.dtype).itemsize)
+
+
+def _piece_bytes(array: Any) -> float:
+    """What reading an array holds: a piece, and a copy in the decoder."""
+    return 2.0 * min(_step(array), array.shape[0]) * _entry_bytes(array)
+
+
 def _part(group: Any, part: str, where: str) -> Any:
     if part not in group:
         raise DataError(
             f"{where}: no array {part!r}; a sparse matrix is {', '.join(PARTS)}, but there are "
-            f"{', '.join(sorted(group.keys())) or 'none'}. Write the file again."
+            f"{', '.join(sorted(group)) or 'none'}. Write the file again."
         )
     return group[part]
 

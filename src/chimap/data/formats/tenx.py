@@ -12,7 +12,6 @@ from chimap._validation import DataError
 from chimap.data.formats.coordinate_text import CoordinateText
 from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, shown
 from chimap.data.formats.stored_rows import CsrRows
-from chimap.data.io.buckets_source import BucketsSource
 from chimap.data.io.compressed import decompressed, read_piece
 from chimap.data.io.containers import Container, Hdf5Container, children, is_group
 from chimap.data.io.files import (
@@ -24,13 +23,14 @@ from chimap.data.io.files import (
     is_folder,
     plain_path,
 )
-from chimap.data.io.row_buckets import RowBuckets
+from chimap.data.io.range_source import OrderedSource
+from chimap.data.io.row_file import RowFile
 from chimap.data.labels import read_labels
 
 _MATRIX, _CELLS, _FEATURES = ("matrix.mtx",), ("barcodes.tsv",), ("features.tsv", "genes.tsv")
 
 
-class TenXFolderSource(BucketsSource):
+class TenXFolderSource(OrderedSource):
     """The cells of a folder with ``matrix.mtx``, ``barcodes.tsv`` and ``features.tsv`` (or ``genes.tsv``), with or
     without ``.gz``.
 
@@ -67,12 +67,12 @@ class TenXFolderSource(BucketsSource):
         self.has_labels = self._y is not None
         self._open()
 
-    def _filled(self) -> RowBuckets:
-        buckets = RowBuckets(self.n_rows, self.n_features, self._matrix.n_entries, self.dtype)
+    def _filled(self) -> RowFile:
+        file = RowFile(self.n_rows, self.n_features, self._matrix.n_entries, self.dtype)
         for features, cells, values in self._matrix.entries():
-            buckets.add(cells, features, values)
-        buckets.finish()
-        return buckets
+            file.add(cells, features, values)
+        file.finish()
+        return file
 
     def _content(self) -> dict[str, Any]:
         return {

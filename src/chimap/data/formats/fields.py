@@ -1,0 +1,130 @@
+"""Rows of bins made of one field a record: words of a text, fingerprints of a molecule, counts by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from chimap._validation import DataError
+from chimap.data.formats.keyed import checked_names
+from chimap.data.formats.records import ListRecords, Records, records_of
+from chimap.data.io.range_source import OrderedSource
+from chimap.data.io.row_file import RowFile
+from chimap.data.labels import check_labels, numbers_or_text, read_labels
+
+_LABELS, _IDS = ("label", "y"), ("id",)  # columns taken for labels and ids where none are named
+
+
+class Reading(ABC):
+    """How a field becomes a row of bins. A model keeps it, and predicts from such fields.
+
+    column: the field. names: of the bins, () before ``learned``. is_sparse: of the rows. dtype: of the rows.
+    """
+
+    column: str
+    is_sparse = True
+    dtype = np.dtype(np.float32)
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Names of the bins."""
+
+    @abstractmethod
+    def learned(self, fields: Iterator[list[Any]], where: str) -> Reading:
+        """The same with what it learns from all fields, some at a time; all are read."""
+
+    @abstractmethod
+    def rows(self, fields: list[Any], first: int, where: str) -> sp.csr_matrix:
+        """Rows of some fields, the first of which is record ``first``. DataError names the record."""
+
+    def source(self, data: Any, labels: Any = None, id: str | None = None) -> FieldSource:
+        """Rows of a file, a folder or a list of fields, made by this reading as it is."""
+        records = records_of(data) if isinstance(data, str) else ListRecords(data)
+        return FieldSource(records, self, labels, id)
+
+
+class FieldSource(OrderedSource):
+    """Rows that a reading makes of one column of a table.
+
+    A first pass counts rows, takes labels and ids and lets the reading learn, unless it has; a second makes the rows,
+    which go to a temporary file in CSR, from which all later passes read.
+
+    records: the table. reading: how rows are made. labels: name of a column, or array or file, see ``read_labels``;
+    None takes ``label`` or ``y``. id: the column of ids; None takes ``id`` if it is there.
+    Raises DataError that names record and column.
+    """
+
+    def __init__(self, records: Records, reading: Reading, labels: Any = None, id: str | None = None) -> None:
+        self._records, self.name = records, records.name
+        there = records.columns
+        self._field = "value" if isinstance(records, ListRecords) else reading.column
+        label = labels if isinstance(labels, str) and labels in there else None
+        if labels is None:
+            label = next((name for name in _LABELS if name in there and name != self._field), None)
+        id = id or next((name for name in _IDS if name in there and name != self._field), None)
+        texts: list[Any] = []
+        ids: list[Any] = []
+        self.n_rows = 0
+        first_pass = self._first_pass(label, id, texts, ids)
+        if reading.names:
+            for _ in first_pass:
+                pass
+        else:
+            reading = reading.learned(first_pass, records.address)
+        if not self.n_rows:
+            raise DataError(f"{records.address}: no records. Give at least one.")
+        self.reading, self.dtype, self.is_sparse = reading, reading.dtype, reading.is_sparse
+        self.column_names, self.n_features = reading.names, len(reading.names)
+        if id is not None:
+            self.row_ids = checked_names(
+                np.array(ids, object), self.n_rows, f"{records.address}, column {id!r}"
+            )
+        self._y = self._labels_of(texts, label) if label is not None else read_labels(labels, self.n_rows)
+        self.has_labels = self._y is not None
+        self._open()
+
+    def _first_pass(
+        self, label: str | None, id: str | None, labels: list[Any], ids: list[Any]
+    ) -> Iterator[list[Any]]:
+        """The fields, some at a time; labels and ids go into the lists."""
+        more = [name for name in (label, id) if name is not None]
+        for batch in self._records.batches([self._field, *more]):
+            self.n_rows += len(batch)
+            for place, column in enumerate(more, 1):
+                (labels if column == label and place == 1 else ids).extend(record[place] for record in batch)
+            yield [record[0] for record in batch]
+
+    def _filled(self) -> RowFile:
+        file = RowFile(self.n_rows, self.n_features, 128 * self.n_rows, self.dtype)
+        start = 0
+        for batch in self._records.batches([self._field]):
+            rows = self.reading.rows([record[0] for record in batch], start, self._records.address).tocoo()
+            file.add(rows.row.astype(np.int64) + start, rows.col, rows.data)
+            start += rows.shape[0]
+        file.finish()
+        return file
+
+    def _labels_of(self, values: list[Any], label: str) -> np.ndarray:
+        where = f"{self._records.address}, column {label!r}"
+        lost = [row for row, value in enumerate(values) if value is None or value == ""]
+        if lost:
+            raise DataError(
+                f"{where}: missing in {len(lost)} of {len(values)} records, record {lost[0]} the first. Fill it, or "
+                "leave these records out."
+            )
+        if all(isinstance(value, str) for value in values):
+            return check_labels(
+                numbers_or_text([value.strip() for value in values], where), self.n_rows, where
+            )
+        return check_labels(np.array(values, dtype=object), self.n_rows, where)
+
+    def _content(self) -> dict[str, Any]:
+        return self._records.content()
+
+    def _check_unchanged(self) -> None:
+        self._records.check_unchanged()

@@ -1,0 +1,75 @@
+"""Molecules, written as SMILES, as counts of Morgan fingerprints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from chimap._validation import DataError, check_positive
+from chimap.data.formats.fields import Reading
+from chimap.data.io.files import needed
+
+
+@dataclass(frozen=True)
+class MorganCounts(Reading):
+    """How often each circular environment of atoms occurs in a molecule, hashed into ``size`` bins; by RDKit.
+
+    Parameters
+    ----------
+    column : name of the column of SMILES.
+    radius : bonds around an atom (2 is called ECFP4).
+    size : bins.
+
+    Raises
+    ------
+    ImportError without RDKit, DataError for a SMILES that cannot be read, by its record.
+
+    References
+    ----------
+    Rogers and Hahn, "Extended-Connectivity Fingerprints", J. Chem. Inf. Model. 50 (2010).
+    """
+
+    column: str = "smiles"
+    radius: int = 2
+    size: int = 2048
+
+    def __post_init__(self) -> None:
+        check_positive(self.size, "size", integer=True)
+        if self.radius != 0:
+            check_positive(self.radius, "radius", integer=True)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """``morgan_0`` and on."""
+        return tuple(f"morgan_{place}" for place in range(self.size))
+
+    def learned(self, fields: Iterator[list[Any]], where: str) -> MorganCounts:
+        """The same: there is nothing to learn."""
+        return self
+
+    def rows(self, fields: list[Any], first: int, where: str) -> sp.csr_matrix:
+        """The counts of each molecule."""
+        chem = needed("rdkit.Chem", "columns of SMILES", "chem")
+        generators = needed("rdkit.Chem.rdFingerprintGenerator", "columns of SMILES", "chem")
+        generator = generators.GetMorganGenerator(radius=self.radius, fpSize=self.size)
+        bins, counts, borders = [], [], [0]
+        with needed("rdkit.rdBase", "columns of SMILES", "chem").BlockLogs():
+            for row, smiles in enumerate(fields):
+                molecule = (
+                    chem.MolFromSmiles(smiles.strip()) if isinstance(smiles, str) and smiles.strip() else None
+                )
+                if molecule is None:
+                    raise DataError(
+                        f"{where}, record {first + row}: {self.column!r} is {smiles!r}, which RDKit reads as no "
+                        "molecule. Mend it, or leave the record out."
+                    )
+                found = sorted(generator.GetCountFingerprint(molecule).GetNonzeroElements().items())
+                bins += [place for place, _ in found]
+                counts += [count for _, count in found]
+                borders.append(len(bins))
+        parts = (np.array(counts, np.float32), np.array(bins, np.int32), np.array(borders, np.int32))
+        return sp.csr_matrix(parts, shape=(len(fields), self.size))

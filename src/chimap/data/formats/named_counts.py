@@ -1,0 +1,114 @@
+"""Records of JSON with counts by name, or lists of bins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from chimap._validation import DataError
+from chimap.data.formats.fields import FieldSource, Reading
+from chimap.data.formats.records import JsonRecords
+
+
+@dataclass(frozen=True)
+class NamedCounts(Reading):
+    """Counts of a record: ``{"name": count}``, where a name that is not there counts 0, or a list of all bins.
+
+    Parameters
+    ----------
+    column : name of the field.
+    bins : names of the bins, () to learn them: all that occur, in the order of the alphabet; for lists, their places.
+    is_list : whether fields are lists, which are dense rows.
+
+    Raises
+    ------
+    DataError, by record, for what is neither, a count that is no number, and lists of several lengths.
+    """
+
+    column: str = "counts"
+    bins: tuple[str, ...] = ()
+    is_list: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bins", tuple(map(str, self.bins)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The bins."""
+        return self.bins
+
+    @property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        """float64: counts may be any numbers."""
+        return np.dtype(np.float64)
+
+    @property
+    def is_sparse(self) -> bool:  # type: ignore[override]
+        """Whether rows are CSR: counts by name."""
+        return not self.is_list
+
+    def learned(self, fields: Iterator[list[Any]], where: str) -> NamedCounts:
+        """With the names of all records."""
+        names: set[str] = set()
+        width, is_list, first = 0, False, 0
+        for some in fields:
+            if first == 0 and some:
+                is_list = isinstance(some[0], list)
+                width = len(some[0]) if is_list else 0
+            for row, field in enumerate(some):
+                self._check(field, is_list, first + row, where)
+                if not is_list:
+                    names.update(field)
+            first += len(some)
+        bins = [str(place) for place in range(width)] if is_list else sorted(names)
+        if not bins:
+            raise DataError(f"{where}: no counts in {self.column!r} of any record. Give at least one name.")
+        return replace(self, bins=tuple(bins), is_list=is_list)
+
+    def rows(self, fields: list[Any], first: int, where: str) -> sp.csr_matrix:
+        """The counts of known names; others are passed over."""
+        place = {name: at for at, name in enumerate(self.bins)}
+        counts, columns, borders = [], [], [0]
+        for row, field in enumerate(fields):
+            self._check(field, self.is_list, first + row, where)
+            pairs = zip(self.bins, field, strict=False) if self.is_list else field.items()
+            if self.is_list and len(field) != len(self.bins):
+                raise DataError(
+                    f"{where}, record {first + row}: a list of {len(field)}, expected {len(self.bins)} as in the first."
+                )
+            for name, count in pairs:
+                if isinstance(count, bool) or not isinstance(count, int | float) or not math.isfinite(count):
+                    raise DataError(
+                        f"{where}, record {first + row}: {name!r} counts {count!r}, expected a finite number."
+                    )
+                if count and name in place:
+                    columns.append(place[name])
+                    counts.append(count)
+            borders.append(len(counts))
+        parts = (np.array(counts, self.dtype), np.array(columns, np.int32), np.array(borders, np.int32))
+        return sp.csr_matrix(parts, shape=(len(fields), len(self.bins)))
+
+    def _check(self, field: Any, is_list: bool, record: int, where: str) -> None:
+        expected, example = (list, "[2, 0, 1]") if is_list else (dict, '{"name": 2}')
+        if not isinstance(field, expected):
+            raise DataError(
+                f"{where}, record {record}: {self.column!r} is {'missing' if field is None else repr(field)[:60]}; "
+                f"expected {example}, as in the other records."
+            )
+
+
+def jsonl_source(path: str, labels: Any = None) -> FieldSource:
+    """A source for ``.jsonl``: ``{"id": ..., "counts": {"name": n}, "label": ...}`` a line, or lists of counts."""
+    records = JsonRecords(path)
+    reading = NamedCounts()
+    if reading.column not in records.columns:
+        raise DataError(
+            f"{path}: the first record has no {reading.column!r}; it has {', '.join(records.columns)}. Write "
+            '{"id": "a", "counts": {"name": 2}, "label": "b"}, or name a column of text or SMILES.'
+        )
+    return FieldSource(records, reading, labels)

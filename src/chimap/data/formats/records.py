@@ -1,0 +1,274 @@
+"""Tables whose fields are text, molecules or counts by name rather than bins: read record by record."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.data.formats.arrow_parts import IPC, PARQUET, find_parts
+from chimap.data.io.compressed import COMPRESSIONS, decompressed, read_piece, uncompressed_name
+from chimap.data.io.files import base_name, existing_file, file_digest, files_under, is_folder
+from chimap.data.rows import digest
+
+BATCH = 1024  # records that are given at a time
+
+_TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv"), PARQUET + IPC
+LINES = (".jsonl", ".ndjson")
+_NO_LIMIT = 2**31 - 1
+
+
+class Records(ABC):
+    """Records of named fields, the same in each pass.
+
+    address: for messages. columns: names of the fields, as far as they are known beforehand.
+    """
+
+    address: str
+    columns: list[str]
+
+    @property
+    def name(self) -> str:
+        """The address without folders."""
+        return base_name(self.address)
+
+    @abstractmethod
+    def batches(self, columns: list[str]) -> Iterator[list[tuple[Any, ...]]]:
+        """Some records at a time, each the values of these columns; None where a record has no such field."""
+
+    @abstractmethod
+    def content(self) -> dict[str, Any]:
+        """Bytes and digest, for fingerprints."""
+
+    @abstractmethod
+    def check_unchanged(self) -> None:
+        """Raise DataError if what is read is not what was first looked at."""
+
+    def check_columns(self, columns: list[str]) -> None:
+        """Refuse names that are not there."""
+        lost = [name for name in columns if name not in self.columns]
+        if lost:
+            raise DataError(
+                f"{self.address}: no column {lost[0]!r}; there are {', '.join(self.columns) or 'none'}. Name one "
+                "of them."
+            )
+
+
+class _OneFile(Records):
+    """Records of a single file."""
+
+    def __init__(self, address: str) -> None:
+        self._file = existing_file(address)
+        self.address = self._file.address
+
+    def content(self) -> dict[str, Any]:
+        """See ``Records``."""
+        return {"bytes": self._file.size, "digest": file_digest(self._file)}
+
+    def check_unchanged(self) -> None:
+        """See ``Records``."""
+        self._file.check_unchanged()
+
+
+class TextRecords(_OneFile):
+    """A table of CSV or TSV with a heading; fields in quotes may have line breaks."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.columns = next(self._read(), [])
+        if not self.columns:
+            raise DataError(f"{address}: no heading with the names of columns. Add one as the first line.")
+
+    def batches(self, columns: list[str]) -> Iterator[list[tuple[Any, ...]]]:
+        """See ``Records``."""
+        self.check_columns(columns)
+        places = [self.columns.index(name) for name in columns]
+        reader, some = self._read(), []
+        next(reader)
+        for number, record in enumerate(reader, 1):
+            if not record:
+                continue
+            if len(record) != len(self.columns):
+                raise DataError(
+                    f"{self.address}, record {number}: {len(record)} fields, expected {len(self.columns)} as in the "
+                    "heading. The file is cut off, or a field with a comma or a quote is not quoted."
+                )
+            some.append(tuple(record[place] for place in places))
+            if len(some) == BATCH:
+                yield some
+                some = []
+        if some:
+            yield some
+
+    def _read(self) -> Iterator[list[str]]:
+        delimiter = "\t" if uncompressed_name(self._file.name).endswith(".tsv") else ","
+        csv.field_size_limit(_NO_LIMIT)
+        with decompressed(self._file) as stream:
+            lines = io.TextIOWrapper(stream, "utf-8-sig", newline="")
+            try:
+                yield from csv.reader(lines, delimiter=delimiter, strict=True)
+            except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
+                raise DataError(
+                    f"{self.address}: cannot be read ({error}). It is cut off, damaged or not in UTF-8; copy it again."
+                ) from error
+            finally:
+                lines.detach()
+
+
+class ArrowRecords(Records):
+    """A Parquet, Feather or Arrow file, or a folder of them."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._parts = find_parts(address)
+        self.columns = list(self._parts[0].schema.names)
+
+    def batches(self, columns: list[str]) -> Iterator[list[tuple[Any, ...]]]:
+        """See ``Records``."""
+        self.check_columns(columns)
+        for part in self._parts:
+            for group in range(len(part.group_rows)):
+                for batch in part.batches(group, columns, BATCH):
+                    yield list(zip(*(batch.column(name).to_pylist() for name in columns), strict=True))
+
+    def content(self) -> dict[str, Any]:
+        """See ``Records``."""
+        files = [part.file for part in self._parts]
+        digests = np.array([f"{file.name} {file_digest(file)}" for file in files])
+        return {"bytes": sum(file.size for file in files), "digest": digest(digests)}
+
+    def check_unchanged(self) -> None:
+        """See ``Records``."""
+        for part in self._parts:
+            part.file.check_unchanged()
+
+
+class JsonRecords(_OneFile):
+    """A JSON object a line; ``columns`` are the keys of the first."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        _, first = next(self._objects(), (0, None))
+        if first is None:
+            raise DataError(f"{address}: no records, only blank lines. Write one JSON object a line.")
+        self.columns = list(first)
+
+    def batches(self, columns: list[str]) -> Iterator[list[tuple[Any, ...]]]:
+        """See ``Records``."""
+        some: list[tuple[Any, ...]] = []
+        for _, record in self._objects():
+            some.append(tuple(record.get(name) for name in columns))
+            if len(some) == BATCH:
+                yield some
+                some = []
+        if some:
+            yield some
+
+    def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        number = 0
+        with decompressed(self._file) as stream:
+            while line := read_piece(self._file, stream, 0, f"line {number + 1}"):
+                number += 1
+                if line.isspace():
+                    continue
+                try:
+                    record = json.loads(line)
+                except ValueError as error:
+                    raise DataError(
+                        f"{self.address}, line {number}: no JSON ({error}). The file is cut off or damaged; give one "
+                        "object a line."
+                    ) from error
+                if not isinstance(record, dict):
+                    raise DataError(
+                        f"{self.address}, line {number}: {type(record).__name__}, expected an object such as "
+                        '{"id": "a", "counts": {"word": 2}, "label": "b"}.'
+                    )
+                yield number, record
+
+
+class FolderRecords(Records):
+    """A folder of text files: each a record of ``id`` (its path), ``text`` and ``label`` (the folder it lies in)."""
+
+    def __init__(self, address: str) -> None:
+        self.address, self.columns = address.rstrip("/"), ["id", "text", "label"]
+        self._files = {
+            inner: file
+            for inner, file in files_under(address).items()
+            if not any(step.startswith(".") for step in inner.split("/"))
+        }
+        if not self._files:
+            raise DataError(f"{address}: an empty folder; expected text files, in a folder for each class.")
+
+    def batches(self, columns: list[str]) -> Iterator[list[tuple[Any, ...]]]:
+        """See ``Records``."""
+        self.check_columns(columns)
+        inner = [*self._files]
+        for start in range(0, len(inner), BATCH):
+            yield [tuple(self._field(at, name) for name in columns) for at in inner[start : start + BATCH]]
+
+    def content(self) -> dict[str, Any]:
+        """See ``Records``."""
+        listing = [f"{inner} {file.size}" for inner, file in self._files.items()]
+        some = [file_digest(file) for file in [*self._files.values()][:: max(1, len(listing) // 16)]]
+        return {
+            "bytes": sum(file.size for file in self._files.values()),
+            "digest": digest(np.array(listing + some)),
+        }
+
+    def check_unchanged(self) -> None:
+        """See ``Records``."""
+        for file in self._files.values():
+            file.check_unchanged()
+
+    def _field(self, inner: str, name: str) -> str | None:
+        if name == "id":
+            return inner
+        if name == "label":
+            return inner.rpartition("/")[0] or None
+        with decompressed(self._files[inner]) as stream:
+            return read_piece(self._files[inner], stream, -1, "text").decode("utf-8", "replace")
+
+
+class ListRecords(Records):
+    """Values in memory, as the only column, called ``value``."""
+
+    def __init__(self, values: Any, address: str = "list") -> None:
+        self.address, self.columns, self._values = address, ["value"], list(values)
+
+    def batches(self, columns: list[str]) -> Iterator[list[tuple[Any, ...]]]:
+        """See ``Records``."""
+        self.check_columns(columns)
+        for start in range(0, len(self._values), BATCH):
+            yield [(value,) for value in self._values[start : start + BATCH]]
+
+    def content(self) -> dict[str, Any]:
+        """See ``Records``."""
+        return {"digest": digest(np.array([repr(value) for value in self._values]))}
+
+    def check_unchanged(self) -> None:
+        """Nothing to check."""
+
+
+def records_of(address: str) -> Records:
+    """The records of a table or of a folder of text files. DataError for another ending."""
+    if is_folder(address):
+        is_table = any(inner.lower().endswith(_ARROW_TABLES) for inner in files_under(address))
+        return ArrowRecords(address) if is_table else FolderRecords(address)
+    name = uncompressed_name(existing_file(address).name)
+    if name.endswith(_TEXT_TABLES):
+        return TextRecords(address)
+    if name.endswith(_ARROW_TABLES):
+        return ArrowRecords(address)
+    if name.endswith(LINES):
+        return JsonRecords(address)
+    endings = (*_TEXT_TABLES, *_ARROW_TABLES, *LINES)
+    raise DataError(
+        f"{address}: a column of it was named, which files have that end in {', '.join(endings)}, plain or "
+        f"compressed ({', '.join(COMPRESSIONS[1:])}). Write one of these, or give a folder of text files."
+    )
