@@ -1,9 +1,12 @@
-"""Settings of every test: the same examples each time, and BLAS threads that sleep when they have nothing to do."""
+"""Settings of every test: the same examples each time, and one thread for each library that multiplies matrices."""
 
 import os
 
-# Several copies of the suite, or of its child processes, would otherwise spin for each other's cores.
-os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+# The matrices of tests are small: threads of BLAS would wait for each other longer than they work, and several
+# copies of the suite, or of its child processes, would spin for each other's cores. Loops of chimap keep their threads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 from hypothesis import settings
 
