@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         StaircaseMap,
     )
     from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures, WidthFeatures
-    from chimap.features.landmarks import NystroemFeatures
+    from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
     from chimap.images import ImageHistograms, open_images
     from chimap.kernels import (
         AdditiveKernel,
@@ -129,6 +129,7 @@ __all__ = [
     "FourierFeatures",
     "SkewedFourierFeatures",
     "WidthFeatures",
+    "LandmarkFeatures",
     "NystroemFeatures",
     "Moments",
     "PCA",
@@ -164,7 +165,7 @@ _HOMES = {
         "HomogeneousMap", "OptimalMap", "SignStableProjection", "StaircaseMap",
     ),
     "moments": ("Moments", "PCA"),
-    "features.landmarks": ("NystroemFeatures",),
+    "features.landmarks": ("LandmarkFeatures", "NystroemFeatures"),
     "penalties": (),
     "report": (),
     "solvers": (),

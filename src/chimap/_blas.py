@@ -91,10 +91,25 @@ def subtract_square(Z: np.ndarray, out: np.ndarray) -> None:
     _add_square(Z, out, -1, True)
 
 
+def multiply_triangle(A: np.ndarray, T: np.ndarray) -> None:
+    """A = A T in place for an upper triangle T (m, m), whose entries below the diagonal are not read: half the work of
+    ``multiply``; errors as there."""
+    T = _by_rows(T)
+    m = T.shape[0]
+    _check_out(A, (A.shape[0], m), T)
+    if T.shape != (m, m):
+        raise ValueError(f"a triangle is square; got {T.shape}.")
+    trmm, number = _routine("trmm", A.dtype)
+    # in Fortran's eyes A' = T' A' with the lower triangle T'
+    trmm(
+        _LEFT, _LOWER, _NO, _NO, _int(m), _int(A.shape[0]), number(1), T.ctypes, _ld(T), A.ctypes, _ld(A)
+    )  # fmt: skip
+
+
 _NO, _YES, _LOWER, _LEFT, _RIGHT = (
     ctypes.byref(ctypes.c_char(letter)) for letter in (b"N", b"T", b"L", b"L", b"R")
 )
-_ARGUMENTS = {"gemm": 13, "syrk": 10, "trsm": 11, "potrf": 5}
+_ARGUMENTS = {"gemm": 13, "syrk": 10, "trsm": 11, "potrf": 5, "trmm": 11}
 _LETTERS: dict[np.dtype, tuple[str, Any]] = {
     np.dtype(np.float32): ("s", ctypes.c_float),
     np.dtype(np.float64): ("d", ctypes.c_double),

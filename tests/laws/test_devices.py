@@ -7,7 +7,9 @@ import pytest
 
 from chimap import (
     DirichletMap,
+    Exponential,
     FourierFeatures,
+    LandmarkFeatures,
     NystroemFeatures,
     OptimalMap,
     SignStableProjection,
@@ -28,6 +30,8 @@ FEATURES = {
     "structured": FourierFeatures(n_components=64, sampling="structured", random_state=0),
     "gaussian": FourierFeatures("gaussian", n_components=64, random_state=0),
     "skewed": SkewedFourierFeatures(n_components=64, random_state=0),
+    "landmarks by products": LandmarkFeatures(n_components=20, random_state=0),
+    "signed landmarks by products": LandmarkFeatures(Exponential(chi2.signed()), 20, random_state=0),
 }
 every_features = pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
 

@@ -14,6 +14,7 @@ from chimap import (
     AnchorMap,
     DirichletMap,
     FourierFeatures,
+    LandmarkFeatures,
     NystroemFeatures,
     SignStableProjection,
     SkewedFourierFeatures,
@@ -50,6 +51,12 @@ TRANSFORMERS = (
         )
         for kernel in ("exp-chi2", "intersection")
         for how in LANDMARKS
+    }
+    | {
+        f"landmarks by products, {how}": partial(
+            LandmarkFeatures, kernel, gamma=1.0, landmarks=how, n_terms=2, **NYSTROEM
+        )
+        for kernel, how in zip(("exp-chi2", "exp-intersection", "exp-hellinger"), LANDMARKS, strict=True)
     }
     | {
         "dirichlet": DirichletMap,

@@ -39,6 +39,7 @@ from chimap._loops.kernels import (
     pair_sums_gamma,
     pair_sums_sparse,
 )
+from chimap._loops.landmarks import add_to_rows, centre_rows, centre_sparse, kernel_less_one
 from chimap._loops.lanes import LANES
 from chimap._loops.maps import (
     chebyshev_features,
@@ -68,9 +69,12 @@ __all__ = [
     "TABLE_END",
     "add_by_class",
     "add_sparse_products",
+    "add_to_rows",
     "add_triangle",
     "all_in_domain",
     "blended_features",
+    "centre_rows",
+    "centre_sparse",
     "chebyshev_features",
     "combined_terms",
     "concordance",
@@ -82,6 +86,7 @@ __all__ = [
     "homogeneous_features",
     "interleave_sparse",
     "intersection_steps",
+    "kernel_less_one",
     "kmeans_on_line",
     "landmark_features",
     "largest",
@@ -103,8 +108,8 @@ __all__ = [
     "share_runs",
     "sift_vectors",
     "signs",
-    "sparse_times_dense",
     "sparse_table_scores",
+    "sparse_times_dense",
     "staircase_features",
     "structured_projection",
     "table_features",

@@ -1,4 +1,4 @@
-"""Logarithm, cosine and sine that the compiler vectorises.
+"""Logarithm, exponential, cosine and sine that the compiler vectorises.
 
 Loops for either precision call ``waves_of``, which is chosen by the type of the number. A branch on the size of an
 array's entries would not do: the compiler learns that size at run time alone, and computes both formulas.
@@ -146,3 +146,57 @@ def waves_of(x: Any) -> Any:
 @overload(waves_of)
 def _waves_of(x):
     return (lambda x: cos_sin_single(x)) if x == nb.float32 else (lambda x: cos_sin(x))
+
+
+@nb.njit(**EXACT)
+def expm1_single(x):
+    """exp(x) - 1 for x <= 0, float32 arithmetic; error below 2 ulp, -1 from x = -87 on.
+
+    x = n ln 2 + r with |r| <= ln 2 / 2: 2^n (exp(r) - 1) + (2^n - 1), so that small x keep their digits.
+    """
+    f = np.float32
+    x = min(max(x, f(-87.0)), f(0.0))
+    n = np.rint(x * f(1.44269504088896341))
+    r = x - n * f(0.693145751953125)
+    r = r - n * f(1.42860682030941723212e-6)
+    p = f(1 / 40320.0) * r + f(1 / 5040.0)
+    p = p * r + f(1 / 720.0)
+    p = p * r + f(1 / 120.0)
+    p = p * r + f(1 / 24.0)
+    p = p * r + f(1 / 6.0)
+    p = p * r + f(0.5)
+    p = r + r * r * p
+    power = np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return power * p + (power - f(1.0))
+
+
+@nb.njit(**EXACT)
+def expm1_double(x):
+    """exp(x) - 1 for x <= 0, float64; as ``expm1_single``, with thirteen terms, -1 from x = -708 on."""
+    x = min(max(x, -708.0), 0.0)
+    n = np.rint(x * 1.44269504088896340736)
+    r = x - n * 0.693147180369123816490
+    r = r - n * 1.90821492927058770002e-10
+    p = r / 6227020800.0 + 1 / 479001600.0
+    p = p * r + 1 / 39916800.0
+    p = p * r + 1 / 3628800.0
+    p = p * r + 1 / 362880.0
+    p = p * r + 1 / 40320.0
+    p = p * r + 1 / 5040.0
+    p = p * r + 1 / 720.0
+    p = p * r + 1 / 120.0
+    p = p * r + 1 / 24.0
+    p = p * r + 1 / 6.0
+    p = p * r + 0.5
+    p = r + r * r * p
+    power = np.int64((np.int64(n) + np.int64(1023)) << np.int64(52)).view(np.float64)
+    return power * p + (power - 1.0)
+
+
+def expm1_of(x: Any) -> Any:
+    """exp(x) - 1 for x <= 0 by ``expm1_single`` for float32 and by ``expm1_double`` for float64."""
+
+
+@overload(expm1_of)
+def _expm1_of(x):
+    return (lambda x: expm1_single(x)) if x == nb.float32 else (lambda x: expm1_double(x))

@@ -77,7 +77,7 @@ class Anisotropic(Kernel):
 
     def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
         """Gram matrix (n, m)."""
-        return self._product(X, Y)
+        return self.product(X, Y)
 
     def diagonal(self, X: Any) -> np.ndarray:
         """All ones, (n,)."""
@@ -85,10 +85,11 @@ class Anisotropic(Kernel):
 
     def distance(self, X: Any, Y: Any = None) -> np.ndarray:
         """2 - 2 K(x, y), (n, m)."""
-        return 2 - 2 * self._product(X, Y)
+        return 2 - 2 * self.product(X, Y)
 
     @property
-    def _product(self) -> Product:
+    def product(self) -> Product:
+        """The same as a product of kernels of the groups."""
         return Product(
             tuple(
                 OnColumns(with_width(self.kernel, float(width)), np.flatnonzero(self.groups == j))

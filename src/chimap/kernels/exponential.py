@@ -21,9 +21,9 @@ GAMMA_BLOCK = 256  # of them, whose distances are in memory together
 class Exponential(Kernel):
     """K(x, y) = exp(-gamma D^2(x, y)), with D^2 the squared distance of an additive kernel.
 
-    ``gamma`` is a number, or "mean": 1 / mean D^2 over pairs of rows, set by ``fitted``. Sharing conventions: this
-    gamma is that of scikit-learn's ``chi2_kernel``; on l1-normalised rows the kernel exp(-beta (1 - K)) of Li,
-    Lebanon and Sminchisescu has gamma = beta/2.
+    ``gamma`` is a number, or "mean": 1 / mean D^2 over pairs of rows, set by ``fitted``; or a multiple of that, such as
+    "0.5*mean". Sharing conventions: this gamma is that of scikit-learn's ``chi2_kernel``; on l1-normalised rows the
+    kernel exp(-beta (1 - K)) of Li, Lebanon and Sminchisescu has gamma = beta/2.
 
     >>> import numpy as np
     >>> from chimap import Exponential, chi2
@@ -37,7 +37,7 @@ class Exponential(Kernel):
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, AdditiveKernel | Linear):
             raise ValueError(f"Exponential takes an additive kernel such as chi2; got {self.kernel!r}.")
-        if self.gamma != "mean":
+        if _multiple(self.gamma) is None:
             check_positive(self.gamma, "gamma (of the exponential kernel)")
 
     @property
@@ -66,21 +66,30 @@ class Exponential(Kernel):
 
         Raises DataError where all rows are equal: their mean distance is 0 and gamma would be infinite.
         """
-        if self.gamma != "mean":
+        if _multiple(self.gamma) is None:
             return self
         rows = _arrays.as_rows(X)
         if rows.shape[0] > GAMMA_ROWS:
             chosen = np.random.default_rng(random_state).choice(rows.shape[0], GAMMA_ROWS, replace=False)
             rows = _arrays.take_rows(rows, np.sort(chosen))
-        mean = self._mean_distance(rows)
+        return self.of_mean_distance(self._mean_distance(rows), rows.shape[0])
+
+    def of_mean_distance(self, mean: float, n_rows: int) -> Exponential:
+        """This kernel with gamma a number, where ``mean`` is the mean D^2 over the pairs of so many rows.
+
+        Raises DataError where it is 0 and gamma is to be taken from it.
+        """
+        multiple = _multiple(self.gamma)
+        if multiple is None:
+            return self
         if not mean > 0:
-            if rows.shape[0] != 1:
+            if n_rows != 1:
                 raise DataError(
                     "gamma='mean': all sampled rows are equal, so their mean distance is 0. "
                     "Pass gamma as a number, or check that the data vary."
                 )
             mean = 1.0  # a single row has no pairs: any gamma serves
-        return replace(self, gamma=1.0 / mean)
+        return replace(self, gamma=multiple / mean)
 
     def _mean_distance(self, rows: Any) -> float:
         """Mean D^2 over pairs of different rows; 0 where there are none."""
@@ -111,6 +120,23 @@ class Exponential(Kernel):
         values = self.kernel.distance(X, Y)
         values *= -kernel.gamma  # type: ignore[operator]
         return -2 * np.expm1(values, out=values)
+
+
+def _multiple(gamma: float | str) -> float | None:
+    """1 for "mean", 0.5 for "0.5*mean"; None for numbers. Raises ValueError for other texts."""
+    if not isinstance(gamma, str):
+        return None
+    factor, _, mean = gamma.rpartition("*")
+    try:
+        multiple = float(factor or 1)
+    except ValueError:
+        multiple = float("nan")
+    if mean.strip() != "mean" or not 0 < multiple < float("inf"):
+        raise ValueError(
+            f"gamma (of the exponential kernel) must be a positive number, 'mean', or a multiple such as '0.5*mean'; "
+            f"got {gamma!r}."
+        )
+    return multiple
 
 
 @dataclass(frozen=True)

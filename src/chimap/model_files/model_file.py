@@ -21,7 +21,8 @@ from chimap.features.additive.identity import IdentityMap
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.projection import Hadamard, Matrix
-from chimap.features.landmarks.nystroem import NystroemFeatures
+from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
+from chimap.features.landmarks.unit_gaussian import Factor, UnitGaussianMap
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import OTHERS, AdditiveKernel, Anisotropic, Exponential, Gaussian, OnColumns, Product, Sum
@@ -43,8 +44,8 @@ def register(*classes: type) -> None:
 
 register(*OTHERS.values(), Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
 register(*MAPS.values(), DirichletMap, IdentityMap, *LOSSES.values())
-register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, NystroemFeatures, BlockFeatures)
-register(Scale, ScaledFeatures)
+register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, BlockFeatures)
+register(LandmarkFeatures, Factor, UnitGaussianMap, NystroemFeatures, Scale, ScaledFeatures)
 register(SelectionResult, KernelPath, PCA, LineTables, CodeTables)
 
 

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 
-from chimap import _arrays
+from chimap import _arrays, _blas
+from chimap._validation import DataError, check_width
 from chimap.kernels import Kernel
 
 _PROPOSED = 64  # pivots proposed together
-_KMEANS_ROUNDS = 20
+_KMEANS_ROUNDS = 5
+_BLOCK_NUMBERS = 2**21  # products of rows and centres that are in memory together
 
 
 def uniform(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Generator) -> Any:
@@ -31,19 +34,44 @@ def uniform(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Generato
 
 
 def kmeans(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Generator) -> Any:
-    """Centres of k-means on the rows: of non-negative rows they are non-negative too."""
-    from sklearn.cluster import KMeans
+    """Centres of k-means on the rows, by a few of Lloyd's rounds from rows at random: the first ones gain the most."""
+    mean = None if _arrays.is_sparse(rows) else rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
+    if mean is not None:  # distances by products cancel where the mean dominates
+        rows = rows - mean
+    centres = _arrays.to_dense(uniform(kernel, rows, n_landmarks, rng))
+    for _ in range(_KMEANS_ROUNDS):
+        nearest = _nearest(rows, centres)
+        counts = np.bincount(nearest, minlength=centres.shape[0])
+        members = sp.csr_matrix(
+            (np.ones(nearest.size, rows.dtype), nearest, np.arange(nearest.size + 1)),
+            shape=(nearest.size, centres.shape[0]),
+        ).T.tocsr()
+        sums = _arrays.to_dense(members @ rows)
+        # a centre without rows stays where it is
+        centres = np.where(
+            counts[:, None] > 0, sums / np.maximum(counts, 1).astype(rows.dtype)[:, None], centres
+        )
+    centres = centres if mean is None else centres + mean
+    return centres if kernel.is_signed else np.maximum(centres, 0)  # rounding may leave the domain
 
-    distinct = uniform(kernel, rows, n_landmarks, rng)  # no more centres than different rows
-    found = KMeans(
-        distinct.shape[0],
-        init="random",
-        n_init=1,
-        max_iter=_KMEANS_ROUNDS,
-        random_state=int(rng.integers(2**31)),
-    ).fit(_arrays.with_short_indices(rows))
-    centres = np.maximum(found.cluster_centers_, 0) if not kernel.is_signed else found.cluster_centers_
-    return _arrays.like(centres.astype(rows.dtype), rows)
+
+def _nearest(rows: Any, centres: np.ndarray) -> np.ndarray:
+    """The nearest centre of each row, (n,)."""
+    across = np.ascontiguousarray(centres.T)
+    halves = (np.square(centres, dtype=np.float64).sum(axis=1) / 2).astype(centres.dtype)
+    size = max(1, _BLOCK_NUMBERS // centres.shape[0])
+    products = np.empty((min(size, rows.shape[0]), centres.shape[0]), centres.dtype)
+    found = np.empty(rows.shape[0], np.int64)
+    for first in range(0, rows.shape[0], size):
+        block = _arrays.take_rows(rows, slice(first, first + size))
+        own = products[: block.shape[0]]
+        if _arrays.is_sparse(block):
+            _arrays.sparse_product(block, across, own)
+        else:
+            _blas.multiply(block, across, own)
+        own -= halves
+        found[first : first + size] = own.argmax(axis=1)
+    return found
 
 
 def rpcholesky(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Generator) -> Any:
@@ -103,3 +131,24 @@ CATALOGUE: dict[str, Callable[[Kernel, Any, int, np.random.Generator], Any]] = {
     "uniform": uniform,
     "kmeans": kmeans,
 }
+
+
+def given_landmarks(landmarks: Any, rows: Any, owner: str) -> Any:
+    """Landmarks that the user gives, as rows of the kind and dtype of ``rows``.
+
+    Raises ValueError for what is no matrix of such rows, and DataError for landmarks that repeat each other.
+    """
+    given = _arrays.as_rows(landmarks, rows.dtype)
+    if given.ndim != 2 or given.shape[0] == 0:
+        raise ValueError(
+            f"landmarks must be one of {', '.join(map(repr, CATALOGUE))}, or rows (m, bins); got {landmarks!r}."
+        )
+    check_width(given, rows.shape[1], f"landmarks of {owner}")
+    dense, numbers = np.unique(_arrays.to_dense(given), axis=0, return_inverse=True)
+    if dense.shape[0] < given.shape[0]:
+        first, second = np.flatnonzero(numbers == np.argmax(np.bincount(numbers)))[:2]
+        raise DataError(
+            f"landmarks, rows {first} and {second} are equal: each landmark must differ from the others. "
+            "Give it once."
+        )
+    return _arrays.like(given, rows)

@@ -13,13 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _blas
 from chimap._validation import (
-    DataError,
     check_choice,
     check_positive,
-    check_width,
     validated_rows,
 )
-from chimap.features.landmarks.choosing import CATALOGUE
+from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
 from chimap.kernels import Kernel, as_kernel
 
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
@@ -92,10 +90,10 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def _landmarks(self, rows: Any, rng: np.random.Generator) -> Any:
         if not isinstance(self.landmarks, str):
-            return self._given(rows)
+            return given_landmarks(self.landmarks, rows, type(self).__name__)
         check_choice(self.landmarks, "landmarks", tuple(CATALOGUE))
         wanted = min(self.n_components, rows.shape[0])
-        chosen = CATALOGUE[self.landmarks](self.kernel_, rows, wanted, rng)
+        chosen = _arrays.like(CATALOGUE[self.landmarks](self.kernel_, rows, wanted, rng), rows)
         if chosen.shape[0] < self.n_components:
             warnings.warn(
                 f"n_components={self.n_components} landmarks are wanted, and of {rows.shape[0]} rows only "
@@ -103,23 +101,6 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 stacklevel=3,
             )
         return chosen
-
-    def _given(self, rows: Any) -> Any:
-        given = _arrays.as_rows(self.landmarks, rows.dtype)
-        if given.ndim != 2 or given.shape[0] == 0:
-            raise ValueError(
-                f"landmarks must be one of {', '.join(map(repr, CATALOGUE))}, or rows (m, bins); "
-                f"got {self.landmarks!r}."
-            )
-        check_width(given, rows.shape[1], "landmarks of NystroemFeatures")
-        dense, numbers = np.unique(_arrays.to_dense(given), axis=0, return_inverse=True)
-        if dense.shape[0] < given.shape[0]:
-            first, second = np.flatnonzero(numbers == np.argmax(np.bincount(numbers)))[:2]
-            raise DataError(
-                f"landmarks, rows {first} and {second} are equal: each landmark must differ from the others. "
-                "Give it once."
-            )
-        return _arrays.like(given, rows)
 
     def _solve(self, dtype: np.dtype) -> None:
         gram = self.kernel_(_arrays.as_rows(self.landmarks_, np.float64))

@@ -1,0 +1,61 @@
+"""Kernel values with landmarks, from products of mapped rows."""
+
+import numba as nb
+
+from chimap._loops._compile import EXACT, SUMS
+from chimap._loops.elementary import expm1_of
+
+
+@nb.njit(**SUMS)
+def centre_rows(centre, scale, half_norms, out):
+    """out = scale (out - centre) in place, and half_norms[r] = |out[r]|^2 / 2; centre and scale (p,)."""
+    for r in range(out.shape[0]):
+        o = out[r]
+        total = o[0] * 0
+        for i in range(o.shape[0]):
+            v = (o[i] - centre[i]) * scale[i]
+            o[i] = v
+            total += v * v
+        half_norms[r] = total / 2
+
+
+@nb.njit(**SUMS)
+def centre_sparse(data, indices, indptr, places, centre, scale, dense, half_norms):
+    """The same for CSR, in place, where only some columns have a centre that is not 0.
+
+    places (p,): where a centred column is in ``dense`` (rows, centred columns), or -1. ``dense`` comes filled with
+    -scale centre; the entries of those columns move there and leave a zero behind.
+    """
+    for r in range(indptr.shape[0] - 1):
+        total = data.dtype.type(0)
+        own = dense[r]
+        for e in range(indptr[r], indptr[r + 1]):
+            i = indices[e]
+            v = (data[e] - centre[i]) * scale[i]
+            if places[i] >= 0:
+                own[places[i]] = v
+                data[e] = 0
+            else:
+                data[e] = v
+                total += v * v
+        for j in range(own.shape[0]):
+            total += own[j] * own[j]
+        half_norms[r] = total / 2
+
+
+@nb.njit(**EXACT)
+def kernel_less_one(half_rows, half_landmarks, products):
+    """exp(products[r, j] - half_rows[r] - half_landmarks[j]) - 1 in place: the kernel less 1, from u.v."""
+    for r in range(products.shape[0]):
+        o, own = products[r], half_rows[r]
+        for j in range(o.shape[0]):
+            o[j] = expm1_of(o[j] - (own + half_landmarks[j]))
+
+
+@nb.njit(**EXACT)
+def add_to_rows(row, out):
+    """out[r] += row for all rows, in place."""
+    for r in range(out.shape[0]):
+        o = out[r]
+        for j in range(o.shape[0]):
+            o[j] += row[j]

@@ -1,0 +1,320 @@
+"""Landmark features of the exponential kernels, by one matrix product in mapped space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from chimap import _arrays, _blas, _loops, _threads
+from chimap._validation import check_choice, check_positive, validated_rows
+from chimap.features.additive import check_map
+from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
+from chimap.features.landmarks.unit_gaussian import takes, unit_gaussian_map
+from chimap.features.landmarks.whitening import whitening
+from chimap.kernels import Gaussian, Kernel, as_kernel
+
+_BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
+_GRAM_COLUMNS = 2048  # mapped bins of the landmarks that are in float64 together
+_SAMPLE_ROWS, _ROWS_A_LANDMARK = 4096, 8  # what landmarks, gamma and the centre are taken from: the larger
+
+
+class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """z(x) = R^-T (K(x, l_1), .., K(x, l_m)), with K_LL = R'R the kernel of m landmarks l_i.
+
+    z(x) . z(y) is the kernel where x or y is a landmark, and never above it on the diagonal. For the exponential
+    kernels K(x, y) = exp(-gamma |Psi(x) - Psi(y)|^2), whose values with all landmarks are one product of mapped rows
+    (n, p) and mapped landmarks (p, m): a row takes 2 p m + m^2 operations. One landmark is worth five to ten random
+    features.
+
+    Parameters
+    ----------
+    kernel : str or Kernel
+        "exp-chi2", "exp-intersection", "exp-jensen_shannon", "exp-hellinger", "gaussian", an ``Exponential``, or a
+        product of these over columns of their own (``OnColumns``, ``Anisotropic``): one set of landmarks serves all
+        descriptors, each with a width of its own.
+    n_components : int
+        m, landmarks. Of fewer distinct rows than that, all are taken.
+    gamma : float or str
+        A number; "mean", 1 / mean D^2 over pairs of the rows; or a multiple of that, such as "2*mean". A kernel object
+        brings its own.
+    map : AdditiveMap or None
+        Psi (unfitted); None is ``OptimalMap(n_terms=n_terms)``. It becomes part of the kernel's definition, so one term
+        a bin does as well as more, at less work.
+    n_terms : int
+        Terms a bin of that default map.
+    landmarks : str or array of shape (m, bins)
+        "kmeans" (centres of a few rounds of k-means on mapped rows), "uniform" (rows at random), "rpcholesky" (randomly
+        pivoted Cholesky), or the landmarks as rows.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The exact kernel, its gamma a number.
+    landmarks_ : ndarray of shape (m, mapped bins)
+        The landmarks as scaled, centred mapped rows u, in which the kernel is exp(-|u - v|^2 / 2).
+    projection_ : ndarray of shape (m, m)
+        R^-1, upper triangular.
+    n_features_in_, n_landmarks_ : int
+        Bins; and landmarks in use, fewer than ``n_components`` where rows are few, or so alike that in their floating
+        type no more can be told apart.
+
+    Raises
+    ------
+    ValueError
+        For kernels without a map (``NystroemFeatures`` takes every kernel) and settings out of range.
+    DataError
+        From ``fit`` and ``transform``, for entries that the kernel does not take; for gamma="mean" of equal rows.
+
+    References
+    ----------
+    Williams and Seeger, Using the Nystrom method to speed up kernel machines. Zhang and Kwok, Clustered Nystrom method.
+    Epperly, Tropp and Webber, Embrace rejection: kernel matrix approximation by accelerated randomly pivoted Cholesky.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=200)
+    >>> features = LandmarkFeatures("exp-chi2", n_components=100, n_terms=3, random_state=0).fit(X)
+    >>> Z = features.transform(X)
+    >>> bool(abs(Z @ Z.T - features.kernel_(X)).mean() < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "exp-chi2",
+        n_components: int = 1000,
+        *,
+        gamma: Any = "mean",
+        map: Any = None,
+        n_terms: int = 1,
+        landmarks: Any = "kmeans",
+        random_state: Any = None,
+    ):
+        self.kernel = kernel
+        self.n_components = n_components
+        self.gamma = gamma
+        self.map = map
+        self.n_terms = n_terms
+        self.landmarks = landmarks
+        self.random_state = random_state
+
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """Whether the kernel is exponential over an additive kernel or over the linear one, or a product of such."""
+        return takes(kernel)
+
+    def fit(self, X: Any, y: Any = None) -> LandmarkFeatures:
+        """Fit the map and gamma on rows X (n, bins), choose landmarks and factorise their kernel; y is not used."""
+        kernel = self._check_parameters()
+        rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        wanted = max(_SAMPLE_ROWS, _ROWS_A_LANDMARK * self.n_components)
+        if rows.shape[0] > wanted:
+            rows = _arrays.take_rows(rows, np.sort(rng.choice(rows.shape[0], wanted, replace=False)))
+        self.unit_map_, self.kernel_ = unit_gaussian_map(kernel, rows, self.map, self.n_terms)
+        self._factorise(self._choose(rows, rng))
+        return self
+
+    def _check_parameters(self) -> Kernel:
+        check_positive(self.n_components, "n_components", integer=True)
+        check_positive(self.n_terms, "n_terms", integer=True)
+        if self.map is not None:
+            check_map(self.map)
+        if isinstance(self.landmarks, str):
+            check_choice(self.landmarks, "landmarks", tuple(CATALOGUE))
+        kernel = as_kernel(self.kernel, self.gamma)
+        if not takes(kernel):
+            raise ValueError(
+                f"LandmarkFeatures takes exponential kernels, such as 'exp-chi2' and 'gaussian', and products of them; "
+                f"got {kernel.name!r}. NystroemFeatures takes every kernel."
+            )
+        return kernel
+
+    def _choose(self, rows: Any, rng: np.random.Generator) -> np.ndarray:
+        """Landmarks as mapped rows (m, p), dense."""
+        if not isinstance(self.landmarks, str):
+            given = given_landmarks(self.landmarks, rows, type(self).__name__)
+            return np.asarray(_arrays.to_dense(self.unit_map_.values(given)))
+        u = self.unit_map_.values(rows)
+        wanted = min(self.n_components, u.shape[0])
+        chosen = CATALOGUE[self.landmarks](Gaussian(0.5), u, wanted, rng)
+        return np.asarray(_arrays.to_dense(chosen))
+
+    def _factorise(self, landmarks: np.ndarray) -> None:
+        dtype = landmarks.dtype
+        found = whitening(_less_one(landmarks), float(np.finfo(dtype).eps))
+        # (p, m), so that a product with sparse rows reads them row by row
+        self._mapped = np.ascontiguousarray(landmarks[found.kept].T)
+        self._half_norms = (np.square(self._mapped, dtype=np.float64).sum(axis=0) / 2).astype(dtype)
+        self.projection_ = np.ascontiguousarray(found.triangle, dtype=dtype)
+        self._ones = found.ones
+        self.n_landmarks_ = self._n_features_out = int(found.kept.size)
+
+    @property
+    def landmarks_(self) -> np.ndarray:
+        """The landmarks as scaled, centred mapped rows (m, mapped bins)."""
+        check_is_fitted(self)
+        return self._mapped.T
+
+    @property
+    def gamma_(self) -> float | None:
+        """Of the kernel; None where it has several."""
+        return getattr(self.kernel_, "gamma", None)
+
+    @property
+    def largest_(self) -> np.ndarray:
+        """The largest magnitude in each bin of the rows of ``fit``, (bins,); 1 where the map does not know."""
+        out = np.zeros(self.n_features_in_)
+        for factor in self.unit_map_.factors:
+            columns = np.arange(out.size) if factor.columns is None else factor.columns
+            out[columns] = np.maximum(out[columns], getattr(factor.map, "largest_", 1.0))
+        return out
+
+    def transform(self, X: Any) -> Any:
+        """Features (n, n_landmarks_) of rows X (n, bins), dense, in their floating type; those of a tensor of torch (or
+        an array of cupy) come on its device."""
+        check_is_fitted(self)
+        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed, on_device=True)
+        if _arrays.is_on_device(rows):
+            return self.bound(rows)(rows)
+        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
+        self.features_into(rows, out)
+        return out
+
+    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Features minus ``shift`` (m,) of checked rows into ``out`` (n, m), of their dtype."""
+        triangle = self.projection_.astype(out.dtype, copy=False)
+        # taken off in float64, so that what remains of a mean that dominates keeps its digits
+        constant = (self._ones if shift is None else self._ones - shift).astype(out.dtype)
+        for part, block in self._kernel_blocks(rows, out):
+            _blas.multiply_triangle(part, triangle)
+            _add(constant, block, part)
+
+    def kernel_less_one_into(self, rows: Any, out: np.ndarray) -> None:
+        """K(x, l) - 1 of checked rows with the landmarks into ``out`` (n, m), of their dtype."""
+        for _ in self._kernel_blocks(rows, out):
+            pass
+
+    def _kernel_blocks(self, rows: Any, out: np.ndarray) -> Any:
+        """Blocks of ``out`` as they are filled with kernel values less 1, and how many rows each has."""
+        landmarks = self._mapped.astype(out.dtype, copy=False)
+        halves = self._half_norms.astype(out.dtype, copy=False)
+        size = max(1, _BLOCK_NUMBERS // landmarks.shape[1])
+        for first in range(0, rows.shape[0], size):
+            part = out[first : first + size]
+            block = rows if part.shape[0] == rows.shape[0] else rows[first : first + size]
+            own = self.unit_map_.products(block, landmarks, part)
+            _exponentials(own, halves, part)
+            yield part, part.shape[0]
+
+    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> FoldedLandmarks:
+        """The same scores z(x) . coef + intercept without whitening: kernel values times R^-1 coef.
+
+        coef (m, t), intercept (t,).
+        """
+        coef = np.asarray(coef, np.float64)
+        return FoldedLandmarks(
+            self, self.projection_.astype(np.float64) @ coef, intercept + self._ones @ coef
+        )
+
+    def bound(self, like: Any) -> Callable[[Any], Any]:
+        """The map of checked dense rows to features (n, m) by the operations of arrays such as ``like``, with the
+        landmarks on its device. numpy's own have ``features_into``, which is compiled."""
+        xp = _arrays.namespace(like)
+        values = self.unit_map_.bound(like)
+        landmarks, halves, triangle, ones = (
+            _arrays.beside(own, like)
+            for own in (self._mapped, self._half_norms, self.projection_, self._ones)
+        )
+
+        def features(rows: Any) -> Any:
+            u = values(rows)
+            exponents = u @ landmarks
+            exponents -= halves
+            exponents -= xp.sum(u * u, axis=1)[:, None] / 2
+            less_one = xp.expm1(xp.minimum(exponents, xp.zeros_like(exponents[:1, :1])))
+            found = less_one @ triangle
+            found += ones
+            return found
+
+        return features
+
+    @property
+    def _n_inputs(self) -> int:
+        return self.unit_map_.n_mapped
+
+    def describe(self) -> str:
+        """'1,000 landmarks, kmeans, over OptimalMap, 1 term a bin', of fitted features."""
+        how = self.landmarks if isinstance(self.landmarks, str) else "given"
+        wanted = self.n_components if isinstance(self.landmarks, str) else self.n_landmarks_
+        fewer = f" (of {wanted:,} wanted)" if self.n_landmarks_ < wanted else ""
+        return f"{self.n_landmarks_:,} landmarks{fewer}, {how}, over {self.unit_map_.describe()}"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = not as_kernel(self.kernel, self.gamma).is_signed
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedLandmarks:
+    """f(x) = (K(x, l) - 1) . coef + intercept: what prediction needs of landmark features and a linear model of them.
+
+    coef (m, t) and intercept (t,), float64, are those of the kernel values less 1.
+    """
+
+    features: LandmarkFeatures
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.features._n_features_out)
+
+    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """K(x, l) - 1 minus ``shift`` of checked rows into ``out`` (n, m), of their dtype."""
+        self.features.kernel_less_one_into(rows, out)
+        if shift is not None:
+            out -= shift.astype(out.dtype, copy=False)
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        """Scores (n, t), float64, of checked rows."""
+        values = np.empty((rows.shape[0], self._n_features_out), rows.dtype)
+        self.features_into(rows, values)
+        return np.asarray(values @ self.coef.astype(rows.dtype), np.float64) + self.intercept
+
+
+def _exponentials(half_rows: np.ndarray, half_landmarks: np.ndarray, products: np.ndarray) -> None:
+    _threads.over_rows(
+        products.shape[0],
+        products.shape[1],
+        lambda part: _loops.kernel_less_one(half_rows[part], half_landmarks, products[part]),
+    )
+
+
+def _add(row: np.ndarray, n_rows: int, out: np.ndarray) -> None:
+    _threads.over_rows(n_rows, out.shape[1], lambda part: _loops.add_to_rows(row, out[part]))
+
+
+def _less_one(u: np.ndarray) -> np.ndarray:
+    """exp(-|u_i - u_j|^2 / 2) - 1 of rows u (m, p), float64; some columns at a time, so that no copy of all is made."""
+    gram = np.zeros((u.shape[0], u.shape[0]))
+    for first in range(0, u.shape[1], _GRAM_COLUMNS):
+        part = u[:, first : first + _GRAM_COLUMNS].astype(np.float64)
+        gram += part @ part.T
+    halves = np.diag(gram) / 2
+    gram -= halves[:, None]
+    gram -= halves
+    np.minimum(gram, 0, out=gram)
+    gram[np.diag_indices_from(gram)] = 0
+    return np.expm1(gram, out=gram)

@@ -1,0 +1,219 @@
+"""Mapped rows in which an exponential kernel is exp(-|u - v|^2 / 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays, _blas, _loops, _threads
+from chimap.features.additive import AdditiveMap, OptimalMap, check_map
+from chimap.features.additive.identity import IdentityMap
+from chimap.kernels import AdditiveKernel, Anisotropic, Exponential, Kernel, OnColumns, Product
+
+
+def takes(kernel: Kernel) -> bool:
+    """Whether the kernel is exponential over additive or linear ones: one, or a product of them over some columns."""
+    if isinstance(kernel, Product):
+        return all(takes(part) for part in kernel.kernels)
+    if isinstance(kernel, OnColumns | Anisotropic):
+        return takes(kernel.kernel)
+    return isinstance(kernel, Exponential)
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """exp(-gamma D^2) over some columns (all of them for None), and the map whose squared distances D^2 are."""
+
+    kernel: Exponential
+    columns: np.ndarray | None
+    map: Any
+
+
+@dataclass(frozen=True, eq=False)
+class UnitGaussianMap:
+    """u(x) = scale (Psi(x) - centre): K(x, y) = exp(-|u(x) - u(y)|^2 / 2).
+
+    Psi are the mapped bins of all factors side by side, and scale is sqrt(2 gamma) of the factor that a mapped bin
+    belongs to. The centre takes off what all rows share, without which |u|^2 and u.v cancel; it is 0 for mapped bins
+    that are empty in half of the rows or more, whose mean is no larger than their spread, so that zeros stay zeros.
+
+    factors: of the product that the kernel is. centre, scale (p,), float64. centred: mapped bins whose centre is not 0.
+    """
+
+    factors: list[Factor]
+    centre: np.ndarray
+    scale: np.ndarray
+    centred: np.ndarray
+
+    @property
+    def n_mapped(self) -> int:
+        """p, mapped bins."""
+        return int(self.centre.size)
+
+    def describe(self) -> str:
+        """'OptimalMap, 1 term a bin'."""
+        return ", ".join(dict.fromkeys(factor.map.describe() for factor in self.factors))
+
+    def mapped(self, rows: Any) -> Any:
+        """Psi of checked rows, (n, p): CSR of CSR, in memory of its own."""
+        parts = [mapped_by(factor.map, _columns_of(rows, factor.columns)) for factor in self.factors]
+        return parts[0] if len(parts) == 1 else _arrays.stack_columns(parts)
+
+    def products(self, rows: Any, others: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """out[i, j] = u(x_i) . others[:, j] for checked rows and others (p, m) of their dtype; returns |u|^2 / 2."""
+        if _arrays.is_sparse(rows):
+            return self._sparse_products(rows, others, out)
+        u = self.mapped(rows)
+        centre, scale = self._numbers(u.dtype)
+        halves = np.empty(u.shape[0], u.dtype)
+        _threads.over_rows(
+            u.shape[0],
+            u.shape[1],
+            lambda part: _loops.centre_rows(centre, scale, halves[part], u[part]),
+        )
+        _arrays.project(u, others, u, out)
+        return halves
+
+    def _sparse_products(self, rows: Any, others: np.ndarray, out: np.ndarray) -> np.ndarray:
+        u, dense, halves = self.split(rows)
+        _arrays.sparse_product(u, others, out)
+        if dense.shape[1]:
+            _blas.multiply(dense, np.ascontiguousarray(others[self.centred]), out, add=True)
+        return halves
+
+    def split(self, rows: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """u of CSR rows: as CSR without the centred bins, those bins (n, centred), dense; and |u|^2 / 2, (n,)."""
+        u = self.mapped(rows)
+        data = u.data.copy() if np.shares_memory(u.data, rows.data) else u.data
+        u = _arrays.csr(data, u.indices, u.indptr, u.shape)
+        centre, scale = self._numbers(u.dtype)
+        places = np.full(self.n_mapped, -1, np.int32)
+        places[self.centred] = np.arange(self.centred.size)
+        dense = np.tile(-(scale * centre)[self.centred], (u.shape[0], 1))
+        halves = np.empty(u.shape[0], u.dtype)
+        _loops.centre_sparse(u.data, u.indices, u.indptr, places, centre, scale, dense, halves)
+        return u, dense, halves
+
+    def values(self, rows: Any) -> Any:
+        """u of checked rows, (n, p), dense or CSR as they are."""
+        if not _arrays.is_sparse(rows):
+            centre, scale = self._numbers(rows.dtype)
+            return np.asarray((self.mapped(rows) - centre) * scale)
+        u, dense, _ = self.split(rows)
+        n, k = dense.shape
+        own = _arrays.csr(dense.reshape(-1), np.tile(self.centred, n), k * np.arange(n + 1), u.shape)
+        return _arrays.as_rows(u + own)
+
+    def bound(self, like: Any) -> Callable[[Any], Any]:
+        """u of checked dense rows by the operations of arrays such as ``like``, on its device."""
+        xp = _arrays.namespace(like)
+        centre, scale = _arrays.beside(self.centre, like), _arrays.beside(self.scale, like)
+        chosen = [
+            None if factor.columns is None else xp.asarray(factor.columns, device=like.device)
+            for factor in self.factors
+        ]
+
+        def values(rows: Any) -> Any:
+            parts = [
+                factor.map.array_features(rows if columns is None else xp.take(rows, columns, axis=1))
+                for factor, columns in zip(self.factors, chosen, strict=True)
+            ]
+            psi = parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
+            return (psi - centre) * scale
+
+        return values
+
+    def _numbers(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        return self.centre.astype(dtype), self.scale.astype(dtype)
+
+
+def unit_gaussian_map(
+    kernel: Kernel, rows: Any, template: AdditiveMap | None, n_terms: int
+) -> tuple[UnitGaussianMap, Kernel]:
+    """The map of checked rows for a kernel, fitted to them, and the kernel with its gammas as numbers.
+
+    gamma="mean" is 1 / mean D^2 of the mapped rows. template: the additive map (unfitted), or None for ``OptimalMap``.
+    Raises DataError for "mean" of rows that are all equal.
+    """
+    factors, centres, scales = [], [], []
+    for exponential, columns in _factors(kernel, None):
+        own = _columns_of(rows, columns)
+        psi = _fitted_map(exponential.kernel, own, template, n_terms)
+        mean, filled, variance = _spread(mapped_by(psi, own))
+        # the mean of |a - b|^2 over pairs of rows is twice their variance: no distances are needed
+        exponential = exponential.of_mean_distance(2 * variance, own.shape[0])
+        factors.append(Factor(exponential, columns, psi))
+        centres.append(np.where(filled > 0.5, mean, 0.0))
+        scales.append(np.full(mean.size, np.sqrt(2.0 * float(exponential.gamma))))
+    centre = np.concatenate(centres)
+    fitted = _with_gammas(kernel, iter(factors))
+    return UnitGaussianMap(factors, centre, np.concatenate(scales), np.flatnonzero(centre)), fitted
+
+
+def mapped_by(psi: Any, rows: Any) -> Any:
+    """Psi of checked rows: CSR of CSR, dense of dense."""
+    if _arrays.is_sparse(rows):
+        return psi.transform_sparse(rows)
+    out = np.empty((rows.shape[0], psi._n_features_out), rows.dtype)
+    psi.transform_into(rows, out)
+    return out
+
+
+def _columns_of(rows: Any, columns: np.ndarray | None) -> Any:
+    return rows if columns is None else _arrays.take_columns(rows, columns)
+
+
+def _factors(kernel: Any, columns: np.ndarray | None) -> Iterator[tuple[Exponential, np.ndarray | None]]:
+    """The exponential kernels that this one is a product of, and their columns."""
+    if isinstance(kernel, Product):
+        for part in kernel.kernels:
+            yield from _factors(part, columns)
+    elif isinstance(kernel, OnColumns):
+        yield from _factors(kernel.kernel, kernel.columns if columns is None else columns[kernel.columns])
+    elif isinstance(kernel, Anisotropic):
+        yield from _factors(kernel.product, columns)
+    else:
+        yield kernel, columns
+
+
+def _with_gammas(kernel: Any, factors: Iterator[Factor]) -> Any:
+    """The kernel again, with the exponential kernels of its factors."""
+    if isinstance(kernel, Product):
+        return Product(tuple(_with_gammas(part, factors) for part in kernel.kernels))
+    if isinstance(kernel, OnColumns):
+        return replace(kernel, kernel=_with_gammas(kernel.kernel, factors))
+    if isinstance(kernel, Anisotropic):
+        _with_gammas(kernel.product, factors)
+        return kernel
+    return next(factors).kernel
+
+
+def _fitted_map(kernel: Kernel, rows: Any, template: AdditiveMap | None, n_terms: int) -> Any:
+    """A clone of the map, set to the additive kernel that an exponential is of, fitted on the rows."""
+    if not isinstance(kernel, AdditiveKernel):
+        return IdentityMap().fit(rows)
+    template = OptimalMap(n_terms=n_terms) if template is None else template
+    check_map(template)
+    fitted = type(template)(**template.get_params(deep=False))
+    return fitted.set_params(kernel=kernel).fit(rows)
+
+
+def _spread(u: Any) -> tuple[np.ndarray, np.ndarray, float]:
+    """Means (p,) of mapped rows, the share of rows that are not 0 there (p,), and the variance summed over columns."""
+    n, p = u.shape
+    if _arrays.is_sparse(u):
+        u = _arrays.without_zeros(u)
+        filled = np.bincount(u.indices, minlength=p)
+        mean = np.bincount(u.indices, u.data, minlength=p) / n
+        squares = np.square(u.data - mean[u.indices]).sum() + ((n - filled) * mean**2).sum()
+    else:
+        filled = np.count_nonzero(u, axis=0)
+        mean = u.mean(axis=0, dtype=np.float64)
+        squares = sum(float(np.square(u[i : i + _ROWS] - mean).sum()) for i in range(0, n, _ROWS))
+    return mean, filled / n, float(squares) / max(1, n - 1)
+
+
+_ROWS = 512  # whose differences from the mean are in memory together
