@@ -7,13 +7,22 @@ from typing import Any
 
 from chimap.data.formats.anndata import AnnDataSource, anndata_source, is_anndata, is_anndata_store
 from chimap.data.formats.biom import BiomObject, BiomTextSource, biom_source, is_biom_table, is_biom_text
+from chimap.data.formats.named_counts import jsonl_source
+from chimap.data.formats.records import LINES
+from chimap.data.formats.streams import is_stream, stream_source
 from chimap.data.formats.tenx import TenXFolderSource, TenXHdf5Source, is_tenx_file, is_tenx_folder
+from chimap.data.io.compressed import COMPRESSIONS
+from chimap.data.remedies import refuse_unreadable
 from chimap.data.source import Source
 
 Opener = Callable[..., Source]
 
 # Endings that mean one of them alone.
-LAYOUT_ENDINGS: dict[str, Opener] = {".h5ad": AnnDataSource, ".biom": biom_source}
+LAYOUT_ENDINGS: dict[str, Opener] = {
+    ".h5ad": AnnDataSource,
+    ".biom": biom_source,
+    **{ending + packed: jsonl_source for ending in LINES for packed in COMPRESSIONS},
+}
 
 # What a file or folder holds, asked in this order before its ending decides.
 LAYOUTS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
@@ -26,6 +35,7 @@ LAYOUTS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
 OBJECTS: tuple[tuple[Callable[[Any], bool], Opener], ...] = (
     (is_anndata, anndata_source),
     (is_biom_table, BiomObject),
+    (is_stream, stream_source),
 )
 
 MEMBERED: tuple[Opener, ...] = (AnnDataSource, TenXHdf5Source)
@@ -37,5 +47,8 @@ def layout_of(path: str) -> Opener | None:
 
 
 def opener_of(X: Any) -> Opener | None:
-    """What makes an object in memory a source, or None."""
-    return next((opener for fits, opener in OBJECTS if fits(X)), None)
+    """What makes an object in memory a source, or None. DataError, with the remedy, for one that is not read."""
+    opener = next((opener for fits, opener in OBJECTS if fits(X)), None)
+    if opener is None:
+        refuse_unreadable(X)
+    return opener

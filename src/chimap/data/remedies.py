@@ -1,0 +1,49 @@
+"""Objects that are not read as they are, and the call that turns each into one that is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chimap._validation import DataError
+
+# By the module, or the module and class, that a type comes from; the longest that fits is taken.
+REMEDIES: dict[str, str] = {
+    "pyspark": "write it, frame.write.parquet(FOLDER), and open the folder",
+    "tensorflow.python.data": "give what makes its batches: lambda: dataset.as_numpy_iterator()",
+    "mudata": "take one modality: mdata['rna']",
+    "h5py._hl.files": "give the path of the file",
+    "h5py._hl.group": "name its rows: 'FILE.h5::GROUP/X'",
+    "zarr.core.group": "name its rows: 'STORE.zarr::GROUP/X'",
+    "sqlalchemy": "read it into a data frame: pandas.read_sql(query, connection)",
+    "ibis": "read it into a table: expression.to_pyarrow()",
+    "pyarrow.lib.RecordBatchReader": "it serves one pass only; read it whole: reader.read_all()",
+    "pyarrow.RecordBatchReader": "it serves one pass only; read it whole: reader.read_all()",
+    "torch.utils.data": "load it in batches: torch.utils.data.DataLoader(dataset, batch_size=1024)",
+    "datasets.dataset_dict": "take one of its parts: dataset['train']",
+    "sklearn.utils._bunch": "take its rows and labels: bunch.data, bunch.target",
+    "polars.lazyframe.group_by": "aggregate it first: groups.agg(...)",
+    "pandas.core.groupby": "aggregate it first: groups.sum()",
+    "_io": "give the path of the file",
+    "builtins.generator": "it serves one pass only; give what makes it: lambda: batches()",
+    "builtins.dict": "make a data frame of it: pandas.DataFrame(rows)",
+    "builtins.map": "it serves one pass only; give what makes it: lambda: map(...)",
+    "builtins.zip": "it serves one pass only; give what makes it: lambda: zip(...)",
+}
+
+
+def remedy_for(X: Any) -> str | None:
+    """The call that turns X into something that is read, or None where none is known.
+
+    >>> remedy_for(row for row in [])
+    'it serves one pass only; give what makes it: lambda: batches()'
+    """
+    kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(X).__mro__]
+    fits = [key for key in REMEDIES for kind in kinds if f"{kind}.".startswith(f"{key}.")]
+    return REMEDIES[max(fits, key=len)] if fits else None
+
+
+def refuse_unreadable(X: Any) -> None:
+    """Raise DataError for an object that is not read as it is, with the call that makes it so."""
+    remedy = remedy_for(X)
+    if remedy is not None:
+        raise DataError(f"{type(X).__name__} is not read as it is: {remedy}.")
