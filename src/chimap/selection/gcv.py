@@ -1,0 +1,233 @@
+"""The ridge strength by generalised cross-validation: one factor a strength, no folds, and the last is the solution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from chimap import _threads
+from chimap._validation import DataError
+from chimap.moments import Moments
+from chimap.selection.base import SelectionResult
+from chimap.solvers.cholesky import factorise, inverse_diagonal, solve
+from chimap.solvers.ridge import LinearSolution, solution
+
+_PROBES = 32
+_NOISE = 0.02  # share of n - df that probes may be off by; beyond, the trace is exact
+_SINGLE_FROM = 512  # features: a factor of fewer is made in float64, in no time
+_CLOSE = 1e-4  # a correction below this share of the weights is the last
+_STEPS = 3  # of refinement at most
+_FAR = 1e9  # strengths are looked for within that factor of the mean scatter of a feature
+_WORTH = 0.999  # of the score: a decade that gains less is the last
+_ENOUGH = 0.25 * float(np.log(10))  # strengths closer than that, a quarter of a decade, are as good
+
+
+@dataclass(frozen=True)
+class GcvScore:
+    """Of one strength: score = (RSS/n) / (1 - df/n)^2, its slope in ln alpha (relative), and the weights."""
+
+    alpha: float
+    score: float
+    slope: float
+    df: float
+    coef: np.ndarray
+
+
+def choose_by_gcv(
+    whole: Moments,
+    alphas: Sequence[float] | str = "auto",
+    on_score: Callable[[float, float], None] | None = None,
+    seed: int = 0,
+) -> tuple[LinearSolution, SelectionResult]:
+    """The strength of least generalised cross-validation, and ridge at it.
+
+        GCV(alpha) = (RSS / n) / (1 - df / n)^2,   df = 1 + D - alpha tr (Hc + alpha I)^-1
+
+    is the mean squared error of leaving one row out with every row's leverage the mean one. It takes the moments of all
+    rows and a Cholesky factor a strength, in float32 with refinement by the sums where that is accurate; the trace from
+    32 random signs solved for, the same for all strengths, or exactly where these are too few. Factor and probes give
+    the slope too, so that "auto" needs three or four: it goes downhill by decades until the slope turns and ends at the
+    minimum of the cubic between the last two.
+
+    It presumes independent rows: with duplicates, or several rows of one thing, every row is predicted from its twins
+    and the strength comes out too small. Folds by group are right there.
+
+    Parameters
+    ----------
+    whole : Moments
+        Of all rows.
+    alphas : "auto", or strengths to choose from
+    on_score : called with (strength, score) after each
+    seed : of the probes
+
+    Returns
+    -------
+    solution : LinearSolution
+        At the chosen strength.
+    result : SelectionResult
+        Scores of all that were tried; infinite where the matrix is singular to rounding.
+
+    Raises
+    ------
+    DataError
+        For fewer than three rows, and where every strength is too small.
+
+    References
+    ----------
+    Golub, Heath and Wahba, Generalized cross-validation as a method for choosing a good ridge parameter (1979); Patil,
+    Wei, Rinaldo and Tibshirani, Uniform consistency of cross-validation estimators for high-dimensional ridge
+    regression (2021), for more features than rows.
+    """
+    if whole.count < 3:
+        raise DataError(f"{whole.count} rows are too few to choose alpha by gcv. Give alpha as one number.")
+    scorer = _Scorer(whole, seed, on_score)
+    if isinstance(alphas, str):
+        _descend(scorer, float(np.maximum(whole.scatter_diagonal().mean(), np.finfo(np.float32).tiny)))
+    else:
+        for alpha in sorted((float(a) for a in alphas), reverse=True):
+            scorer.at(alpha)
+    best = scorer.best()
+    tried = sorted(scorer.scores.values(), key=lambda score: score.alpha)
+    result = SelectionResult(
+        "gcv",
+        {"alpha": np.array([score.alpha for score in tried]), "df": np.array([score.df for score in tried])},
+        np.array([[score.score] for score in tried]),
+        np.ones(1),
+        tried.index(best),
+        "gcv",
+        baseline=float(np.trace(whole.target_scatter())) / whole.count,
+    )
+    return solution(whole, best.coef, best.alpha), result
+
+
+def _descend(scorer: _Scorer, scale: float) -> None:
+    """Downhill by decades from a tenth of the scale until it is no longer worth it, and the minimum between."""
+    alpha = 0.1 * scale
+    before, now = None, scorer.at(alpha)
+    factor = 10.0 if now.slope < 0 or not np.isfinite(now.score) else 0.1
+    while not np.isfinite(now.score) or now.slope * np.log(factor) < 0:
+        alpha *= factor
+        if not 1 / _FAR < alpha / scale < _FAR:
+            return
+        before, now = now, scorer.at(alpha)
+        if np.isfinite(before.score) and not now.score < _WORTH * before.score:
+            break
+    if before is None or not np.isfinite([before.score, now.score]).all():
+        return
+    least = _cubic_minimum(np.log([before.alpha, now.alpha]), before, now)
+    if all(abs(least - np.log(score.alpha)) > _ENOUGH for score in (before, now)):
+        scorer.at(float(np.exp(least)))
+
+
+def _cubic_minimum(x: np.ndarray, one: GcvScore, other: GcvScore) -> float:
+    """Where the cubic of two values and slopes, of ln GCV in ln alpha, is least between them."""
+    step = x[1] - x[0]
+    t = np.linspace(0, 1, 201)
+    values, slopes = np.log([one.score, other.score]), step * np.array([one.slope, other.slope])
+    cubic = (
+        (1 + 2 * t) * (1 - t) ** 2 * values[0]
+        + t * (1 - t) ** 2 * slopes[0]
+        + t**2 * (3 - 2 * t) * values[1]
+        + t**2 * (t - 1) * slopes[1]
+    )
+    return float(x[0] + step * t[np.argmin(cubic)])
+
+
+class _Scorer:
+    """Scores one strength at a time in one (D, D) buffer, scaled so that its diagonal is one."""
+
+    def __init__(self, whole: Moments, seed: int, on_score: Callable[[float, float], None] | None):
+        self.whole, self.on_score = whole, on_score
+        n = whole.n_features
+        self.dtype = np.dtype(np.float32 if n > _SINGLE_FROM else np.float64)
+        self.square = np.empty((n, n), dtype=self.dtype)
+        self.probes = np.random.default_rng(seed).choice([-1.0, 1.0], (n, min(_PROBES, n)))
+        self.cross = whole.cross_scatter()
+        self.diagonal = whole.scatter_diagonal()
+        self.total = float(np.trace(whole.target_scatter()))
+        self.scores: dict[float, GcvScore] = {}
+
+    def best(self) -> GcvScore:
+        best = min(self.scores.values(), key=lambda score: (score.score, -score.alpha))
+        if not np.isfinite(best.score):
+            raise DataError(
+                f"none of the strengths {sorted(s.alpha for s in self.scores.values())} is large enough: the features "
+                "are linearly dependent to rounding. Give larger ones, or alpha='auto'."
+            )
+        return best
+
+    def at(self, alpha: float) -> GcvScore:
+        """The score at a strength, and its slope."""
+        found = self._score(alpha)
+        if found is None and self.dtype != np.float64:
+            self.dtype = np.dtype(np.float64)  # for this strength and those to come
+            self.square = np.empty(self.square.shape)
+            found = self._score(alpha)
+        self.scores[alpha] = found or GcvScore(alpha, np.inf, 0.0, np.nan, np.empty((0, 0)))
+        if self.on_score is not None:
+            self.on_score(alpha, self.scores[alpha].score)
+        return self.scores[alpha]
+
+    def _score(self, alpha: float) -> GcvScore | None:
+        roots = self._fill(alpha)
+        if not factorise(self.square):
+            return None
+        t = self.cross.shape[1]
+        right = np.hstack([self.cross, self.probes])
+        X = self._solve(right, alpha, roots)
+        if X is None:
+            return None
+        W, P = X[:, :t], X[:, t:]
+        again = self._divide(W, roots)  # d W / d alpha = -(Hc + alpha I)^-1 W
+        n = self.whole.count
+        rss = max(self.total - float((W * self.cross).sum()) - alpha * float(np.square(W).sum()), 0.0)
+        rss_slope = 2 * alpha**2 * float((W * again).sum())
+        each = alpha * (self.probes * P).sum(axis=0)
+        traces, trace_slope = each.mean(), each.mean() - alpha**2 * np.square(P).sum(axis=0).mean()
+        left = n - 1 - self.whole.n_features + traces  # n - df
+        if not left > each.std() / np.sqrt(each.size) / _NOISE:
+            traces = alpha * float((inverse_diagonal(self.square) * roots**2).sum())
+            left = n - 1 - self.whole.n_features + traces
+        if not left > 1e-6 * n:
+            return None  # nothing is left to say how well it predicts
+        rss = max(rss, 1e-15 * self.total)  # not below rounding
+        score = rss / n / (left / n) ** 2
+        slope = rss_slope / rss - 2 * trace_slope / left if rss > 0 else 0.0
+        return GcvScore(alpha, float(score), float(slope), float(n - left), W)
+
+    def _fill(self, alpha: float) -> np.ndarray:
+        """diag(roots) (Hc + alpha I) diag(roots), with ones on its diagonal, above; returns roots (D,)."""
+        roots = 1 / np.sqrt(np.maximum(self.diagonal, 0) + alpha)
+        sums, count = self.whole.feature_sum, self.whole.count
+
+        def part(panel: tuple[int, np.ndarray]) -> None:
+            first, values = panel
+            rows = slice(first, first + values.shape[0])
+            own = values - np.outer(sums[rows], sums[first:] / count)
+            own *= roots[rows, None]
+            own *= roots[first:]
+            self.square[rows, first:] = own
+
+        _threads.tasks(self.whole.features.panels(), part)
+        np.fill_diagonal(self.square, 1)
+        return np.asarray(roots)
+
+    def _divide(self, B: np.ndarray, roots: np.ndarray) -> np.ndarray:
+        """(Hc + alpha I)^-1 B in the precision of the factor."""
+        return roots[:, None] * solve(self.square, roots[:, None] * B).astype(np.float64)
+
+    def _solve(self, B: np.ndarray, alpha: float, roots: np.ndarray) -> np.ndarray | None:
+        """(Hc + alpha I)^-1 B, refined by the sums; None where the factor is of another matrix, to rounding."""
+        X = self._divide(B, roots)
+        sizes = np.linalg.norm(X / roots[:, None])
+        for _ in range(_STEPS):
+            change = self._divide(B - self.whole.scatter_product(X) - alpha * X, roots)
+            X += change
+            share = np.linalg.norm(change / roots[:, None]) / max(sizes, np.finfo(float).tiny)
+            if not share < 0.5:
+                return None
+            if share < _CLOSE:
+                break
+        return X

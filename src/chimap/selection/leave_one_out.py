@@ -1,0 +1,226 @@
+"""Strength and gamma of an exact machine by the user's score of predictions for rows, or groups, that are left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.selection.base import SelectionResult
+from chimap.solvers.exact import DualRidge, DualSolution
+
+FEW_ROWS = 3000  # that settings are compared on first, and up to which all are compared on all rows
+_GAMMA_OCTAVES = 2  # gamma is looked for in a quarter to four times where it starts
+_HALF_DECADES = 12  # strengths are looked for so far from the scale of the kernel
+_LESS = 0.999  # of the squared error of another strength that scores the same: what is not less by that is as good
+
+
+class ExactProblem(Protocol):
+    """Rows in the order in which they are left out, and the kernel among them."""
+
+    def ridge(self, rows: np.ndarray | None, octaves: int) -> DualRidge:
+        """Of these rows, or of all, with gamma 2^octaves times where it starts."""
+
+    def gamma(self, octaves: int) -> float | None:
+        """Gamma itself; None where the kernel has none."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, and what it says of each row when it is left out: ``held_out`` (n, t), outputs."""
+
+    solution: DualSolution
+    octaves: int
+    held_out: np.ndarray
+    result: SelectionResult
+
+
+Setting = tuple[int, int]  # (place of the strength, octaves of gamma)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    score: float
+    error: float  # mean squared, which breaks ties
+    alpha: float
+    n_rows: int
+
+    def beats(self, other: _Trial) -> bool:
+        """Whether it is better: equal scores need an error that is less by more than rounding may explain."""
+        return self.score > other.score or (self.score == other.score and self.error < _LESS * other.error)
+
+
+@dataclass
+class LeaveOut:
+    """Choose the strength and gamma of an exact machine by what it says of rows that are left out.
+
+    problem: the rows and the kernel. Y (n, t): targets. score: of residuals (m, t) of given rows, greater is better.
+    groups: None for single rows, or arrays of rows that cover all in their order, left out together. alphas: to choose
+    from, or None to look for them: half decades of the kernel's scale. octaves: gamma may be 2^-octaves to 2^octaves
+    times where it starts.
+
+    Up to ``FEW_ROWS`` rows all settings are compared on all of them. Of more, they are compared on as many that are
+    spread over all, and the best few on all rows, by the predictions for the last half of them, which cost an eighth of
+    those for all. Of equal scores the one of the smaller squared error is better.
+    """
+
+    problem: ExactProblem
+    Y: np.ndarray
+    score: Callable[[np.ndarray, Any], float]
+    groups: Sequence[np.ndarray] | None = None
+    alphas: Sequence[float] | None = None
+    octaves: int = _GAMMA_OCTAVES
+    on_score: Callable[[float, float], None] | None = None
+
+    def choose(self) -> Choice:
+        """Compare settings. Raises DataError where no strength makes the matrix positive definite to rounding."""
+        n = self.Y.shape[0]
+        few = np.linspace(0, n - 1, min(n, FEW_ROWS)).astype(np.intp)
+        small = _Stage(self, few if n > FEW_ROWS else None, None)
+        best = small.search()
+        if n <= FEW_ROWS:
+            return self._chosen(small, best, [small])
+        whole = _Stage(self, None, small.scale)
+        best = whole.climb(best, diagonally=False)
+        return self._chosen(whole, best, [small, whole])
+
+    def _chosen(self, stage: _Stage, best: Setting, stages: list[_Stage]) -> Choice:
+        solution, residuals = stage.everywhere(best)
+        trials = [(setting, trial) for own in stages for setting, trial in own.trials.items()]
+        settings: dict[str, np.ndarray] = {"alpha": np.array([trial.alpha for _, trial in trials])}
+        if self.problem.gamma(0) is not None:
+            settings["gamma"] = np.array([self.problem.gamma(octaves) for (_, octaves), _ in trials])
+        settings["n_rows"] = np.array([trial.n_rows for _, trial in trials])
+        places = [i for i, (setting, trial) in enumerate(trials) if setting == best]
+        result = SelectionResult(
+            "leave-one-out" if self.groups is None else "leave-group-out",
+            settings,
+            np.array([[trial.score] for _, trial in trials]),
+            np.ones(1),
+            places[-1],
+            getattr(self.score, "name", "score"),
+            greater_is_better=True,
+        )
+        return Choice(solution, best[1], self.Y - residuals, result)
+
+    def alpha(self, place: int, scale: float) -> float | None:
+        """The strength of a place; None beyond the last."""
+        if self.alphas is None:
+            return scale * 10 ** (place / 2) if abs(place) <= _HALF_DECADES else None
+        return float(self.alphas[place]) if 0 <= place < len(self.alphas) else None
+
+
+class _Stage:
+    """Settings that are compared on the same rows; None is all rows."""
+
+    def __init__(self, rule: LeaveOut, rows: np.ndarray | None, scale: float | None):
+        self.rule, self.rows = rule, rows
+        self.trials: dict[Setting, _Trial] = {}
+        n = rule.Y.shape[0] if rows is None else rows.size
+        self.numbers = np.arange(n) if rows is None else rows
+        self.groups = rule.groups if rows is None or rule.groups is None else _within(rule.groups, rows)
+        self.first = 0 if n <= FEW_ROWS else n // 2
+        self._octaves: int | None = None
+        self._last: tuple[Setting, DualSolution, np.ndarray] | None = None
+        self._kept: tuple[Setting, DualSolution, np.ndarray] | None = None
+        self.scale: float = scale or max(self._ridge(0).scale(), float(np.finfo(np.float32).eps))
+
+    def search(self) -> Setting:
+        """Down by decades while it gets better, then uphill step by step."""
+        if self.rule.alphas is not None:
+            best = len(self.rule.alphas) - 1, 0
+            for place in range(best[0] - 1, -1, -1):
+                best = (place, 0) if self.better((place, 0), best) else best
+            return self.climb(best, diagonally=True)
+        best = (-2, 0)
+        while self.better((best[0] - 2, 0), best):
+            best = best[0] - 2, 0
+        return self.climb(best, diagonally=True)
+
+    def climb(self, best: Setting, *, diagonally: bool) -> Setting:
+        """From a setting to the best of those beside it, until none is better."""
+        steps = [(-1, 0), (0, 1), (1, 0), (0, -1)] + [(-1, 1), (1, -1)] * diagonally
+        while True:
+            for step in steps:
+                beside = best[0] + step[0], best[1] + step[1]
+                if self.better(beside, best):
+                    best = beside
+                    break
+            else:
+                break
+        trial = self.trial(best)
+        if trial is None or not np.isfinite(trial.score):
+            raise DataError(
+                f"none of the strengths {sorted({t.alpha for t in self.trials.values()})} is large enough: the kernel "
+                "matrix is singular to rounding. Give larger ones, or alpha='auto'."
+            )
+        return best
+
+    def better(self, setting: Setting, best: Setting) -> bool:
+        """Whether a setting is in range and beats another."""
+        one, other = self.trial(setting), self.trial(best)
+        return one is not None and other is not None and one.beats(other)
+
+    def trial(self, setting: Setting) -> _Trial | None:
+        """How it fares; None out of range."""
+        alpha = self.rule.alpha(setting[0], self.scale)
+        if alpha is None or abs(setting[1]) > self.rule.octaves:
+            return None
+        if setting not in self.trials:
+            self._try(setting, alpha)
+        return self.trials[setting]
+
+    def _try(self, setting: Setting, alpha: float) -> None:
+        n_rows = self.numbers.size
+        solution = self._ridge(setting[1]).solve(alpha)
+        if solution is None:
+            self.trials[setting] = _Trial(-np.inf, np.inf, alpha, n_rows)
+            return
+        residuals, scored = self._residuals(solution, self.first)
+        score = self.rule.score(residuals, self.numbers[scored])
+        trial = _Trial(
+            score if np.isfinite(score) else -np.inf, float(np.square(residuals).mean()), alpha, n_rows
+        )
+        self._last = (setting, solution, residuals)
+        if self._kept is None or trial.beats(self.trials[self._kept[0]]):
+            self._kept = self._last
+        self.trials[setting] = trial
+        if self.rule.on_score is not None:
+            self.rule.on_score(alpha, trial.score)
+
+    def everywhere(self, setting: Setting) -> tuple[DualSolution, np.ndarray]:
+        """The solution of a setting that was tried, and the residuals of all rows when they are left out."""
+        if self._kept is not None and self._kept[0] == setting and self.first == 0:
+            return self._kept[1:]
+        solution = self._last[1] if self._last is not None and self._last[0] == setting else None
+        if solution is None:
+            solution = self._ridge(setting[1]).solve(self.trials[setting].alpha)
+        assert solution is not None  # it was tried
+        return solution, self._residuals(solution, 0)[0]
+
+    def _residuals(self, solution: DualSolution, first: int) -> tuple[np.ndarray, np.ndarray]:
+        """Of rows from ``first`` on, or of the groups that begin there, with their places."""
+        ridge = self._ridge(self._octaves or 0)
+        if self.groups is None:
+            return ridge.leave_one_out(solution, first), np.arange(first, self.numbers.size)
+        groups = [group for group in self.groups if group[0] >= first] or self.groups[-1:]
+        return np.concatenate(ridge.leave_out(solution, groups)), np.concatenate(groups)
+
+    def _ridge(self, octaves: int) -> DualRidge:
+        if octaves != self._octaves:
+            self._machine, self._octaves, self._last = (
+                self.rule.problem.ridge(self.rows, octaves),
+                octaves,
+                None,
+            )
+        return self._machine
+
+
+def _within(groups: Sequence[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
+    """The places among chosen rows (ascending) of what the groups have there."""
+    edges = np.searchsorted(rows, [group[0] for group in groups] + [groups[-1][-1] + 1])
+    return [np.arange(a, b) for a, b in pairwise(edges) if b > a]

@@ -1,0 +1,126 @@
+"""The user's score of held-out predictions: accuracy, R^2, or any scorer of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit, log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, check_scoring, r2_score
+
+_TEMPERATURES = (-3.0, 3.0)  # decades that a factor of the outputs is looked for in
+
+
+@dataclass(frozen=True)
+class HeldOutScore:
+    """A score, greater is better, of linear outputs (n, t) for rows that were held out.
+
+    Parameters
+    ----------
+    y : array (n,)
+        Labels, or targets, of all rows.
+    classes : array of the classes, or None for regression
+    scoring : None, str or callable
+        None is accuracy, or R^2; else the name of a scorer of scikit-learn, or one that is called as
+        ``scorer(model, rows, y)``. Scorers of probabilities get ``probabilities`` at the best temperature.
+    sample_weight : array (n,), or None
+
+    Examples
+    --------
+    >>> score = HeldOutScore(np.array([0, 1, 1]), np.array([0, 1]), "roc_auc")
+    >>> score(np.array([[-1.0], [0.5], [2.0]]))
+    1.0
+    """
+
+    y: np.ndarray
+    classes: np.ndarray | None
+    scoring: str | Callable[..., Any] | None = None
+    sample_weight: np.ndarray | None = None
+
+    @property
+    def name(self) -> str:
+        """What the score is called in tables."""
+        if self.scoring is None:
+            return "r2" if self.classes is None else "accuracy"
+        return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
+
+    def __call__(self, outputs: np.ndarray, rows: Any = slice(None)) -> float:
+        """The score of the outputs of some rows; NaN where it is not defined for them (the AUC of one class)."""
+        y, weight = self.y[rows], None if self.sample_weight is None else self.sample_weight[rows]
+        model = _Regressor() if self.classes is None else _Classifier(self.classes, y)
+        if self.scoring is None:
+            measure = r2_score if self.classes is None else accuracy_score
+            return float(measure(y, model.predict(outputs), sample_weight=weight))
+        scorer = check_scoring(model, self.scoring)
+        weights = {} if weight is None else {"sample_weight": weight}
+        return float(scorer(model, outputs, y, **weights))
+
+
+def labels_of(outputs: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The class of the largest output (n, t); of a single one the second where it is positive."""
+    if outputs.shape[1] == 1:
+        return np.asarray(classes[(outputs[:, 0] > 0).astype(np.intp)])
+    return np.asarray(classes[np.argmax(outputs, axis=1)])
+
+
+def probabilities(outputs: np.ndarray, temperature: float = 1.0) -> np.ndarray:
+    """Probabilities (n, classes) of outputs (n, t): a softmax of outputs / temperature, or the logistic function."""
+    if outputs.shape[1] == 1:
+        second = expit(outputs[:, 0] / temperature)
+        return np.column_stack([1 - second, second])
+    return np.asarray(softmax(outputs / temperature, axis=1))
+
+
+def best_temperature(outputs: np.ndarray, place: np.ndarray) -> float:
+    """The temperature whose ``probabilities`` of held-out outputs (n, t) have the least log-loss; place (n,): indices
+    of the rows' classes."""
+    if outputs.shape[1] == 1:
+        outputs = np.column_stack([np.zeros(outputs.shape[0]), outputs[:, 0]])
+    rows = np.arange(outputs.shape[0])
+
+    def loss(decades: float) -> float:
+        return -float(log_softmax(outputs * 10**decades, axis=1)[rows, place].mean())
+
+    found = minimize_scalar(loss, bounds=_TEMPERATURES, method="bounded")
+    return float(10**-found.x)
+
+
+class _Regressor(RegressorMixin, BaseEstimator):
+    """A model whose rows are the outputs themselves."""
+
+    def fit(self, X: Any, y: Any = None) -> _Regressor:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, outputs: np.ndarray) -> np.ndarray:
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+
+class _Classifier(ClassifierMixin, BaseEstimator):
+    """A model whose rows are the outputs themselves."""
+
+    def __init__(self, classes: Any = None, y: Any = None):
+        self.classes, self.y = classes, y
+        self.classes_ = classes
+
+    def fit(self, X: Any, y: Any = None) -> _Classifier:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, outputs: np.ndarray) -> np.ndarray:
+        return labels_of(outputs, self.classes_)
+
+    def decision_function(self, outputs: np.ndarray) -> np.ndarray:
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def predict_proba(self, outputs: np.ndarray) -> np.ndarray:
+        place = np.searchsorted(self.classes_, self.y)
+        return probabilities(outputs, best_temperature(outputs, place))

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chimap._validation import DataError
+from chimap.features.exact import ExactFeatures
+from chimap.fit.exact import ExactRows
+from chimap.selection import leave_one_out
+from chimap.selection.leave_one_out import LeaveOut
+from chimap.selection.scoring import HeldOutScore
+
+from ..histograms import classes
+
+
+def problem(n: int = 120, seed: int = 0, kernel: str = "exp-chi2", **options: object) -> LeaveOut:
+    X, y = classes(n, 10, seed=seed)
+    Y = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
+    features = ExactFeatures(kernel, n_terms=4).fit(X)
+    score = HeldOutScore(y, np.arange(3))
+
+    def of_residuals(residuals: np.ndarray, rows: np.ndarray) -> float:
+        return score(Y[rows] - residuals, rows)
+
+    return LeaveOut(ExactRows(features, Y, None, np.dtype(np.float64)), Y, of_residuals, **options)
+
+
+def refitted(rule: LeaveOut, alpha: float, gamma: float, left_out: np.ndarray) -> np.ndarray:
+    """Outputs for rows left out, by a fit on the others with the kernel of mapped rows."""
+    U = rule.problem.features.rows_.dense
+    K = np.exp(-gamma * np.square(U[:, None] - U).sum(axis=2))
+    kept = np.setdiff1d(np.arange(len(U)), left_out)
+    m = kept.size
+    A = np.block([[K[np.ix_(kept, kept)] + alpha * np.eye(m), np.ones((m, 1))], [np.ones((1, m)), 0]])
+    found = np.linalg.solve(A, np.vstack([rule.Y[kept], np.zeros((1, rule.Y.shape[1]))]))
+    return K[np.ix_(left_out, kept)] @ found[:-1] + found[-1]
+
+
+@pytest.mark.parametrize("few", [3000, 80])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_held_out_predictions_are_those_of_refitting(few, grouped, monkeypatch):
+    monkeypatch.setattr(leave_one_out, "FEW_ROWS", few)
+    groups = [np.arange(a, a + 6) for a in range(0, 120, 6)] if grouped else None
+    rule = problem(groups=groups)
+    choice = rule.choose()
+    best = choice.result.best
+    assert best["gamma"] == rule.problem.gamma(choice.octaves)
+    for out in (np.arange(6, 12), np.arange(114, 120)) if grouped else (np.array([3]), np.array([119])):
+        expected = refitted(rule, best["alpha"], best["gamma"], out)
+        np.testing.assert_allclose(choice.held_out[out], expected, atol=1e-6)
+    table = choice.result.table()
+    assert table[choice.result.chosen]["chosen"]
+    assert choice.result.rule == ("leave-group-out" if grouped else "leave-one-out")
+    of_all = [row for row in table if row["n_rows"] == 120]
+    assert best["n_rows"] == 120
+    assert table[choice.result.chosen]["mean"] == max(row["mean"] for row in of_all)
+    assert {row["n_rows"] for row in table} == ({120} if few > 120 else {80, 120})
+
+
+def test_the_best_of_a_grid_is_taken():
+    alphas = [1e-4, 1e-2, 1.0, 100.0]
+    choice = problem(alphas=alphas, octaves=0).choose()
+    assert sorted(row["alpha"] for row in choice.result.table()) == alphas
+    scores = {}
+    for alpha in alphas:
+        only = problem(alphas=[alpha], octaves=0).choose()
+        scores[alpha] = only.result.means[only.result.chosen]
+    assert scores[choice.result.best["alpha"]] == max(scores.values())
+
+
+def test_equal_scores_go_to_the_smaller_error_and_then_to_the_stronger():
+    rule = problem()
+    rule.score = lambda residuals, rows: 0.5
+    best = rule.choose().result.best
+    errors = {}
+    for alpha in (best["alpha"] / 10, best["alpha"], best["alpha"] * 10):
+        only = problem(alphas=[alpha], octaves=0).choose()
+        errors[alpha] = np.square(only.held_out - rule.Y).mean()
+    assert errors[best["alpha"]] <= min(errors.values()) * 1.2
+    rule = problem(alphas=[1e-9, 1e-8, 1e-7], octaves=0)
+    rule.score = lambda residuals, rows: 0.5
+    rule.Y[:] = 1.0  # every strength predicts them without error
+    assert rule.choose().result.best["alpha"] == 1e-7
+
+
+def test_scores_that_are_not_defined_cannot_win():
+    rule = problem(alphas=[0.01, 100.0], octaves=0)
+    weak = problem(alphas=[0.01], octaves=0).choose()
+    least = 1.1 * np.square(weak.held_out - rule.Y).mean()
+    rule.score = lambda residuals, rows: np.nan if np.square(residuals).mean() < least else 0.1
+    assert rule.choose().result.best["alpha"] == 100.0
+
+
+def test_no_strength_is_large_enough():
+    rule = problem(alphas=[1e-300], octaves=0)
+    rule.problem.features.rows_ = rule.problem.features.rows_.take(np.zeros(120, dtype=int))
+    with pytest.raises(DataError, match=r"none of the strengths .* is large enough"):
+        rule.choose()
+
+
+def test_gammas_come_from_one_matrix():
+    rule = problem()
+    machine = rule.problem.ridge(None, 0)
+    for octaves in (2, -1, 0):
+        square = rule.problem.ridge(None, octaves).square
+        U, below = rule.problem.features.rows_.dense, np.tril_indices(120, -1)
+        expected = np.exp(-rule.problem.gamma(octaves) * np.square(U[:, None] - U).sum(axis=2))
+        np.testing.assert_allclose(square[below], expected[below], rtol=1e-9)
+    assert machine is rule.problem.ridge(None, 0)
