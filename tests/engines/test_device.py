@@ -165,6 +165,11 @@ def test_a_device_says_what_it_does_not_do(torch_cpu, tmp_path):
         HistogramClassifier(**SETTINGS).fit_source(ArraySource(X, y), checkpoint=tmp_path / "c")
 
 
+def test_a_wrong_device_is_named_before_what_it_cannot_do(tmp_path):
+    with pytest.raises(ValueError, match="device must be 'cpu', 'cuda' or 'cuda:1'; got 'gpu'"):
+        HistogramClassifier(device="gpu").fit_source(ArraySource(X, y), checkpoint=tmp_path / "c")
+
+
 def test_without_a_cuda_device():
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():

@@ -350,3 +350,19 @@ def test_memory_stays_within_the_budget(loss):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < parse_memory(least)
+
+
+def test_one_alpha_takes_no_folds():
+    X, y = two_channels(60)
+    settings = {"blocks": [slice(0, 4), slice(4, 8)], "n_components": 32, "random_state": 0, "alpha": 1.0}
+    plain = MultipleKernelLearner(selection=1, **settings).fit(X, y)
+    assert (plain.alpha_, plain.selection_) == (1.0, None)
+    np.testing.assert_array_equal(plain.coef_, MultipleKernelLearner(**settings).fit(X, y).coef_)
+    for wrong in ({"alpha": "auto"}, {"joint": True}):
+        with pytest.raises(ValueError, match="selection must be at least 2 folds"):
+            MultipleKernelLearner(**(settings | {"selection": 1} | wrong)).fit(X, y)
+
+
+def two_channels(n):
+    rng = np.random.default_rng(0)
+    return rng.dirichlet(np.ones(4), (n, 2)).reshape(n, 8), rng.integers(0, 2, n)

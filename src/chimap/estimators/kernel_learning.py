@@ -109,8 +109,13 @@ class KernelLearner(HistogramModel):
             raise ValueError(
                 f"validation_fraction must be at least 0 and below 1; got {self.validation_fraction!r}."
             )
-        if fold_count(self.selection) < 2:
+        if self._holds_out and fold_count(self.selection) < 2:
             raise ValueError(f"selection must be at least 2 folds: rows are held out; got {self.selection}.")
+
+    @property
+    def _holds_out(self) -> bool:
+        """Whether folds are needed even where alpha is given: widths are learned by them."""
+        return True
 
     def _job(self, source: Source) -> Job:
         return self._learning_job(source, self.n_components, self._fold_count(None))

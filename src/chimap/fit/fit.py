@@ -13,7 +13,7 @@ from chimap import _arrays
 from chimap._validation import check_width, parse_memory
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch, chunk_rows_within
-from chimap.engines.device import DeviceBlockPass, DevicePass, on_host
+from chimap.engines.device import DeviceBlockPass, DevicePass, check_device, on_host
 from chimap.engines.keeping import KeepingPass, KeptFeatures
 from chimap.engines.local import BlockPass, LocalEngine, Pass
 from chimap.engines.memory import FIRST_ROWS
@@ -105,6 +105,7 @@ class Fit:
         model._solve_hinge(kept, self.clock, self.progress)
 
     def _check(self) -> None:
+        check_device(self.model.device)
         if not on_host(self.model.device) and not (
             self.checkpoint is None and isinstance(self.engine, LocalEngine)
         ):

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import qr
 
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.device import on_host
@@ -18,12 +19,15 @@ from chimap.engines.rows import FeatureRows
 from chimap.fit.liblinear import HingeFitter
 from chimap.fit.smooth import SmoothFitter, fit_loss, named_loss, unshifted
 from chimap.losses import Loss, Square
-from chimap.moments import FoldMoments
+from chimap.moments import FoldMoments, Moments
 from chimap.selection import SelectionResult, choose_alpha, score_leading
 from chimap.selection.components import DECADES
 from chimap.solvers import LinearSolution, ridge
 from chimap.solvers.principal import leading
 from chimap.solvers.ridge import Factor
+
+_FEW = 4  # features a row, from which on the coordinates of the rows' span are solved for
+_SPARE = 8  # random products more than there are rows, so that they span them
 
 
 @dataclass(frozen=True)
@@ -46,19 +50,36 @@ def by_moments(
 ) -> Learned:
     """Ridge at a strength, or at the best of several by exact folds."""
     whole = moments.whole()
+    scale = float(whole.scatter_diagonal().mean())
+    span = _span(whole) if _FEW * whole.count <= whole.n_features else None
+    if span is not None:  # the weights lie in the span of the rows: in its coordinates all is of their number
+        origin = np.zeros(whole.n_features)
+        folds = [fold.projected(span, origin) for fold in moments.folds]
+        moments, device = FoldMoments.of(folds, moments.dtype), "cpu"
+        whole = moments.whole()
     factor = _factor(whole.n_features, device)
     scores = None
     if len(moments.folds) > 1:
         with clock("choose alpha"):
             progress.stage("alpha", 7, "values")
-            scores = choose_alpha(moments, whole, alphas, lambda alpha, error: progress.advance(), factor)
+            scores = choose_alpha(
+                moments, whole, alphas, lambda alpha, error: progress.advance(), factor, scale
+            )
         alpha = scores.best["alpha"]
     else:
         one = _to_try(alphas)
-        alpha = one if isinstance(one, float) else float(whole.scatter_diagonal().mean() or 1.0)
+        alpha = one if isinstance(one, float) else (scale or 1.0)
     with clock("solve"):
         found = ridge(whole, alpha, factor)
+        if span is not None:
+            found = replace(found, coef=span @ found.coef)
     return Learned(found, Square(), scores, 1, whole.count)
+
+
+def _span(whole: Moments) -> np.ndarray:
+    """Orthonormal columns (D, p) that span the rows, of which there are fewer than p: from random products."""
+    probes = np.random.default_rng(0).standard_normal((whole.n_features, whole.count + _SPARE))
+    return np.asarray(qr(whole.features @ probes, mode="economic", check_finite=False)[0])
 
 
 def by_components(

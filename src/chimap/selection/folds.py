@@ -55,18 +55,20 @@ def choose_alpha(
     alphas: np.ndarray | str = "auto",
     on_score: Callable[[float, float], None] | None = None,
     factor: Factor | None = None,
+    scale: float | None = None,
 ) -> SelectionResult:
     """Score strengths by exact K-fold cross-validation and choose the best.
 
     "auto" goes down by decades from a tenth of the mean scatter of a feature until the error rises again, up while it
     falls that way, and tries the half decades beside the best. ``on_score(strength, mean error)`` is called after
-    each. factor: as in ``ridge``.
+    each. factor: as in ``ridge``. scale: the mean scatter of a feature, where the moments are of coordinates of them.
     Raises DataError if a fold has no rows or leaves none to train on.
     """
     check_folds(folds, whole)
     scorer = _Scorer(folds, whole, on_score, factor or Factor(whole.n_features))
     if isinstance(alphas, str):
-        _search(scorer, max(float(whole.scatter_diagonal().mean()), np.finfo(float).tiny))
+        scale = float(whole.scatter_diagonal().mean()) if scale is None else scale
+        _search(scorer, max(scale, np.finfo(float).tiny))
     else:
         for alpha in sorted(np.asarray(alphas, float).reshape(-1), reverse=True):
             scorer.score(float(alpha))
