@@ -53,7 +53,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "labels missing to evaluate": (["evaluate", "digits.model", "unlabelled.npz"], r"unlabelled\.npz has no labels"),
     "labels not there": (["fit", "rows.npy", "--labels", "no.csv", *OUT], r"No such file: no\.csv"),
     "labels too few": (["fit", "rows.npy", "--labels", "few.txt", *OUT], r"few\.txt: 3 labels for 1797 rows"),
-    "label not finite": (["fit", "label-nan.npz", *OUT], r"label-nan\.npz::y, row 9: nan"),
+    "label not finite": (["fit", "label-inf.npz", *OUT], r"label-inf\.npz::y, row 9: inf"),
     "one class": (["fit", "one-class.npz", *OUT], r"one class only.*at least two"),
     "unknown label": (["evaluate", "parity.model", "digits.npz"], r"digits\.npz, row 2: label 2 is not among the 2"),
     "text for numbers": (["evaluate", "ink.model", "rows.npy", "--labels", "names.csv"], r"row 0: label 'zero'"),
@@ -132,7 +132,7 @@ def write_bad_files(folder: Path) -> None:
         np.savez(folder / f"{name}.npz", X=bad, y=y)
     np.savez(folder / "one-class.npz", X=X, y=np.ones(len(X), int))
     np.savez(folder / "rare.npz", X=X, y=np.where(np.arange(len(X)) == 10, 77, y))
-    np.savez(folder / "label-nan.npz", X=X, y=np.where(np.arange(len(X)) == 9, np.nan, y))
+    np.savez(folder / "label-inf.npz", X=X, y=np.where(np.arange(len(X)) == 9, np.inf, y))
     np.savez(folder / "objects.npz", X=X.astype(object), y=y)
     sparse = sp.csr_matrix(np.array([[1.0, 0, 0], [0, 2, -1]] * 4))
     np.savez(

@@ -118,7 +118,17 @@ def test_columns_that_are_not_asked_for_may_differ(parts):
     np.testing.assert_array_equal(all_rows(source), COUNTS[:, [0, 3]])
 
 
-@pytest.mark.parametrize("column", ["bin 3", "label"])
+def test_rows_without_a_label_are_left_out(parts):
+    values = [1] * 68 + [1]
+    values[61] = None
+    rewrite(parts / "b.parquet", lambda t: t.set_column(12, "label", [pa.array(values, pa.int64())]))
+    source = open_source(parts)
+    assert source.n_rows == N_ROWS - 1
+    assert source.n_left_out == 1
+    np.testing.assert_array_equal(all_rows(source), np.delete(COUNTS, 68 + 61, axis=0))
+
+
+@pytest.mark.parametrize("column", ["bin 3"])
 def test_nulls(parts, column):
     values = [1] * 68
     values[61] = None

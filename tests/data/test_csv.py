@@ -72,14 +72,14 @@ def test_heading_and_delimiter_can_be_given(tmp_path):
         ("a,b,y\n1,NA,0\n", r"rows\.csv, line 2, column 'b': 'NA', expected a number"),
         ("a,b,y\n1,2,0\n3,1\n", r"rows\.csv, line 3: 2 fields, expected 3"),
         ("a,b,y\n1,2,0\n3,1,4,5\n", r"rows\.csv, line 3: 4 fields, expected 3"),
-        ("a,b,y\n1,2,\n", r"rows\.csv, row 0: no label in column 'y'"),
+        ("a,b,y\n1,2,\n", r"rows\.csv: every label is missing"),
         ("a,b,y\n1,2,x\n1,2,3\n", r"rows\.csv, column 'y', row 1: '3' after 'x'"),
-        ("a,b,y\n1,2,nan\n", r"rows\.csv, column 'y', row 0: nan"),
+        ("a,b,y\n1,2,nan\n", r"rows\.csv: every label is missing"),
         ("a,a,y\n1,2,1\n", "two columns are called 'a'"),
-        ("y\n1\n", "no columns beside the labels"),
+        ("y\n1\n", "no columns are left beside labels and ids"),
         ("a,b\n", "no rows, only a heading"),
         ("\n\n", "no rows, only blank lines"),
-        ("1_000,2\n", r"rows\.csv: cannot be read \(.*1_000"),
+        ("1,1_000\n2,3\n", r"rows\.csv, line 1, column '1': '1_000', expected a number"),
     ],
 )
 def test_lines_at_fault(tmp_path, text, message):

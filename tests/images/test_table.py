@@ -221,9 +221,9 @@ def test_image_source(folder):
     source = ImageSource(images, words)
     assert (source.n_rows, source.n_features) == (8, words.n_columns)
     assert "2 of 10 images are broken" in source.report
-    assert source.row_names == [n for n in images.names if n not in ("flat/3.png", "steep/1.png")]
+    assert source.row_ids.tolist() == [n for n in images.names if n not in ("flat/3.png", "steep/1.png")]
     good, report = readable(images)
-    assert good.names == source.row_names
+    assert good.names == source.row_ids.tolist()
     assert "not an image" in report
     np.testing.assert_array_equal(source.take(np.arange(8)), words.transform(good))
     np.testing.assert_array_equal(np.vstack([c.X for c in source.chunks(3)]), words.transform(good))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from chimap._validation import DataError
@@ -18,6 +19,7 @@ from chimap.data.formats.arrow_parts import IPC, PARQUET
 from chimap.data.formats.batches import BatchSource
 from chimap.data.formats.csv import CsvSource
 from chimap.data.formats.dask import DaskSource, is_collection
+from chimap.data.formats.frames import FrameSource, is_frame
 from chimap.data.formats.hdf5 import Hdf5Source
 from chimap.data.formats.matrix_market import MatrixMarketSource
 from chimap.data.formats.npy import NpySource
@@ -25,12 +27,15 @@ from chimap.data.formats.npz import NpzSource
 from chimap.data.formats.svmlight import SvmlightSource
 from chimap.data.formats.zarr import ZarrSource, is_store
 from chimap.data.io.compressed import COMPRESSIONS
-from chimap.data.io.files import existing_file, is_folder, split_member
-from chimap.data.labels import check_labels, read_labels
+from chimap.data.io.files import existing_file, is_address, is_folder, split_member
+from chimap.data.labelling import is_join, joined, labelled
+from chimap.data.labels import MarkedLabels, check_labels, read_labels
 from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
 from chimap.data.source import Chunk, Source
 from chimap.data.split import split_source
 from chimap.data.synthetic import write_histograms
+from chimap.data.table import Choice
+from chimap.data.views import chosen, matched
 
 __all__ = [
     "open_source",
@@ -47,6 +52,8 @@ __all__ = [
     "BatchSource",
     "DaskSource",
     "SvmlightSource",
+    "FrameSource",
+    "matched",
     "split_source",
     "PerClassSplits",
     "write_histograms",
@@ -69,19 +76,47 @@ ENDINGS: dict[str, Callable[..., Source]] = {
     **{text + packed: SvmlightSource for text in _TEXT for packed in COMPRESSIONS},
 }
 
-WITH_MEMBERS = (NpzSource, ArrowSource, ZarrSource, Hdf5Source, *MEMBERED)
+CONTAINERS = (NpzSource, ZarrSource, Hdf5Source)
+WITH_MEMBERS = (*CONTAINERS, ArrowSource, *MEMBERED)
 
 
-def open_source(path_or_array: Any, labels: Any = None) -> Source:
+def open_source(
+    path_or_array: Any,
+    labels: Any = None,
+    *,
+    id: str | int | None = None,
+    columns: Any = None,
+    exclude: Any = None,
+    missing: Any = None,
+    like: Any = None,
+) -> Source:
     """A source for an array or a file; a source comes back as it is.
 
-    path_or_array: numpy array, scipy sparse matrix, data frame, Dask array or data frame; or the path or
-    address (``s3://...``) of a file whose ending is in ``ENDINGS``, of a folder of Parquet or Feather files, or
-    of a Zarr store; ``file.npz::member`` names an array in a file that holds several, or the column of lists;
-    or a function that gives batches, see ``BatchSource``. labels: array; name of a column or array in the same
-    file; or file of labels (``.npy``, ``.npz::member``, ``.csv``, text with one label a line); None takes the
-    labels in the file, if there are any. Raises FileNotFoundError for a missing file, DataError for one that
-    cannot be read or has an unknown ending, ValueError for labels on top of a source.
+    Parameters
+    ----------
+    path_or_array : numpy array, scipy sparse matrix, data frame of pandas or polars, Arrow table, Dask array or data
+        frame; or the path or address (``s3://...``) of a file whose ending is in ``ENDINGS``, of a folder of Parquet or
+        Feather files, or of a Zarr store; ``file.npz::member`` names an array in a file that holds several, or the
+        column of lists; or a function that gives batches, see ``BatchSource``.
+    labels : array; name of a column or array in the same file, ``Y[2]`` for a column of a matrix; a file of labels
+        (``.npy``, ``.npz::member``, ``.csv``, text with one label a line); or ``TABLE::COLUMN``, a column of another
+        table, joined by the ids of the rows. None takes the labels in the file, if there are any.
+    id : the column that names the rows, by name or place. None takes a column that a data frame wrote as its index, or
+        a first column of text without repeats.
+    columns, exclude : the columns that are bins, and those that are not: names, globs, places and ranges, such as
+        ``"otu_*,depth"`` or ``["0:300"]``; see ``chimap.data.table.places_of``.
+    missing : a value that marks a missing label, beside None, NaN and empty text. Rows without a label are left out,
+        and ``notes`` and ``n_left_out`` say how many.
+    like : a fitted model. Its columns are taken by name where both have names, and others are ignored.
+
+    Returns
+    -------
+    source : Source, with ``column_names`` and ``row_ids`` where the data have them.
+
+    Raises
+    ------
+    FileNotFoundError for a missing file; DataError for one that cannot be read or has an unknown ending, and for
+    columns that are not there; ValueError for labels on top of a source.
 
     >>> import numpy as np
     >>> open_source(np.eye(3), labels=["a", "b", "a"]).n_rows
@@ -91,23 +126,49 @@ def open_source(path_or_array: Any, labels: Any = None) -> Source:
         if labels is not None:
             raise ValueError("labels must be None for a Source, which has its own.")
         return path_or_array
-    if is_collection(path_or_array):
-        return DaskSource(path_or_array, labels)
-    if (opener := opener_of(path_or_array)) is not None:
-        return opener(path_or_array, labels)
-    if callable(path_or_array) and labels is None:
-        return BatchSource(path_or_array)
-    if not isinstance(path_or_array, str | os.PathLike):
-        return ArraySource(path_or_array, labels)
-    path, member = split_member(path_or_array)
+    names = getattr(like, "feature_names_in_", None)
+    choice = Choice(id, columns, exclude, missing, None if names is None else tuple(map(str, names)))
+    join = labels if is_join(labels) else None
+    source = _opened(path_or_array, None if join else _read_with(labels, missing), choice)
+    if join is not None:
+        source = joined(source, join, id, missing)
+    return labelled(source, missing)
+
+
+def _opened(data: Any, labels: Any, choice: Choice) -> Source:
+    """The source of the data, with the columns that the caller chose."""
+    if is_frame(data):
+        return FrameSource(data, labels, choice)
+    if is_collection(data):
+        return chosen(DaskSource(data, labels), choice)
+    if (opener := opener_of(data)) is not None:
+        return chosen(opener(data, labels), choice)
+    if callable(data) and labels is None:
+        return chosen(BatchSource(data), choice)
+    if not isinstance(data, str | os.PathLike):
+        return chosen(ArraySource(data, labels), choice)
+    path, member = split_member(data)
     kind = _kind_of(path)
-    if member is None:
-        return kind(path, labels)
-    if kind not in WITH_MEMBERS:
+    if member is not None and kind not in WITH_MEMBERS:
         raise DataError(
             f"{path}: only .npz, .h5, .zarr and .parquet files have members, so leave '::{member}' out."
         )
-    return kind(path, labels, member)
+    if kind is CsvSource:
+        return CsvSource(path, labels, choice=choice)
+    if kind is ArrowSource:
+        return ArrowSource(path, labels, member, choice=choice)
+    if kind in CONTAINERS:
+        return chosen(kind(path, labels, member, id=choice.id), replace(choice, id=None))
+    return chosen(kind(path, labels) if member is None else kind(path, labels, member), choice)
+
+
+def _read_with(labels: Any, missing: Any) -> Any:
+    """Labels with what marks missing ones, where they are in a file of text, which has to know when it is read."""
+    if missing is None or not isinstance(labels, str | os.PathLike):
+        return labels
+    text = os.fspath(labels)
+    is_text = not text.lower().endswith((".npy", ".npz")) and (is_address(text) or os.path.isfile(text))
+    return MarkedLabels(text, missing) if is_text else labels
 
 
 def _kind_of(path: str) -> Callable[..., Source]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import numbers
 import os
+import re
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,11 @@ from chimap._validation import DataError
 from chimap.data.formats.npy_format import fill, read_header
 from chimap.data.io.archive import Archive
 from chimap.data.io.files import DataFile, existing_file, split_member
+from chimap.data.label_text import WIDE_BYTES, TextLabels, as_number, masked, whole_numbers
 
 
 def check_labels(y: Any, n_rows: int, where: str) -> np.ndarray:
-    """Labels as one axis, (n_rows,): int64, float64, bool or text.
+    """Labels as one axis, (n_rows,): int64, float64, bool or text, none of them missing.
 
     A single column counts as one axis. Raises DataError, naming the row, for NaN, infinity, missing values
     and mixtures of text and numbers, and for a length other than ``n_rows``.
@@ -24,33 +27,52 @@ def check_labels(y: Any, n_rows: int, where: str) -> np.ndarray:
     >>> check_labels([[1], [0]], 2, "y")
     array([1, 0])
     """
-    try:
-        y = np.asarray(y)
-    except ValueError as error:
-        raise DataError(f"{where}: not a list of labels ({error}). Give one label a row.") from error
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y.reshape(-1)
-    if y.ndim != 1:
-        raise DataError(f"{where}: expected one label a row, shape ({n_rows},), got shape {y.shape}.")
-    if y.size != n_rows:
+    found = clean_labels(y, n_rows, where)
+    if np.ma.is_masked(found):
         raise DataError(
-            f"{where}: {y.size} labels for {n_rows} rows. Give exactly one label a row, in their order."
+            f"{where}, row {np.flatnonzero(np.ma.getmaskarray(found))[0]}: no label. Every row needs one; fill it, or "
+            "remove the rows without."
         )
-    return _clean(_from_objects(y, where) if y.dtype == object else y, where)
+    return found
+
+
+def clean_labels(y: Any, n_rows: int, where: str) -> np.ndarray:
+    """The same, but a masked array where labels are missing: None, NaN, masked, or empty text."""
+    try:
+        values = y if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{where}: not a list of labels ({error}). Give one label a row.") from error
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.reshape(-1)
+    if values.ndim != 1:
+        raise DataError(
+            f"{where}: expected one label a row, shape ({n_rows},), got shape {values.shape}. Name a column of a "
+            "matrix of labels as NAME[2]."
+        )
+    if values.size != n_rows:
+        raise DataError(
+            f"{where}: {values.size} labels for {n_rows} rows. Give exactly one label a row, in their order."
+        )
+    mask, data = np.ma.getmaskarray(values), np.ma.getdata(values)
+    data, missing = _from_objects(data, mask, where) if data.dtype == object else _clean(data, mask, where)
+    return masked(data, missing)
 
 
 def read_labels(labels: Any, n_rows: int, data_path: DataFile | None = None) -> np.ndarray | None:
-    """Labels from an array or from a file, (n_rows,); None stays None.
+    """Labels from an array or from a file, (n_rows,); None stays None; a masked array where some are missing.
 
-    Files: ``.npy``; ``file.npz::member`` (``::member``: in the data file itself; no member: ``y``);
-    ``.csv`` with a single column, headed or not; any other ending: text, one label a line. Numbers in text
-    become int64 if all are whole, else float64.
+    Files: ``.npy``; ``file.npz::member`` (``::member``: in the data file itself; no member: ``y``), with ``[2]`` behind
+    it for a column of a matrix; ``.csv`` with a single column, headed or not; any other ending: text, one label a line.
+    Numbers in text become int64 if all are whole, else float64. ``MarkedLabels`` also says what marks missing ones.
     Raises FileNotFoundError, and DataError naming file and row.
     """
     if labels is None:
         return None
+    missing = None
+    if isinstance(labels, MarkedLabels):
+        labels, missing = labels.labels, labels.missing
     if not isinstance(labels, str | os.PathLike):
-        return check_labels(labels, n_rows, "labels")
+        return clean_labels(labels, n_rows, "labels")
     address, member = split_member(labels)
     if address == "":
         if data_path is None:
@@ -58,87 +80,134 @@ def read_labels(labels: Any, n_rows: int, data_path: DataFile | None = None) -> 
                 f"labels {labels!r} name a member of the data, but the data are not an .npz file."
             )
         address = data_path.address
+    column = None
+    if member is None:
+        address, column = split_column(address)
     path = existing_file(address)
     ending = path.suffix
     if member is not None and ending != ".npz":
         raise DataError(f"{path}: only .npz files have members, so leave '::{member}' out.")
     if ending == ".npy":
-        return check_labels(_read_npy(path), n_rows, f"labels in {path}")
+        return clean_labels(one_column(_read_npy(path), column, str(labels)), n_rows, f"labels in {path}")
     if ending == ".npz":
-        member = member or "y"
-        return check_labels(Archive(path).read(member), n_rows, f"labels in {path}::{member}")
+        member, column = split_column(member or "y")
+        y = one_column(Archive(path).read(member), column, f"labels in {path}::{member}")
+        return clean_labels(y, n_rows, f"labels in {path}::{member}")
     texts = _read_csv(path) if ending == ".csv" else _read_lines(path)
     if ending == ".csv" and len(texts) == n_rows + 1:
         texts = texts[1:]  # one line more than rows: a heading
-    return check_labels(numbers_or_text(texts, f"labels in {path}"), n_rows, f"labels in {path}")
+    return clean_labels(numbers_or_text(texts, f"labels in {path}", missing), n_rows, f"labels in {path}")
 
 
-def whole_numbers(y: np.ndarray) -> np.ndarray:
-    """float64 labels as int64 if all are whole, else as they are.
+@dataclass(frozen=True)
+class MarkedLabels:
+    """Labels, as ``read_labels`` takes them, and the value that marks those that are missing."""
 
-    >>> whole_numbers(np.array([1.0, -1.0]))
-    array([ 1, -1])
+    labels: Any
+    missing: Any
+
+
+def split_column(name: str) -> tuple[str, int | None]:
+    """The name of a matrix and the column of it that ``NAME[2]`` means.
+
+    >>> split_column("Y[2]"), split_column("Y")
+    (('Y', 2), ('Y', None))
     """
-    whole = np.isfinite(y).all() and np.all(y == np.round(y)) and np.abs(y).max(initial=0.0) < 2**53
-    return y.astype(np.int64) if whole else y
+    match = re.fullmatch(r"(.+)\[(-?\d+)\]", name)
+    return (match[1], int(match[2])) if match else (name, None)
 
 
-def numbers_or_text(texts: list[str], where: str) -> np.ndarray:
+def one_column(y: Any, column: int | None, where: str) -> Any:
+    """The column of a matrix of labels that is meant, (n,); all of y where none is."""
+    if column is None:
+        return y
+    if y.ndim != 2 or not -y.shape[1] <= column < y.shape[1]:
+        raise DataError(f"{where}: no column {column} in labels of shape {y.shape}; the first is 0.")
+    return y[:, column]
+
+
+def numbers_or_text(texts: list[str], where: str, missing: Any = None) -> np.ndarray:
     """Labels from text: int64 if all are whole numbers, else float64 or text. DataError for a mixture, by row.
 
     >>> numbers_or_text(["1", "2"], "y")
     array([1, 2])
     """
-    values = [_number(text) for text in texts]
-    strange = [line for line, value in enumerate(values) if (value is None) != (values[0] is None)]
-    if strange:
-        raise DataError(
-            f"{where}, row {strange[0]}: {texts[strange[0]]!r} after {texts[0]!r}. "
-            "Labels must be all numbers or all text; mend that line."
-        )
-    if texts and values[0] is None:
-        return np.array(texts)
-    return whole_numbers(np.array(values, dtype=np.float64))
+    labels = TextLabels(where, missing)
+    labels.add(texts)
+    return labels.finish()
 
 
 def is_number(text: str) -> bool:
     """Whether a text is a number, NaN and infinity among them."""
-    return _number(text) is not None
+    return as_number(text) is not None
 
 
-def _clean(y: np.ndarray, where: str) -> np.ndarray:
-    if y.dtype.kind in "bU":
-        return y
-    if y.dtype.kind in "iu":
-        return y.astype(np.int64)  # arithmetic on labels must not wrap around in 8 bits
+def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of a plain type, and which of them are missing."""
+    if y.dtype.kind == "b":
+        return y, missing
     if y.dtype.kind == "S":
-        return np.char.decode(y, "utf-8")
+        try:
+            y = np.char.decode(y, "utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{where}: labels that are not text in UTF-8 ({error}). Write them anew."
+            ) from error
+    if y.dtype.kind == "U":
+        return y, missing | (y == "")
+    if y.dtype.kind in "iu":
+        if y.dtype.kind == "u" and y.size and y.max() > np.iinfo(np.int64).max:
+            row = int(np.argmax(y))
+            raise DataError(f"{where}, row {row}: {y[row]} is beyond whole numbers of 64 bits. Use text.")
+        return y.astype(np.int64), missing  # arithmetic on labels must not wrap around in 8 bits
     if y.dtype.kind != "f":
         raise DataError(f"{where}: expected numbers or text, got dtype {y.dtype}.")
-    bad = np.flatnonzero(~np.isfinite(y))
+    missing = missing | np.isnan(y)
+    bad = np.flatnonzero(~np.isfinite(y) & ~missing)
     if bad.size:
         raise DataError(
             f"{where}, row {bad[0]}: {y[bad[0]]}. Every label must be finite; remove the rows without one."
         )
-    return y.astype(np.float64)
+    y = y.astype(np.float64)
+    return (whole_numbers(y, missing) if missing.any() else y), missing
 
 
-def _from_objects(y: np.ndarray, where: str) -> np.ndarray:
-    kind = str if y.size and isinstance(y[0], str) else numbers.Real
-    for row, value in enumerate(y):
-        if not isinstance(value, kind):
+def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of Python objects: all text or all numbers."""
+    missing = missing | np.array([_is_missing(value) for value in y], dtype=bool)
+    there = np.flatnonzero(~missing)
+    kind = str if there.size and isinstance(y[there[0]], str) else numbers.Real
+    for row in there:
+        if not isinstance(y[row], kind):
             raise DataError(
-                f"{where}, row {row}: {value!r}. Labels must be all text or all numbers, none missing; "
-                "remove or fill that row."
+                f"{where}, row {row}: {y[row]!r}. Labels must be all text or all numbers; mend that row or, if it "
+                "marks a missing label, say so with missing=."
             )
-    return np.array(y.tolist())
-
-
-def _number(text: str) -> float | None:
+    if kind is str:
+        return _narrow(np.where(missing, "", y)), missing
     try:
-        return float(text)
-    except ValueError:
-        return None
+        values = np.array(y[there].tolist())
+        if values.dtype == object:
+            raise OverflowError("a whole number beyond 64 bits")
+    except (OverflowError, ValueError) as error:
+        raise DataError(f"{where}: {error}. Labels beyond 64 bits must be text.") from error
+    clean, _ = _clean(values, np.zeros(values.size, dtype=bool), where)
+    full = np.zeros(y.size, dtype=clean.dtype)
+    full[there] = clean
+    return full, missing
+
+
+def _narrow(words: np.ndarray) -> np.ndarray:
+    """Words as an array of text, or as they are where one of them is so long that it would be large."""
+    width = max((len(word) for word in words), default=1)
+    return words if 4 * width * words.size > WIDE_BYTES else words.astype(str)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether an object is None, NaN, pandas' NA or empty text."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return True
+    return type(value).__name__ in ("NAType", "NaTType") or bool(isinstance(value, float) and value != value)
 
 
 def _read_npy(path: DataFile) -> np.ndarray:
@@ -153,21 +222,18 @@ def _read_npy(path: DataFile) -> np.ndarray:
 
 
 def _read_lines(path: DataFile) -> list[str]:
-    lines = [line.strip() for line in _read_text(path).rstrip().splitlines()]
-    if "" in lines:
-        raise DataError(f"labels in {path}, line {lines.index('') + 1}: blank. Give one label a line.")
-    return lines
+    return [line.strip() for line in _read_text(path).rstrip("\r\n").splitlines()]
 
 
 def _read_csv(path: DataFile) -> list[str]:
-    records = list(csv.reader(_read_text(path).rstrip().splitlines()))
+    records = list(csv.reader(_read_text(path).rstrip("\r\n").splitlines()))
     for line, record in enumerate(records, 1):
-        if len(record) != 1 or not record[0].strip():
+        if len(record) > 1:
             raise DataError(
-                f"labels in {path}, line {line}: {len(record)} columns; expected a single one, not blank. "
-                "Keep only the column of labels."
+                f"labels in {path}, line {line}: {len(record)} columns; expected a single one. Name the column as "
+                f"{path}::COLUMN, whose rows are joined by their ids, or keep only the column of labels."
             )
-    return [record[0].strip() for record in records]
+    return ["".join(record).strip() for record in records]
 
 
 def _read_text(path: DataFile) -> str:

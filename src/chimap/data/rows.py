@@ -13,6 +13,8 @@ import scipy.sparse as sp
 from chimap import _arrays
 from chimap._validation import DataError, check_positive
 
+LARGEST_WIDTH, LARGEST_HEIGHT = 2**28, 2**40
+
 
 def chunk_dtype(dtype: Any, where: str) -> np.dtype:
     """The float type of the chunks for a stored type.
@@ -45,9 +47,21 @@ def matrix_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:
             "Use X.reshape(1, -1) for a single row, X.reshape(-1, 1) for a single bin a row."
         )
     n_rows, n_features = int(shape[0]), math.prod(int(s) for s in shape[1:])
+    check_size(n_rows, n_features, where)
     if n_rows == 0 or n_features == 0:
         raise DataError(f"{where}: empty, shape {shape}. At least one row and one column are needed.")
     return n_rows, n_features
+
+
+def check_size(n_rows: int, n_features: int, where: str) -> None:
+    """Refuse sizes that only damaged or hostile files promise, before anything makes room for them."""
+    for size, largest, what in ((n_rows, LARGEST_HEIGHT, "rows"), (n_features, LARGEST_WIDTH, "columns")):
+        if not 0 <= size <= largest:
+            raise DataError(
+                f"{where}: it promises {size:,} {what}; at most {largest:,} can be read. Is the number right? "
+                "Write the "
+                "file again, or hash the columns into fewer."
+            )
 
 
 def row_ranges(n_rows: int, chunk_rows: int) -> Iterator[tuple[int, int]]:

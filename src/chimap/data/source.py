@@ -46,7 +46,11 @@ class Source(ABC):
     held_bytes: what reading keeps in memory beside chunks, an open row group for example; so is this.
     from_files: whether rows are read from files, so that a pass gains by reading a chunk ahead.
     can_seek: whether rows in the middle can be read without those before.
-    row_names: names of the rows, of images for example, or None.
+    column_names: names of the columns, (n_features,), where the data have them, else None. Models match by them.
+    row_ids: what names the rows, (n_rows,), or None; predictions are written beside it. id_name: what it is called.
+    unlabelled: those of the rows left out that have no label, as a source, or None.
+    n_left_out: rows of the data that are not among these, for want of a label for example.
+    notes: sentences for the user about how the data were read.
     stored_rows: rows that are stored, and decoded, together, a row group for example; a part of them costs as much.
     """
 
@@ -60,8 +64,19 @@ class Source(ABC):
     held_bytes: float = 0.0
     from_files: bool = False
     can_seek: bool = False
-    row_names: list[str] | None = None
+    column_names: tuple[str, ...] | None = None
+    row_ids: np.ndarray | None = None
+    n_left_out: int = 0
+    notes: tuple[str, ...] = ()
+    id_name: str = "id"
     stored_rows: int = 1
+
+    unlabelled: Source | None = None
+
+    @property
+    def every_row(self) -> Source:
+        """The source with the rows that were left out for want of a label, in their places."""
+        return self
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:

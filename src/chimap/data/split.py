@@ -45,6 +45,8 @@ class PartSource(Source):
         self.is_sparse, self.has_labels = source.is_sparse, source.has_labels
         self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
         self.from_files, self.can_seek = source.from_files, source.can_seek
+        self.column_names, self.id_name = source.column_names, source.id_name
+        self.n_left_out, self.unlabelled = source.n_left_out, source.unlabelled
         blocks = range(0, source.n_rows, BLOCK_ROWS)
         counts = [np.count_nonzero(self._members(start, start + BLOCK_ROWS)) for start in blocks]
         self._ends = np.cumsum(counts)  # rows of this part up to the end of each block
@@ -55,6 +57,8 @@ class PartSource(Source):
                 "Take more rows or another fraction."
             )
         self.stored_rows = -(-source.stored_rows * self.n_rows // source.n_rows)
+        if source.row_ids is not None:
+            self.row_ids = source.row_ids[self._members(0, source.n_rows)]
         labels = source.labels()
         self._y = None if labels is None else labels[self._members(0, source.n_rows)]
 

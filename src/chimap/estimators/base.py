@@ -14,10 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from chimap import _arrays
 from chimap._threads import threads
 from chimap._validation import DataError, check_choice, check_positive, parse_memory
-from chimap.data import ArraySource, DaskSource, Source
+from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.formats.dask import is_collection
+from chimap.data.formats.frames import check_same_order
+from chimap.data.labelling import labelled
 from chimap.data.layouts import opener_of
 from chimap.data.source import choose_rows
+from chimap.data.table import named_blocks
 from chimap.engines import (
     Job,
     Progress,
@@ -34,6 +37,7 @@ from chimap.engines.local import Pass
 from chimap.engines.memory import FIRST_ROWS
 from chimap.engines.rows import FeatureRows
 from chimap.estimators.linear_model import LinearModel
+from chimap.estimators.prediction import bind_names
 from chimap.features.additive import check_map
 from chimap.features.base import FeatureSettings
 from chimap.features.families import check_features
@@ -117,10 +121,11 @@ class HistogramModel(LinearModel):
             return self.fit_source(DaskSource(X, y), engine=current_engine())
         if (opener := opener_of(X)) is not None:
             return self.fit_source(opener(X, y))
+        check_same_order(X, y)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
         )
-        return self.fit_source(ArraySource(X, y))
+        return self.fit_source(ArraySource(X, y, column_names=getattr(self, "feature_names_in_", None)))
 
     def fit_source(
         self,
@@ -147,6 +152,10 @@ class HistogramModel(LinearModel):
             raise DataError(
                 f"{source.name} has no labels; pass labels=... to open_source (--labels on the command line)."
             )
+        source = labelled(source)
+        bind_names(self, source)
+        if unlabelled is not None:
+            unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
         progress = progress or (RichProgress() if self.verbose else Progress())
         given = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
         with threads(self.n_jobs), progress, engine_of(engine) as running:
@@ -259,7 +268,9 @@ class HistogramModel(LinearModel):
             self.kernel, self.gamma, self.n_components, self.n_terms, self.map, self.sampling, self.form,
             self.features,
         )  # fmt: skip
-        return parts_of(common, self.blocks, n_columns)
+        return parts_of(
+            common, named_blocks(self.blocks, getattr(self, "feature_names_in_", None)), n_columns
+        )
 
     def _fit_features(self, sample: Any) -> None:
         parts = self._parts(sample.shape[1])

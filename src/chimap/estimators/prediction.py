@@ -10,8 +10,8 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._threads import threads
-from chimap._validation import check_width, rows_as_fitted
-from chimap.data import ArraySource, Source
+from chimap._validation import rows_as_fitted
+from chimap.data import ArraySource, Source, matched
 from chimap.data.io.read_ahead import chunks_ahead
 from chimap.data.layouts import opener_of
 from chimap.engines import Progress, Stopwatch
@@ -56,7 +56,9 @@ class Prediction:
         with it."""
         self._refresh()
         progress = progress or Progress()
-        check_width(np.empty((0, source.n_features)), self.n_features_in_, type(self).__name__)
+        source = matched(
+            source, getattr(self, "feature_names_in_", None), self.n_features_in_, type(self).__name__
+        )
         room = self._room(min(self.rows_at_once, source.n_rows))
         with threads(self.n_jobs), progress, compilation(Stopwatch(), progress):
             progress.stage("predicting", source.n_rows)
@@ -80,6 +82,14 @@ class Prediction:
     @abstractmethod
     def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
         """f(x) (n, t) of rows as they come; an error names the row of ``name``."""
+
+
+def bind_names(model: Any, source: Source) -> None:
+    """Let the model keep the names of the columns, as ``feature_names_in_``, or forget those of an earlier fit."""
+    if source.column_names is not None:
+        model.feature_names_in_ = np.array(source.column_names, dtype=object)
+    elif hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
 
 
 def scores(features: Any, rows: Any, weights: np.ndarray, room: np.ndarray) -> np.ndarray:

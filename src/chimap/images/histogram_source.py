@@ -21,7 +21,7 @@ class ImageSource(Source):
     """Rows of histograms of images, each described once and kept in a temporary file that goes with the source.
 
     images: a set with one label an image, or none. histograms: fitted. strict: whether a broken image is an error;
-    else it has no row, ``report`` names it, and ``row_names`` are those of the others.
+    else it has no row, ``report`` names it, and ``row_ids`` are those of the others.
     """
 
     from_files = True
@@ -55,7 +55,7 @@ class ImageSource(Source):
         self.name, self.n_rows, self.n_features = images.name, len(kept), histograms.n_columns
         self.dtype, self.is_sparse, self.has_labels = self._rows.dtype, False, self._rows.has_labels
         self.row_bytes = self._rows.row_bytes
-        self.row_names = self._images.names
+        self.row_ids, self.id_name = np.array(self._images.names), "name"
 
     @property
     def images(self) -> ImageSet:

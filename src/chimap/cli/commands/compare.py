@@ -27,6 +27,10 @@ class Precision(StrEnum):
 def compare(
     data: options.Data,
     labels: options.Labels = None,
+    id: options.Id = None,
+    columns: options.Columns = None,
+    exclude: options.Exclude = None,
+    missing: options.Missing = None,
     output: Annotated[Path | None, options.output("PAGE", "Write the curves as one page of HTML.")] = None,
     kernel: Annotated[str, typer.Option(metavar="NAME", help="As for 'chimap fit'.")] = Settings.kernel,
     gamma: Annotated[
@@ -89,7 +93,7 @@ def compare(
     options.check_kernel(kernel)
     trial = _trial(maps, terms, components, kernel)
     _check_sizes(rows, test_rows, exact_rows, test_fraction, jobs, seed)
-    source = data_rows.open_data(data, labels)
+    source = data_rows.open_data(data, labels, table=data_rows.Table(id, columns, exclude, missing))
     try:
         found = measure(
             source,

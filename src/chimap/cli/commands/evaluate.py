@@ -36,6 +36,10 @@ def evaluate(
     model: options.Model,
     data: options.DataOrImages,
     labels: options.Labels = None,
+    id: options.Id = None,
+    columns: options.Columns = None,
+    exclude: options.Exclude = None,
+    missing: options.Missing = None,
     output: Annotated[Path | None, options.output("REPORT", "Write a report, one page of HTML.")] = None,
     all_rows: Annotated[
         bool, typer.Option("--all-rows", help="Take the rows that the model was trained on, too.")
@@ -74,7 +78,7 @@ def evaluate(
     """
     found = measure(
         model, data, labels, output, all_rows=all_rows, part=part, overwrite=overwrite, silent=json,
-        splits=splits, per_class=per_class,
+        splits=splits, per_class=per_class, table=data_rows.Table(id, columns, exclude, missing),
     )  # fmt: skip
     if json:
         show.as_json({"command": "evaluate", "report": output and str(output), **page_of(found).as_dict()})
@@ -94,6 +98,7 @@ def measure(
     silent: bool = False,
     splits: int | None = None,
     per_class: int | None = None,
+    table: data_rows.Table = data_rows.AS_IT_IS,
 ) -> Evaluated:
     """Predict and compare, and write the page if ``output`` names one; its path is checked before the work."""
     from chimap import load
@@ -115,7 +120,9 @@ def measure(
         if drawn is not None:
             check_splits(fitted, given, name, drawn)
 
-    source = data_rows.open_data(data, labels, fitted, part=part, silent=silent, check_labels=check_labels)
+    source = data_rows.open_data(
+        data, labels, fitted, part=part, silent=silent, check_labels=check_labels, table=table
+    )
     chosen = data_rows.choose_rows(fitted, source, all_rows)
     if chosen.warning:
         errors.say("warning", chosen.warning)
@@ -147,6 +154,7 @@ def page_of(found: Evaluated) -> Evaluation:
         "file": source.name.partition(",")[0],
         "rows": source.n_rows,
         "which rows": found.chosen.which,
+        "rows left out, without a label": source.n_left_out or None,
         "bins": source.n_features,
         "rows trained on": getattr(fitted, "n_rows_", None),
         "trained on": training.get("file"),
@@ -182,7 +190,9 @@ def _examples(found: Evaluated) -> Any:
 def summary(found: Evaluated, output: Path | None) -> dict[str, str | None]:
     """The facts of an evaluation, in words."""
     metrics, score = found.score.metrics, found.score
-    head: dict[str, str | None] = {"rows": found.chosen.which}
+    left_out = found.chosen.source.n_left_out
+    which = found.chosen.which + (f"; {left_out:,} left out, without a label" if left_out else "")
+    head: dict[str, str | None] = {"rows": which}
     tail: dict[str, str | None] = {
         "splits": None if found.splits is None else _splits_lines(found.splits),
         "baseline": _baseline_line(score),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli.support import fit_options, image_options, options, outputs, show
+from chimap.cli.support import data_rows, fit_options, image_options, options, outputs, show
 from chimap.cli.support.fit_options import Settings
 from chimap.cli.support.image_options import ImageSettings
 from chimap.cli.support.options import Engine
@@ -21,6 +21,10 @@ def fit(
     data: options.DataOrImages,
     output: fit_options.Output,
     labels: options.Labels = None,
+    id: options.Id = None,
+    columns: options.Columns = None,
+    exclude: options.Exclude = None,
+    missing: options.Missing = None,
     kernel: Annotated[
         str,
         typer.Option(
@@ -90,7 +94,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Columns of several descriptors, each with features of its own: sift=0:300,hog=300:500. --kernel "
+            help="Columns of several descriptors, each with features of its own: sift=0:300,hog=hog_*. --kernel "
             "may then be a list.",
             show_default=False,
         ),
@@ -157,6 +161,7 @@ def fit(
         data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled, scheduler=scheduler,
         checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         images=ImageSettings(descriptors, words, coding, grids, step, sizes, part, strict),
+        table=data_rows.Table(id, columns, exclude, missing),
     )  # fmt: skip
     if json:
         show.as_json(as_dict(fitted, output))
@@ -189,6 +194,7 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
         chosen += f", with {model.n_principal_:,} of {numbers} components a block"
     held_out = source.n_rows - model.n_rows_
     rows = f"{model.n_rows_:,}" + (f" (and {held_out:,} held out)" if held_out else "")
+    rows += f"; {source.n_left_out:,} left out, without a label" if source.n_left_out else ""
     is_classifier = hasattr(model, "classes_")
     task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
     n_features = model.coef_.shape[1]
@@ -245,6 +251,7 @@ def as_dict(fitted: Fitted, output: Path) -> dict[str, Any]:
         "data": source.name,
         "rows": model.n_rows_,
         "rows_held_out": source.n_rows - model.n_rows_,
+        "rows_left_out": source.n_left_out,
         "bins": source.n_features,
         "task": model.training_["task"],
         "task_reason": fitted.task_reason,

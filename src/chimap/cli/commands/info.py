@@ -16,6 +16,10 @@ def info(
         typer.Argument(metavar="PATH", help="A model, words, a data file or images.", show_default=False),
     ] = None,
     labels: options.Labels = None,
+    id: options.Id = None,
+    columns: options.Columns = None,
+    exclude: options.Exclude = None,
+    missing: options.Missing = None,
     memory: Annotated[
         str | None,
         typer.Option(
@@ -42,6 +46,7 @@ def info(
       chimap info data.npz --memory 512MiB --components 4096
     """
     from chimap.cli.support import (
+        data_rows,
         describe_data,
         describe_images,
         describe_machine,
@@ -61,7 +66,14 @@ def info(
         title, found, lines = f"Images {path}", *describe_images.describe(path, labels)
     else:
         title = f"Data {path}"
-        found, lines = describe_data.describe(path, labels, memory, components, silent=json)
+        found, lines = describe_data.describe(
+            path,
+            labels,
+            memory,
+            components,
+            silent=json,
+            table=data_rows.Table(id, columns, exclude, missing),
+        )
     if json:
         show.as_json({"command": "info", **found})
     else:

@@ -22,6 +22,10 @@ def predict(
         str | None,
         typer.Option(metavar="NAME", help="Column of labels in DATA, which is left out.", show_default=False),
     ] = None,
+    id: options.Id = None,
+    columns: options.Columns = None,
+    exclude: options.Exclude = None,
+    missing: options.Missing = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Add the score of every class: the largest is the prediction.")
     ] = False,
@@ -53,7 +57,15 @@ def predict(
     fitted = load(model)
     write = writer(output, fitted, scores)
     began = time.perf_counter()
-    source = data_rows.open_data(data, labels, model=fitted, part=part, silent=json)
+    source = data_rows.open_data(
+        data,
+        labels,
+        model=fitted,
+        part=part,
+        silent=json,
+        every_row=True,
+        table=data_rows.Table(id, columns, exclude, missing),
+    )
     write(fitted, source, show.progress(json))
     if to_stdout:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chimap.cli.support import image_models
@@ -17,6 +18,23 @@ TASK_RULE = (
     "auto: text is classes; so are whole numbers, if at most 20 differ (up to 1000 with ten rows each) and each "
     "comes twice on average; other numbers are a regression"
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Which columns of DATA are bins and ids, and what marks a missing label: the flags of that name."""
+
+    id: str | None = None
+    columns: str | None = None
+    exclude: str | None = None
+    missing: str | None = None
+
+    def given(self) -> dict[str, str]:
+        """Those that were given."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+
+
+AS_IT_IS = Table()
 
 
 class Chosen(NamedTuple):
@@ -35,15 +53,20 @@ def open_data(
     part: str | None = None,
     silent: bool = False,
     check_labels: image_models.CheckLabels | None = None,
+    table: Table = AS_IT_IS,
+    every_row: bool = False,
 ) -> Source:
     """The source of a file. For a ``model``, svmlight text is read with the bins that the model knows, and images are
-    described as those that it was fitted on; check_labels(labels, name) may refuse their labels before that.
+    described as those that it was fitted on; check_labels(labels, name) may refuse their labels before that. Columns
+    are matched to the model's by name, and what is not said of the table is as it was in training. every_row: rows
+    without a label, too.
 
     Raises FileNotFoundError, and DataError for bad files and a number of bins other than the model's.
     """
     from chimap import open_source
     from chimap._validation import DataError
-    from chimap.data import SvmlightSource
+    from chimap.cli.support.errors import say
+    from chimap.data import SvmlightSource, matched
 
     if image_models.holds_images(data):
         if model is None:
@@ -54,15 +77,33 @@ def open_data(
     if part is not None:
         raise ValueError(f"--part is for images, but {data} holds rows of bins; leave it out.")
     with busy(f"opening {data}"):
-        source = open_source(data, labels)
+        training = (getattr(model, "training_", None) or {}).get("table") or {}
+        source = open_source(data, labels, like=model, **(_fitting(training, model) | table.given()))
+        for note in source.notes:
+            say("note", note)
         if model is None:
             return source
+        if every_row:
+            source = source.every_row
         if isinstance(source, SvmlightSource):
             source = _as_in_training(source, labels, model)
     if check_labels is not None:
         check_labels(source.labels(), source.name)
     check_bins(source, model)
-    return source
+    known = matched(
+        source, getattr(model, "feature_names_in_", None), model.n_features_in_, type(model).__name__
+    )
+    for note in known.notes[len(source.notes) :]:
+        say("note", note)
+    return known
+
+
+def _fitting(training: dict[str, str], model: Any) -> dict[str, str]:
+    """What was said of the training table, as far as it is not said by names of columns."""
+    named = hasattr(model, "feature_names_in_")
+    return {
+        name: value for name, value in training.items() if name == "missing" or not (named and name != "id")
+    }
 
 
 def _as_in_training(source: SvmlightSource, labels: str | None, model: Any) -> SvmlightSource:
@@ -79,7 +120,8 @@ def check_bins(source: Source, model: Any) -> None:
     """Refuse rows whose number of bins is not the model's."""
     from chimap._validation import DataError
 
-    if source.n_features != model.n_features_in_:
+    is_named = source.column_names is not None and hasattr(model, "feature_names_in_")
+    if not is_named and source.n_features != model.n_features_in_:
         raise DataError(
             f"{source.name}: {source.n_features:,} bins a row, but the model was fitted on "
             f"{model.n_features_in_:,}. Give rows with the same bins in the same order."

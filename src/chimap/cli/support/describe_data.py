@@ -19,24 +19,37 @@ _RUNNING_BYTES = 104 * 2**20
 
 
 def describe(
-    path: str, labels: str | None, memory: str | None, components: int, *, silent: bool
+    path: str,
+    labels: str | None,
+    memory: str | None,
+    components: int,
+    *,
+    silent: bool,
+    table: data_rows.Table = data_rows.AS_IT_IS,
 ) -> tuple[dict[str, Any], dict[str, str | None]]:
     """As plain values, and in words."""
     options.check_least(components, "--components", 2)
-    source = data_rows.open_data(path, labels)
+    source = data_rows.open_data(path, labels, table=table)
     plan = None if memory is None else _plan(source, memory, components)
     found = {
         "data": source.name,
         "rows": source.n_rows,
         "bins": source.n_features,
+        "named": source.column_names is not None,
+        "ids": None if source.row_ids is None else source.row_ids[:3].tolist(),
+        "rows_left_out": source.n_left_out,
         "sparse": source.is_sparse,
         **_scan(source, show.progress(silent)),
         "labels": _labels(source),
         "plan": plan,
     }
     return found, {
-        "rows": f"{source.n_rows:,}",
-        "bins": f"{source.n_features:,}" + (", stored sparse" if source.is_sparse else ""),
+        "rows": f"{source.n_rows:,}"
+        + (f", and {source.n_left_out:,} left out, without a label" if source.n_left_out else ""),
+        "ids": None if source.row_ids is None else ", ".join(map(str, source.row_ids[:3])) + ", ...",
+        "bins": f"{source.n_features:,}"
+        + (", stored sparse" if source.is_sparse else "")
+        + (f", named {', '.join(source.column_names[:3])}, ..." if source.column_names else ""),
         "filled": f"{show.percent(found['density'], 2)} of the entries are not zero",
         "range": f"{found['least']:.6g} to {found['most']:.6g}",
         "sums": _sums_line(found["least_sum"], found["most_sum"]),

@@ -30,6 +30,36 @@ Labels = Annotated[
         show_default=False,
     ),
 ]
+Id = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Column, or array of DATA, that names the rows: it is no bin, predictions are written beside it, and "
+        "labels of another table join by it.",
+        show_default=False,
+    ),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SPEC",
+        help="Columns that are bins: names, globs, places and ranges, such as otu_*,depth or 0:300.",
+        show_default=False,
+    ),
+]
+Exclude = Annotated[
+    str | None,
+    typer.Option(metavar="SPEC", help="Columns that are not bins, as --columns.", show_default=False),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VALUE",
+        help="Marks a missing label, such as -1, beside empty text and NaN. Rows without a label are left out.",
+        show_default=False,
+    ),
+]
 Jobs = Annotated[
     int | None, typer.Option(metavar="N", help="Threads; all cores by default.", show_default=False)
 ]
@@ -113,23 +143,25 @@ def check_map(name: str, kernel: str, flag: str = "--map") -> None:
         )
 
 
-def blocks_of(text: str | None) -> dict[str, slice] | None:
-    """Blocks of columns from text such as "sift=0:300,hog=300:500".
+def blocks_of(text: str | None) -> dict[str, slice | str] | None:
+    """Blocks of columns from text such as "sift=0:300,hog=hog_*": places, or names and globs.
 
-    >>> blocks_of("sift=0:300,hog=300:500")["hog"]
-    slice(300, 500, None)
+    >>> blocks_of("sift=0:300,hog=hog_*")
+    {'sift': slice(0, 300, None), 'hog': 'hog_*'}
     """
     if text is None:
         return None
-    found: dict[str, slice] = {}
+    found: dict[str, slice | str] = {}
     for part in listed(text):
         name, _, span = part.partition("=")
-        start, _, stop = span.partition(":")
-        if not (name and start.isdigit() and stop.isdigit() and int(start) < int(stop)) or name in found:
+        start, colon, stop = span.partition(":")
+        is_span = colon != "" and (start + stop).isdigit()
+        is_good = start.isdigit() and stop.isdigit() and int(start) < int(stop) if is_span else span != ""
+        if not (name and is_good) or name in found or span.isdigit():
             raise ValueError(
-                f"--blocks must be different names with columns, such as 'sift=0:300,hog=300:500'; got {part!r}."
+                f"--blocks must be different names with columns, such as 'sift=0:300,hog=hog_*'; got {part!r}."
             )
-        found[name] = slice(int(start), int(stop))
+        found[name] = slice(int(start), int(stop)) if is_span else span
     return found
 
 

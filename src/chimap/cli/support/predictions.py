@@ -68,9 +68,9 @@ def _write_csv(file: IO[bytes], model: Any, source: Source, chunks: Chunks, scor
 def _csv_lines(text: Any, model: Any, source: Source, chunks: Chunks, scores: bool) -> None:
     """A line a row: its name, where rows have names, the answer, and the scores if wanted."""
     lines = csv.writer(text, lineterminator="\n")
-    named = source.row_names is not None
-    lines.writerow([*(["name"] if named else []), "prediction", *(model.classes_ if scores else ())])
-    names = iter(source.row_names or ())
+    named = source.row_ids is not None
+    lines.writerow([*([source.id_name] if named else []), "prediction", *(model.classes_ if scores else ())])
+    names = iter(() if source.row_ids is None else source.row_ids)
     for outputs in chunks:
         columns: list[list[Any]] = [list(itertools.islice(names, len(outputs)))] if named else []
         columns.append(answers(model, outputs).tolist())

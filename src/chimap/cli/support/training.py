@@ -43,6 +43,7 @@ def train(
     checkpoint: Path | None = None,
     checkpoint_every: float = 60.0,
     images: ImageSettings | None = None,
+    table: data_rows.Table = data_rows.AS_IT_IS,
 ) -> Fitted:
     """Fit on a file or on images, score on the rows held out, and write the model, whose path has been checked."""
     from chimap._validation import DataError
@@ -67,7 +68,7 @@ def train(
         )
     else:
         images.check_unused(data)
-        source = data_rows.open_data(data, labels)
+        source = data_rows.open_data(data, labels, table=table)
         task, reason, _ = _decide(data_rows.labels_of(source), source.name, settings)
     training, held_out = source, None
     if settings.test_fraction:
@@ -76,13 +77,13 @@ def train(
     if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
         model.set_params(blocks=histograms.blocks_)
     try:
-        more = None if unlabelled is None else data_rows.open_data(unlabelled, None)
+        more = None if unlabelled is None else _unlabelled(unlabelled, data, source, table)
         model.fit_source(
             training, show.progress(silent), unlabelled=more, checkpoint=log,
             engine=scheduler or settings.engine.value,
         )  # fmt: skip
         model.histograms_, model.stage_seconds_ = histograms, clock.seconds | model.stage_seconds_
-        model.training_ = _remembered(source, training, labels, settings, task)
+        model.training_ = _remembered(source, training, labels, settings, task) | {"table": table.given()}
         result = None if held_out is None else score(model, held_out, show.progress(silent))
     except DataError:
         data_rows.check_every_row(
@@ -94,6 +95,13 @@ def train(
         log.remove()
     errors.written.append(str(output))
     return Fitted(model, source, reason, result)
+
+
+def _unlabelled(unlabelled: str, data: str, source: Source, table: data_rows.Table) -> Source:
+    """Rows that join the components: of another file, or those of the data that have no label."""
+    if unlabelled == data and source.unlabelled is not None:
+        return source.unlabelled
+    return data_rows.open_data(unlabelled, None, table=dataclasses.replace(table, missing=None)).every_row
 
 
 def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[Task, str, np.ndarray]:

@@ -8,12 +8,12 @@ import numpy as np
 
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
-from chimap.data.formats.arrow_columns import LABEL_NAMES
 from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, label_column, shown
 from chimap.data.formats.stored_rows import CscRows, CsrRows, DenseRows, StoredRows
 from chimap.data.io.containers import Container, ZarrContainer, children, container_of, is_group, is_store
 from chimap.data.io.files import is_folder
 from chimap.data.source import Source
+from chimap.data.table import LABEL_NAMES
 
 _LAYOUTS: dict[str, type[CsrRows] | type[CscRows]] = {
     "csr_matrix": CsrRows,

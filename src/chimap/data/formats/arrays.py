@@ -12,6 +12,7 @@ from chimap._validation import DataError
 from chimap.data.labels import read_labels
 from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, digest, matrix_shape, row_ranges
 from chimap.data.source import Chunk, Source
+from chimap.data.table import as_names
 
 
 class ArraySource(Source):
@@ -20,7 +21,7 @@ class ArraySource(Source):
     X: (n_rows, n_features), dense, scipy sparse of any format, or what ``np.asarray`` takes; further axes
     are read as one, so (n, 28, 28) gives 784 bins. Integers become floats chunk by chunk: the array itself is
     never converted nor copied.
-    y: labels, (n_rows,), an array or a file, see ``read_labels``, or None.
+    y: labels, (n_rows,), an array or a file, see ``read_labels``, or None. column_names: of X, or None.
     Raises DataError for Python objects, text, empty or one-axis arrays, and labels that do not fit.
 
     >>> source = ArraySource(np.arange(6, dtype=np.uint8).reshape(3, 2), y=[0, 1, 1])
@@ -30,8 +31,8 @@ class ArraySource(Source):
 
     can_seek = True
 
-    def __init__(self, X: Any, y: Any = None, name: str = "array") -> None:
-        self.name = name
+    def __init__(self, X: Any, y: Any = None, name: str = "array", column_names: Any = None) -> None:
+        self.name, self.column_names = name, as_names(column_names)
         self.is_sparse = _arrays.is_sparse(X)
         rows: Any = X.tocsr() if self.is_sparse else _dense(X, name)
         self._X = rows

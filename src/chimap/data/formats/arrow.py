@@ -9,12 +9,22 @@ from typing import Any
 import numpy as np
 
 from chimap._validation import DataError
-from chimap.data.formats.arrow_columns import FeatureColumns, check_label, find_label, label_values
+from chimap.data.formats.arrow_columns import (
+    FeatureColumns,
+    as_values,
+    check_label,
+    checked_codes,
+    find_label,
+    is_text,
+)
 from chimap.data.formats.arrow_parts import Part, find_parts, part_files
+from chimap.data.formats.arrow_roles import columns_of
 from chimap.data.io.files import base_name, file_digest, plain_path
 from chimap.data.io.stream import BLOCK_BYTES, SeekableStream
-from chimap.data.labels import check_labels, numbers_or_text, read_labels
+from chimap.data.label_text import TextLabels
+from chimap.data.labels import clean_labels, numbers_or_text, read_labels
 from chimap.data.rows import digest
+from chimap.data.table import Choice, check_not_counting, counts, unique_ids
 
 # Arrow puts lists together in memory that grows with them, beside the levels of their values, and keeps what it frees:
 # so they are decoded in small batches, at sixteen times the bytes of one.
@@ -60,13 +70,19 @@ class ArrowSource(SeekableStream):
         *,
         shuffle: bool = False,
         random_state: int | None = None,
+        choice: Choice | None = None,
     ) -> None:
         self.path = plain_path(path)
         self.name = base_name(self.path)
         self._parts = find_parts(self.path)
         first = self._parts[0]
         label = find_label(first, labels)
-        self._columns = FeatureColumns(first, features, label)
+        self._missing = None if choice is None else choice.missing
+        roles = columns_of(first, label, choice or Choice(), features, self.path)
+        self._id, self.notes = roles.id, roles.notes
+        self._columns = FeatureColumns(first, roles.features, label, roles.beside)
+        if not self._columns.is_list:
+            self.column_names = tuple(self._columns.names)
         for part in self._parts[1:]:
             self._columns.check(part, first)
         groups = [(p, g) for p, part in enumerate(self._parts) for g in range(len(part.group_rows))]
@@ -95,6 +111,28 @@ class ArrowSource(SeekableStream):
         else:
             self._y = self._label_column(label)
         self.has_labels = self._y is not None
+        self._read_ids(roles.check_first)
+        if self.row_ids is not None:
+            self.held_bytes += self.row_ids.nbytes
+
+    def _read_ids(self, first: str | None) -> None:
+        """The ids of the rows, and a look at the first column, which may be an index."""
+        if self._id is not None:
+            ids = np.concatenate([np.asarray(values).astype(str) for values in self._values(self._id)])
+            self.row_ids = unique_ids(ids, self.path)
+        elif first is not None:
+            start = 0
+            for values in self._values(first):
+                if values.dtype.kind not in "iuf" or not counts(values, start):
+                    return
+                start += values.size
+            check_not_counting(first, start, self.path)
+
+    def _values(self, name: str) -> Iterator[np.ndarray]:
+        """The values of a column, some rows at a time."""
+        for p, g in self._groups:
+            for batch in self._parts[p].batches(g, [name], 2**16):
+                yield as_values(batch.column(name))
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The rows with these increasing indices; row groups without any of them are not read."""
@@ -151,13 +189,24 @@ class ArrowSource(SeekableStream):
             return np.repeat(
                 numbers_or_text(keys.tolist(), f"partition key {label!r} of {self.path}"), counts
             )
-        values = []
+        where = f"column {label!r} of {self.path}"
+        if is_text(first, label):
+            return self._text_labels(label, where)
+        parts = [_masked(batch) for batch in self._columns_of(label)]
+        return clean_labels(np.ma.concatenate(parts), self.n_rows, where)
+
+    def _text_labels(self, label: str, where: str) -> np.ndarray:
+        """Words, encoded as they are read. Text stays text, even where all of it are numbers."""
+        texts = TextLabels(where, self._missing, as_text=True)
+        for column in self._columns_of(label):
+            coded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+            texts.add_coded(coded.dictionary.to_pylist(), checked_codes(coded, where))
+        return texts.finish()
+
+    def _columns_of(self, label: str) -> Iterator[Any]:
         for p, g in self._groups:
-            part, start = self._parts[p], 0
-            for batch in part.batches(g, [label], 2**16):
-                values.append(label_values(batch, label, _where(part, g), start))
-                start += batch.num_rows
-        return check_labels(np.concatenate(values), self.n_rows, f"column {label!r} of {self.path}")
+            for batch in self._parts[p].batches(g, [label], 2**16):
+                yield batch.column(label)
 
     def _content(self) -> dict[str, Any]:
         places = [(part.file.name, part.file.size, file_digest(part.file)) for part in self._parts]
@@ -174,6 +223,13 @@ class ArrowSource(SeekableStream):
                 f"{self.path}: the folder has other parts than when it was opened. All passes must read the same rows; "
                 "let what writes it finish, then open it again."
             )
+
+
+def _masked(column: Any) -> np.ma.MaskedArray:
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    if column.null_count:
+        column = column.fill_null(0 if str(column.type) != "bool" else False)
+    return np.ma.MaskedArray(column.to_numpy(zero_copy_only=False), missing)
 
 
 def _where(part: Part, group: int) -> str:

@@ -12,8 +12,8 @@ from chimap._validation import DataError
 from chimap.data.formats.arrow_parts import Part
 from chimap.data.io.files import needed
 from chimap.data.rows import chunk_dtype
+from chimap.data.table import LABEL_NAMES
 
-LABEL_NAMES = ("y", "label")  # taken for labels where none are named
 _INDEX = re.compile(
     r"__index_level_\d+__"
 )  # the index of a data frame, which pandas writes beside the columns
@@ -24,18 +24,26 @@ class FeatureColumns:
 
     part: the first part, whose columns all others must have. features: name of a column of lists, names of numeric
     columns, or None: the column of lists if there is exactly one, else all columns but ``label``.
+    beside: names of columns that are set aside where all others are bins, or None where the bins were chosen.
     names: of the columns to read. width: bins a row, None while the length of the lists is not known.
     dtype: of the rows. Raises DataError for columns that are missing or hold no numbers.
     """
 
-    def __init__(self, part: Part, features: str | list[str] | None, label: str | None) -> None:
+    def __init__(
+        self,
+        part: Part,
+        features: str | list[str] | None,
+        label: str | None,
+        beside: tuple[str, ...] | None = None,
+    ) -> None:
         types = _types(part)
         names = [features] if isinstance(features, str) else features
         self.names = _usual(types, label, part) if names is None else list(names)
         self._types = {name: _type_of(types, name, part) for name in self.names}
         lists = [name for name in self.names if _is_list(self._types[name])]
         self.is_list = bool(lists)
-        self._takes_all, self._label = names is None and not lists, label
+        self._takes_all = not lists and (names is None or beside is not None)
+        self._label, self._beside = label, beside or ()
         if not self.names or (self.is_list and len(self.names) > 1):
             raise DataError(
                 f"{part.file}: {len(lists)} columns of lists among the features {self.names}. Give features= one "
@@ -65,7 +73,7 @@ class FeatureColumns:
                     "Write the part again with the columns of the others, or take it out."
                 )
         more = (
-            [name for name in _usual(types, self._label, part) if name not in self.names]
+            [name for name in _usual(types, self._label, part) if name not in {*self.names, *self._beside}]
             if self._takes_all
             else []
         )
@@ -133,13 +141,27 @@ def check_label(part: Part, first: Part, label: str) -> None:
         )
 
 
-def label_values(batch: Any, label: str, where: str, first_row: int) -> np.ndarray:
-    """The labels of a record batch: numbers, bool, or text as objects."""
-    column = batch.column(label)
-    _check_no_nulls(column, label, where, first_row)
+def as_values(column: Any) -> np.ndarray:
+    """The values of a column that is neither bins nor labels."""
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
-    return column.to_numpy(zero_copy_only=False)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def is_text(part: Part, name: str) -> bool:
+    """Whether a column holds text, plain or by the codes of a dictionary."""
+    types = needed("pyarrow", "Arrow files").types
+    kind = _types(part)[name]
+    kind = getattr(kind, "value_type", kind) if types.is_dictionary(kind) else kind
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def checked_codes(column: Any, where: str) -> np.ndarray:
+    """The codes of a column of a dictionary, -1 where a value is missing. DataError for codes that it does not hold."""
+    codes = column.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+    if codes.size and (codes.min() < -1 or codes.max() >= len(column.dictionary)):
+        raise DataError(f"{where}: a code outside of its dictionary. The file is damaged; write it again.")
+    return codes
 
 
 def _usual(types: dict[str, Any], label: str | None, part: Part) -> list[str]:

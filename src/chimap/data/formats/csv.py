@@ -12,11 +12,20 @@ from typing import IO, Any
 import numpy as np
 
 from chimap._validation import DataError, check_choice
-from chimap.data.formats.arrow_columns import LABEL_NAMES
 from chimap.data.io.compressed import decompressed, read_piece, uncompressed_name
 from chimap.data.io.files import existing_file, file_digest, needed
 from chimap.data.io.stream import BLOCK_BYTES, StreamSource
-from chimap.data.labels import check_labels, is_number, numbers_or_text, read_labels
+from chimap.data.label_text import TextLabels
+from chimap.data.labels import is_number, read_labels
+from chimap.data.table import (
+    LABEL_NAMES,
+    Choice,
+    check_not_counting,
+    counts,
+    naming_note,
+    roles_of,
+    unique_ids,
+)
 
 _OTHER_DELIMITERS = ";\t|"
 
@@ -34,6 +43,8 @@ class CsvSource(StreamSource):
     columns from 0, as an unnamed data frame is written.
     delimiter: by default a tab for ``.tsv``, else a comma, or what the first line has if it has no comma: semicolon,
     tab or bar.
+    choice: which columns are bins and ids, see ``Choice``. A column without a name, or one that pandas writes for an
+    index, is set aside as the ids, and so is a first column of text without repeats.
     Rows are float64. Raises FileNotFoundError, ImportError without pyarrow, and DataError naming file, line and field.
 
     >>> import pathlib, tempfile
@@ -58,33 +69,81 @@ class CsvSource(StreamSource):
         *,
         header: bool | str = "auto",
         delimiter: str | None = None,
+        choice: Choice | None = None,
     ) -> None:
         check_choice(header, "header", (True, False, "auto"))
+        self._choice = choice or Choice()
         self.path = existing_file(path)
         self.name = self.path.name
         self._read_heading(header, delimiter)
         self._label = self._label_place(labels)
-        self._bins = [place for place in range(len(self._names)) if place != self._label]
-        self.n_features = len(self._bins)
-        if not self._bins:
-            raise DataError(f"{self.path}: no columns beside the labels. Give rows of bins.")
-        self.row_bytes = 8.0 * self.n_features
-        texts = [batch.column(0) for batch in self._batches([self._label or 0], "string")]
-        self.n_rows = sum(len(part) for part in texts)
-        if self.n_rows == 0:
-            raise DataError(f"{self.path}: no rows, only a heading or blank lines. Write it again.")
+        roles = roles_of(self._names, self._label, self._choice, str(self.path), has_names=self._has_names)
+        self._bins, self._id, self.notes = roles.bins, roles.id, roles.notes
+        self._read_labels_and_ids(roles.is_explicit)
         if self._label is None:
             self._y = read_labels(labels, self.n_rows)
-        else:
-            self._y = self._labels_of([text for part in texts for text in part.to_pylist()])
         self.has_labels = self._y is not None
+        self.n_features = len(self._bins)
+        if self._has_names:
+            self.column_names = tuple(self._names[place] for place in self._bins)
+        self.row_bytes = 8.0 * self.n_features
+        self.held_bytes = 4.0 * BLOCK_BYTES + (0 if self.row_ids is None else self.row_ids.nbytes)
+
+    def _read_labels_and_ids(self, is_explicit: bool) -> None:
+        """Count the rows, and read labels, ids and what may be an index: one pass."""
+        where = f"{self.path}, column {self._names[self._label or 0]!r}"
+        labels, ids = TextLabels(where, self._choice.missing), _Ids()
+        first = (
+            next((i for i in range(len(self._names)) if i != self._label), 0) if self._id is None else None
+        )
+        may_be_index = not is_explicit and first is not None and first in self._bins
+        self.n_rows = 0
+        for batch in self._batches(
+            [i for i in (self._label, self._id, first) if i is not None] or [0], "string"
+        ):
+            column = dict(
+                zip((i for i in (self._label, self._id, first) if i is not None), batch.columns, strict=False)
+            )
+            if self._label is not None:
+                coded = column[self._label].dictionary_encode()
+                labels.add_coded(coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy())
+            if self._id is not None:
+                ids.add(column[self._id])
+            elif first is not None and not ids.add(column[first], only_text=True):
+                may_be_index = may_be_index and _counts_on(column[first], self.n_rows)
+                first = first if may_be_index and len(self._names) > 1 else None
+            self.n_rows += batch.num_rows
+        if self.n_rows == 0:
+            raise DataError(f"{self.path}: no rows, only a heading or blank lines. Write it again.")
+        self._y = None
+        if self._label is not None:
+            self._y = labels.finish()
+        self._take_ids(ids, first, may_be_index and len(self._names) > 1)
+
+    def _take_ids(self, ids: _Ids, first: int | None, may_be_index: bool) -> None:
+        found = ids.finish(self.n_rows)
+        if self._id is not None:
+            assert found is not None
+            given = self._choice.id is not None
+            self.row_ids = unique_ids(found, str(self.path)) if given else found
+        elif (
+            found is not None and np.unique(found).size == found.size
+        ):  # a first column of text names the rows
+            self._id, self.row_ids = first, found
+            self.notes = (*self.notes, naming_note(self._names[first or 0], str(self.path)))
+            self._bins = [place for place in self._bins if place != first]
+            if not self._bins:
+                raise DataError(f"{self.path}: no columns beside labels and ids. Give rows of bins.")
+        elif found is None and may_be_index and first is not None:
+            check_not_counting(self._names[first] if self._has_names else "0", self.n_rows, str(self.path))
 
     def _blocks(self) -> Iterator[np.ndarray]:
         for batch in self._batches(self._bins, "float64"):
-            if any(column.null_count for column in batch.columns):
+            columns = batch.columns
+            if any(column.null_count for column in columns):
                 raise self._fault("a field is blank")
             out = np.empty((batch.num_rows, self.n_features))
-            for place, column in enumerate(batch.columns):
+            for place, column in enumerate(columns):
                 out[:, place] = column.to_numpy()
             yield out
 
@@ -97,8 +156,8 @@ class CsvSource(StreamSource):
         with decompressed(self.path) as file:
             try:
                 for _ in range(self._skip):
-                    file.readline()
-                while piece := file.read(BLOCK_BYTES) + file.readline():
+                    read_piece(self.path, file, 0, "its heading")
+                while piece := read_piece(self.path, file, BLOCK_BYTES, "below its heading"):
                     if piece.isspace():
                         continue
                     # Not ``open_csv``: its thread may hold the Python file when the interpreter ends, which aborts.
@@ -127,11 +186,13 @@ class CsvSource(StreamSource):
         self._delimiter = delimiter or self._usual_delimiter(line)
         fields = next(csv.reader([line.removeprefix("\ufeff").strip("\r\n")], delimiter=self._delimiter))
         has_header = _is_heading(fields) if header == "auto" else bool(header)
+        self._has_names = has_header
         self._names = (
             [field.strip() for field in fields] if has_header else [str(i) for i in range(len(fields))]
         )
         self._skip = number if has_header else 0
-        twice = next((name for name in self._names if self._names.count(name) > 1), None)
+        seen: set[str] = set()
+        twice = next((name for name in self._names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
         if twice is not None:
             raise DataError(f"{self.path}: two columns are called {twice!r}. Rename one of them.")
 
@@ -154,16 +215,6 @@ class CsvSource(StreamSource):
                 f"{self.path}: no column {place}; there are {len(self._names)}, the first is 0, the last -1."
             )
         return None
-
-    def _labels_of(self, texts: list[str | None]) -> np.ndarray:
-        stripped = [(text or "").strip() for text in texts]
-        if "" in stripped:
-            raise DataError(
-                f"{self.path}, row {stripped.index('')}: no label in column {self._names[self._label or 0]!r}. Fill it "
-                "or remove the row."
-            )
-        where = f"{self.path}, column {self._names[self._label or 0]!r}"
-        return check_labels(numbers_or_text(stripped, where), self.n_rows, where)
 
     def _fault(self, reason: str) -> DataError:
         """The error for the first line that is at fault; ``reason`` in words of the reader if none is found."""
@@ -193,7 +244,8 @@ class CsvSource(StreamSource):
                 if not is_number(record[place]):
                     return (
                         f"{line}, column {self._names[place]!r}",
-                        f"{record[place]!r}, expected a number. Mend it, or name that column as the labels.",
+                        f"{record[place]!r}, expected a number. Mend it, name that column as the labels, or set it "
+                        "aside with --exclude.",
                     )
         return None
 
@@ -208,6 +260,48 @@ class CsvSource(StreamSource):
 
     def _check_unchanged(self) -> None:
         self.path.check_unchanged()
+
+
+class _Ids:
+    """Texts of a column that may name the rows, gathered as they are read."""
+
+    def __init__(self) -> None:
+        self._parts: list[np.ndarray] = []
+        self._is_number = False
+
+    def add(self, column: Any, *, only_text: bool = False) -> bool:
+        """Take in some rows; for a column that is not named as the ids, unless it holds numbers. Whether they were."""
+        if self._is_number or (only_text and not self._parts and not _is_text(column)):
+            self._is_number = True
+            return False
+        self._parts.append(np.array([text or "" for text in column.to_pylist()]))
+        return True
+
+    def finish(self, n_rows: int) -> np.ndarray | None:
+        """The texts of all rows, or None where there are not so many."""
+        if sum(part.size for part in self._parts) != n_rows:
+            return None
+        return np.char.strip(np.concatenate(self._parts))
+
+
+def _is_text(column: Any) -> bool:
+    """Whether fewer than half of some fields are numbers: among more, others are mistakes."""
+    texts = [text for text in column.slice(0, 1000).to_pylist() if text]
+    return 2 * sum(is_number(text) for text in texts) < len(texts)
+
+
+def _numbers(column: Any) -> np.ndarray | None:
+    """The numbers of a column of text, blank ones as NaN; None where one is not a number."""
+    pyarrow, compute = needed("pyarrow", "CSV files"), needed("pyarrow.compute", "CSV files")
+    try:
+        return compute.utf8_trim_whitespace(column).cast("float64").to_numpy(zero_copy_only=False)
+    except pyarrow.ArrowInvalid:
+        return None
+
+
+def _counts_on(column: Any, start: int) -> bool:
+    values = _numbers(column)
+    return values is not None and counts(values, start)
 
 
 def _is_heading(fields: list[str]) -> bool:

@@ -15,6 +15,7 @@ from chimap.data.io.files import file_digest, split_member
 from chimap.data.labels import read_labels
 from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, digest, matrix_shape, row_ranges
 from chimap.data.source import Chunk, Source
+from chimap.data.stored_names import label_beside, named_array, names_beside
 
 CSR_PARTS = ("data", "indices", "indptr", "shape")
 
@@ -29,7 +30,9 @@ class NpzSource(Source):
     ``data, indices, indptr, shape``, as scipy.sparse.save_npz writes them.
     labels: array or file of labels, see ``read_labels``; ``"::member"`` or the name of a member of this file;
     None takes ``y`` from this file if it is there.
-    member: the same as ``::member``.
+    member: the same as ``::member``; what the names of CSR parts begin with, such as ``train_``, for those.
+    id: name of the member that names the rows; None takes ``row_ids``, ``ids``, ``row_names`` or ``sample_id``.
+    Names of columns are ``column_names``, ``feature_names``, ``columns`` or ``vocabulary``.
     Raises FileNotFoundError, and DataError that names file and member, for damaged archives too.
 
     >>> import tempfile
@@ -42,7 +45,14 @@ class NpzSource(Source):
 
     from_files = True
 
-    def __init__(self, path: str | os.PathLike[str], labels: Any = None, member: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        labels: Any = None,
+        member: str | None = None,
+        *,
+        id: str | int | None = None,
+    ) -> None:
         file, member_of_path = split_member(path)
         member = member or member_of_path
         archive = Archive(file)
@@ -52,9 +62,15 @@ class NpzSource(Source):
         self.n_rows, self.n_features = self._stored.n_rows, self._stored.n_features
         self.dtype, self.is_sparse = self._stored.dtype, self._stored.is_sparse
         self.row_bytes = self._stored.row_bytes
-        if labels is None and "y" in archive.members:
-            labels = "::y"
-        elif isinstance(labels, str) and labels in archive.members:
+        self.column_names, self.row_ids = names_beside(
+            archive.members, archive.read, (self.n_rows, self.n_features), str(self.path), id
+        )
+        if labels is None:
+            label, self.notes = label_beside(
+                archive.members, lambda name: archive.header(name).shape, self.n_rows, "", member or "X"
+            )
+            labels = None if label is None else f"::{label}"
+        elif isinstance(labels, str) and named_array(archive.members, labels)[0] in archive.members:
             labels = f"::{labels}"
         self._y = read_labels(labels, self.n_rows, self.path)
         self.has_labels = self._y is not None
@@ -101,6 +117,9 @@ class _StoredRows(Protocol):
 
 
 def _find_rows(archive: Archive, member: str | None) -> _StoredRows:
+    prefixes = _prefixes(archive)
+    if member is not None and member not in archive.members and member in prefixes:
+        return _CsrRows(archive, member)
     if member is not None or "X" in archive.members:
         return _DenseRows(archive, member or "X")
     if "format" in archive.members:
@@ -110,14 +129,41 @@ def _find_rows(archive: Archive, member: str | None) -> _StoredRows:
                 f"{archive.path}: a sparse matrix in format {kind!r}; rows can be read in format 'csr' only. "
                 "Save X.tocsr()."
             )
-    if all(part in archive.members for part in CSR_PARTS):
-        return _CsrRows(archive)
-    example = archive.members[0] if archive.members else "member"
-    raise DataError(
-        f"{archive.path}: no array X and no CSR parts ({', '.join(CSR_PARTS)}); it holds "
-        f"{archive.listing()}. Name the rows as '{archive.path.name}::{example}', and their labels as "
-        "'::' and a member."
+    if "" in prefixes:
+        return _CsrRows(archive, "")
+    choices = openable(archive)
+    hint = (
+        f"Name the rows as {' or '.join(repr(f'{archive.path.name}::{name}') for name in choices[:6])}, and their "
+        "labels "
+        "as '::' and a member."
+        if choices
+        else "None of them holds rows."
     )
+    raise DataError(
+        f"{archive.path}: no array X and no CSR parts ({', '.join(CSR_PARTS)}); it holds {archive.listing()}. {hint}"
+    )
+
+
+def openable(archive: Archive) -> list[str]:
+    """What can be named behind ``::`` as rows: arrays of two axes or more, and what names of CSR parts begin with."""
+    prefixes = _prefixes(archive)
+    parts = {prefix + part for prefix in prefixes for part in CSR_PARTS}
+    dense = [name for name in archive.members if name not in parts and _holds_rows(archive, name)]
+    return sorted([*(prefix for prefix in prefixes if prefix), *dense], key=archive.members_order)
+
+
+def _holds_rows(archive: Archive, name: str) -> bool:
+    try:
+        header = archive.header(name)
+    except DataError:
+        return False
+    return len(header.shape) >= 2 and header.dtype.kind in "fiub"
+
+
+def _prefixes(archive: Archive) -> list[str]:
+    """What the names of CSR parts begin with, "" for ``data`` itself."""
+    starts = [name.removesuffix("indptr") for name in archive.members if name.endswith("indptr")]
+    return [start for start in starts if all(start + part in archive.members for part in CSR_PARTS)]
 
 
 class _DenseRows:
@@ -147,20 +193,22 @@ class _DenseRows:
 class _CsrRows:
     is_sparse = True
 
-    def __init__(self, archive: Archive) -> None:
-        shape = tuple(int(s) for s in archive.read("shape").reshape(-1))
+    def __init__(self, archive: Archive, prefix: str) -> None:
+        shape = tuple(_whole(archive, f"{prefix}shape").tolist())
         self.n_rows, self.n_features = matrix_shape(shape, str(archive.path))
-        self._archive = archive
-        values, columns = archive.header("data"), archive.header("indices")
-        self._indptr = _row_borders(archive, self.n_rows, values.shape, columns.shape)
+        self._archive, self._data, self._indices = archive, f"{prefix}data", f"{prefix}indices"
+        values, columns = archive.header(self._data), archive.header(self._indices)
+        self._indptr = _row_borders(archive, f"{prefix}indptr", self.n_rows, values.shape, columns.shape)
         if columns.dtype.kind not in "iu":
-            raise DataError(f"{archive.path}::indices: expected whole numbers, got dtype {columns.dtype}.")
-        self.dtype = chunk_dtype(values.dtype, f"{archive.path}::data")
+            raise DataError(
+                f"{archive.path}::{self._indices}: expected whole numbers, got dtype {columns.dtype}."
+            )
+        self.dtype = chunk_dtype(values.dtype, f"{archive.path}::{self._data}")
         self.row_bytes = csr_row_bytes(int(self._indptr[-1]), self.n_rows, self.dtype)
-        archive.hold(["data", "indices"])
+        archive.hold([self._data, self._indices])
 
     def blocks(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
-        with self._archive.stream("data") as values, self._archive.stream("indices") as columns:
+        with self._archive.stream(self._data) as values, self._archive.stream(self._indices) as columns:
             for start, stop in ranges:
                 indptr = self._indptr[start : stop + 1]
                 count = int(indptr[-1] - indptr[0])
@@ -179,16 +227,28 @@ class _CsrRows:
         )
 
 
-def _row_borders(archive: Archive, n_rows: int, *sizes: tuple[int, ...]) -> np.ndarray:
-    indptr = archive.read("indptr").reshape(-1).astype(np.int64)
+def _whole(archive: Archive, member: str) -> np.ndarray:
+    """A member of whole numbers, (n,) int64. DataError for others, rather than what is left of them."""
+    values = archive.read(member).reshape(-1)
+    if (
+        values.dtype.kind not in "iuf"
+        or np.any(values != np.round(values))
+        or np.any(np.abs(values) >= 2.0**63)
+    ):
+        raise DataError(f"{archive.path}::{member}: expected whole numbers. Write the file again.")
+    return values.astype(np.int64)
+
+
+def _row_borders(archive: Archive, member: str, n_rows: int, *sizes: tuple[int, ...]) -> np.ndarray:
+    indptr = _whole(archive, member)
     if indptr.size != n_rows + 1:
         raise DataError(
-            f"{archive.path}::indptr: {indptr.size} entries for {n_rows} rows; expected {n_rows + 1}. "
+            f"{archive.path}::{member}: {indptr.size} entries for {n_rows} rows; expected {n_rows + 1}. "
             "Write the file again."
         )
     falls = np.flatnonzero(np.diff(indptr) < 0)
     if falls.size:
-        raise DataError(f"{archive.path}::indptr: decreases at row {falls[0]}. Write the file again.")
+        raise DataError(f"{archive.path}::{member}: decreases at row {falls[0]}. Write the file again.")
     if indptr[0] != 0 or any(size != (indptr[-1],) for size in sizes):
         raise DataError(
             f"{archive.path}: CSR parts do not fit together: indptr runs from {indptr[0]} to {indptr[-1]}, "

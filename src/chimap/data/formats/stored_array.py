@@ -14,8 +14,9 @@ from chimap import _arrays
 from chimap._validation import DataError
 from chimap.data.io.files import base_name, split_member
 from chimap.data.io.stream import BLOCK_BYTES, SeekableStream
-from chimap.data.labels import check_labels, read_labels
+from chimap.data.labels import clean_labels, one_column, read_labels
 from chimap.data.rows import chunk_dtype, matrix_shape
+from chimap.data.stored_names import label_beside, named_array, names_beside
 
 _SCATTERED_BYTES = 2**16  # read at a time where single rows are wanted and nothing is chunked
 
@@ -30,7 +31,14 @@ class StoredArraySource(SeekableStream):
     is_sparse = False
     from_files = True
 
-    def __init__(self, path: str | os.PathLike[str], labels: Any = None, member: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        labels: Any = None,
+        member: str | None = None,
+        *,
+        id: str | int | None = None,
+    ) -> None:
         address, member_of_path = split_member(path)
         member = member or member_of_path
         self.path = self._locate(address)
@@ -50,8 +58,21 @@ class StoredArraySource(SeekableStream):
             self.stored_rows = unit
             self._block_rows = min(self.n_rows, unit * max(1, BLOCK_BYTES // (unit * stored)))
             self._scattered_rows = unit if chunked is not None else max(1, _SCATTERED_BYTES // stored)
-            label = _label_name(names, self._member, labels)
-            self._y = None if label is None else self._labels_of(root[label], f"{address}::{label}")
+            group = self._member[: self._member.rfind("/") + 1]
+            self.column_names, self.row_ids = names_beside(
+                names,
+                lambda name: self._values_of(root[name]),
+                (self.n_rows, self.n_features),
+                address,
+                id,
+                group,
+            )
+            label, column = _label_name(names, labels)
+            if labels is None:
+                label, self.notes = label_beside(
+                    names, lambda name: tuple(root[name].shape), self.n_rows, group, self._member
+                )
+            self._y = None if label is None else self._labels_of(root[label], column, f"{address}::{label}")
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
         # A block as it is stored, and as floats; a decoder has a copy of its own.
         self.held_bytes = self._block_rows * (2.0 * stored + self.row_bytes)
@@ -84,10 +105,14 @@ class StoredArraySource(SeekableStream):
             rows = np.asarray(array[start:stop])
         return _arrays.as_rows(rows.reshape(rows.shape[0], -1), self.dtype)
 
-    def _labels_of(self, array: Any, where: str) -> np.ndarray:
+    def _values_of(self, array: Any) -> np.ndarray:
+        with self._naming(", names"):
+            return self._label_values(array)
+
+    def _labels_of(self, array: Any, column: int | None, where: str) -> np.ndarray:
         with self._naming(", labels"):
             values = self._label_values(array)
-        return check_labels(values, self.n_rows, where)
+        return clean_labels(one_column(values, column, where), self.n_rows, where)
 
     def _rows_name(self, names: list[str], member: str | None) -> str:
         if member is None and names == [""]:
@@ -132,14 +157,11 @@ class StoredArraySource(SeekableStream):
         """All of an array of labels; text as str."""
 
 
-def _label_name(names: list[str], rows: str, labels: Any) -> str | None:
-    """The array of labels that is meant: for None, ``y`` beside the rows; None if it is not in here."""
-    if labels is None:
-        beside = "/".join([*rows.split("/")[:-1], "y"])
-        return beside if beside in names and beside != rows else None
+def _label_name(names: list[str], labels: Any) -> tuple[str | None, int | None]:
+    """The array of labels, and the column of it, that is meant; None if it is not in here."""
     if not isinstance(labels, str):
-        return None
-    name = labels.removeprefix("::").strip("/")
+        return None, None
+    name, column = named_array(names, labels.removeprefix("::").strip("/"))
     if labels.startswith("::") and name not in names:
         raise DataError(f"labels {labels!r}: no array {name!r}; there are {', '.join(names)}.")
-    return name if name in names else None
+    return (name, column) if name in names else (None, None)

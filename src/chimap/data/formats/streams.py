@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from chimap._validation import DataError
-from chimap.data.formats.arrow_columns import LABEL_NAMES
 from chimap.data.formats.batches import BatchSource
 from chimap.data.formats.keyed import shown
 from chimap.data.io.files import needed
 from chimap.data.labels import check_labels
 from chimap.data.source import Source
+from chimap.data.table import LABEL_NAMES
 
 BATCH = 4096  # rows that are asked for at a time
 

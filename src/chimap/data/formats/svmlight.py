@@ -14,8 +14,9 @@ from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.io.compressed import decompressed, read_piece
 from chimap.data.io.files import DataFile, existing_file, file_digest
 from chimap.data.io.stream import StreamSource
-from chimap.data.labels import is_number, read_labels, whole_numbers
-from chimap.data.rows import csr_row_bytes, csr_rows
+from chimap.data.label_text import whole_numbers
+from chimap.data.labels import is_number, read_labels
+from chimap.data.rows import LARGEST_WIDTH, csr_row_bytes, csr_rows
 
 BLOCK_BYTES = 2**20
 LARGEST_COLUMN = np.iinfo(np.int32).max
@@ -77,6 +78,12 @@ class SvmlightSource(StreamSource):
                 f"(columns count from {self._first_column}). Set n_features to {widest} or more."
             )
         self.n_rows = scan.n_rows
+        if widest > LARGEST_WIDTH:
+            raise DataError(
+                f"{self.path}, line {scan.widest_line}: column {scan.largest:,} makes rows of {widest:,} columns; "
+                "at most "
+                f"{LARGEST_WIDTH:,} can be read. Is the number right? Correct the line, or hash the columns into fewer."
+            )
         self.row_bytes = csr_row_bytes(scan.n_values, self.n_rows, self.dtype)
         given = read_labels(labels, self.n_rows)
         self._y = whole_numbers(np.concatenate(scan.labels)) if given is None else given

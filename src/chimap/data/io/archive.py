@@ -39,12 +39,19 @@ class Archive:
         self._held: dict[str, bytes] = {}
         try:
             with self.path.open() as opened, zipfile.ZipFile(opened) as file:
-                self._sizes = {info.filename: info.file_size for info in file.infolist()}
+                listed = [(info.filename, info.file_size) for info in file.infolist()]
         except BROKEN as error:
             raise DataError(
                 f"{self.path}: not an .npz archive, or cut off ({error}). "
                 "Copy it again, or write it with numpy.savez or scipy.sparse.save_npz."
             ) from error
+        self._sizes = dict(listed)
+        if len(self._sizes) < len(listed):
+            names = [name for name, _ in listed]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise DataError(
+                f"{self.path}: two members are called {twice!r}, of which one would be lost. Write it again."
+            )
         self.members = [name.removesuffix(".npy") for name in self._sizes if name.endswith(".npy")]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -86,6 +93,10 @@ class Archive:
             with self._naming(member):
                 file.read(header.start)
             yield MemberStream(self, member, file, header)
+
+    def members_order(self, name: str) -> int:
+        """The place of the first member whose name begins so."""
+        return next((place for place, member in enumerate(self.members) if member.startswith(name)), 0)
 
     def listing(self) -> str:
         """The names of the members, for messages."""

@@ -14,6 +14,11 @@ from chimap._validation import DataError
 from chimap.data.io.files import DataFile, needed
 
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
+LONGEST_LINE = 2**24  # bytes of a line of text
+LARGEST_RATIO, LEAST_UNPACKED = (
+    300,
+    2**26,
+)  # tables of zeros come to 200; so many bytes may be unpacked of any file
 
 
 def uncompressed_name(name: str) -> str:
@@ -29,11 +34,14 @@ def uncompressed_name(name: str) -> str:
 
 @contextmanager
 def decompressed(file: DataFile) -> Iterator[IO[bytes]]:
-    """The bytes of a file, decompressed as its ending says, while the block runs."""
+    """The bytes of a file, decompressed as its ending says, while the block runs.
+
+    Reading raises DataError where a compressed file unpacks to more than any table does.
+    """
     with file.open() as opened:
         stream = _stream(file, opened)
         try:
-            yield stream
+            yield stream if stream is opened else cast(IO[bytes], _Bounded(file, stream))
         finally:
             stream.close()
 
@@ -41,14 +49,74 @@ def decompressed(file: DataFile) -> Iterator[IO[bytes]]:
 def read_piece(file: DataFile, stream: IO[bytes], size: int, place: str) -> bytes:
     """The next ``size`` bytes and the rest of their last line; for 0, a line.
 
-    ``place`` tells in an error how far the reading came.
+    ``place`` tells in an error how far the reading came. Raises DataError for a file that cannot be decompressed, and
+    for a line of more than 16 MiB.
     """
     try:
-        return stream.read(size) + stream.readline()
+        piece = stream.read(size) if size else b""
+        rest = stream.readline(LONGEST_LINE)
     except (EOFError, OSError, zlib.error) as error:
         raise DataError(
             f"{file}, {place}: cannot be decompressed ({error}). The file is damaged or cut off; copy it again."
         ) from error
+    if len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
+        ends = " Its lines end in CR alone; write them with LF." if b"\r" in rest[: 2**16] else ""
+        raise DataError(
+            f"{file}, {place}: a line of more than {LONGEST_LINE >> 20} MiB. Is it text, a row a line?{ends} "
+            "Write rows "
+            "so wide as .npy, .npz or .parquet."
+        )
+    return piece + rest
+
+
+class _Bounded:
+    """A stream that refuses to unpack without end: a megabyte can hold a gigabyte of blanks."""
+
+    def __init__(self, file: DataFile, stream: IO[bytes]) -> None:
+        self._file, self._stream = file, stream
+        self._left = max(LEAST_UNPACKED, LARGEST_RATIO * file.size)
+
+    def read(self, size: int = -1) -> bytes:
+        return self._counted(self._stream.read(self._left + 1 if size < 0 else size))
+
+    def readline(self, size: int = -1) -> bytes:
+        return self._counted(self._stream.readline(self._left + 1 if size < 0 else size))
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return False
+
+    read1 = read
+
+    @property
+    def closed(self) -> bool:
+        return self._stream.closed
+
+    def flush(self) -> None:
+        """Nothing to write."""
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def _counted(self, piece: bytes) -> bytes:
+        self._left -= len(piece)
+        if self._left < 0:
+            raise DataError(
+                f"{self._file}: unpacks to more than {LARGEST_RATIO} times its size, which rows of data do not. "
+                "If it is "
+                "what you mean, unpack it first and name the unpacked file."
+            )
+        return piece
 
 
 def _stream(file: DataFile, opened: IO[bytes]) -> IO[bytes]:

@@ -1,0 +1,158 @@
+"""Data frames of pandas and polars, and Arrow tables, in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.data.formats.arrays import ArraySource
+from chimap.data.labels import clean_labels
+from chimap.data.table import LABEL_NAMES, Choice, check_not_counting, counts, place_of, roles_of, unique_ids
+
+_LIBRARIES = {"pandas": ("DataFrame",), "polars": ("DataFrame",), "pyarrow": ("Table", "RecordBatch")}
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a table of columns with names; no library is imported to tell."""
+    return type(X).__name__ in _LIBRARIES.get(type(X).__module__.split(".")[0], ())
+
+
+class FrameSource(ArraySource):
+    """The rows of a data frame of pandas or polars, or of an Arrow table.
+
+    table : the frame. Its numeric columns are copied once, into rows.
+    labels : name of a column, or array or file, see ``read_labels``; None takes the column ``y``, else ``label``.
+    choice : which columns are bins and ids, see ``Choice``. An index of pandas that does not only count names the rows.
+    Raises DataError for columns that are no numbers, for missing entries, and for a series of labels whose index has
+    the same entries in another order.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"a": [0.5, 0.0], "b": [0.5, 1.0], "species": ["cat", "dog"]}, index=["s1", "s2"])
+    >>> source = FrameSource(frame, "species")
+    >>> source.column_names, source.row_ids.tolist(), source.labels().tolist()
+    (('a', 'b'), ['s1', 's2'], ['cat', 'dog'])
+    """
+
+    def __init__(self, table: Any, labels: Any = None, choice: Choice | None = None) -> None:
+        choice = choice or Choice()
+        name = type(table).__name__ if not hasattr(table, "iloc") else "data frame"
+        names = [str(column) for column in _names_of(table)]
+        if len({*names}) < len(names):
+            twice = next(column for column in names if names.count(column) > 1)
+            raise DataError(f"{name}: two columns are called {twice!r}. Rename one of them.")
+        check_same_order(table, labels, name)
+        label = _label_place(names, labels)
+        roles = roles_of(names, label, choice, name)
+        bins, ids = roles.bins, roles.id
+        first = next((place for place in range(len(names)) if place != label), 0)
+        if ids is None and not roles.is_explicit and bins[0] == first and len(bins) > 1:
+            values = _column(table, first)
+            if values.dtype.kind in "OUT" and _is_unique_text(values):
+                ids, bins = first, bins[1:]
+            elif values.dtype.kind in "iuf" and counts(values):
+                check_not_counting(names[first], values.size, name)
+        y = (
+            labels
+            if label is None
+            else clean_labels(_column(table, label), table.shape[0], f"column {names[label]!r}")
+        )
+        super().__init__(_matrix(table, bins, names, name), y, name, tuple(names[place] for place in bins))
+        self.notes = roles.notes
+        if ids is not None:
+            values = _column(table, ids).astype(str)
+            self.row_ids = unique_ids(values, name) if choice.id is not None else values
+        elif hasattr(table, "index") and not _only_counts(table.index):
+            self.row_ids = np.asarray(table.index.astype(str), dtype=str)
+
+
+def check_same_order(X: Any, y: Any, name: str = "X") -> None:
+    """Refuse rows and labels of pandas whose indices hold the same entries in another order."""
+    index, other = getattr(X, "index", None), getattr(y, "index", None)
+    if index is None or other is None or callable(index) or callable(other) or len(index) != len(other):
+        return
+    if not index.equals(other) and index.is_unique and set(index) == set(other):
+        row = next(i for i, (one, two) in enumerate(zip(index, other, strict=True)) if one != two)
+        raise DataError(
+            f"{name} and its labels have the same index in another order: row {row} is {index[row]!r} in the one and "
+            f"{other[row]!r} in the other. Align them, y.loc[X.index], or drop the index, y.to_numpy()."
+        )
+
+
+def _names_of(table: Any) -> Any:
+    return (
+        table.column_names
+        if hasattr(table, "column_names")
+        else table.schema.names
+        if hasattr(table, "num_rows")
+        else table.columns
+    )
+
+
+def _label_place(names: list[str], labels: Any) -> int | None:
+    if labels is None:
+        return next((names.index(name) for name in LABEL_NAMES if name in names), None)
+    if isinstance(labels, str) and labels in names:
+        return names.index(labels)
+    return place_of(names, labels, "data frame", "labels") if isinstance(labels, int) else None
+
+
+def _column(table: Any, place: int) -> np.ndarray:
+    column = (
+        table.iloc[:, place]
+        if hasattr(table, "iloc")
+        else table[table.columns[place]]
+        if hasattr(table, "with_columns")
+        else table.column(place)
+    )
+    if hasattr(column, "dictionary_decode") or hasattr(column, "combine_chunks"):
+        values = column.to_pandas() if hasattr(column, "to_pandas") else column
+        return np.asarray(values)
+    return np.asarray(column.to_numpy())
+
+
+def _matrix(table: Any, bins: list[int], names: list[str], name: str) -> np.ndarray:
+    """The bins as one array of numbers."""
+    columns = []
+    for place in bins:
+        values = _column(table, place)
+        if values.dtype == object:
+            values = _as_floats(values, names[place], name)
+        if values.dtype.kind not in "fiub":
+            raise DataError(
+                f"{name}, column {names[place]!r}: {values.dtype}, expected numbers. Encode it, name it as the labels "
+                "or ids, or leave it out with exclude=."
+            )
+        columns.append(values)
+    out = np.empty((table.shape[0], len(bins)), np.result_type(*columns))
+    for place, values in enumerate(columns):
+        out[:, place] = values
+    return out
+
+
+def _as_floats(values: np.ndarray, column: str, name: str) -> np.ndarray:
+    missing = np.flatnonzero([value is None or type(value).__name__ == "NAType" for value in values])
+    if missing.size:
+        raise DataError(
+            f"{name}, row {missing[0]}, column {column!r}: missing. Every bin must be a number; fill it."
+        )
+    try:
+        return values.astype(np.float64)
+    except (ValueError, TypeError) as error:
+        raise DataError(
+            f"{name}, column {column!r}: {error}, expected numbers. Encode it, name it as the labels or ids, or leave "
+            "it out with exclude=."
+        ) from error
+
+
+def _is_unique_text(values: np.ndarray) -> bool:
+    return (
+        all(isinstance(value, str) for value in values) and np.unique(values.astype(str)).size == values.size
+    )
+
+
+def _only_counts(index: Any) -> bool:
+    return type(index).__name__ == "RangeIndex" or (
+        np.asarray(index).dtype.kind in "iu" and counts(np.asarray(index))
+    )

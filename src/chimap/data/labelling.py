@@ -1,0 +1,191 @@
+"""Which rows have labels: those without are left out, and labels of a table are joined to rows by their ids."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.data.io.compressed import decompressed, uncompressed_name
+from chimap.data.io.files import existing_file, needed, split_member
+from chimap.data.label_text import TextLabels, as_number, same_value
+from chimap.data.labels import clean_labels
+from chimap.data.source import Source
+from chimap.data.table import place_of, unique_ids
+from chimap.data.views import ChosenRows
+
+_TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv"), (".parquet", ".pq", ".feather", ".arrow", ".ipc")
+
+
+def labelled(source: Source, missing: Any = None) -> Source:
+    """The source with only the rows that have a label, or as it is where all have one, or none has to.
+
+    missing : a value that marks a missing label, beside None, NaN and empty text. Whole labels with a single negative
+    one, -1 beside 0 and 1, get a note: -1 often marks what is missing, but may be a class.
+    Raises DataError where no label is left.
+
+    >>> from chimap.data import ArraySource
+    >>> source = labelled(ArraySource(np.eye(3), [0, -1, 1]), missing=-1)
+    >>> source.labels(), source.n_left_out
+    (array([0, 1]), 1)
+    """
+    y = source.labels()
+    if y is None:
+        return source
+    is_missing = np.ma.getmaskarray(y) | _marked(y, missing)
+    values = np.ma.getdata(y)
+    if not is_missing.any():
+        source.notes = (*source.notes, *_doubts(source, values))
+        return source
+    rows = np.flatnonzero(~is_missing)
+    if rows.size == 0:
+        raise DataError(f"{source.name}: every label is missing. Name another column or file with --labels.")
+    kept = ChosenRows(source, rows, _narrowed(values[rows]))
+    kept.unlabelled = ChosenRows(source, np.flatnonzero(is_missing), None)
+    kept.notes = (
+        *source.notes,
+        f"{source.name}: {source.n_rows - rows.size:,} of {source.n_rows:,} rows have no label and are left out.",
+        *_doubts(source, kept._y),
+    )
+    return kept
+
+
+def _marked(y: Any, missing: Any) -> np.ndarray:
+    values = np.ma.getdata(y)
+    if missing is None:
+        return np.zeros(values.size, dtype=bool)
+    if values.dtype.kind in "UO":
+        words, place = np.unique(values.astype(object), return_inverse=True)
+        return np.array([same_value(str(word), str(missing)) for word in words], dtype=bool)[place]
+    number = as_number(str(missing).strip())
+    if number is None:
+        return np.zeros(values.size, dtype=bool)  # text that has marked missing ones where it was read
+    return np.asarray(values == number)
+
+
+def _narrowed(y: np.ndarray) -> np.ndarray:
+    """Text no wider than it needs to be, and float64 that are whole now as int64."""
+    if y.dtype.kind == "U":
+        return y.astype(f"<U{max(1, int(np.char.str_len(y).max()))}")
+    return y
+
+
+def _doubts(source: Source, y: Any) -> Iterator[str]:
+    """A note where -1 stands beside 0, 1, ..., which often marks a missing label."""
+    if y is None or y.dtype.kind != "i" or y.size == 0 or y.min() != -1:
+        return
+    there = np.unique(y)
+    if there.size >= 3 and np.array_equal(there, np.arange(-1, there.size - 1)):
+        yield (
+            f"{source.name}: the label -1, of {np.count_nonzero(y == -1):,} rows, stands beside 0 to {there[-1]} "
+            "and is "
+            "taken for a class. If it marks rows without a label, say --missing -1 (missing=-1 in Python)."
+        )
+
+
+def is_join(labels: Any) -> bool:
+    """Whether labels name a column of a table in another file, ``meta.tsv::body_site``."""
+    if not isinstance(labels, str):
+        return False
+    address, member = split_member(labels)
+    return bool(member and address and uncompressed_name(address).endswith(_TEXT_TABLES + _ARROW_TABLES))
+
+
+def joined(source: Source, labels: str, id: str | int | None = None, missing: Any = None) -> Source:
+    """The rows of a source whose id is in a table, with the labels that it gives them.
+
+    labels : ``TABLE::COLUMN``, a file of CSV, TSV, Parquet or Feather. id : of the table, the column of ids: the same
+    name as in the data if the table has it, else its first column.
+    Raises DataError for a source without ids, ids that come twice, and where no id is in both.
+    """
+    address, column = split_member(labels)
+    if source.row_ids is None:
+        raise DataError(
+            f"{source.name}: its rows have no ids, by which {labels} could be joined. Name the column of ids with --id "
+            "(id= in Python), or give labels in the order of the rows, in a file without others."
+        )
+    ids, y = _id_and_label(address, str(column), id, missing)
+    place = {name: i for i, name in enumerate(unique_ids(ids, address).tolist())}
+    mine = unique_ids(np.asarray(source.row_ids).astype(str), source.name)
+    at = np.array([place.get(name, -1) for name in mine.tolist()])
+    rows = np.flatnonzero(at >= 0)
+    if rows.size == 0:
+        raise DataError(
+            f"{address}: none of its {ids.size:,} ids, such as {str(ids[0])!r}, is an id of {source.name}, such as "
+            f"{str(mine[0])!r}. Are these the columns of ids? Name them alike, or with --id."
+        )
+    note = (
+        f"{rows.size:,} of {source.n_rows:,} rows of {source.name} have a label in {address}; "
+        f"{source.n_rows - rows.size:,} are left out, and {ids.size - rows.size:,} of its rows match none."
+    )
+    view = ChosenRows(source, rows, y[at[rows]])
+    view.notes = (*source.notes, note)
+    return view
+
+
+def _id_and_label(address: str, column: str, id: Any, missing: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Ids as text and labels of all rows of a table."""
+    if uncompressed_name(address).endswith(_TEXT_TABLES):
+        return _from_text(address, column, id, missing)
+    pyarrow_dataset = needed("pyarrow.dataset", "Parquet and Arrow files")
+    file = existing_file(address)
+    kind = "parquet" if file.suffix in _ARROW_TABLES[:2] else "ipc"
+    try:
+        table = pyarrow_dataset.dataset(file.address, format=kind).to_table()
+    except Exception as error:  # of whatever the reader makes of a damaged file
+        raise DataError(f"{address}: cannot be read ({error}). Copy or write it again.") from error
+    names = table.column_names
+    of_id, of_label = _places(names, column, id, address)
+    ids = np.array([str(value) for value in table.column(of_id).to_pylist()])
+    values = np.array(table.column(of_label).to_pylist(), dtype=object)
+    return ids, clean_labels(values, ids.size, f"{address}::{column}")
+
+
+def _from_text(address: str, column: str, id: Any, missing: Any) -> tuple[np.ndarray, np.ndarray]:
+    file = existing_file(address)
+    with decompressed(file) as opened:
+        try:
+            text = io.TextIOWrapper(opened, "utf-8-sig", newline="")
+            first = text.readline(2**24)
+            delimiter = "\t" if uncompressed_name(file.name).endswith(".tsv") or "\t" in first else ","
+            delimiter = ";" if delimiter == "," and "," not in first and ";" in first else delimiter
+            names = next(csv.reader([first.strip("\r\n")], delimiter=delimiter))
+            of_id, of_label = _places(names, column, id, address)
+            y, ids = TextLabels(f"{address}::{column}", missing), []
+            for some in _batches(csv.reader(text, delimiter=delimiter), len(names), address):
+                ids += [record[of_id].strip() for record in some]
+                y.add([record[of_label] for record in some])
+        except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
+            raise DataError(f"{address}: cannot be read ({error}). Is it a table in UTF-8?") from error
+    if not ids:
+        raise DataError(f"{address}: no rows, only a heading. Write it again.")
+    return np.array(ids), y.finish()
+
+
+def _batches(records: Iterable[list[str]], width: int, address: str) -> Iterator[list[list[str]]]:
+    some: list[list[str]] = []
+    for number, record in enumerate(records, 2):
+        if not record:
+            continue
+        if len(record) != width:
+            raise DataError(
+                f"{address}, line {number}: {len(record)} fields, expected {width} as in the first line."
+            )
+        some.append(record)
+        if len(some) == 4096:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _places(names: list[str], column: str, id: Any, address: str) -> tuple[int, int]:
+    of_label = place_of(names, column, address, "labels")
+    of_id = names.index(id) if isinstance(id, str) and id in names else int(of_label == 0)
+    if of_id >= len(names) or of_id == of_label:
+        raise DataError(f"{address}: no column of ids beside {column!r}. Add one with the ids of the rows.")
+    return of_id, of_label

@@ -1,0 +1,80 @@
+"""Names of columns and ids of rows that lie beside the rows in a file of several arrays, and labels among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.data.labels import split_column
+from chimap.data.table import unique_ids
+
+COLUMN_NAMES = ("column_names", "feature_names", "columns", "vocabulary")
+ROW_IDS = ("row_ids", "ids", "row_names", "sample_id")
+LABELS = ("y", "Y")
+
+
+def names_beside(
+    members: Sequence[str],
+    read: Callable[[str], np.ndarray],
+    shape: tuple[int, int],
+    where: str,
+    id: str | int | None,
+    group: str = "",
+) -> tuple[tuple[str, ...] | None, np.ndarray | None]:
+    """Names of the columns and ids of the rows, each None where there are none.
+
+    members : names of the arrays. read : gives one of them. shape : of the rows. group : of the rows, with its slash.
+    id : the array of ids that the caller named, or None. Arrays of another length or of repeated names are passed over,
+    but for that one, which raises DataError.
+    """
+    columns = _first(members, COLUMN_NAMES, read, shape[1], group)
+    if id is None:
+        return None if columns is None else tuple(columns.tolist()), _first(
+            members, ROW_IDS, read, shape[0], group
+        )
+    name = str(id).removeprefix("::")
+    if name not in members:
+        raise DataError(f"{where}: no array {name!r} of ids; it holds {', '.join(members)}.")
+    ids = _text(read(name))
+    if ids.shape != shape[:1]:
+        raise DataError(f"{where}::{name}: ids of shape {ids.shape} for {shape[0]} rows. Give one a row.")
+    return None if columns is None else tuple(columns.tolist()), unique_ids(ids, f"{where}::{name}")
+
+
+def label_beside(
+    members: Sequence[str], shape_of: Callable[[str], tuple[int, ...]], n_rows: int, group: str, rows: str
+) -> tuple[str | None, tuple[str, ...]]:
+    """The array of labels beside the rows, or None; and a note where it has several columns, of which none is meant."""
+    for name in (group + label for label in LABELS):
+        if name not in members or name == rows:
+            continue
+        shape = shape_of(name)
+        if name.endswith("y") or len(shape) == 1 or shape[1:] == (1,):
+            return name, ()
+        if len(shape) == 2 and shape[0] == n_rows:
+            return None, (f"{name} holds {shape[1]} columns of labels; take one with --labels {name}[0].",)
+    return None, ()
+
+
+def named_array(members: Sequence[str], name: str) -> tuple[str, int | None]:
+    """The array, and the column of it, that ``NAME`` or ``NAME[2]`` means."""
+    return (name, None) if name in members else split_column(name)
+
+
+def _first(
+    members: Sequence[str], names: Sequence[str], read: Callable[[str], np.ndarray], size: int, group: str
+) -> np.ndarray | None:
+    for name in (group + each for each in names):
+        if name in members:
+            values = _text(read(name))
+            if values.shape == (size,) and np.unique(values).size == size:
+                return values
+    return None
+
+
+def _text(values: Any) -> np.ndarray:
+    values = np.asarray(values)
+    return np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values.astype(str)

@@ -1,0 +1,266 @@
+"""The columns of a table: which of them are bins, which holds labels, which names the rows."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+
+LABEL_NAMES = ("y", "label")  # taken for labels where none are named
+_INDEX = re.compile(r"(Unnamed: \d+)?|__index_level_\d+__")  # how pandas writes the index of a data frame
+_LEAST_COUNTED = 3  # rows from which a column that counts is no accident
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the caller says of the columns of a table.
+
+    id : name or place of the column that names the rows, or None to look for one.
+    columns, exclude : the columns that are bins, and those that are not: see ``places_of``.
+    missing : a value that marks a missing label, beside those that always do.
+    names : the columns that a model was fitted on, in its order. They are taken where the table has names, and all
+    others are ignored.
+    """
+
+    id: str | int | None = None
+    columns: Any = None
+    exclude: Any = None
+    missing: Any = None
+    names: tuple[str, ...] | None = None
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is said of bins and ids."""
+        return self.id is None and self.columns is None and self.exclude is None
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Places of the columns that are bins, of the labels, and of the ids of rows; and what to tell the user.
+
+    is_explicit : whether the caller or a model named the bins, so that none of them needs a second look.
+    """
+
+    bins: list[int]
+    label: int | None
+    id: int | None
+    is_explicit: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def roles_of(
+    names: Sequence[str],
+    label: int | None,
+    choice: Choice,
+    where: str,
+    *,
+    index: Iterable[str] = (),
+    has_names: bool = True,
+) -> Roles:
+    """What each column of a table is.
+
+    The columns that pandas writes for the index of a data frame are set aside, and the first of them names the rows
+    unless ``choice.id`` says another.
+
+    names : of the columns. label : place of the labels, or None. where : file, for errors. index : further names of
+    index columns, from metadata. has_names : whether the names are from the file, and not places.
+    Raises DataError for names that are not there and where no bins are left.
+    """
+    indices = {*index}
+    aside = [
+        place
+        for place, name in enumerate(names)
+        if place != label
+        and has_names
+        and (name in indices or (_INDEX.fullmatch(name) and (name or not place)))
+    ]
+    if choice.id is not None:
+        aside.insert(0, place_of(names, choice.id, where, "id"))
+    others = [place for place in range(len(names)) if place != label and place not in {*aside}]
+    rows = aside[0] if aside else None
+    if choice.names is not None and has_names:
+        place = {name: i for i, name in enumerate(names)}
+        bins = [place[name] for name in present_names(choice.names, place, where)]
+        more = [names[i] for i in others if i not in {*bins}]
+        return Roles(bins, label, rows, True, tuple(ignored(more, where)))
+    explicit = choice.columns is not None
+    bins = others
+    if explicit:
+        bins = [i for i in places_of(names, choice.columns, where, "columns") if i != label]
+    if choice.exclude is not None:
+        left_out = {*places_of(names, choice.exclude, where, "exclude")}
+        bins = [i for i in bins if i not in left_out]
+    if not bins:
+        raise DataError(f"{where}: no columns are left beside labels and ids. Give rows of bins.")
+    return Roles(bins, label, rows, explicit)
+
+
+def present_names(wanted: Sequence[str], there: Any, where: str) -> Sequence[str]:
+    """The names of a model, if all of them are there. DataError names those that are not."""
+    lost = [name for name in wanted if name not in there]
+    if lost:
+        raise DataError(
+            f"{where}: no column {_shown(lost)}, which the model was fitted on ({len(lost):,} of {len(wanted):,} "
+            "columns are missing). Columns are matched by name; add them, or rename those that are called otherwise."
+        )
+    return wanted
+
+
+def ignored(names: Sequence[str], where: str) -> Iterator[str]:
+    """A note of columns that the model does not know."""
+    if names:
+        what = "column" if len(names) == 1 else f"{len(names):,} columns"
+        yield f"{where}: {what} {_shown(names)} ignored; the model was not fitted on such."
+
+
+def places_of(names: Sequence[str], words: Any, where: str, argument: str) -> list[int]:
+    """Places of the columns that some words mean, each once, in the order of the words.
+
+    words : a text with commas between, or a sequence, of names, globs ("otu_*"), places (0 is the first), ranges of
+    places ("0:300", the last not included) and ranges of names ("otu_1:otu_9", the last included); or a slice.
+    Raises DataError for a word that means no column.
+
+    >>> places_of(["a", "b1", "b2", "c"], "b*,0", "rows.csv", "columns")
+    [1, 2, 0]
+    """
+    first = {name: place for place, name in reversed([*enumerate(names)])}
+    found: dict[int, None] = {}
+    for word in _words(words):
+        found.update(dict.fromkeys(_meant(names, first, word, where, argument)))
+    return [*found]
+
+
+def place_of(names: Sequence[str], word: str | int, where: str, argument: str) -> int:
+    """The place of the single column that a name or a place means. DataError if there is none."""
+    found = places_of(names, [word], where, argument)
+    if len(found) != 1:
+        raise DataError(f"{where}: {argument} {word!r} means {len(found)} columns, expected one.")
+    return found[0]
+
+
+def _words(words: Any) -> list[Any]:
+    if isinstance(words, str):
+        return [word.strip() for word in words.split(",") if word.strip()]
+    return [words] if isinstance(words, slice | int) else [*words]
+
+
+def _meant(
+    names: Sequence[str], first: dict[str, int], word: Any, where: str, argument: str
+) -> Iterable[int]:
+    n = len(names)
+    if isinstance(word, slice):
+        found: Iterable[int] = range(n)[word]
+    elif not isinstance(word, str):
+        place = int(word)
+        found = [place % n] if -n <= place < n else []
+    elif word in first:
+        found = [first[word]]
+    elif any(mark in word for mark in "*?["):
+        found = [place for place, name in enumerate(names) if fnmatchcase(name, word)]
+    elif ":" in word:
+        found = _span(first, n, *word.split(":", 1))
+    else:
+        found = [int(word) % n] if word.removeprefix("-").isdecimal() and -n <= int(word) < n else []
+    if not found:
+        raise DataError(f"{where}: no column {word!r} ({argument}); there are {_shown(names)}.")
+    return found
+
+
+def _span(first: dict[str, int], n: int, start: str, stop: str) -> Iterable[int]:
+    if all(end == "" or end.isdecimal() for end in (start, stop)):
+        return range(int(start or 0), min(n, int(stop or n)))
+    if start in first and stop in first:
+        return range(first[start], first[stop] + 1)
+    return []
+
+
+def naming_note(name: str, where: str) -> str:
+    """What to tell of a first column of text that was taken for ids without being named."""
+    return f"{where}: the first column, {name!r}, is text without repeats and names the rows."
+
+
+def named_blocks(blocks: Any, names: Sequence[str] | None) -> Any:
+    """Blocks of columns with names and globs in them as places; others as they are.
+
+    blocks : a mapping or sequence of blocks, each a slice, places, or names as ``places_of`` takes them. names : of the
+    columns, or None.
+
+    >>> named_blocks({"sift": "sift_*", "hog": ["hog_0"]}, ["hog_0", "sift_0", "sift_1"])
+    {'sift': [1, 2], 'hog': [0]}
+    """
+    if blocks is None:
+        return None
+    if isinstance(blocks, Mapping):
+        return {name: _block(block, names) for name, block in blocks.items()}
+    return [_block(block, names) for block in blocks]
+
+
+def _block(block: Any, names: Sequence[str] | None) -> Any:
+    is_named = isinstance(block, str) or (
+        not isinstance(block, slice) and any(isinstance(each, str) for each in block)
+    )
+    if not is_named:
+        return block
+    if names is None:
+        raise ValueError(
+            f"blocks name columns, {block!r}, but the rows have no names; give places, such as 0:300."
+        )
+    return places_of(names, block, "blocks", "blocks")
+
+
+def check_not_counting(name: str, n_rows: int, where: str) -> None:
+    """Refuse a first column of so many rows that counts them from 0 or 1: it tells their order and no more."""
+    if n_rows >= _LEAST_COUNTED:
+        raise DataError(
+            f"{where}: the first column, {name!r}, counts the rows, as the index of a table does. If it names the "
+            "rows, "
+            f"say --id {name} (id= in Python); to drop it, --exclude {name} (exclude=); if it is a bin, name all bins "
+            "with --columns (columns=)."
+        )
+
+
+def counts(values: np.ndarray, start: int = 0) -> bool:
+    """Whether the values of rows from ``start`` on count them, from 0 or from 1.
+
+    >>> counts(np.array([1, 2, 3])), counts(np.array([5, 6]), start=5), counts(np.array([0, 2]))
+    (True, True, False)
+    """
+    expected = np.arange(start, start + values.size)
+    return any(np.array_equal(values, expected + shift) for shift in (0, 1))
+
+
+def unique_ids(ids: np.ndarray, where: str) -> np.ndarray:
+    """Ids of rows, (n,). DataError where two are the same."""
+    order = np.argsort(ids, kind="stable")
+    same = np.flatnonzero(ids[order][1:] == ids[order][:-1])
+    if same.size:
+        one, other = sorted(order[same[0] : same[0] + 2].tolist())
+        raise DataError(
+            f"{where}: the id {ids[one]!s} comes twice, in rows {one} and {other}. Ids name a single row each; name "
+            "another column, or remove one of the rows."
+        )
+    return ids
+
+
+def _shown(names: Sequence[str], most: int = 8) -> str:
+    return ", ".join(repr(str(name)) for name in names[:most]) + (", ..." if len(names) > most else "")
+
+
+def as_names(names: Any) -> tuple[str, ...] | None:
+    """Names of columns as a tuple of text, or None where there are none or two are the same."""
+    if names is None:
+        return None
+    found = tuple(str(name) for name in names)
+    return found if len({*found}) == len(found) else None
+
+
+def is_path(value: Any) -> bool:
+    """Whether a value names a file."""
+    return isinstance(value, str | os.PathLike)
