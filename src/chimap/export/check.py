@@ -10,6 +10,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap.export.parts import ModelParts
+from chimap.export.tables import BinTables
 from chimap.features.blocks import BlockFeatures
 from chimap.features.landmarks.nystroem import NystroemFeatures
 
@@ -69,6 +70,18 @@ def compare_onnx(path: Path, model: Any, parts: ModelParts) -> Comparison | None
     # labels of rows whose best two scores are as close as rounding may go either way
     differing = int((np.asarray(found["label"], parts.classes.dtype) != model.predict(X)).sum())
     return _compared(scores, expected, differing)
+
+
+def compare_tables(tables: BinTables, model: Any, parts: ModelParts) -> Comparison:
+    """The tables against the model, on made rows."""
+    X = made_rows(parts)
+    scores = tables.scores(X)
+    if parts.classes is None:
+        return _compared(scores[:, 0], model.predict(X), 0)
+    expected = np.asarray(model.decision_function(X))
+    is_best = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int)
+    differing = int((parts.classes[is_best] != model.predict(X)).sum())
+    return _compared(scores.reshape(expected.shape), expected, differing)
 
 
 def _compared(found: np.ndarray, expected: np.ndarray, differing: int) -> Comparison:

@@ -8,7 +8,7 @@ from typing import Any
 
 from chimap._files import check_writable, replacing
 from chimap._validation import check_choice, check_positive
-from chimap.export.check import Comparison, compare_onnx
+from chimap.export.check import Comparison, compare_onnx, compare_tables
 from chimap.export.graph import import_onnx
 from chimap.export.onnx import onnx_model
 from chimap.export.parts import ModelParts, parts_of
@@ -51,7 +51,7 @@ def export_model(
         each bin's function; see ``export.tables.BinTables``), "weights" (coefficients and intercepts), or None for what
         the ending says: .onnx, .json and .csv, .safetensors; .npz is tables where the model has them, and else weights.
     tolerance : of tables, as of ``HistogramClassifier.compile``.
-    check : whether an ONNX file is compared with the model on made rows, where onnxruntime is installed.
+    check : whether tables, or an ONNX file where onnxruntime is installed, are compared with the model on made rows.
 
     model : ``HistogramClassifier``, ``FourierKernelLearner``, ``MultipleKernelLearner``, the regressions beside them,
     ``LookupClassifier``, or a compiled model. docs/export.md tells how the files are read.
@@ -86,7 +86,8 @@ def export_model(
         tables = bin_tables(parts, tolerance)
         with replacing(path) as beside:
             write_tables(tables, beside, ending)
-        return Exported(path, chosen, path.stat().st_size, error=float(tables.errors.sum()))
+        comparison = compare_tables(tables, model, parts) if check else None
+        return Exported(path, chosen, path.stat().st_size, comparison, tables.bound)
     with replacing(path) as beside:
         write_weights(parts, beside, ending)
     return Exported(path, chosen, path.stat().st_size)

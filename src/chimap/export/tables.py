@@ -30,7 +30,8 @@ class BinTables:
     "steps": f at x is the value of the last knot below x, and the first value at x = 0.
     knots : (bins, k) float64, rising; infinite where a bin has fewer. values : (bins, k, t) float64.
     errors : (bins,), how far the line is from the model's function at most (0 for steps), of values from the smallest
-    on that the fit has seen.
+    on that the fit has seen. bound : how far a score is off at most, of rows within the tables: errors of one sign in
+    one output add up, and those of the other sign cancel them.
     normalised : whether rows are divided by their sums before.
     """
 
@@ -42,6 +43,7 @@ class BinTables:
     output_names: list[str]
     normalised: bool
     is_signed: bool
+    bound: float = 0.0
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Scores (n, t) of rows X (n, bins) by the definition above: slow, and for checks."""
@@ -91,6 +93,7 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
     knots = ends * functions.tops[:, None]
     values = np.empty((*knots.shape, parts.n_outputs))
     errors = np.empty(parts.n_bins)
+    above, below = np.zeros(parts.n_outputs), np.zeros(parts.n_outputs)
     size = max(1, _NUMBERS // (inner.size * max(parts.n_outputs, 4)))
     for start in range(0, parts.n_bins, size):
         bins = np.arange(start, min(parts.n_bins, start + size))
@@ -99,9 +102,15 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
         g = functions(x, bins)
         low, high = values[bins, :-1].transpose(1, 0, 2), values[bins, 1:].transpose(1, 0, 2)
         lines = np.concatenate([(1 - s) * low + s * high for s in _INNER])
-        gaps = np.abs(g - lines).max(axis=2)
-        errors[bins] = _BETWEEN * np.where(x >= functions.smallest, gaps, 0).max(axis=0)
-    return BinTables("linear", knots, values, errors, is_signed=functions.is_signed, **common)
+        gaps = _BETWEEN * np.where((x >= functions.smallest)[..., None], lines - g, 0)
+        errors[bins] = np.abs(gaps).max(axis=(0, 2))
+        above += gaps.max(axis=0).clip(0).sum(axis=0)
+        below += (-gaps).max(axis=0).clip(0).sum(axis=0)
+    # the sign of a negative bin turns that of its error
+    bound = above + below if functions.is_signed else np.maximum(above, below)
+    return BinTables(
+        "linear", knots, values, errors, is_signed=functions.is_signed, bound=float(bound.max()), **common
+    )
 
 
 def _of_codes(psi: AnchorMap, parts: ModelParts, common: dict[str, Any]) -> BinTables:

@@ -41,7 +41,10 @@ def export(
         ),
     ] = 1e-3,
     check: Annotated[
-        bool, typer.Option(help="Compare an ONNX file with the model, where onnxruntime is installed.")
+        bool,
+        typer.Option(
+            help="Compare the file with the model: tables, and ONNX where onnxruntime is installed."
+        ),
     ] = True,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
@@ -89,15 +92,16 @@ def _found(model: Path, done: Exported) -> dict[str, Any]:
 
 def _lines(done: Exported, check: bool) -> list[str]:
     """What is to be said of how far the file is from the model."""
+    lines = []
     if done.error is not None:
-        return [f"scores from the tables are off by {done.error:.2g} at most, of rows within them"]
-    if done.format != "onnx" or not check:
-        return []
-    compared = done.comparison
-    if compared is None:
-        return ['not compared with the model: pip install "chimap[onnx]" for onnxruntime']
-    labels = f", {compared.differing} labels differ" if compared.differing else ""
-    return [
-        f"compared with the model on {compared.rows} made rows: scores differ by {compared.difference:.2g} at most "
-        f"(of up to {compared.size:.2g}){labels}"
-    ]
+        lines.append(f"scores from the tables are off by {done.error:.2g} at most, of rows within them")
+    if done.comparison is not None:
+        compared = done.comparison
+        labels = f", {compared.differing} labels differ" if compared.differing else ""
+        lines.append(
+            f"compared with the model on {compared.rows} made rows: scores differ by {compared.difference:.2g} at most "
+            f"(of up to {compared.size:.2g}){labels}"
+        )
+    elif done.format == "onnx" and check:
+        lines.append('not compared with the model: pip install "chimap[onnx]" for onnxruntime')
+    return lines
