@@ -69,3 +69,12 @@ def test_json_and_file(tmp_path):
     write_learned_kernel(learned(), tmp_path / "kernel.html")
     with pytest.raises(FileExistsError):
         write_learned_kernel(learned(), tmp_path / "kernel.html")
+
+
+def test_the_highest_score_is_told_where_it_is_not_the_one_that_is_kept():
+    history = [dict(step) for step in HISTORY]
+    history[1]["validation_score"] = 0.99
+    page = " ".join(render_learned_kernel(learned(history=history)).split())
+    assert "the highest accuracy, 99.0" in page
+    assert "was at iteration 1" in page
+    assert "the highest" not in render_learned_kernel(learned())

@@ -18,6 +18,7 @@ from chimap.engines.local import Pass
 from chimap.features.fourier import WidthFeatures
 from chimap.moments import FoldMoments, Moments, Targets, fold_of_rows
 from chimap.solvers import LinearSolution, ridge
+from chimap.solvers.lbfgs import stop_reason
 from chimap.solvers.widths import Outcome, held_out, total_scatter, training
 
 _REACH = np.log(
@@ -196,7 +197,7 @@ class WidthSearch:
         best = min(
             self.history, key=lambda step: step["validation_error"] if self.validation else step["objective"]
         )
-        reason = self.reason or str(found.message).lower()
+        reason = self.reason or stop_reason(found)
         return WidthsFound(np.log(best["widths"]), best["alpha"], self.history, reason)
 
     def _least_alpha(self) -> float:

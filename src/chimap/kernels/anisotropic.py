@@ -68,7 +68,7 @@ class Anisotropic(Kernel):
     @property
     def name(self) -> str:  # type: ignore[override]
         """The kernel's, with the number of widths."""
-        return f"{self.kernel.name} of {self.widths.size} widths"
+        return f"{self.kernel.name} of {self.widths.size} width{'' if self.widths.size == 1 else 's'}"
 
     @property
     def is_signed(self) -> bool:  # type: ignore[override]

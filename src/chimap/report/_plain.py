@@ -50,6 +50,16 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f}{NARROW_SPACE}%" if _is_number(share) else "–"
 
 
+def counted(count: int, noun: str) -> str:
+    """The number and the noun in its number.
+
+    >>> counted(1, "width"), counted(1200, "width"), counted(2, "class")
+    ('1 width', '1,200 widths', '2 classes')
+    """
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"
+
+
 def number(value: Any, digits: int = 4, zeros: bool = False) -> str:
     """A number with ``digits`` significant digits, trailing ``zeros`` kept or not; a dash for NaN.
 

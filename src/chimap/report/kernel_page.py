@@ -101,4 +101,7 @@ def _best(learned: LearnedKernel) -> dict[str, str] | None:
     say = _plain.percent if learned.metric == "accuracy" else lambda v: _plain.number(v, 4)
     errors = [step["validation_error"] for step in learned.history]
     chosen = errors.index(min(errors))
-    return {"first": say(scores[0]), "kept": say(scores[chosen]), "iteration": str(chosen)}
+    said = {"first": say(scores[0]), "kept": say(scores[chosen]), "iteration": str(chosen)}
+    if say(max(scores)) != said["kept"]:  # widths are kept by the error, whose least may be elsewhere
+        said |= {"highest": say(max(scores)), "at": str(scores.index(max(scores)))}
+    return said

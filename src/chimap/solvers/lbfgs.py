@@ -101,13 +101,13 @@ def lbfgs(
                 objective, x, jac=True, method="L-BFGS-B", callback=stop_at_goal,
                 options={"maxfun": max_passes, "maxiter": max_passes, "maxcor": PAIRS, "ftol": 0.0, "gtol": 0.0},
             )  # fmt: skip
-        x, reason = found.x, str(found.message)
+        x, reason = found.x, stop_reason(found)
     converged = bool(objective.norm <= goal)
     norm = objective.norm / (objective.norm_at_zero or 1.0)
     if not converged:
         warnings.warn(
             f"L-BFGS stopped after {objective.passes} passes at a gradient of {norm:.2g} of that at zero weights, "
-            f"short of tolerance={tolerance:g} ({reason.lower()}). Allow more passes, a larger tolerance or "
+            f"short of tolerance={tolerance:g} ({reason}). Allow more passes, a larger tolerance or "
             "strength, or float64 features.", ConvergenceWarning, stacklevel=2,
         )  # fmt: skip
     W, b = objective.weights(x)
@@ -184,3 +184,17 @@ class _Objective:
             self.intercept_scale = 1 / np.sqrt(sums.count)
         self.passes += 1
         return sums
+
+
+def stop_reason(found: OptimizeResult) -> str:
+    """Why SciPy's L-BFGS-B ended, as the end of a sentence that begins with "because"."""
+    message = str(found.message).upper()
+    reasons = {
+        "ITERATIONS": "all iterations that it may take were taken",
+        "EVALUATIONS": "all evaluations that it may make were made",
+        "GRADIENT": "the gradient is almost zero",
+        "REDUCTION": "the objective no longer falls",
+    }
+    return next(
+        (said for word, said in reasons.items() if word in message), "no step lowers the objective any more"
+    )

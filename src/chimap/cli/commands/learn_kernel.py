@@ -140,6 +140,7 @@ def learn_kernel(
 def learned(fitted: Fitted) -> LearnedKernel:
     """All that the page and ``--json`` show."""
     from chimap.report import LearnedKernel, Widths, package_versions
+    from chimap.report._plain import counted
 
     model, source = fitted.model, fitted.source
     is_classifier = hasattr(model, "classes_")
@@ -163,14 +164,12 @@ def learned(fitted: Fitted) -> LearnedKernel:
     if hasattr(model, "kernel_weights_"):
         channels, path = _channels(model)
         used = int((channels.shares > 0).sum())
-        method = (
-            f"Weights of {len(channels.names)} kernels, one a channel, {used} of them used (l21 penalty)."
-        )
+        method = f"Weights of {counted(len(channels.names), 'kernel')}, one a channel, {used} of them used (l21 penalty)."
         return LearnedKernel(method=method, channels=channels, path=path, **common)
     n_rows = min(model.n_tune_rows or model.n_rows_, model.n_rows_)
     n_features = min(model.n_tune_components or model.n_components, model.n_components)
     method = (
-        f"{len(model.width_names_)} widths of one kernel, learned on {n_rows:,} rows with {n_features:,} random "
+        f"{counted(len(model.width_names_), 'width')} of one kernel, learned on {n_rows:,} rows with {n_features:,} random "
         f"features; weights learned on {model.n_rows_:,} rows with {model.n_components:,}."
     )
     return LearnedKernel(

@@ -123,10 +123,12 @@ def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[Task, str, np
         raise DataError(
             f"{name}: one class only: all {y.size:,} labels are {y[0]!s}. A classifier needs at least two classes."
         )
+    from chimap.report._plain import counted
+
     lost = np.setdiff1d(y, y[~is_held_out])
     if lost.size:
         raise DataError(
-            f"{name}: all rows of {lost.size} class(es), such as {lost[0]!s}, are held out and none is left "
+            f"{name}: all rows of {counted(lost.size, 'class')}, such as {lost[0]!s}, are held out and none is left "
             "to learn from. Take another --seed or a smaller --test-fraction, or remove classes of so few rows."
         )
     return task, reason, is_held_out
