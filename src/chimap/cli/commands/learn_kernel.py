@@ -164,13 +164,14 @@ def learned(fitted: Fitted) -> LearnedKernel:
     if hasattr(model, "kernel_weights_"):
         channels, path = _channels(model)
         used = int((channels.shares > 0).sum())
-        method = f"Weights of {counted(len(channels.names), 'kernel')}, one a channel, {used} of them used (l21 penalty)."
+        kernels = counted(len(channels.names), "kernel")
+        method = f"Weights of {kernels}, one a channel, {used} of them used (l21 penalty)."
         return LearnedKernel(method=method, channels=channels, path=path, **common)
     n_rows = min(model.n_tune_rows or model.n_rows_, model.n_rows_)
     n_features = min(model.n_tune_components or model.n_components, model.n_components)
     method = (
-        f"{counted(len(model.width_names_), 'width')} of one kernel, learned on {n_rows:,} rows with {n_features:,} random "
-        f"features; weights learned on {model.n_rows_:,} rows with {model.n_components:,}."
+        f"{counted(len(model.width_names_), 'width')} of one kernel, learned on {n_rows:,} rows with {n_features:,} "
+        f"random features; weights learned on {model.n_rows_:,} rows with {model.n_components:,}."
     )
     return LearnedKernel(
         method=method, widths=Widths(model.width_names_, model.start_widths_, model.widths_),
