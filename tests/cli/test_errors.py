@@ -191,10 +191,15 @@ def test_without_a_command_help_is_shown(folder):
     assert "demo" in result.err
 
 
-def test_errors_are_text_with_json_too(folder):
-    result = run_many([["fit", "rows.npy", "-o", "a.model", "--json"]], folder)[0]
-    assert (result.code, result.out) == (2, "")
+def test_errors_are_json_with_json(folder):
+    result, usage = run_many(
+        [["fit", "rows.npy", "-o", "a.model", "--json"], ["fit", "rows.npy", "--json"]], folder
+    )
+    assert result.code == 2
+    assert result.json["exit_code"] == 2
+    assert result.json["error"].startswith("rows.npy has no labels")
     assert result.err.startswith("chimap: error: rows.npy has no labels")
+    assert "Missing option '--output'" in usage.json["error"]
 
 
 def test_a_fault_of_the_program_is_told_apart(capsys):

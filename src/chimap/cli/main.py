@@ -21,13 +21,12 @@ from chimap.cli.commands.fit import fit
 from chimap.cli.commands.info import info
 from chimap.cli.commands.learn_kernel import learn_kernel
 from chimap.cli.commands.predict import predict
-from chimap.cli.support import blas, errors, streams
+from chimap.cli.support import blas, describe_machine, errors, panels, streams
 
 COMMANDS = (demo, features, fit, predict, evaluate, compare, learn_kernel, export, info)
 
 app = typer.Typer(
     name="chimap",
-    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,  # plain help: it can be searched and copied, and comes in half the time
     pretty_exceptions_enable=False,
@@ -52,17 +51,21 @@ def _until_the_reader_leaves(command: Callable[..., None]) -> Callable[..., int 
 
 
 for command in COMMANDS:
-    app.command()(_until_the_reader_leaves(command))
+    app.command(cls=panels.PanelCommand)(_until_the_reader_leaves(command))
+
+
+_wants_everything = False
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"chimap {__version__}")
+        print(f"chimap {__version__} ({describe_machine.build()})")
         raise typer.Exit
 
 
 @app.callback()
 def chimap(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
@@ -87,6 +90,7 @@ def chimap(
     Data are .npz (X and y, or a scipy CSR matrix), .npy, Parquet, Feather, Zarr, HDF5, CSV, Matrix Market, or svmlight
     text (.svm, .txt), at a path or an address such as s3://BUCKET/FILE.
     """
+    context.meta[panels.EVERYTHING] = _wants_everything
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,8 +103,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     if hasattr(signal, "SIGTERM"):
         signal.signal(signal.SIGTERM, _terminated)
+    global _wants_everything
+    words, _wants_everything = panels.as_help(arguments)
+    errors.as_json = "--json" in words
     try:
-        code = app(args=arguments, prog_name="chimap", standalone_mode=False)
+        code = app(args=words, prog_name="chimap", standalone_mode=False)
         sys.stdout.flush()
     except KeyboardInterrupt:
         code = errors.INTERRUPTED

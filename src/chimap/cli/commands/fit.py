@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli.support import data_rows, fit_options, image_options, options, outputs, show
+from chimap.cli.support import config, data_rows, fit_options, image_options, options, outputs, show
 from chimap.cli.support.fit_options import Settings
 from chimap.cli.support.image_options import ImageSettings
 from chimap.cli.support.options import Engine
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def fit(
+    context: typer.Context,
     data: options.DataOrImages,
     output: fit_options.Output,
     labels: options.Labels = None,
@@ -30,7 +31,7 @@ def fit(
         typer.Option(
             metavar="NAME",
             help="chi2, intersection, jensen_shannon, hellinger; exp- before it: exponential form; gaussian, "
-            "skewed-chi2, pq, ... Sums: chi2+pq.",
+            "skewed-chi2, pq and others. Sums: chi2+pq.",
         ),
     ] = Settings.kernel,
     gamma: Annotated[
@@ -54,8 +55,8 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
-            help="square: one pass over DATA. logistic, squared_hinge, smooth_hinge, epsilon_insensitive: some tens "
-            "more, in memory where the features fit. hinge: LIBLINEAR on features in memory, however many a row.",
+            help="square, in one pass over DATA; or logistic, squared_hinge, smooth_hinge, epsilon_insensitive, hinge. "
+            "All but hinge take some tens of passes, in memory, however many a row.",
         ),
     ] = Settings.loss,
     alpha: fit_options.Alpha = Settings.alpha,
@@ -125,6 +126,8 @@ def fit(
     jobs: options.Jobs = Settings.jobs,
     folds: fit_options.Folds = Settings.folds,
     seed: options.Seed = Settings.seed,
+    config_file: config.Config = None,
+    save_config: config.SaveConfig = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -136,9 +139,11 @@ def fit(
 
     \b
     Examples:
-      chimap fit data.npz --output my.model
       chimap fit data.npz --test-fraction 0.2 --output my.model
       chimap fit rows.npy --labels labels.csv --kernel intersection --output my.model
+      chimap fit photos/ --test-fraction 0.2 --output photos.model
+      chimap fit data.npz --save-config fit.toml --output my.model
+      chimap fit --config fit.toml --alpha 0.1 --output other.model
       chimap fit big.svm.gz --components 8192 --memory 4GiB --output my.model
       chimap fit data.npz --blocks sift=0:300,hog=300:500 --kernel exp-chi2,chi2 --output my.model
       chimap fit data.npz --components 9000 --principal 1000,3000 --output my.model
@@ -146,13 +151,16 @@ def fit(
       chimap fit huge.parquet --engine dask --scheduler tcp://head:8786 --output my.model
       chimap fit data.npz --loss squared_hinge --output my.model
       chimap fit data.npz --kernel chi2 --terms 3 --loss hinge --output my.model
-      chimap fit photos/ --test-fraction 0.2 --output photos.model
       chimap fit photos.tar --descriptors sift,colour --kernel exp-chi2,chi2 --output photos.model
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
     """
     outputs.check_outputs(
-        {"--output": output}, (data, labels, unlabelled), overwrite, resumed={"--checkpoint": checkpoint}
+        {"--output": output, "--save-config": save_config},
+        (data, labels, unlabelled, config_file),
+        overwrite,
+        resumed={"--checkpoint": checkpoint},
     )
+    config.save(context, save_config)
     settings = Settings(
         kernel, gamma, terms, components, map, sampling, alpha, normalize, task, test_fraction, memory,
         precision, engine, jobs, folds, seed, loss, blocks, principal, device, features,
@@ -171,10 +179,21 @@ def fit(
     given = f" --labels {show.quoted(labels)}" if labels else ""
     command = f"chimap evaluate {show.quoted(output)} {show.quoted(data)}{given} --output report.html"
     if fitted.held_out:
-        show.next_commands("next, a report on the held-out rows:", command)
+        show.next_commands("next, a report on what was held out:", command)
     else:
-        elsewhere = f"chimap evaluate {show.quoted(output)} OTHER.npz --output report.html"
-        show.next_commands("next, on rows that it has not seen:", elsewhere)
+        images = fitted.model.histograms_ is not None
+        elsewhere = f"chimap evaluate {show.quoted(output)} {_others_like(data, images)} --output report.html"
+        show.next_commands(f"next, on {'images' if images else 'rows'} that it has not seen:", elsewhere)
+
+
+def _others_like(data: str, images: bool) -> str:
+    """A name that stands for data of the same kind."""
+    if images and Path(data).is_dir():
+        return "OTHER-IMAGES/"
+    endings = "".join(
+        Path(data.partition("::")[0]).suffixes[-2:] if data.endswith(".gz") else Path(data).suffixes[-1:]
+    )
+    return f"OTHER{endings.partition('::')[0] or '.npz'}"
 
 
 def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:

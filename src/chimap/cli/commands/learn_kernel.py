@@ -9,7 +9,7 @@ import typer
 
 from chimap.cli.commands.evaluate import strength_curve
 from chimap.cli.commands.fit import score_line
-from chimap.cli.support import errors, fit_options, options, outputs, show
+from chimap.cli.support import config, errors, fit_options, options, outputs, show
 from chimap.cli.support.kernel_settings import COMPONENTS, KernelSettings, Method, Objective, WidthsOf
 from chimap.cli.support.training import Fitted, train
 
@@ -20,6 +20,7 @@ _SHOWN = 12  # widths or weights on the terminal; all are on the page and in the
 
 
 def learn_kernel(
+    context: typer.Context,
     data: options.Data,
     output: fit_options.Output,
     page: Annotated[
@@ -93,6 +94,8 @@ def learn_kernel(
     precision: fit_options.PrecisionOption = KernelSettings.precision,
     jobs: options.Jobs = KernelSettings.jobs,
     seed: options.Seed = KernelSettings.seed,
+    config_file: config.Config = None,
+    save_config: config.SaveConfig = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -111,7 +114,12 @@ def learn_kernel(
       chimap learn-kernel big.parquet --labels species --tune-rows 30000 --tune-components 1024 --output my.model
       chimap predict my.model new.npz --output predictions.csv
     """  # fmt: skip
-    outputs.check_outputs({"--output": output, "--page": page}, (data, labels), overwrite)
+    outputs.check_outputs(
+        {"--output": output, "--page": page, "--save-config": save_config},
+        (data, labels, config_file),
+        overwrite,
+    )
+    config.save(context, save_config)
     settings = KernelSettings(
         kernel=kernel, terms=terms, components=COMPONENTS[method] if components is None else components,
         alpha=alpha, normalize=normalize, task=task,

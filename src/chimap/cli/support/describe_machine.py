@@ -82,3 +82,23 @@ def _total_memory() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # Windows
         return None
+
+
+def build() -> str:
+    """'Python 3.11.7, Linux x86_64, numpy 2.1.0, ...', without importing any of these; the commit where it is known."""
+    import json
+    import platform
+    from importlib import metadata
+
+    found = [f"Python {platform.python_version()}", f"{platform.system()} {platform.machine()}"]
+    for name in ("numpy", "scipy", "scikit-learn", "numba", "safetensors"):
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            found.append(f"no {name}")
+    try:
+        origin = json.loads(metadata.distribution("chimap").read_text("direct_url.json") or "{}")
+    except metadata.PackageNotFoundError:
+        origin = {}
+    commit = origin.get("vcs_info", {}).get("commit_id")
+    return ", ".join([*found, *([f"commit {commit[:12]}"] if commit else [])])

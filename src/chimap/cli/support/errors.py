@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -10,10 +11,11 @@ from pathlib import Path
 
 USAGE, INTERNAL, INTERRUPTED = 2, 1, 130
 REPORT = (
-    "chimap: error: this is a fault of chimap, not of your data. Please report it, with the lines above and "
+    "this is a fault of chimap, not of your data. Please report it, with the lines above and "
     "the output of 'chimap info'."
 )
 
+as_json = False  # whether errors go to stdout as JSON, too
 written: list[str] = []  # what this run has put in place, for the message after Ctrl-C
 
 # What messages of the package call by the name of a parameter has a flag here,
@@ -50,10 +52,14 @@ def explain(error: BaseException) -> int:
         say("error", _message(error) if isinstance(error, OSError) else in_flags(_message(error)))
         return USAGE
     if isinstance(error, MemoryError):
-        say("error", "the machine has no memory left; give a smaller --memory, or fewer --components.")
+        say(
+            "error",
+            "the machine has no memory left; give a smaller --memory, or fewer --components.",
+            INTERNAL,
+        )
         return INTERNAL
     traceback.print_exception(error, file=sys.stderr)
-    print(REPORT, file=sys.stderr)
+    say("error", REPORT, INTERNAL)
     return INTERNAL
 
 
@@ -96,9 +102,12 @@ def in_flags(message: str) -> str:
     return message
 
 
-def say(kind: str, message: str) -> None:
-    """One line, ``chimap: error: ...`` or ``chimap: warning: ...``, on stderr."""
-    print(f"chimap: {kind}: {' '.join(message.split())}", file=sys.stderr, flush=True)
+def say(kind: str, message: str, code: int = 2) -> None:
+    """One line, ``chimap: error: ...`` or ``chimap: warning: ...``, on stderr; with --json errors on stdout, too."""
+    line = " ".join(message.split())
+    print(f"chimap: {kind}: {line}", file=sys.stderr, flush=True)
+    if as_json and kind == "error":
+        print(json.dumps({"error": line, "exit_code": code}, ensure_ascii=False), flush=True)
 
 
 def _message(error: BaseException) -> str:

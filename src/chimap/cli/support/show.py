@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import textwrap
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from chimap.engines import Progress
 
-_PLAIN_WIDTH = 110  # where the output is no terminal
+_PLAIN_WIDTH = 80  # where the output is no terminal
 
 
 def facts(title: str, lines: Mapping[str, str | None]) -> None:
@@ -75,16 +74,6 @@ def busy(what: str) -> Iterator[None]:
         return
     with console(to_stderr=True).status(what):
         yield
-
-
-@contextmanager
-def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    """Put the time of the block down to the stage."""
-    began = time.perf_counter()
-    try:
-        yield
-    finally:
-        seconds[stage] = seconds.get(stage, 0.0) + time.perf_counter() - began
 
 
 def peak_memory() -> int | None:

@@ -1,0 +1,92 @@
+"""Options from a TOML file, in the words of the command line, and such a file from the options that were given."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+_NOT_KEPT = ("config_file", "save_config", "json", "overwrite", "help")
+
+
+def _read(context: typer.Context, path: Path | None) -> Path | None:
+    """Put the words of the file in place of defaults: what the command line says goes before."""
+    if path is None or context.resilient_parsing:
+        return path
+    words = _words_of(path)
+    known = {p.name: p for p in context.command.params if p.name not in _NOT_KEPT}
+    unknown = [word for word in words if word not in known]
+    if unknown:
+        listed = ", ".join(sorted(name.replace("_", "-") for name in known if name))
+        raise ValueError(
+            f"--config {path}: {context.command_path} has no option {unknown[0]!r}. Its words are {listed}."
+        )
+    context.default_map = {**(context.default_map or {}), **words}
+    return path
+
+
+def _words_of(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    from chimap._validation import DataError
+
+    try:
+        with path.open("rb") as file:
+            found = tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"--config {path} is no TOML: {error}. Write lines such as kernel = 'chi2'."
+        ) from error
+    words: dict[str, Any] = {}
+    for name, value in found.items():
+        if isinstance(value, dict):
+            raise DataError(
+                f"--config {path}: [{name}] is a table; write options alone, such as kernel = 'chi2'."
+            )
+        words[name.replace("-", "_")] = ",".join(map(str, value)) if isinstance(value, list) else value
+    return words
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", metavar="FILE", is_eager=True, callback=_read, show_default=False,
+        help="Options from a TOML file, such as kernel = 'chi2'; flags go before it.",
+    ),
+]  # fmt: skip
+SaveConfig = Annotated[
+    Path | None,
+    typer.Option(
+        "--save-config",
+        metavar="FILE",
+        show_default=False,
+        help="Write what was given as a file for --config.",
+    ),
+]
+
+
+def save(context: typer.Context, path: Path | None) -> None:
+    """Write the options that differ from their defaults, in the words of the command line."""
+    from chimap._files import replacing
+
+    if path is None:
+        return
+    lines = [
+        f"{parameter.name.replace('_', '-')} = {_toml(context.params[parameter.name])}\n"
+        for parameter in context.command.params
+        if parameter.name in context.params
+        and parameter.name not in _NOT_KEPT
+        and context.params[parameter.name] != parameter.default
+    ]
+    with replacing(path) as unfinished:
+        unfinished.write_text(
+            f"# {context.command_path} --config {path.name}\n{''.join(lines)}", encoding="utf-8"
+        )
+
+
+def _toml(value: Any) -> str:
+    value = value.value if isinstance(value, Enum) else value
+    return json.dumps(value if isinstance(value, bool | int | float) else str(value))
