@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -13,7 +15,7 @@ from chimap.solvers.ridge import Factor
 
 from ..moments.cases import rows
 
-STRENGTHS = (1e-2, 1.0, 30.0, 1e4)
+ALPHAS = (1e-2, 1.0, 30.0, 1e4)
 
 
 def fold_moments(Z, Y, folds, n_folds):
@@ -25,10 +27,28 @@ def fold_moments(Z, Y, folds, n_folds):
     return moments
 
 
-def by_hand(Z, Y, folds, k, alpha):
-    held = folds == k
-    model = Ridge(alpha, solver="svd").fit(Z[~held], Y[~held])
-    return np.mean(np.sum((model.predict(Z[held]).reshape(-1, Y.shape[1]) - Y[held]) ** 2, axis=1))
+def by_hand(Z, Y, folds, alphas):
+    """Errors (alphas, folds) of ridge fitted on the rows of the other folds: one decomposition a fold serves all."""
+    errors = np.empty((len(alphas), folds.max() + 1))
+    for k in range(errors.shape[1]):
+        held = folds == k
+        mean, target_mean = Z[~held].mean(axis=0), Y[~held].mean(axis=0)
+        U, s, Vt = np.linalg.svd(Z[~held] - mean, full_matrices=False)
+        turned, inner = (Z[held] - mean) @ Vt.T, U.T @ (Y[~held] - target_mean)
+        for i, alpha in enumerate(alphas):
+            predicted = turned @ ((s / (s**2 + alpha))[:, None] * inner) + target_mean
+            errors[i, k] = np.mean(np.sum((predicted - Y[held]) ** 2, axis=1))
+    return errors
+
+
+def test_the_reference_is_scikit_learns():
+    Z, Y = rows(60, 90, 2)
+    folds = fold_of_rows(0, 60, 3, seed=0)
+    errors = by_hand(Z, Y, folds, ALPHAS)
+    for (i, alpha), k in itertools.product(enumerate(ALPHAS), range(3)):
+        model = Ridge(alpha, solver="svd").fit(Z[folds != k], Y[folds != k])
+        misses = model.predict(Z[folds == k]) - Y[folds == k]
+        assert errors[i, k] == pytest.approx(np.mean(np.sum(misses**2, axis=1)), rel=1e-6)
 
 
 # few targets of many features go by iterations if the rows are more, all others by a factorisation a fold
@@ -41,17 +61,17 @@ def test_errors_are_those_of_refits(shape, n_folds):
     folds = fold_of_rows(0, shape[0], n_folds, seed=0)
     moments = fold_moments(Z, Y, folds, n_folds)
     seen = []
-    scores = choose_alpha(moments, moments.whole(), STRENGTHS, lambda *score: seen.append(score))
-    np.testing.assert_array_equal(scores.alphas, STRENGTHS)
-    expected = [[by_hand(Z, Y, folds, k, s) for k in range(n_folds)] for s in STRENGTHS]
+    scores = choose_alpha(moments, moments.whole(), ALPHAS, lambda *score: seen.append(score))
+    np.testing.assert_array_equal(scores.alphas, ALPHAS)
+    expected = by_hand(Z, Y, folds, ALPHAS)
     np.testing.assert_allclose(scores.scores, expected, rtol=1e-4)
     counts = np.bincount(folds)
     means = np.average(expected, axis=1, weights=counts)
-    assert scores.best["alpha"] == STRENGTHS[np.argmin(means)] == scores.alphas[scores.chosen]
+    assert scores.best["alpha"] == ALPHAS[np.argmin(means)] == scores.alphas[scores.chosen]
     np.testing.assert_allclose(
         scores.baseline, np.mean(np.sum((Y - Y.mean(axis=0)) ** 2, axis=1)), rtol=1e-10
     )
-    np.testing.assert_allclose(sorted(seen), np.c_[STRENGTHS, means], rtol=1e-4)
+    np.testing.assert_allclose(sorted(seen), np.c_[ALPHAS, means], rtol=1e-4)
 
 
 class CountedFactor(Factor):
@@ -71,7 +91,7 @@ def test_one_factor_serves_alphas_about_it():
     alphas = [0.02, 0.2, 10.0, 10**1.5, 100.0]
     scores = choose_alpha(moments, moments.whole(), alphas, factor=factor)
     assert factor.made == [100.0, 0.2]
-    expected = [[by_hand(Z, Y, folds, k, s) for k in range(5)] for s in alphas]
+    expected = by_hand(Z, Y, folds, alphas)
     np.testing.assert_allclose(scores.scores, expected, rtol=1e-4)
     assert scores.iterations.max() < 15
 
