@@ -11,6 +11,7 @@ each coordinate of which belongs to one bin. Its scores f(u) take one of three f
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -163,3 +164,33 @@ def _line() -> tuple[np.ndarray, np.ndarray]:
     """Points in [0, 1] and weights of the Gauss-Legendre rule."""
     points, weights = np.polynomial.legendre.leggauss(_POINTS)
     return (points + 1) / 2, weights / 2
+
+
+@dataclass(frozen=True, eq=False)
+class SumOfBlocks:
+    """f(u) = sum_b f_b(u_b) + intercept, u_b being the coordinates from borders[b] to borders[b + 1]."""
+
+    functions: list[MappedFunction]
+    borders: np.ndarray
+    intercept: np.ndarray
+
+    @property
+    def n_outputs(self) -> int:
+        """t."""
+        return int(self.intercept.size)
+
+    def __call__(self, u: np.ndarray) -> np.ndarray:
+        """Scores (n, t) of mapped rows (n, p)."""
+        return np.asarray(sum(f(u[:, part]) for f, part in self._parts()) + self.intercept)
+
+    def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
+        """Block by block."""
+        return np.concatenate([f.along(start[part], stop[part]) for f, part in self._parts()])
+
+    def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
+        """Block by block."""
+        return np.concatenate([f.mean_squared_gradient(u[:, part]) for f, part in self._parts()])
+
+    def _parts(self) -> list[tuple[MappedFunction, slice]]:
+        slices = [slice(int(a), int(b)) for a, b in pairwise(self.borders)]
+        return list(zip(self.functions, slices, strict=True))

@@ -109,6 +109,12 @@ class KeptRows:
         coef[self.columns] = self.dense.T.astype(np.float64) @ weights
         return coef, self.means.astype(np.float64) @ coef[self.columns]
 
+    def centred(self) -> np.ndarray:
+        """The rows less the means of dense columns, (n, p) dense float64."""
+        rows = self._rare.toarray().astype(np.float64)
+        rows[:, self.columns] = self.dense
+        return np.asarray(rows)
+
     def mean_distance(self) -> float:
         """Mean |u_i - u_j|^2 over pairs of different rows, by their variance; 0 where there are none."""
         sums = np.bincount(
