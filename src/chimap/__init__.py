@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         OptimalMap,
         SignStableProjection,
         StaircaseMap,
+        StationaryMap,
     )
     from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures, WidthFeatures
     from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
@@ -74,10 +75,14 @@ if TYPE_CHECKING:
         PQKernel,
         SkewedChi2,
         SkewedIntersection,
+        StationaryKernel,
         chi2,
         hellinger,
         intersection,
         jensen_shannon,
+        stationary_gaussian,
+        stationary_laplace,
+        stationary_student,
     )
     from chimap.moments import PCA, Moments
 
@@ -116,6 +121,10 @@ __all__ = [
     "ArccosKernel",
     "AdditiveKernel",
     "Kernel",
+    "StationaryKernel",
+    "stationary_gaussian",
+    "stationary_laplace",
+    "stationary_student",
     "OptimalMap",
     "DirectMap",
     "ChebyshevMap",
@@ -124,6 +133,7 @@ __all__ = [
     "AdditiveKPCA",
     "CompressedMap",
     "StaircaseMap",
+    "StationaryMap",
     "DirichletMap",
     "SignStableProjection",
     "FourierFeatures",
@@ -150,7 +160,8 @@ _HOMES = {
     "features.fourier": ("FourierFeatures", "SkewedFourierFeatures", "WidthFeatures"),
     "kernels": (
         "AdditiveKernel", "ArccosKernel", "DirichletKernel", "Exponential", "Gaussian", "Kernel", "Linear",
-        "PQKernel", "SkewedChi2", "SkewedIntersection", "chi2", "hellinger", "intersection", "jensen_shannon",
+        "PQKernel", "SkewedChi2", "SkewedIntersection", "StationaryKernel", "chi2", "hellinger",
+        "intersection", "jensen_shannon", "stationary_gaussian", "stationary_laplace", "stationary_student",
     ),
     "estimators": (
         "CompiledClassifier", "CompiledRegressor", "ExactKernelLearner", "ExactKernelRegressor",
@@ -162,7 +173,7 @@ _HOMES = {
     "losses": (),
     "features.additive": (
         "AdditiveKPCA", "AnchorMap", "ChebyshevMap", "CompressedMap", "DirectMap", "DirichletMap",
-        "HomogeneousMap", "OptimalMap", "SignStableProjection", "StaircaseMap",
+        "HomogeneousMap", "OptimalMap", "SignStableProjection", "StaircaseMap", "StationaryMap",
     ),
     "moments": ("Moments", "PCA"),
     "features.landmarks": ("LandmarkFeatures", "NystroemFeatures"),

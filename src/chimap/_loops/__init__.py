@@ -49,6 +49,7 @@ from chimap._loops.maps import (
     homogeneous_features,
     interleave_sparse,
     landmark_features,
+    stationary_features,
     table_features,
 )
 from chimap._loops.moments import add_by_class, add_triangle, panel_product
@@ -111,6 +112,7 @@ __all__ = [
     "sparse_table_scores",
     "sparse_times_dense",
     "staircase_features",
+    "stationary_features",
     "structured_projection",
     "table_features",
     "table_scores",

@@ -160,6 +160,27 @@ def homogeneous_features(X, amplitudes, step, gamma, out):
 
 
 @nb.njit(**EXACT)
+def stationary_features(X, amplitudes, period, out):
+    """amplitudes[0], then amplitudes[j] cos(2 pi j x / period), amplitudes[j] sin(2 pi j x / period).
+
+    Whole periods come off before the angle is taken, which keeps the digits of large x.
+    """
+    d, m = X.shape[1], amplitudes.shape[0] - 1
+    for r in range(X.shape[0]):
+        x = X[r]
+        for i in range(d):
+            turns = np.float64(x[i]) / period
+            angle = 6.283185307179586 * (turns - np.floor(turns + 0.5))
+            c1, s1 = math.cos(angle), math.sin(angle)
+            c, s = 1.0, 0.0
+            out[r, 0, i] = amplitudes[0]
+            for j in range(1, m + 1):
+                c, s = c * c1 - s * s1, s * c1 + c * s1
+                out[r, 2 * j - 1, i] = amplitudes[j] * c
+                out[r, 2 * j, i] = amplitudes[j] * s
+
+
+@nb.njit(**EXACT)
 def interleave_sparse(features, indices, indptr, n_bins, out_data, out_indices):
     """Entries of the CSR features from those of the CSR rows: row r holds term 0 of its bins, then term 1, ...
 

@@ -10,12 +10,13 @@ from sklearn.base import clone
 from chimap._validation import check_choice
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.families import AdditiveFamily, DirichletFamily, LinearFamily
+from chimap.features.additive.stationary import StationaryMap
 from chimap.features.base import Family, FeatureSettings
 from chimap.features.fourier.families import FourierFamily, SkewedFourierFamily
 from chimap.features.landmarks.family import NystroemFamily
 
 FAMILIES: dict[str, tuple[type[Family], ...]] = {
-    "additive": (AdditiveFamily, DirichletFamily, LinearFamily),
+    "additive": (AdditiveFamily, DirichletFamily, LinearFamily, StationaryMap),
     "fourier": (FourierFamily, SkewedFourierFamily),
     "landmarks": (NystroemFamily,),
 }

@@ -18,6 +18,13 @@ from chimap.kernels.exponential import Exponential, Gaussian
 from chimap.kernels.ordinal import PQKernel
 from chimap.kernels.plain import Linear
 from chimap.kernels.skewed import SkewedChi2, SkewedIntersection
+from chimap.kernels.stationary import (
+    STATIONARY,
+    StationaryKernel,
+    stationary_gaussian,
+    stationary_laplace,
+    stationary_student,
+)
 
 CATALOGUE = {k.name: k for k in (chi2, intersection, jensen_shannon, hellinger)}
 
@@ -43,6 +50,8 @@ __all__ = [
     "OTHERS",
     "OnColumns",
     "PQKernel",
+    "STATIONARY",
+    "StationaryKernel",
     "Product",
     "SkewedChi2",
     "SkewedIntersection",
@@ -53,12 +62,15 @@ __all__ = [
     "intersection",
     "jensen_shannon",
     "names",
+    "stationary_gaussian",
+    "stationary_laplace",
+    "stationary_student",
 ]
 
 
 def names() -> list[str]:
     """What ``as_kernel`` takes."""
-    return [*CATALOGUE, *(f"exp-{name}" for name in CATALOGUE), "gaussian", *OTHERS]
+    return [*CATALOGUE, *(f"exp-{name}" for name in CATALOGUE), "gaussian", *OTHERS, *STATIONARY]
 
 
 def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
@@ -76,6 +88,8 @@ def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
         return Gaussian(gamma)
     if text in OTHERS:
         return OTHERS[text]()
+    if text in STATIONARY:
+        return STATIONARY[text]
     base, is_exponential = (text[4:], True) if text.startswith("exp-") else (text, False)
     additive = CATALOGUE.get(base.replace("-", "_"))
     if additive is None:

@@ -18,6 +18,7 @@ from chimap._validation import DataError
 from chimap.features.additive import CATALOGUE as MAPS
 from chimap.features.additive import DirichletMap
 from chimap.features.additive.identity import IdentityMap
+from chimap.features.additive.stationary import StationaryMap
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.projection import Hadamard, Matrix
@@ -26,6 +27,7 @@ from chimap.features.landmarks.unit_gaussian import Factor, UnitGaussianMap
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import OTHERS, AdditiveKernel, Anisotropic, Exponential, Gaussian, OnColumns, Product, Sum
+from chimap.kernels.stationary import StationaryKernel, stationary_by_name
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.model_files import contracts
 from chimap.moments import PCA
@@ -43,7 +45,7 @@ def register(*classes: type) -> None:
 
 
 register(*OTHERS.values(), Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
-register(*MAPS.values(), DirichletMap, IdentityMap, *LOSSES.values())
+register(*MAPS.values(), DirichletMap, IdentityMap, StationaryMap, *LOSSES.values())
 register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, BlockFeatures)
 register(LandmarkFeatures, Factor, UnitGaussianMap, NystroemFeatures, Scale, ScaledFeatures)
 register(SelectionResult, KernelPath, PCA, LineTables, CodeTables)
@@ -136,6 +138,8 @@ def encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
         return {"dict": {k: encode(v, f"{place}.{k}", arrays) for k, v in value.items()}}
     if isinstance(value, AdditiveKernel):
         return {"kernel": value.name, "gamma": value.gamma, "is_signed": value.is_signed}
+    if isinstance(value, StationaryKernel):
+        return _encoded_stationary(value, place)
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return None  # a generator is a seed that was used up; what it drew is in the arrays
     name = type(value).__name__
@@ -146,6 +150,18 @@ def encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
     else:
         state = {k: v for k, v in vars(value).items() if k not in _DROPPED}
     return {"object": name, "state": {k: encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
+
+
+def _encoded_stationary(kernel: StationaryKernel, place: str) -> dict[str, Any]:
+    try:
+        known = stationary_by_name(kernel.name).with_width(kernel.width) == kernel
+    except (KeyError, ValueError):
+        known = False
+    if not known:
+        raise DataError(
+            f"cannot save {place}: the functions of kernel {kernel.name!r} are not part of a model file."
+        )
+    return {"stationary": kernel.name, "width": kernel.width}
 
 
 def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
@@ -165,6 +181,8 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if "kernel" in value:
         kernel = KERNELS[value["kernel"]].with_gamma(value["gamma"])
         return kernel.signed() if value["is_signed"] else kernel
+    if "stationary" in value:
+        return stationary_by_name(value["stationary"]).with_width(value["width"])
     cls = _class_of(value["object"])
     state = {k: decode(v, arrays) for k, v in value["state"].items()}
     contracts.check(cls, state)

@@ -17,6 +17,7 @@ from chimap.features.additive.kpca import AdditiveKPCA
 from chimap.features.additive.optimal import OptimalMap
 from chimap.features.additive.sign_stable import SignStableProjection
 from chimap.features.additive.staircase import StaircaseMap
+from chimap.features.additive.stationary import StationaryMap
 
 CATALOGUE: dict[str, type[AdditiveMap]] = {
     "optimal": OptimalMap,
@@ -42,5 +43,6 @@ __all__ = [
     "OptimalMap",
     "SignStableProjection",
     "StaircaseMap",
+    "StationaryMap",
     "check_map",
 ]

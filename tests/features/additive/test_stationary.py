@@ -1,0 +1,157 @@
+"""Maps of stationary kernels against their definition, and what every map keeps to."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from chimap import HistogramClassifier, HistogramRegressor, StationaryKernel, StationaryMap, load
+from chimap._validation import DataError
+from chimap.features.additive.homogeneous import WINDOWS
+from chimap.kernels import STATIONARY, as_kernel, stationary_student
+from chimap.kernels.stationary import stationary_by_name
+
+from ...golden import RELATIVE, golden
+from ...histograms import relative_error
+
+NAMES = [*STATIONARY, "additive-student(3.0)"]
+kernels = pytest.mark.parametrize("kernel", [stationary_by_name(name) for name in NAMES], ids=NAMES)
+windows = pytest.mark.parametrize("window", WINDOWS)
+
+
+def signed(n=60, d=8, seed=0):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def test_signatures_and_spectra():
+    for row in golden("stationary")["signatures"]:
+        assert stationary_by_name(row["kernel"]).signature(row["l"]) == pytest.approx(row["value"], rel=1e-13)
+    for row in golden("stationary")["spectra"]:
+        kernel = stationary_by_name(row["kernel"])
+        assert kernel.spectrum(row["w"]) == pytest.approx(row["kappa"], rel=1e-9)
+        assert kernel.spectrum(-row["w"]) == kernel.spectrum(row["w"])
+
+
+@pytest.mark.parametrize("dtype", RELATIVE)
+@pytest.mark.parametrize("window", ["uniform", "rectangular"])
+def test_features(window, dtype):
+    for row in golden("stationary")["values"]:
+        kernel = stationary_by_name(row["kernel"]).with_width(row["width"])
+        psi = StationaryMap(kernel, row["n"], window, row["period"])
+        found = psi.fit_transform(np.array([[row["x"]]], dtype))[0]
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, row[window], rtol=1e-8, atol=max(1e-9, RELATIVE[dtype]))
+
+
+@kernels
+def test_the_kernel_by_hand(kernel):
+    X, Y = signed(7), signed(5, seed=1)
+    wide = kernel.with_width(1.7)
+    expected = np.array([[kernel.signature((x - y) / 1.7).sum() for y in Y] for x in X])
+    for kind in (np.asarray, sp.csr_matrix):
+        np.testing.assert_allclose(wide(kind(X), kind(Y)), expected, rtol=1e-12)
+        np.testing.assert_allclose(wide.distance(kind(X), kind(Y)), 16 - 2 * expected, atol=1e-12)
+        np.testing.assert_array_equal(wide.diagonal(kind(X)), np.full(7, 8.0))
+    np.testing.assert_allclose(kernel.rescaled(4.0)(4 * X), kernel(X), rtol=1e-12)
+    assert np.linalg.eigvalsh(wide(X)).min() > -1e-12
+    assert as_kernel(kernel.name) == kernel if "(" not in kernel.name else True
+
+
+@windows
+@kernels
+def test_error_falls_with_the_terms(kernel, window):
+    X = signed()
+    exact, errors = kernel(X), []
+    for n_terms in (1, 3, 7, 15):
+        Z = StationaryMap(kernel, n_terms, window).fit_transform(X)
+        errors.append(relative_error(Z @ Z.T, exact))
+    # the uniform window repeats the signature, whose tails are heavy; Laplace's has a kink
+    assert all(better < worse for worse, better in pairwise(errors))
+    assert errors[-1] < (0.01 if window == "least-squares" and "laplace" not in kernel.name else 0.08)
+
+
+@kernels
+def test_least_squares_are_closest(kernel):
+    X = signed(200)
+    errors = {}
+    for window in WINDOWS:
+        Z = StationaryMap(kernel, 5, window).fit_transform(X)
+        errors[window] = relative_error(Z @ Z.T, kernel(X))
+    assert errors["least-squares"] <= 1.02 * min(errors.values())
+
+
+@kernels
+def test_shifts_do_not_change_the_kernel_of_the_features(kernel):
+    X = signed()
+    psi = StationaryMap(kernel, 7).fit(X)
+    Z, far = psi.transform(X), psi.transform(X + 1e6)
+    np.testing.assert_allclose(far @ far.T, Z @ Z.T, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kinds_of_rows(dtype):
+    X = (signed() * (signed(seed=3) > 0)).astype(dtype)
+    psi = StationaryMap(n_terms=5).fit(X)
+    Z = psi.transform(X)
+    assert Z.dtype == dtype
+    assert Z.shape == (60, 40)
+    np.testing.assert_array_equal(psi.transform(sp.csr_matrix(X)), Z)
+    np.testing.assert_allclose(psi.array_features(X), Z, atol=RELATIVE[dtype])
+    out, shift = np.empty_like(Z), Z.mean(axis=0)
+    psi.features_into(X, out, shift)
+    np.testing.assert_array_equal(out, Z - shift)
+    alone = X.copy()
+    alone[:, 3] += 1
+    changed = np.flatnonzero(np.abs(psi.transform(alone) - Z).max(axis=0))
+    assert set(changed) <= set(range(3, 40, 8))
+
+
+def test_a_spectrum_of_ones_own(tmp_path):
+    triangle = StationaryKernel("triangle", lambda l: np.maximum(1 - np.abs(l), 0))  # noqa: E741
+    X = signed()
+    Z = StationaryMap(triangle, 15).fit_transform(X)
+    assert relative_error(Z @ Z.T, triangle(X)) < 0.05
+    with pytest.raises(ValueError, match="the spectrum of 'triangle' is not given"):
+        StationaryMap(triangle, 5, "uniform").fit(X)
+    model = HistogramRegressor(triangle, n_terms=9, random_state=0).fit(X, X[:, 0])
+    with pytest.raises(DataError, match="functions of kernel 'triangle'"):
+        model.save(tmp_path / "a.model")
+
+
+@pytest.mark.parametrize("kernel", ["additive-laplace", stationary_student(3.0).with_width(2.0)])
+def test_estimators_take_them(kernel, tmp_path):
+    X = signed(400)
+    y = np.sum(np.abs(X[:, :3]), axis=1) > 2.2  # of both signs alike: no linear machine finds it
+    model = HistogramClassifier(kernel, n_terms=7, random_state=0).fit(X[:300], y[:300])
+    assert isinstance(model.features_, StationaryMap)
+    assert model.score(X[300:], y[300:]) > 0.85
+    model.save(tmp_path / "a.model")
+    again = load(tmp_path / "a.model")
+    assert again.kernel_ == model.kernel_
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_terms": 4}, "must be odd .* got 4: use 3 or 5"),
+        ({"window": "hann"}, "window must be one of"),
+        ({"period": 0}, "period must be a positive number"),
+        ({"kernel": "chi2"}, "StationaryMap maps stationary kernels.* got 'chi2'"),
+    ],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(ValueError, match=message):
+        StationaryMap(**settings).fit(signed())
+    with pytest.raises(ValueError, match="width"):
+        stationary_student(2.0).with_width(0)
+
+
+@pytest.mark.parametrize("X", [np.zeros((4, 3)), np.full((5, 2), 0.5), np.ones((1, 1))])
+def test_rows_that_say_little(X):
+    Z = StationaryMap(n_terms=3).fit_transform(X)
+    assert np.isfinite(Z).all()
+    np.testing.assert_allclose(Z @ Z.T, X.shape[1], rtol=1e-6)
