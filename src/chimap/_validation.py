@@ -21,6 +21,24 @@ class MemoryBudgetError(ValueError):
     """The memory budget cannot hold the work; the message names the smallest that can."""
 
 
+class ParameterError(ValueError):
+    """A parameter cannot have this value.
+
+    name: of the parameter. value: what came. wanted: what would do, as the end of "NAME must be ...". The command line
+    puts the flag in place of the name.
+
+    >>> print(ParameterError("n_terms", 0, "a positive whole number"))
+    n_terms must be a positive whole number; got 0.
+    """
+
+    def __init__(self, name: str, value: Any, wanted: str):
+        super().__init__(name, value, wanted)
+        self.name, self.value, self.wanted = name, value, wanted
+
+    def __str__(self) -> str:
+        return f"{self.name} must be {self.wanted}; got {self.value!r}."
+
+
 def check_histograms(
     X: Any, *, name: str = "X", signed: bool = False, first_row: int | np.ndarray = 0
 ) -> None:
@@ -147,14 +165,14 @@ def check_positive(value: Any, name: str, *, integer: bool = False) -> None:
     kind = numbers.Integral if integer else numbers.Real
     if not isinstance(value, kind) or isinstance(value, bool) or not 0 < float(value) < np.inf:
         wanted = "a positive whole number" if integer else "a positive number"
-        raise ValueError(f"{name} must be {wanted}; got {value!r}.")
+        raise ParameterError(name, value, wanted)
 
 
 def check_choice(value: Any, name: str, choices: Sequence[Any]) -> None:
     """Refuse a value that is not among ``choices``."""
     if value not in choices:
         listed = ", ".join(repr(c) for c in choices)
-        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+        raise ParameterError(name, value, f"one of {listed}")
 
 
 def check_blocks(blocks: Any, n_columns: int) -> tuple[list[str], list[np.ndarray]]:
@@ -207,9 +225,7 @@ def parse_memory(memory: str | int | float) -> int:
     except (ValueError, KeyError):
         size = float("nan")
     if not (np.isfinite(size) and size > 0):
-        raise ValueError(
-            f"memory must be a number of bytes or a size such as '512MiB' or '2GiB'; got {memory!r}."
-        )
+        raise ParameterError("memory", memory, "a number of bytes or a size such as '512MiB' or '2GiB'")
     return int(size)
 
 

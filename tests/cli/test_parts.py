@@ -111,3 +111,39 @@ def test_lines_of_progress_for_logs():
     quiet = io.StringIO()
     LineProgress(every=60.0, stream=quiet).advance(500)
     assert quiet.getvalue() == ""
+
+
+def test_defaults_are_those_of_the_estimator():
+    import inspect
+
+    from chimap import HistogramClassifier
+    from chimap.cli.support.declared import _defaults
+    from chimap.cli.support.fit_options import Settings
+
+    parameters = inspect.signature(HistogramClassifier).parameters
+    declared = _defaults()
+    assert declared == {name: parameters[name].default for name in declared}
+    assert {
+        "kernel",
+        "gamma",
+        "n_components",
+        "n_terms",
+        "alpha",
+        "loss",
+        "memory",
+        "precision",
+    } <= declared.keys()
+    assert (Settings.kernel, Settings.components) == (declared["kernel"], declared["n_components"])
+
+
+def test_a_parameter_is_told_by_its_flag(capsys):
+    import pickle
+
+    from chimap._validation import ParameterError, check_positive
+
+    with pytest.raises(ParameterError, match=r"n_terms must be a positive whole number; got 0\.") as caught:
+        check_positive(0, "n_terms", integer=True)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.name, again.value, again.wanted) == ("n_terms", 0, "a positive whole number")
+    assert errors.explain(caught.value) == 2
+    assert capsys.readouterr().err == "chimap: error: --terms must be a positive whole number; got 0.\n"

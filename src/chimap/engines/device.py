@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chimap import _arrays
+from chimap._validation import ParameterError
 from chimap.engines.progress import Stopwatch
 from chimap.features.rounded import RoundedFeatures
 from chimap.moments import FoldMoments, Targets, fold_of_rows
@@ -31,11 +32,11 @@ def on_host(device: str) -> bool:
 def check_device(device: Any) -> None:
     """Refuse what is no device of this machine. Raises ValueError, or ImportError where torch is missing."""
     if not isinstance(device, str):
-        raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:1'; got {device!r}.")
+        raise ParameterError("device", device, "'cpu', 'cuda' or 'cuda:1'")
     if on_host(device):
         return
     if not re.fullmatch(r"cuda(:\d+)?", device):
-        raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:1'; got {device!r}.")
+        raise ParameterError("device", device, "'cpu', 'cuda' or 'cuda:1'")
     if importlib.util.find_spec("torch") is None:
         raise ImportError(f"device={device!r} needs torch: pip install 'chimap[torch]', or use device='cpu'.")
     import torch

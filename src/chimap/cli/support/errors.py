@@ -18,28 +18,20 @@ REPORT = (
 as_json = False  # whether errors go to stdout as JSON, too
 written: list[str] = []  # what this run has put in place, for the message after Ctrl-C
 
-# What messages of the package call by the name of a parameter has a flag here,
+# Flags of parameters that do not follow from the name: others are the name without n_, with hyphens.
 _FLAGS = {
-    "n_tune_components": "--tune-components",
-    "n_tune_rows": "--tune-rows",
-    "n_components": "--components",
-    "n_principal": "--principal",
-    "n_terms": "--terms",
     "selection": "--folds",
-    "n_jobs": "--jobs",
-    "n_test_rows": "--test-rows",
-    "exact_rows": "--exact-rows",
-    "n_rows": "--rows",
     "n_train": "--per-class",
-    "n_words": "--words",
     "max_iter": "--iterations",
-    "validation_fraction": "--validation-fraction",
-    "test_fraction": "--test-fraction",
     "width_strength": "--width-penalty",
     "random_state": "--seed",
-    "alpha": "--alpha",
 }
-# or one of the same name. These are words of any sentence, too.
+# Messages of several parameters name these in their sentences,
+_NAMED = (
+    *_FLAGS, "n_tune_components", "n_tune_rows", "n_components", "n_principal", "n_terms", "n_jobs", "n_test_rows",
+    "exact_rows", "n_rows", "n_words", "validation_fraction", "test_fraction", "alpha",
+)  # fmt: skip
+# and these, which are words of any sentence, too.
 _WORDS = (
     "blocks", "coding", "device", "engine", "format", "gamma", "grids", "kernel", "labels", "loss", "map", "memory",
     "objective", "precision", "sampling", "seed", "tolerance", "widths",
@@ -49,7 +41,7 @@ _WORDS = (
 def explain(error: BaseException) -> int:
     """Print what went wrong, one line unless the fault is ours, and return the exit code."""
     if is_fault_of_input(error):
-        say("error", _message(error) if isinstance(error, OSError) else in_flags(_message(error)))
+        say("error", _message(error))
         return USAGE
     if isinstance(error, MemoryError):
         say(
@@ -85,6 +77,15 @@ def is_fault_of_input(error: BaseException) -> bool:
     return bool(frames) and Path(frames[-1].filename).is_relative_to(package)
 
 
+def flag_of(parameter: str) -> str:
+    """The flag for a parameter of the package.
+
+    >>> flag_of("n_terms"), flag_of("test_fraction"), flag_of("random_state")
+    ('--terms', '--test-fraction', '--seed')
+    """
+    return _FLAGS.get(parameter, f"--{parameter.removeprefix('n_').replace('_', '-')}")
+
+
 def in_flags(message: str) -> str:
     """The message with the flags of the command line for the names of parameters.
 
@@ -93,11 +94,12 @@ def in_flags(message: str) -> str:
     >>> in_flags("device='cuda' takes loss='square'; got n_principal=None.")
     '--device cuda takes --loss square; got no --principal.'
     """
-    for name, flag in (_FLAGS | {word: f"--{word}" for word in _WORDS}).items():
+    for name in (*_NAMED, *_WORDS):
+        flag = flag_of(name)
         message = re.sub(rf"(?<![\w\-./]){name}=None\b", f"no {flag}", message)
         message = re.sub(rf"(?<![\w\-./]){name}='?([\w.+\-]+)'?", rf"{flag} \1", message)
         message = re.sub(rf"^{name}(?= must\b)", flag, message)
-        if name in _FLAGS:
+        if name in _NAMED:
             message = re.sub(rf"(?<![\w\-./]){name}\b(?!/|\.\w)", flag, message)
     return message
 
@@ -111,7 +113,13 @@ def say(kind: str, message: str, code: int = 2) -> None:
 
 
 def _message(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.errno is not None:
-        reason = (error.strerror or os.strerror(error.errno)).lower()
-        return f"{error.filename}: {reason}." if error.filename else f"{reason}."
-    return str(error)
+    from chimap._validation import ParameterError
+
+    if isinstance(error, ParameterError):
+        return f"{flag_of(error.name)} must be {error.wanted}; got {error.value!r}."
+    if not isinstance(error, OSError):
+        return in_flags(str(error))
+    if error.errno is None:
+        return str(error)
+    reason = (error.strerror or os.strerror(error.errno)).lower()
+    return f"{error.filename}: {reason}." if error.filename else f"{reason}."

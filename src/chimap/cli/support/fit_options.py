@@ -9,34 +9,35 @@ from typing import Annotated, Any
 import typer
 
 from chimap.cli.support import data_rows, options
+from chimap.cli.support.declared import default
 from chimap.cli.support.options import Engine, Precision, Task
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """How to fit: the flags of ``chimap fit``, and their defaults."""
+    """How to fit: the flags of ``chimap fit``, and their defaults, which are those of the estimator."""
 
-    kernel: str = "exp-chi2"
-    gamma: str = "mean"
-    terms: int = 2
-    components: int = 2048
+    kernel: str = default("kernel")
+    gamma: str = default("gamma")
+    terms: int = default("n_terms")
+    components: int = default("n_components")
     map: str = "optimal"
-    sampling: str = "auto"
-    alpha: str = "auto"
+    sampling: str = default("sampling")
+    alpha: str = default("alpha")
     normalize: bool = False
     task: Task = Task.auto
     test_fraction: float = 0.0
-    memory: str = "1GiB"
-    precision: Precision = Precision.float32
+    memory: str = default("memory")
+    precision: Precision = Precision[default("precision")]
     engine: Engine = Engine.local
-    jobs: int | None = None
+    jobs: int | None = default("n_jobs")
     folds: int = 5
     seed: int = 0
-    loss: str = "square"
+    loss: str = default("loss")
     blocks: str | None = None
     principal: str | None = None
-    device: str = "cpu"
-    features: str = "auto"
+    device: str = default("device")
+    features: str = default("features")
 
     @property
     def kernels(self) -> list[str]:
