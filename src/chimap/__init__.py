@@ -156,6 +156,7 @@ _HOMES = {
     "comparison": (),
     "data": ("Source", "open_source"),
     "engines": (),
+    "explain": (),
     "export": ("export_model",),
     "features.fourier": ("FourierFeatures", "SkewedFourierFeatures", "WidthFeatures"),
     "kernels": (

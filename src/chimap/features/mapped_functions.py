@@ -89,13 +89,13 @@ class GaussianExpansion:
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
         """Scores (n, t) of mapped rows (n, p)."""
-        return np.asarray(self._values(u) @ self.coef + self.intercept)
+        return np.asarray(self.values(u) @ self.coef + self.intercept)
 
     def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
         """By Gauss-Legendre: kernel values at the points of the line are one product."""
         points, weights = _line()
         difference = stop - start
-        values = self._values(start + points[:, None] * difference) * weights[:, None]  # (points, m)
+        values = self.values(start + points[:, None] * difference) * weights[:, None]  # (points, m)
         by_centre = values.sum(axis=0)[:, None] * self.coef  # (m, t)
         gradient = self.centres.T @ by_centre - start[:, None] * by_centre.sum(axis=0)
         gradient -= difference[:, None] * ((points @ values) @ self.coef)
@@ -107,7 +107,7 @@ class GaussianExpansion:
         rows = max(1, _NUMBERS // max(self.centres.shape))
         for first in range(0, u.shape[0], rows):
             block = u[first : first + rows]
-            values = self._values(block)
+            values = self.values(block)
             for coef in self.coef.T:
                 weighted = values * coef
                 gradient = weighted @ self.centres
@@ -115,7 +115,8 @@ class GaussianExpansion:
                 total += np.einsum("nq,nq->q", gradient, gradient)
         return total / u.shape[0]
 
-    def _values(self, u: np.ndarray) -> np.ndarray:
+    def values(self, u: np.ndarray) -> np.ndarray:
+        """Kernel values (n, m) with the centres."""
         exponents = u @ self.centres.T
         exponents -= np.einsum("np,np->n", u, u)[:, None] / 2
         exponents -= np.einsum("mp,mp->m", self.centres, self.centres) / 2

@@ -1,0 +1,139 @@
+"""What each bin of a row adds to its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._validation import DataError
+from chimap.features.mapped import MappedModel
+
+_ORDERS = 8  # in which bins are changed, where a model has no gradient; half of them are the others reversed
+_STEPS = 64  # groups of bins that are changed one after the other in such an order
+_ROWS = 2048  # mapped together
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Scores as sums over bins: base + contributions.sum(axis=1) is ``decision_function``.
+
+    Attributes
+    ----------
+    contributions : ndarray of shape (n, bins, outputs)
+        What each bin adds to the score of a row, beyond the reference row.
+    base : ndarray of shape (outputs,)
+        Scores of the reference row.
+    bin_names : ndarray of shape (bins,)
+        Names of the columns, or their numbers.
+    output_names : ndarray of shape (outputs,)
+        Classes, or targets.
+    """
+
+    contributions: np.ndarray
+    base: np.ndarray
+    bin_names: np.ndarray
+    output_names: np.ndarray
+
+    @property
+    def scores(self) -> np.ndarray:
+        """The sums, (n, outputs)."""
+        return np.asarray(self.base + self.contributions.sum(axis=1))
+
+    @property
+    def importance(self) -> np.ndarray:
+        """Root mean square contribution of each bin over rows and outputs, (bins,)."""
+        return np.asarray(np.sqrt(np.square(self.contributions).mean(axis=(0, 2))))
+
+    def top(self, row: int, output: int, k: int = 10) -> list[tuple[str, float]]:
+        """The k bins that add or take the most from one score of one row, largest first."""
+        values = self.contributions[row, :, output]
+        order = np.argsort(-np.abs(values), kind="stable")[:k]
+        return [(str(self.bin_names[i]), float(values[i])) for i in order]
+
+
+def contributions_of(
+    model: MappedModel | None,
+    outputs: Callable[[Any], np.ndarray],
+    rows: Any,
+    reference: np.ndarray,
+    *,
+    random_state: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Contributions (n, bins, t) of the bins of rows, and the scores (t,) of the reference row.
+
+    With a model of mapped rows, the integral of its gradient along the straight line from the mapped reference row to
+    the mapped row (integrated gradients), which for an additive kernel is w . (Psi(x_i) - Psi(r_i)), exactly. Without
+    one, bins are set from the reference to the row one group after the other, in several random orders and their
+    reverses, and each is given the mean change of the score (Shapley values by sampling); the sums are exact.
+
+    Parameters
+    ----------
+    model : MappedModel or None
+    outputs : callable
+        Scores (n, t) of rows; used where there is no mapped model.
+    rows : array or CSR matrix of shape (n, bins)
+    reference : ndarray of shape (bins,)
+    random_state : int
+        Of the orders.
+
+    Raises
+    ------
+    DataError
+        If the reference row has another number of bins.
+
+    References
+    ----------
+    Sundararajan, Taly and Yan, Axiomatic attribution for deep networks, 2017. Castro, Gomez and Tejada, Polynomial
+    calculation of the Shapley value based on sampling, 2009.
+    """
+    if reference.shape != (rows.shape[1],):
+        raise DataError(
+            f"the reference row has shape {reference.shape}, but rows have {rows.shape[1]} bins. Give one value a bin."
+        )
+    if model is None:
+        return _by_orders(outputs, rows, reference, random_state)
+    start = model.rows(reference[None])[0]
+    base = model.function(start[None])[0]
+    out = np.zeros((rows.shape[0], rows.shape[1], base.size))
+    for first in range(0, rows.shape[0], _ROWS):
+        for i, u in enumerate(model.rows(_arrays.take_rows(rows, slice(first, first + _ROWS))), first):
+            out[i] = model.by_bin(model.function.along(start, u), rows.shape[1])
+    return out, base
+
+
+def _by_orders(
+    outputs: Callable[[Any], np.ndarray], rows: Any, reference: np.ndarray, random_state: int
+) -> tuple[np.ndarray, np.ndarray]:
+    rng, n_bins = np.random.default_rng(random_state), rows.shape[1]
+    base = outputs(reference[None])[0]
+    out = np.zeros((rows.shape[0], n_bins, base.size))
+    for i in range(rows.shape[0]):
+        row = _arrays.to_dense(_arrays.take_rows(rows, slice(i, i + 1)))[0]
+        differing = np.flatnonzero(row != reference)
+        for _ in range(_ORDERS // 2):
+            order = rng.permutation(differing)
+            for direction in (order, order[::-1]):
+                _add_changes(outputs, row, reference, np.array_split(direction, _STEPS), out[i])
+        out[i] /= _ORDERS
+    return out, base
+
+
+def _add_changes(
+    outputs: Callable[[Any], np.ndarray],
+    row: np.ndarray,
+    reference: np.ndarray,
+    groups: list[np.ndarray],
+    out: np.ndarray,
+) -> None:
+    """Add the change of the scores with each group, shared equally among its bins."""
+    steps = [group for group in groups if group.size]
+    path = np.tile(reference, (len(steps) + 1, 1))
+    for k, group in enumerate(steps, 1):
+        path[k:, group] = row[group]
+    changes = np.diff(outputs(path), axis=0)
+    for group, change in zip(steps, changes, strict=True):
+        out[group] += change / group.size
