@@ -137,3 +137,23 @@ def test_a_zarr_store_that_changes(tmp_path):
     with pytest.raises(DataError, match=r"rows\.zarr: the store has changed since it was opened"):
         source.take(np.arange(3))
     assert open_source(tmp_path / "rows.zarr", np.arange(2 * N_ROWS)).n_rows == 2 * N_ROWS
+
+
+def test_a_folder_in_the_place_of_a_chunk(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    root = zarr.open_group(tmp_path / "rows.zarr", mode="w")
+    root.create_array("X", data=np.ones((8, 4)), chunks=(2, 4))
+    chunk = tmp_path / "rows.zarr/X/c/1/0"
+    assert open_source(tmp_path / "rows.zarr").n_rows == 8
+    chunk.unlink()
+    chunk.mkdir()
+    with pytest.raises(DataError, match=r"rows\.zarr::X: a folder in the place of chunk c/1/0"):
+        open_source(tmp_path / "rows.zarr")
+
+
+def test_an_empty_data_set_of_hdf5(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "rows.h5", "w") as file:
+        file["X"] = h5py.Empty("f8")
+    with pytest.raises(DataError, match=r"rows\.h5::X: holds nothing"):
+        open_source(tmp_path / "rows.h5")

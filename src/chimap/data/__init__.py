@@ -88,6 +88,7 @@ def open_source(
     columns: Any = None,
     exclude: Any = None,
     missing: Any = None,
+    transpose: bool = False,
     like: Any = None,
 ) -> Source:
     """A source for an array or a file; a source comes back as it is.
@@ -107,6 +108,7 @@ def open_source(
         ``"otu_*,depth"`` or ``["0:300"]``; see ``chimap.data.table.places_of``.
     missing : a value that marks a missing label, beside None, NaN and empty text. Rows without a label are left out,
         and ``notes`` and ``n_left_out`` say how many.
+    transpose : of a Matrix Market file, whether its columns are the rows, as in tables of genes by cells.
     like : a fitted model. Its columns are taken by name where both have names, and others are ignored.
 
     Returns
@@ -129,7 +131,12 @@ def open_source(
     names = getattr(like, "feature_names_in_", None)
     choice = Choice(id, columns, exclude, missing, None if names is None else tuple(map(str, names)))
     join = labels if is_join(labels) else None
-    source = _opened(path_or_array, None if join else _read_with(labels, missing), choice)
+    inside = None if join else _read_with(labels, missing)
+    source = (
+        chosen(_transposed(path_or_array, inside), choice)
+        if transpose
+        else _opened(path_or_array, inside, choice)
+    )
     if join is not None:
         source = joined(source, join, id, missing)
     return labelled(source, missing)
@@ -160,6 +167,15 @@ def _opened(data: Any, labels: Any, choice: Choice) -> Source:
     if kind in CONTAINERS:
         return chosen(kind(path, labels, member, id=choice.id), replace(choice, id=None))
     return chosen(kind(path, labels) if member is None else kind(path, labels, member), choice)
+
+
+def _transposed(data: Any, labels: Any) -> Source:
+    is_matrix = isinstance(data, str | os.PathLike) and _kind_of(split_member(data)[0]) is MatrixMarketSource
+    if not is_matrix:
+        raise ValueError(
+            "transpose is of Matrix Market files (.mtx); transpose other data where they are written."
+        )
+    return MatrixMarketSource(data, labels, transpose=True)
 
 
 def _read_with(labels: Any, missing: Any) -> Any:

@@ -98,7 +98,7 @@ def open_data(
     return known
 
 
-def _fitting(training: dict[str, str], model: Any) -> dict[str, str]:
+def _fitting(training: dict[str, str], model: Any) -> dict[str, Any]:
     """What was said of the training table, as far as it is not said by names of columns."""
     named = hasattr(model, "feature_names_in_")
     return {

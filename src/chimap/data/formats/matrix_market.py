@@ -1,8 +1,9 @@
-"""Matrix Market text, which is read as a whole."""
+"""Matrix Market text: streamed where its entries follow the rows, else read as a whole."""
 
 from __future__ import annotations
 
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from typing import IO, Any
@@ -12,25 +13,29 @@ import scipy.io
 
 from chimap import _arrays
 from chimap._validation import DataError
-from chimap.data.io.compressed import decompressed
+from chimap.data.formats.coordinate_text import CoordinateText
+from chimap.data.io.compressed import decompressed, read_piece
 from chimap.data.io.files import existing_file, file_digest
-from chimap.data.io.stream import StreamSource
+from chimap.data.io.stream import BLOCK_BYTES, StreamSource
 from chimap.data.labels import read_labels
 from chimap.data.rows import csr_row_bytes, csr_rows, matrix_shape
 
 _BROKEN = (ValueError, OverflowError, EOFError, OSError, zlib.error)
 _COORDINATE_BYTES = 16 + 12  # an entry as it is read, row, column and value, and the same in CSR
+_ENTRY = re.compile(rb"\d+ \d+( \S+)?\s*")
+_GAP_ROWS = 2**16  # rows that are given together at most, empty ones among them
 
 
 class MatrixMarketSource(StreamSource):
-    """The rows of a Matrix Market file (``.mtx``), coordinate or array.
+    """The rows of a Matrix Market file (``.mtx``), coordinate or array, or its columns.
 
-    Its entries are in no order of rows, so it cannot be read in chunks: the first pass reads the whole into memory, as
-    CSR (or as an array), where it stays. ``held_bytes`` says how much that takes before it is done, so that a fit with
-    too small a memory budget refuses. Write large data in another format.
+    Entries that come in the order of their rows, as of ``scipy.io.mmwrite`` of CSR, are streamed. Otherwise the first
+    pass reads the whole into memory, as CSR (or as an array), where it stays: ``held_bytes`` says how much that takes
+    before it is done, so that a fit with too small a memory budget refuses. Write such data in another format.
 
     path: the file; compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``; an address, too.
     labels: array or file, see ``read_labels``, or None.
+    transpose: whether the columns of the file are the rows, as of tables of genes by cells.
     Rows are float64; patterns have ones; entries that come twice are added. Raises FileNotFoundError, and DataError
     that names the file and, where the reader knows it, the line.
 
@@ -45,18 +50,33 @@ class MatrixMarketSource(StreamSource):
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, path: str | os.PathLike[str], labels: Any = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], labels: Any = None, *, transpose: bool = False) -> None:
         self.path = existing_file(path)
-        self.name = self.path.name
+        self.name, self._transpose = self.path.name, transpose
         n_rows, n_columns, entries, layout, field, symmetry = self._parsed(scipy.io.mminfo)
         if field == "complex":
             raise DataError(f"{self.path}: complex numbers, expected real ones. Write the magnitudes.")
-        self.n_rows, self.n_features = matrix_shape((n_rows, n_columns), str(self.path))
+        shape = (n_columns, n_rows) if transpose else (n_rows, n_columns)
+        self.n_rows, self.n_features = matrix_shape(shape, str(self.path))
         self.is_sparse = layout == "coordinate"
         stored = entries if symmetry == "general" else 2 * entries
+        least = 4 * entries if self.is_sparse else 2 * n_rows * n_columns
+        if (
+            symmetry == "general"
+            and self.path.is_local
+            and self.path.suffix == ".mtx"
+            and least > self.path.size
+        ):
+            raise DataError(
+                f"{self.path}: its heading promises {entries or n_rows * n_columns:,} numbers, more than "
+                f"{self.path.size:,} "
+                "bytes can hold; it cannot be read. Copy or write it again."
+            )
+        self._streamed = self._in_order() if self.is_sparse and symmetry == "general" else None
         if self.is_sparse:
             self.row_bytes = csr_row_bytes(stored, self.n_rows, self.dtype)
-            self.held_bytes = float(_COORDINATE_BYTES * stored)
+            in_memory, piece = float(_COORDINATE_BYTES * stored), 16.0 * BLOCK_BYTES
+            self.held_bytes = in_memory if self._streamed is None else min(in_memory, piece)
         else:
             self.row_bytes = 8.0 * self.n_features
             self.held_bytes = 2 * self.row_bytes * self.n_rows
@@ -69,20 +89,67 @@ class MatrixMarketSource(StreamSource):
         return {**self.__dict__, "_X": None}
 
     def take(self, rows: np.ndarray) -> Any:
-        """The rows with these indices, from memory."""
-        return _arrays.take_rows(self._loaded(), rows)
+        """The rows with these indices, from memory where they are there."""
+        return super().take(rows) if self._streamed is not None else _arrays.take_rows(self._loaded(), rows)
 
     def _blocks(self) -> Iterator[Any]:
-        yield self._loaded()
+        if self._streamed is None:
+            yield self._loaded()
+            return
+        done, rest = 0, [np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)]
+        for entry in self._entries(self._streamed):
+            parts = [np.concatenate(pair) for pair in zip(rest, entry, strict=True)]
+            last = int(parts[0][-1])  # of which more may come
+            cut = int(np.searchsorted(parts[0], last))
+            yield from self._rows([part[:cut] for part in parts], done, last)
+            done, rest = last, [part[cut:] for part in parts]
+        yield from self._rows(rest, done, self.n_rows)
+
+    def _rows(self, parts: list[np.ndarray], start: int, stop: int) -> Iterator[Any]:
+        """CSR of the rows from start to stop, whose entries these are in the order of rows."""
+        for first in range(start, stop, _GAP_ROWS):
+            indptr = np.searchsorted(parts[0], np.arange(first, min(first + _GAP_ROWS, stop) + 1))
+            some = slice(indptr[0], indptr[-1])
+            yield csr_rows(parts[2][some], parts[1][some], indptr, self.n_features, self.dtype)
+
+    def _entries(self, text: CoordinateText) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        for rows, columns, values in text.entries():
+            yield (columns, rows, values) if self._transpose else (rows, columns, values)
+
+    def _in_order(self) -> CoordinateText | None:
+        """What streams the entries, if they come in the order of the rows: one pass, to the first that does not."""
+        text = CoordinateText(self.path)
+        with decompressed(self.path) as file:
+            for _ in range(text._skip):
+                file.readline()
+            if not _ENTRY.fullmatch(read_piece(self.path, file, 0, "its first entry")):
+                return None
+        last = 0
+        for rows, _, _ in self._entries(text):
+            if rows[0] < last or np.any(np.diff(rows) < 0):
+                return None
+            last = int(rows[-1])
+        return text
 
     def _loaded(self) -> Any:
         if self._X is None:
+            self._refuse_nul()
             X = self._parsed(scipy.io.mmread)
+            X = X.T if self._transpose else X
             if self.is_sparse:
                 rows = X.tocsr()
                 X = csr_rows(rows.data, rows.indices, rows.indptr, self.n_features, self.dtype)
             self._X = _arrays.as_rows(X, self.dtype)
         return self._X
+
+    def _refuse_nul(self) -> None:
+        """scipy's reader goes past the end of its memory at a NUL byte, which ends the process."""
+        with decompressed(self.path) as file:
+            while piece := read_piece(self.path, file, BLOCK_BYTES, "where it was scanned"):
+                if b"\0" in piece:
+                    raise DataError(
+                        f"{self.path}: not text, it holds NUL bytes. It is damaged; copy it again."
+                    )
 
     def _parsed(self, parse: Any) -> Any:
         with decompressed(self.path) as file:

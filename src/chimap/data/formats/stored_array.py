@@ -44,48 +44,54 @@ class StoredArraySource(SeekableStream):
         self.path = self._locate(address)
         base = base_name(address)
         self.name = base if member is None else f"{base}::{member}"
-        with self._opened() as root:
-            with self._naming():
-                names = self._names(root)
-            self._member = self._rows_name(names, member)
-            rows = root[self._member]
-            where = f"{address}::{self._member}"
-            self.n_rows, self.n_features = matrix_shape(tuple(rows.shape), where)
-            self.dtype = chunk_dtype(rows.dtype, where)
-            stored = self.n_features * np.dtype(rows.dtype).itemsize
-            chunked = getattr(rows, "chunks", None)
-            unit = 1 if chunked is None else min(int(chunked[0]), self.n_rows)
-            self.stored_rows = unit
-            self._block_rows = min(self.n_rows, unit * max(1, BLOCK_BYTES // (unit * stored)))
-            self._scattered_rows = unit if chunked is not None else max(1, _SCATTERED_BYTES // stored)
-            group = self._member[: self._member.rfind("/") + 1]
-            self.column_names, self.row_ids = names_beside(
-                names,
-                lambda name: self._values_of(root[name]),
-                (self.n_rows, self.n_features),
-                address,
-                id,
-                group,
+        with self._opened() as root, self._naming():
+            self._look(root, address, member, labels, id)
+        if self._y is None:
+            self._y = read_labels(None if self._has_label_here else labels, self.n_rows)
+        self.has_labels = self._y is not None
+
+    def _look(self, root: Any, address: str, member: str | None, labels: Any, id: str | int | None) -> None:
+        """What the container says of rows, names and labels."""
+        names = self._names(root)
+        self._member = self._rows_name(names, member)
+        rows = root[self._member]
+        where = f"{address}::{self._member}"
+        if rows.shape is None:
+            raise DataError(f"{where}: holds nothing, not even a shape. Name another array.")
+        self._check_array(rows)
+        self.n_rows, self.n_features = matrix_shape(tuple(rows.shape), where)
+        self.dtype = chunk_dtype(rows.dtype, where)
+        stored = self.n_features * np.dtype(rows.dtype).itemsize
+        chunked = getattr(rows, "chunks", None)
+        if chunked is not None and min(chunked) < 1:
+            raise DataError(
+                f"{where}: stored in chunks of shape {tuple(chunked)}. It is damaged; write it again."
             )
-            label, column = _label_name(names, labels)
-            if labels is None:
-                label, self.notes = label_beside(
-                    names, lambda name: tuple(root[name].shape), self.n_rows, group, self._member
-                )
-            self._y = None if label is None else self._labels_of(root[label], column, f"{address}::{label}")
+        unit = 1 if chunked is None else min(int(chunked[0]), self.n_rows)
+        self.stored_rows = unit
+        self._block_rows = min(self.n_rows, unit * max(1, BLOCK_BYTES // (unit * stored)))
+        self._scattered_rows = unit if chunked is not None else max(1, _SCATTERED_BYTES // stored)
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
         # A block as it is stored, and as floats; a decoder has a copy of its own.
         self.held_bytes = self._block_rows * (2.0 * stored + self.row_bytes)
-        if label is None:
-            self._y = read_labels(labels, self.n_rows)
-        self.has_labels = self._y is not None
+        group, shape = self._member[: self._member.rfind("/") + 1], (self.n_rows, self.n_features)
+        self.column_names, self.row_ids = names_beside(
+            names, lambda name: self._values_of(root[name]), shape, address, id, group
+        )
+        label, column = _label_name(names, labels)
+        if labels is None:
+            label, self.notes = label_beside(
+                names, lambda name: tuple(root[name].shape), self.n_rows, group, self._member
+            )
+        self._has_label_here = label is not None
+        self._y = None if label is None else self._labels_of(root[label], column, f"{address}::{label}")
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The rows with these increasing indices; storage chunks without any of them are not read."""
         out = np.empty((len(rows), self.n_features), self.dtype)
         blocks = np.asarray(rows) // self._scattered_rows
         with self._opened() as root:
-            array = root[self._member]
+            array = self._array(root)
             for block in np.unique(blocks):
                 first, last = np.searchsorted(blocks, (block, block + 1))
                 start = int(block) * self._scattered_rows
@@ -96,7 +102,7 @@ class StoredArraySource(SeekableStream):
     def _blocks_between(self, first: int, stop: int) -> Iterator[np.ndarray]:
         step = self._block_rows
         with self._opened() as root:
-            array = root[self._member]
+            array = self._array(root)
             for start in range(first - first % step, stop, step):
                 yield self._read(array, max(start, first), min(start + step, stop))
 
@@ -104,6 +110,13 @@ class StoredArraySource(SeekableStream):
         with self._naming(f", rows {start} to {stop}"):
             rows = np.asarray(array[start:stop])
         return _arrays.as_rows(rows.reshape(rows.shape[0], -1), self.dtype)
+
+    def _array(self, root: Any) -> Any:
+        with self._naming():
+            return root[self._member]
+
+    def _check_array(self, array: Any) -> None:
+        """Refuse an array that the library would misread; nothing to check by default."""
 
     def _values_of(self, array: Any) -> np.ndarray:
         with self._naming(", names"):

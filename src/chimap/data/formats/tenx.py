@@ -139,7 +139,15 @@ def is_tenx_file(address: str) -> bool:
         return False
     container = Hdf5Container(address)
     with container.opened() as root:
-        return bool(_groups(root))
+        try:
+            return bool(_groups(root))
+        except (
+            RuntimeError,
+            KeyError,
+            ValueError,
+            OSError,
+        ):  # damaged: the reader of any HDF5 file names the place
+            return False
 
 
 def _groups(root: Any) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -65,6 +67,21 @@ class ZarrSource(StoredArraySource):
     def _label_values(self, array: Any) -> np.ndarray:
         values = np.asarray(array[...])
         return values.astype(object) if values.dtype.kind == "T" else values
+
+    def _check_array(self, array: Any) -> None:
+        """Refuse a folder in the place of a chunk: the library reads such a chunk as filled with zeros."""
+        home = os.path.join(self.path, *self._member.split("/"))
+        if is_address(self.path) or not os.path.isdir(home):
+            return
+        key = re.compile(rf"(c[/.])?\d+([/.]\d+){{{array.ndim - 1}}}")
+        for at, folders, _ in os.walk(home):
+            for inner in (
+                os.path.relpath(os.path.join(at, name), home).replace(os.sep, "/") for name in folders
+            ):
+                if key.fullmatch(inner):
+                    raise DataError(
+                        f"{self.path}::{self._member}: a folder in the place of chunk {inner}. Write it again."
+                    )
 
     def _content(self) -> dict[str, Any]:
         some = self.take(np.unique(np.linspace(0, self.n_rows - 1, 16).astype(np.int64)))
