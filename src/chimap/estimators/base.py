@@ -61,6 +61,7 @@ class HistogramModel(LinearModel):
     """
 
     features = "auto"  # of estimators that do not ask
+    landmarks = "kmeans"
     device = "cpu"
 
     def __init__(
@@ -70,10 +71,11 @@ class HistogramModel(LinearModel):
         features: Any = "auto",
         gamma: Any = "mean",
         n_components: int = 2048,
-        n_terms: int = 2,
+        n_terms: Any = "auto",
         map: Any = None,
         sampling: str = "auto",
         form: str = "pair",
+        landmarks: Any = "kmeans",
         normalize: str | None = None,
         blocks: Any = None,
         n_principal: Any = None,
@@ -95,6 +97,7 @@ class HistogramModel(LinearModel):
         self.map = map
         self.sampling = sampling
         self.form = form
+        self.landmarks = landmarks
         self.normalize = normalize
         self.blocks = blocks
         self.n_principal = n_principal
@@ -165,7 +168,7 @@ class HistogramModel(LinearModel):
         self.n_features_in_ = source.n_features
         self.stage_seconds_ = fit.clock.seconds
         self._moments = None
-        self._weights()  # kept now, so that a prediction changes nothing
+        self._folded()  # kept now, so that a prediction changes nothing
         if given is not None and given is not checkpoint:
             given.remove()
         return self
@@ -223,7 +226,8 @@ class HistogramModel(LinearModel):
         self._check_way()
         fold_count(self.selection)
         check_positive(self.n_components, "n_components", integer=True)
-        check_positive(self.n_terms, "n_terms", integer=True)
+        if self.n_terms != "auto":
+            check_positive(self.n_terms, "n_terms", integer=True)
         if self.n_principal is not None:
             self._check_components()
         if not isinstance(self.loss, Loss):
@@ -266,7 +270,7 @@ class HistogramModel(LinearModel):
     def _parts(self, n_columns: int) -> list[Part]:
         common = FeatureSettings(
             self.kernel, self.gamma, self.n_components, self.n_terms, self.map, self.sampling, self.form,
-            self.features,
+            self.features, self.landmarks,
         )  # fmt: skip
         return parts_of(
             common, named_blocks(self.blocks, getattr(self, "feature_names_in_", None)), n_columns

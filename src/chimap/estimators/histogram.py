@@ -38,7 +38,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         ``chi2_kernel``).
     n_components : random features in all (exponential kernels). More is more accurate: the pass grows linearly with the
         bins and quadratically with this.
-    n_terms : features a bin of the additive map.
+    n_terms : features a bin of the additive map; "auto" is 2, and 1 below landmarks, where more do not help.
     map : another additive map (unfitted) in place of ``OptimalMap(n_terms=n_terms)``.
     features : "additive", the map of an additive kernel; "fourier", random features of exponential and skewed kernels;
         "landmarks", ``NystroemFeatures``, which every kernel can have; or "auto": the first of these that the kernel
