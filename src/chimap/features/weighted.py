@@ -1,0 +1,138 @@
+"""Weights of bins: sum_i w_i d(x_i, y_i) in place of sum_i d(x_i, y_i), and how they are learned from gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._validation import DataError
+from chimap.features.mapped import MappedModel
+from chimap.kernels import Exponential, Kernel
+
+ROUNDS = 3  # of learning; most data gain from the first alone
+_ROWS = 1000  # whose gradients are averaged
+_LEAST = 1e-6  # weight of a bin that no score depends on: it may matter in the next round
+
+
+@dataclass(frozen=True, eq=False)
+class BinWeights:
+    """Non-negative weights w_i of the bins, of mean 1, in an additive kernel or in the distance of an exponential one.
+
+    Such kernels are homogeneous, w k(x, y) = k(w^(1/degree) x, w^(1/degree) y): weighting is scaling the columns, and
+    every feature family, map and solver takes weighted bins as they are.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (bins,)
+
+    Examples
+    --------
+    >>> from chimap import chi2
+    >>> X = np.array([[1.0, 2.0], [3.0, 1.0]])
+    >>> weights = BinWeights(np.array([1.5, 0.5]))
+    >>> K = 1.5 * chi2(X[:, :1]) + 0.5 * chi2(X[:, 1:])
+    >>> bool(np.allclose(chi2(weights.rows(X, chi2)), K))
+    True
+    """
+
+    weights: np.ndarray
+
+    def rows(self, rows: Any, kernel: Kernel) -> Any:
+        """Rows, dense or CSR, with their columns scaled, in their dtype."""
+        return _arrays.scale_columns(rows, self.factors(kernel))
+
+    def factors(self, kernel: Kernel) -> np.ndarray:
+        """Of the columns, (bins,). Raises DataError for kernels that have no degree."""
+        degree = kernel.kernel.degree if isinstance(kernel, Exponential) else kernel.degree
+        if not degree:
+            raise DataError(
+                f"{kernel.name!r} is not homogeneous: it has no weights of bins. Use chi2, jensen_shannon, hellinger, "
+                "intersection, linear, gaussian or their exponential forms."
+            )
+        return np.asarray(self.weights ** (1 / degree))
+
+
+def learned_weights(
+    model: MappedModel, rows: Any, weights: np.ndarray, blocks: Sequence[np.ndarray] | None = None
+) -> np.ndarray:
+    """New weights (bins,) from the gradients of a model fitted with ``weights``: sqrt(G) / mean(sqrt(G)).
+
+        G_i = mean over rows of sum_c sum_q (df_c / dpsi_iq)^2,
+
+    psi_iq being the mapped coordinates of bin i before they are weighted.
+
+    Parameters
+    ----------
+    model : MappedModel
+        Of rows whose columns are weighted.
+    rows : array or CSR matrix of shape (n, bins)
+        So weighted, of which the first thousand are looked at.
+    weights : ndarray of shape (bins,)
+    blocks : sequence of index arrays, optional
+        Bins that share a weight: G is summed over them.
+
+    References
+    ----------
+    Radhakrishnan, Beaglehole, Pandit and Belkin, Mechanism for feature learning, Science 2024: the diagonal of the
+    average gradient outer product.
+    """
+    squares = model.function.mean_squared_gradient(model.rows(_arrays.take_rows(rows, slice(_ROWS))))
+    G = (
+        weights * model.by_bin(squares[:, None], weights.size)[:, 0]
+    )  # u = sqrt(w) psi, so df/dpsi = sqrt(w) df/du
+    for block in blocks or ():
+        G[block] = G[block].sum()
+    roots = np.sqrt(G)
+    if not roots.any():
+        return weights
+    return np.asarray(np.maximum(roots / roots.mean(), _LEAST))
+
+
+@dataclass(frozen=True, eq=False)
+class WeightRound:
+    """One round of learning: the weights, and the held-out score of the model fitted with them."""
+
+    weights: np.ndarray
+    score: float
+
+
+def learn_weights(
+    fit_and_score: Callable[[np.ndarray], tuple[float, Callable[[], np.ndarray]]],
+    n_bins: int,
+    rounds: int = ROUNDS,
+) -> list[WeightRound]:
+    """Fit, reweight the bins by the gradients and fit again while the held-out score rises.
+
+    Parameters
+    ----------
+    fit_and_score : callable
+        From weights to the held-out score of a model fitted with them, and a function that gives the next weights.
+    n_bins : int
+    rounds : int
+        At most, beyond the first fit with equal weights.
+
+    Returns
+    -------
+    list of WeightRound
+        Those that were tried, from equal weights on. The best of them is the one to keep, equal weights where none is
+        better.
+    """
+    weights = np.ones(n_bins)
+    score, following = fit_and_score(weights)
+    tried = [WeightRound(weights, score)]
+    for _ in range(rounds):
+        weights = following()
+        score, following = fit_and_score(weights)
+        tried.append(WeightRound(weights, score))
+        if score <= tried[-2].score:
+            break
+    return tried
+
+
+def best_round(tried: Sequence[WeightRound]) -> WeightRound:
+    """The one of the best score; of equals the earliest."""
+    return max(tried, key=lambda r: r.score)

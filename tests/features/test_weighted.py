@@ -1,0 +1,97 @@
+"""Weights of bins are scaled columns, and gradients find the bins that matter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from chimap._validation import DataError
+from chimap.features.exact import ExactFeatures
+from chimap.features.mapped import mapped_model
+from chimap.features.weighted import BinWeights, WeightRound, best_round, learn_weights, learned_weights
+from chimap.kernels import CATALOGUE, Exponential, Gaussian, Linear, SkewedChi2, chi2
+
+WEIGHTS = np.array([0.2, 3.0, 0.0, 0.8])
+
+
+def rows(n=12, bins=4, seed=0):
+    return np.random.default_rng(seed).gamma(1.0, size=(n, bins))
+
+
+@pytest.mark.parametrize("kernel", [*CATALOGUE.values(), Linear()], ids=lambda k: k.name)
+@pytest.mark.parametrize("degree", [None, 0.5])
+def test_a_weighted_additive_kernel_is_that_of_scaled_columns(kernel, degree):
+    if degree is not None:
+        if isinstance(kernel, Linear):
+            pytest.skip("the linear kernel has degree 2 alone")
+        kernel = kernel.with_gamma(degree)
+    X = rows()
+    expected = sum(w * kernel(X[:, i : i + 1]) for i, w in enumerate(WEIGHTS))
+    np.testing.assert_allclose(kernel(BinWeights(WEIGHTS).rows(X, kernel)), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kernel", [Exponential(chi2, 0.7), Gaussian(0.3)], ids=lambda k: k.name)
+def test_an_exponential_kernel_is_of_the_weighted_distance(kernel):
+    X = rows()
+    exponent = sum(w * np.log(kernel(X[:, i : i + 1])) for i, w in enumerate(WEIGHTS))
+    np.testing.assert_allclose(kernel(BinWeights(WEIGHTS).rows(X, kernel)), np.exp(exponent), rtol=1e-9)
+
+
+def test_sparse_rows_stay_sparse_and_float32():
+    X = sp.csr_matrix(rows().astype(np.float32))
+    weighted = BinWeights(WEIGHTS).rows(X, chi2)
+    assert sp.issparse(weighted)
+    assert weighted.dtype == np.float32
+
+
+def test_a_kernel_without_a_degree_has_no_weights():
+    with pytest.raises(DataError, match="not homogeneous"):
+        BinWeights(WEIGHTS).rows(rows(), SkewedChi2())
+
+
+def fitted(X, y, weights):
+    scaled = BinWeights(weights).rows(X, Exponential(chi2, 1.0))
+    features = ExactFeatures("exp-chi2").fit(scaled)
+    K = features.transform(scaled)
+    coef = np.linalg.solve(K + 0.01 * np.eye(len(y)), y[:, None])
+    return mapped_model(features, coef, np.zeros(1)), scaled
+
+
+def test_bins_of_noise_lose_their_weight():
+    X = rows(150, 8, seed=1)
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    model, scaled = fitted(X, y, np.ones(8))
+    weights = learned_weights(model, scaled, np.ones(8))
+    assert weights.mean() == pytest.approx(1, rel=1e-3)
+    assert weights[:2].min() > 2 * weights[2:].max()
+
+
+def test_weights_come_from_the_gradients_before_weighting():
+    X, weights = rows(40, 3, seed=2), np.array([2.0, 0.5, 0.5])
+    model, scaled = fitted(X, X[:, 0], weights)
+    u = model.rows(scaled)
+    squares = model.by_bin(model.function.mean_squared_gradient(u)[:, None], 3)[:, 0]
+    expected = np.sqrt(weights * squares)
+    np.testing.assert_allclose(
+        learned_weights(model, scaled, weights), expected / expected.mean(), rtol=1e-12
+    )
+
+
+def test_bins_of_a_block_share_their_weight():
+    X = rows(60, 4, seed=3)
+    model, scaled = fitted(X, X[:, 0], np.ones(4))
+    weights = learned_weights(model, scaled, np.ones(4), [np.array([0, 1]), np.array([2, 3])])
+    assert weights[0] == weights[1] > weights[2] == weights[3]
+
+
+def test_learning_stops_when_the_score_no_longer_rises_and_keeps_the_best():
+    scores = iter([0.5, 0.7, 0.6, 0.9])
+    tried = learn_weights(lambda w: (next(scores), lambda: w + 1), 2)
+    assert [r.score for r in tried] == [0.5, 0.7, 0.6]
+    assert best_round(tried).weights.tolist() == [2.0, 2.0]
+
+
+def test_equal_weights_stay_where_nothing_is_gained():
+    tried = [WeightRound(np.ones(1), 0.5), WeightRound(np.zeros(1), 0.5)]
+    assert best_round(tried).weights[0] == 1
