@@ -104,14 +104,14 @@ def torch_cpu(monkeypatch):
     monkeypatch.setattr(device, "check_device", lambda name: None)
     for module in (
         "engines.device",
-        "estimators.base",
-        "fit.fit",
-        "estimators.linear_model",
-        "fit.solving",
+        "learning.base",
+        "learning.fitting",
+        "learning.linear_model",
+        "learning.solving",
     ):
         monkeypatch.setattr(f"chimap.{module}.on_host", lambda name: False)
-    for module in ("estimators.base", "estimators.linear_model", "fit.fit"):
-        monkeypatch.setattr(f"chimap.{module}.check_device", lambda name: None)
+    for module in ("base", "linear_model"):
+        monkeypatch.setattr(f"chimap.estimators.{module}.check_device", lambda name: None)
     monkeypatch.setattr(device, "PIECE_ROWS", 700)
     return torch
 
@@ -122,13 +122,13 @@ KINDS = {
     "bfloat16": {"precision": "bfloat16"},
     "offset": {"form": "offset"},
     "additive": {"kernel": "jensen_shannon"},
-    "landmarks": {"features": "landmarks"},
+    "landmarks": {"sampling": "landmarks"},
     "given strength": {"alpha": 0.1},
     "intersection": {"kernel": "exp-intersection", "normalize": "l1"},
     "blocks": {"blocks": [slice(0, 10), [11, 23, 12, 5]], "kernel": ["exp-chi2", "chi2"]},
     "components": {"n_principal": 20},
     "components of blocks": {"n_principal": 15, "blocks": [slice(0, 10), [11, 23, 12, 5]]},
-    "components of landmarks": {"n_principal": 20, "features": "landmarks"},
+    "components of landmarks": {"n_principal": 20, "sampling": "landmarks"},
 }
 
 
@@ -217,7 +217,7 @@ def test_eigenpairs_of_a_device():
 def test_components_on_a_device(monkeypatch):
     pytest.importorskip("torch", reason="torch solves the eigenproblem")
     Z = np.random.default_rng(0).standard_normal((400, 30))
-    settings = {"n_components": [5, 20], "selection": 3, "random_state": 0}
+    settings = {"n_components": [5, 20], "n_folds": 3, "random_state": 0}
     here = MomentsRidge(**settings).fit(Z, Z[:, 0])
     with pytest.raises(ValueError, match="device must be"):
         MomentsRidge(**settings, device="cpu:0").fit(Z, Z[:, 0])

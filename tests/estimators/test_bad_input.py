@@ -106,7 +106,6 @@ def test_smallest_budget_that_is_named_would_do():
         ({"alpha": [1.0, -1.0]}, "alpha"),
         ({"selection": 1}, "selection must be at least 2 folds"),
         ({"selection": "most"}, "selection must be one of 'auto'"),
-        ({"features": "exact"}, "use KernelClassifier"),
         ({"features": "waves"}, "features must be one of 'auto'"),
         ({"kernel": "chi2", "features": "fourier"}, "features='fourier' are not features of 'chi2'"),
         ({"features": "additive"}, "features='additive' are not features of 'exp-chi2'"),

@@ -36,6 +36,7 @@ from chimap.engines.keeping import KeptFeatures
 from chimap.engines.local import Pass
 from chimap.engines.memory import FIRST_ROWS
 from chimap.engines.rows import FeatureRows
+from chimap.estimators.exact_fit import fit_exactly
 from chimap.estimators.linear_model import LinearModel
 from chimap.estimators.prediction import bind_names
 from chimap.features.additive import check_map
@@ -61,8 +62,9 @@ class HistogramModel(LinearModel):
     """
 
     features = "auto"  # of estimators that do not ask
-    landmarks = "kmeans"
     device = "cpu"
+    scoring: Any = None
+    gamma: Any = "mean"
 
     def __init__(
         self,
@@ -71,17 +73,17 @@ class HistogramModel(LinearModel):
         features: Any = "auto",
         gamma: Any = "mean",
         n_components: int = 2048,
-        n_terms: Any = "auto",
+        n_terms: int = 2,
         map: Any = None,
         sampling: str = "auto",
         form: str = "pair",
-        landmarks: Any = "kmeans",
         normalize: str | None = None,
         blocks: Any = None,
         n_principal: Any = None,
         loss: Any = "square",
         alpha: Any = "auto",
         selection: Any = "auto",
+        scoring: Any = None,
         memory: str | int = "1GiB",
         precision: str = "float32",
         device: str = "cpu",
@@ -97,13 +99,13 @@ class HistogramModel(LinearModel):
         self.map = map
         self.sampling = sampling
         self.form = form
-        self.landmarks = landmarks
         self.normalize = normalize
         self.blocks = blocks
         self.n_principal = n_principal
         self.loss = loss
         self.alpha = alpha
         self.selection = selection
+        self.scoring = scoring
         self.memory = memory
         self.precision = precision
         self.device = device
@@ -113,8 +115,10 @@ class HistogramModel(LinearModel):
 
     # --- fitting
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Fit on rows X (n, bins), dense or sparse, and labels or targets y (n,); returns self.
+
+        groups (n,): rows of one group are held out together, where rows are held out to choose (features="exact").
 
         X may be a Dask array or data frame, or an object that ``open_source`` takes, such as AnnData, whose labels y
         may be the name of a column. Dask collections are worked on by the cluster of the current
@@ -128,7 +132,9 @@ class HistogramModel(LinearModel):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
         )
-        return self.fit_source(ArraySource(X, y, column_names=getattr(self, "feature_names_in_", None)))
+        return self.fit_source(
+            ArraySource(X, y, column_names=getattr(self, "feature_names_in_", None)), groups=groups
+        )
 
     def fit_source(
         self,
@@ -138,6 +144,7 @@ class HistogramModel(LinearModel):
         unlabelled: Source | None = None,
         checkpoint: Checkpoint | str | Path | None = None,
         engine: Any = "local",
+        groups: Any = None,
     ) -> Self:
         """Fit on a source, read in chunks under the ``memory`` budget; returns self.
 
@@ -160,18 +167,34 @@ class HistogramModel(LinearModel):
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
         progress = progress or (RichProgress() if self.verbose else Progress())
+        if self._keeps_rows:
+            if checkpoint is not None or unlabelled is not None:
+                raise ValueError("features='exact' has no checkpoint and no unlabelled rows: leave them out.")
+            fit_exactly(self, source, groups, engine, progress)
+            return self._fitted(source)
+        if groups is not None:
+            raise ValueError(
+                "groups are held out together by features='exact' alone, as yet; leave them out."
+            )
         given = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
         with threads(self.n_jobs), progress, engine_of(engine) as running:
             fit = Fit(self, source, unlabelled, given, running, progress)
             with compilation(fit.clock, progress):
                 fit.run()
-        self.n_features_in_ = source.n_features
         self.stage_seconds_ = fit.clock.seconds
-        self._moments = None
-        self._folded()  # kept now, so that a prediction changes nothing
         if given is not None and given is not checkpoint:
             given.remove()
+        return self._fitted(source)
+
+    def _fitted(self, source: Source) -> Self:
+        self.n_features_in_ = source.n_features
+        self._moments = None
+        self._weights()  # kept now, so that a prediction changes nothing
         return self
+
+    @property
+    def _keeps_rows(self) -> bool:
+        return isinstance(self.features, str) and self.features == "exact"
 
     def _partial_fit(self, X: Any, y: Any) -> Self:
         moments: FoldMoments | None = getattr(self, "_moments", None)
@@ -224,10 +247,9 @@ class HistogramModel(LinearModel):
         check_choice(self.precision, "precision", ("float32", "float64", "bfloat16"))
         check_device(self.device)
         self._check_way()
-        fold_count(self.selection)
+        self._check_selection()
         check_positive(self.n_components, "n_components", integer=True)
-        if self.n_terms != "auto":
-            check_positive(self.n_terms, "n_terms", integer=True)
+        check_positive(self.n_terms, "n_terms", integer=True)
         if self.n_principal is not None:
             self._check_components()
         if not isinstance(self.loss, Loss):
@@ -240,6 +262,25 @@ class HistogramModel(LinearModel):
         if self.map is not None:
             check_map(self.map)
         self._seed = int(check_random_state(self.random_state).randint(2**31))
+
+    def _check_selection(self) -> None:
+        if self._keeps_rows:
+            return  # which takes splitters too, and checks them with the rows
+        fold_count(self.selection)
+        if self.scoring is not None:
+            raise ValueError("scoring is the measure of features='exact' alone, as yet; leave it out.")
+        if isinstance(self.gamma, str) and self.gamma == "auto":
+            raise ValueError("gamma='auto' is chosen by features='exact' alone, as yet; use gamma='mean'.")
+        if self._chooses_by_gcv and not self._is_ridge():
+            raise ValueError(
+                f"selection='gcv' is of loss='square'; got loss={self.loss!r}. Use selection='auto'."
+            )
+        if self._chooses_by_gcv and self._chooses_components():
+            raise ValueError("several n_principal are compared by folds: use selection='auto', not 'gcv'.")
+
+    @property
+    def _chooses_by_gcv(self) -> bool:
+        return isinstance(self.selection, str) and self.selection == "gcv"
 
     def _chooses_components(self) -> bool:
         return np.ndim(self.n_principal) > 0
@@ -268,10 +309,22 @@ class HistogramModel(LinearModel):
             )
 
     def _parts(self, n_columns: int) -> list[Part]:
+        # gamma that is chosen starts from the mean
+        gamma = (
+            "mean"
+            if self._keeps_rows and isinstance(self.gamma, str) and self.gamma == "auto"
+            else self.gamma
+        )
         common = FeatureSettings(
-            self.kernel, self.gamma, self.n_components, self.n_terms, self.map, self.sampling, self.form,
-            self.features, self.landmarks,
-        )  # fmt: skip
+            self.kernel,
+            gamma,
+            self.n_components,
+            self.n_terms,
+            self.map,
+            self.sampling,
+            self.form,
+            self.features,
+        )
         return parts_of(
             common, named_blocks(self.blocks, getattr(self, "feature_names_in_", None)), n_columns
         )
@@ -314,6 +367,8 @@ class HistogramModel(LinearModel):
         else:
             for alpha in self.alpha:
                 check_positive(alpha, "each of alpha")
+        if self._keeps_rows or self._chooses_by_gcv:
+            return 1
         if fold_count(self.selection) < 2:
             raise ValueError(
                 f"selection must be at least 2 folds to choose alpha; got {self.selection}. "

@@ -12,13 +12,15 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.families import AdditiveFamily, DirichletFamily, LinearFamily
 from chimap.features.additive.stationary import StationaryMap
 from chimap.features.base import Family, FeatureSettings
+from chimap.features.exact.family import ExactFamily
 from chimap.features.fourier.families import FourierFamily, SkewedFourierFamily
-from chimap.features.landmarks.family import LandmarkFamily, NystroemFamily
+from chimap.features.landmarks.family import NystroemFamily
 
 FAMILIES: dict[str, tuple[type[Family], ...]] = {
     "additive": (AdditiveFamily, DirichletFamily, LinearFamily, StationaryMap),
     "fourier": (FourierFamily, SkewedFourierFamily),
-    "landmarks": (LandmarkFamily, NystroemFamily),
+    "landmarks": (NystroemFamily,),
+    "exact": (ExactFamily,),
 }
 """By the word of the parameter ``features``; "auto" is the first family here that takes the kernel."""
 
@@ -27,11 +29,6 @@ def check_features(features: Any) -> None:
     """Refuse a word that is no line of the catalogue."""
     if not isinstance(features, str):
         return
-    if features == "exact":
-        raise ValueError(
-            "features='exact', a machine on the kernel matrix itself, is not one of this estimator's yet: use "
-            "KernelClassifier, or features='landmarks'."
-        )
     check_choice(features, "features", ("auto", *FAMILIES))
 
 
@@ -40,11 +37,7 @@ def family_of(settings: FeatureSettings) -> type[Family]:
     if not isinstance(settings.features, str):
         return _family_of_object(settings.features)
     kernel = settings.exact
-    able = {
-        word: next(family for family in several if family.takes(kernel))
-        for word, several in FAMILIES.items()
-        if any(family.takes(kernel) for family in several)
-    }
+    able = {word: family for word, several in FAMILIES.items() for family in several if family.takes(kernel)}
     if settings.features == "auto":
         word = next(iter(able))
         if word == "landmarks" and settings.sampling != "auto":
@@ -74,7 +67,7 @@ def settings_of(features: Any) -> FeatureSettings:
     kernel = getattr(features, "kernel_", getattr(features, "kernel", "linear"))
     asked = {
         name: getattr(features, name)
-        for name in ("gamma", "n_components", "n_terms", "map", "sampling", "form", "landmarks")
+        for name in ("gamma", "n_components", "n_terms", "map", "sampling", "form")
         if hasattr(features, name)
     }
     settings = replace(FeatureSettings(kernel, features=features), **asked)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import numbers
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import GroupKFold
 
 from chimap import _threads
+from chimap._validation import MemoryBudgetError, check_choice, check_positive, format_bytes
 from chimap.features.exact import ExactFeatures
 from chimap.kernels import Exponential
+from chimap.moments import fold_of_rows
+from chimap.selection import SelectionResult
+from chimap.selection.leave_one_out import OCTAVES, LeaveOut
+from chimap.selection.scoring import HeldOutScore
+from chimap.solvers import LinearSolution
 from chimap.solvers.exact import DualRidge
 
 _TILE = 512
@@ -71,3 +82,134 @@ def _raise_below(square: np.ndarray, octaves: int) -> None:
 
     if octaves:
         _threads.tasks(range(0, n, _TILE), part)
+
+
+@dataclass(frozen=True)
+class ExactSettings:
+    """What an exact fit is asked for.
+
+    alphas: to choose from, or None for a search. chooses_gamma: whether gamma is chosen too, or stays where the
+    features have it. selection: "auto" or "leave-one-out", a number of folds, or a splitter of scikit-learn whose test
+    sets are a partition of the rows. groups (n,): rows of one group are left out together; None where there are none.
+    row_weights (n,), or None. seed: of the order of rows.
+    """
+
+    alphas: Sequence[float] | None
+    chooses_gamma: bool
+    selection: Any
+    groups: np.ndarray | None
+    row_weights: np.ndarray | None
+    dtype: np.dtype
+    seed: int
+
+
+def check_room(n_rows: int, row_bytes: float, dtype: np.dtype, budget: int) -> None:
+    """Raise MemoryBudgetError where the kernel matrix and the rows, as they are and mapped, are above the budget."""
+    needed = exact_bytes(n_rows, row_bytes, dtype)
+    if needed > budget:
+        raise MemoryBudgetError(
+            f"memory of {format_bytes(budget)} is too small for the kernel matrix of {n_rows:,} rows: it takes "
+            f"{format_bytes(needed)}. Give that much, take fewer rows, or use features='landmarks'."
+        )
+
+
+def exact_bytes(n_rows: int, row_bytes: float, dtype: np.dtype) -> int:
+    """What an exact fit takes: the matrix, three copies of the rows, and columns of the inverse of every thread."""
+    return int(dtype.itemsize * n_rows * (n_rows + 512 * _threads.count()) + 3 * n_rows * row_bytes)
+
+
+def order_of(
+    settings: ExactSettings, y: np.ndarray | None, n_rows: int
+) -> tuple[np.ndarray, list[np.ndarray] | None]:
+    """(order of the rows in which those that are left out together follow each other, places of these or None)."""
+    rng = np.random.default_rng(settings.seed)
+    groups = _groups(settings, y, n_rows)
+    if groups is None:
+        return rng.permutation(n_rows), None
+    rng.shuffle(groups)
+    edges = np.cumsum([0, *(group.size for group in groups)])
+    return np.concatenate(groups), [np.arange(a, b) for a, b in pairwise(edges)]
+
+
+def _groups(settings: ExactSettings, y: np.ndarray | None, n_rows: int) -> list[np.ndarray] | None:
+    """Rows that are left out together; None: each alone."""
+    selection, groups = settings.selection, settings.groups
+    if isinstance(selection, str):
+        check_choice(selection, "selection (of features='exact')", ("auto", "leave-one-out"))
+        if groups is None:
+            return None
+        return [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    if isinstance(selection, numbers.Integral):
+        check_positive(selection, "selection (folds)", integer=True)
+        if groups is None:
+            folds = fold_of_rows(0, n_rows, int(selection), settings.seed)
+            return [own for k in range(int(selection)) if (own := np.flatnonzero(folds == k)).size]
+        selection = GroupKFold(int(selection))
+    parts = [np.asarray(test) for _, test in selection.split(np.empty((n_rows, 0)), y, groups)]
+    if not np.array_equal(np.sort(np.concatenate(parts)), np.arange(n_rows)):
+        raise ValueError(
+            f"selection={selection!r} must hold every row out once for features='exact'; its test sets are "
+            f"{sum(part.size for part in parts)} rows of {n_rows}. Use a splitter such as KFold or GroupKFold."
+        )
+    return parts
+
+
+@dataclass(frozen=True)
+class ExactFit:
+    """Weights of kernel values (n, t), intercepts (t,), what was chosen, and ``held_out`` (n, t): what the machine says
+    of each row when that row, or its group, is left out, in the order in which the rows came."""
+
+    solution: LinearSolution
+    held_out: np.ndarray
+    selection: SelectionResult
+
+
+def solve_exactly(
+    features: ExactFeatures,
+    Y: np.ndarray,
+    order: np.ndarray,
+    groups: list[np.ndarray] | None,
+    score: HeldOutScore,
+    shift: np.ndarray,
+    settings: ExactSettings,
+    on_score: Callable[[float, float], None],
+) -> ExactFit:
+    """Choose and solve. features: fitted on the rows in ``order``, whose gamma is set to the chosen one; Y (n, t):
+    their targets less ``shift`` (t,), in that order."""
+    weights = None if settings.row_weights is None else settings.row_weights[order]
+    rows = ExactRows(features, Y, weights, settings.dtype)
+    rule = LeaveOut(
+        rows,
+        Y,
+        _ScoreOfResiduals(score, Y + shift, order),
+        groups,
+        settings.alphas,
+        OCTAVES if settings.chooses_gamma and rows.gamma(0) is not None else 0,
+        on_score,
+    )
+    choice = rule.choose()
+    gamma = rows.gamma(choice.octaves)
+    if gamma is not None:
+        features.with_gamma(gamma)
+    held_out = np.empty_like(choice.held_out)
+    held_out[order] = choice.held_out + shift
+    found = choice.solution
+    return ExactFit(
+        LinearSolution(found.weights, found.intercept + shift, found.alpha), held_out, choice.result
+    )
+
+
+@dataclass(frozen=True)
+class _ScoreOfResiduals:
+    """The user's score, of residuals of rows by their places in the order of the fit."""
+
+    score: HeldOutScore
+    Y: np.ndarray
+    order: np.ndarray
+
+    @property
+    def name(self) -> str:
+        return self.score.name
+
+    def __call__(self, residuals: np.ndarray, rows: np.ndarray) -> float:
+        return self.score(self.Y[rows] - residuals, self.order[rows])

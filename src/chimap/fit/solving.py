@@ -22,6 +22,7 @@ from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
 from chimap.selection import SelectionResult, choose_alpha, score_leading
 from chimap.selection.components import DECADES
+from chimap.selection.gcv import FEWEST_ROWS, choose_by_gcv
 from chimap.solvers import LinearSolution, ridge
 from chimap.solvers.principal import leading
 from chimap.solvers.ridge import Factor
@@ -68,11 +69,33 @@ def by_moments(
         alpha = scores.best["alpha"]
     else:
         one = _to_try(alphas)
+        if (
+            not isinstance(one, float) and whole.count >= FEWEST_ROWS
+        ):  # no folds: generalised cross-validation
+            del factor  # it has its own
+            return _by_gcv(whole, alphas, scale, span, clock, progress)
         alpha = one if isinstance(one, float) else (scale or 1.0)
     with clock("solve"):
         found = ridge(whole, alpha, factor)
         if span is not None:
             found = replace(found, coef=span @ found.coef)
+    return Learned(found, Square(), scores, 1, whole.count)
+
+
+def _by_gcv(
+    whole: Moments,
+    alphas: Any,
+    scale: float | None,
+    span: np.ndarray | None,
+    clock: Stopwatch,
+    progress: Progress,
+) -> Learned:
+    """Ridge at the strength of least generalised cross-validation; the weights come with it."""
+    with clock("choose alpha"):
+        progress.stage("alpha", 4, "values")
+        found, scores = choose_by_gcv(whole, alphas, lambda alpha, score: progress.advance(), scale)
+    if span is not None:
+        found = replace(found, coef=span @ found.coef)
     return Learned(found, Square(), scores, 1, whole.count)
 
 

@@ -20,6 +20,7 @@ from chimap.features.additive import DirichletMap
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.additive.stationary import StationaryMap
 from chimap.features.blocks import BlockFeatures
+from chimap.features.exact import ExactFeatures, KeptRows
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.projection import Hadamard, Matrix
 from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
@@ -48,6 +49,7 @@ register(*OTHERS.values(), Exponential, Gaussian, Anisotropic, OnColumns, Sum, P
 register(*MAPS.values(), DirichletMap, IdentityMap, StationaryMap, *LOSSES.values())
 register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, BlockFeatures)
 register(LandmarkFeatures, Factor, UnitGaussianMap, NystroemFeatures, Scale, ScaledFeatures)
+register(ExactFeatures, KeptRows)
 register(SelectionResult, KernelPath, PCA, LineTables, CodeTables)
 
 

@@ -116,9 +116,9 @@ class SelectionResult:
 
 
 def fold_count(selection: Any) -> int:
-    """Folds that a selection takes: its number, or five for "auto". Raises ValueError for anything else."""
+    """Folds that a selection takes: its number, five for "auto", one for "gcv". ValueError for anything else."""
     if isinstance(selection, str):
-        check_choice(selection, "selection", ("auto",))
-        return USUAL_FOLDS
+        check_choice(selection, "selection", ("auto", "gcv"))
+        return USUAL_FOLDS if selection == "auto" else 1
     check_positive(selection, "selection (folds)", integer=True)
     return int(selection)

@@ -14,6 +14,7 @@ from chimap.selection.base import SelectionResult
 from chimap.solvers.cholesky import factorise, inverse_diagonal, solve
 from chimap.solvers.ridge import LinearSolution, solution
 
+FEWEST_ROWS = 3  # with which a residual has degrees of freedom left
 _PROBES = 32
 _NOISE = 0.02  # share of n - df that probes may be off by; beyond, the trace is exact
 _SINGLE_FROM = 512  # features: a factor of fewer is made in float64, in no time
@@ -39,6 +40,7 @@ def choose_by_gcv(
     whole: Moments,
     alphas: Sequence[float] | str = "auto",
     on_score: Callable[[float, float], None] | None = None,
+    scale: float | None = None,
     seed: int = 0,
 ) -> tuple[LinearSolution, SelectionResult]:
     """The strength of least generalised cross-validation, and ridge at it.
@@ -60,6 +62,7 @@ def choose_by_gcv(
         Of all rows.
     alphas : "auto", or strengths to choose from
     on_score : called with (strength, score) after each
+    scale : what a search begins from, the mean scatter of a feature where it is None
     seed : of the probes
 
     Returns
@@ -80,11 +83,12 @@ def choose_by_gcv(
     Wei, Rinaldo and Tibshirani, Uniform consistency of cross-validation estimators for high-dimensional ridge
     regression (2021), for more features than rows.
     """
-    if whole.count < 3:
+    if whole.count < FEWEST_ROWS:
         raise DataError(f"{whole.count} rows are too few to choose alpha by gcv. Give alpha as one number.")
     scorer = _Scorer(whole, seed, on_score)
     if isinstance(alphas, str):
-        _descend(scorer, float(np.maximum(whole.scatter_diagonal().mean(), np.finfo(np.float32).tiny)))
+        scale = float(whole.scatter_diagonal().mean()) if scale is None else scale
+        _descend(scorer, max(scale, float(np.finfo(np.float32).tiny)))
     else:
         for alpha in sorted((float(a) for a in alphas), reverse=True):
             scorer.at(alpha)

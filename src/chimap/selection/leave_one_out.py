@@ -14,7 +14,7 @@ from chimap.selection.base import SelectionResult
 from chimap.solvers.exact import DualRidge, DualSolution
 
 FEW_ROWS = 3000  # that settings are compared on first, and up to which all are compared on all rows
-_GAMMA_OCTAVES = 2  # gamma is looked for in a quarter to four times where it starts
+OCTAVES = 2  # gamma is looked for in a quarter to four times where it starts
 _HALF_DECADES = 12  # strengths are looked for so far from the scale of the kernel
 _LESS = 0.999  # of the squared error of another strength that scores the same: what is not less by that is as good
 
@@ -73,12 +73,15 @@ class LeaveOut:
     score: Callable[[np.ndarray, Any], float]
     groups: Sequence[np.ndarray] | None = None
     alphas: Sequence[float] | None = None
-    octaves: int = _GAMMA_OCTAVES
+    octaves: int = OCTAVES
     on_score: Callable[[float, float], None] | None = None
 
     def choose(self) -> Choice:
         """Compare settings. Raises DataError where no strength makes the matrix positive definite to rounding."""
         n = self.Y.shape[0]
+        if self.alphas is not None and len(self.alphas) == 1 and not self.octaves:
+            whole = _Stage(self, None, None)
+            return self._chosen(whole, whole.search(), [whole])
         few = np.linspace(0, n - 1, min(n, FEW_ROWS)).astype(np.intp)
         small = _Stage(self, few if n > FEW_ROWS else None, None)
         best = small.search()

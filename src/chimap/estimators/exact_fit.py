@@ -1,0 +1,123 @@
+"""Fits of ``HistogramClassifier`` and ``HistogramRegressor`` that keep every row: features="exact"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._threads import threads
+from chimap._validation import DataError, parse_memory
+from chimap.data import Source
+from chimap.engines import Progress, Stopwatch, engine_of
+from chimap.engines.compilation import compilation
+from chimap.engines.device import on_host
+from chimap.engines.local import LocalEngine
+from chimap.features.base import Features
+from chimap.features.exact import ExactFeatures
+from chimap.features.scaled import ScaledFeatures
+from chimap.fit.exact import ExactFit, ExactSettings, check_room, order_of, solve_exactly
+from chimap.fit.solving import Learned
+from chimap.kernels import AdditiveKernel, Linear
+from chimap.losses import Square
+from chimap.selection.scoring import HeldOutScore
+from chimap.solvers import LinearSolution
+
+_CHUNK_ROWS = 2048
+
+
+def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: Progress) -> None:
+    """Fit a ``HistogramModel`` on all rows of a source at once, its strength and gamma chosen by leaving rows out.
+
+    Of an additive kernel the weights are folded into those of its map, and no row is kept.
+    """
+    clock = Stopwatch()
+    with threads(model.n_jobs), progress, engine_of(engine) as running, compilation(clock, progress):
+        _check(model, running)
+        with clock("sample"):
+            model._check_settings()
+            y = source.labels()
+            assert y is not None
+            model._learn_targets(y)
+            settings = _settings(model, source, groups)
+            terms = model.n_terms if model.map is None else model.map._terms_at_most
+            check_room(source.n_rows, terms * source.row_bytes, settings.dtype, parse_memory(model.memory))
+            order, together = order_of(settings, y, source.n_rows)
+            progress.stage("sampling", source.n_rows)
+            rows = _arrays.take_rows(_all_rows(model, source, progress), order)
+        with clock("map"):
+            model._fit_features(rows)
+            del rows
+            features, exact = model.features_, _inner(model.features_)
+        shift, Y = model._target_shift(), np.asarray(model._encode(y[order]), dtype=np.float64)
+        with clock("choose alpha"):
+            progress.stage("alpha", None, "values")
+            score = HeldOutScore(y, getattr(model, "classes_", None), model.scoring, settings.row_weights)
+            found = solve_exactly(
+                exact, Y, order, together, score, shift, settings, lambda alpha, value: progress.advance()
+            )
+        model.features_, solution = _folded(features, exact, found)
+        model.kernel_ = features.kernel_
+        model._take_weights(Learned(solution, Square(), found.selection, 1, source.n_rows))
+        model.held_out_ = found.held_out
+    model.stage_seconds_ = clock.seconds
+
+
+def _check(model: Any, engine: Any) -> None:
+    """Refuse what an exact fit does not do."""
+    refused = {
+        "blocks": model.blocks is not None,
+        "n_principal": model.n_principal is not None,
+        "loss": not model._is_ridge(),
+        "precision": model.precision == "bfloat16",
+        "device": not on_host(model.device),
+    }
+    for name, is_refused in refused.items():
+        if is_refused:
+            raise ValueError(
+                f"features='exact' solves loss='square' on the kernel matrix, here, and has no {name}="
+                f"{getattr(model, name)!r}. Leave that out, or use features='landmarks'."
+            )
+    if not isinstance(engine, LocalEngine):
+        raise ValueError("features='exact' keeps all rows in one process: use engine='local'.")
+
+
+def _settings(model: Any, source: Source, groups: Any) -> ExactSettings:
+    if groups is not None:
+        groups = np.asarray(groups)
+        if groups.shape != (source.n_rows,):
+            raise DataError(
+                f"groups must be one for each of the {source.n_rows} rows that have labels; got {groups.shape}."
+            )
+        if np.unique(groups).size < 2:
+            raise DataError("all rows are of one group: there is none to hold out. Leave groups out.")
+    model._fold_count(None)  # checks alpha
+    alphas = None if isinstance(model.alpha, str) else sorted(float(a) for a in np.atleast_1d(model.alpha))
+    chooses_gamma = isinstance(model.gamma, str) and model.gamma == "auto"
+    return ExactSettings(alphas, chooses_gamma, model.selection, groups, None, model._dtype, model._seed)
+
+
+def _all_rows(model: Any, source: Source, progress: Progress) -> Any:
+    """All rows, checked and prepared."""
+    parts = []
+    for chunk in source.chunks(_CHUNK_ROWS):
+        parts.append(model._prepare(chunk.X, chunk.start, source.name))
+        progress.advance(chunk.X.shape[0])
+    return _arrays.stack_rows(parts)
+
+
+def _inner(features: Any) -> ExactFeatures:
+    inner = features.features if isinstance(features, ScaledFeatures) else features
+    assert isinstance(inner, ExactFeatures)  # what the catalogue makes of features="exact"
+    return inner
+
+
+def _folded(features: Features, exact: ExactFeatures, found: ExactFit) -> tuple[Any, LinearSolution]:
+    """Features and weights for prediction: of an additive kernel the map and weights of its terms."""
+    solution = found.solution
+    if exact.map_ is None or not isinstance(exact.kernel_, AdditiveKernel | Linear):
+        return features, solution
+    coef, offset = exact.rows_.combine(solution.coef)
+    made = ScaledFeatures(exact.map_, features.scale) if isinstance(features, ScaledFeatures) else exact.map_
+    return made, LinearSolution(coef, solution.intercept - offset, solution.alpha)

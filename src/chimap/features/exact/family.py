@@ -1,0 +1,38 @@
+"""Kernel values with every row as a family: of every kernel."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from chimap.features.base import FeatureSettings, Footprint
+from chimap.features.exact.features import ExactFeatures
+from chimap.kernels import Kernel
+
+MOST_ROWS = 12_000  # whose kernel matrix a machine of usual size holds, and factorises in seconds
+
+
+class ExactFamily:
+    """``ExactFeatures``: as many features as rows, so that the fit is planned by its rows, not by a sample of them."""
+
+    makes: ClassVar[type] = ExactFeatures
+
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """See ``Family``."""
+        return True
+
+    @classmethod
+    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+        """See ``Family``."""
+        return ExactFeatures(settings.exact, map=settings.map, n_terms=settings.n_terms, random_state=seed)
+
+    @classmethod
+    def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
+        """Of as many rows as it is for; a fit reckons with those that there are."""
+        terms = settings.n_terms if settings.map is None else settings.map._terms_at_most
+        return Footprint(MOST_ROWS, terms * n_bins)
+
+    @classmethod
+    def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """The mapped rows."""
+        return int(settings.n_terms * n_rows * row_bytes)

@@ -1,0 +1,170 @@
+"""features="exact": the machine on the kernel matrix itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
+
+from chimap import HistogramClassifier, HistogramRegressor, OptimalMap, load
+from chimap._validation import DataError, MemoryBudgetError
+
+from ..histograms import classes
+
+
+def data(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    return classes(n, 12, n_classes=3)
+
+
+def machine(**options: object) -> HistogramClassifier:
+    return HistogramClassifier(**{"features": "exact", "precision": "float64", "random_state": 0, **options})
+
+
+@pytest.mark.parametrize("kernel", ["exp-chi2", "chi2", "gaussian", "linear", "jensen_shannon+pq"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_held_out_rows_are_predicted_as_by_a_fit_without_them(kernel, kind):
+    X, y = data()
+    model = machine(kernel=kernel, alpha=0.05, map=None).fit(kind(X), y)
+    fixed = {"alpha": 0.05, "kernel": model.kernel_}
+    if kernel in ("exp-chi2", "chi2"):
+        fixed["map"] = None
+    for i in (0, 77):
+        others = np.delete(np.arange(150), i)
+        other = machine(**fixed).fit(kind(X[others]), y[others])
+        np.testing.assert_allclose(other.decision_function(kind(X[[i]]))[0], model.held_out_[i], atol=2e-3)
+    assert model.held_out_.shape == (150, 3)
+    assert (model.classes_[model.held_out_.argmax(axis=1)] == y).mean() > 0.6
+
+
+def test_settings_are_chosen_by_the_score():
+    X, y = data(300)
+    model = machine(gamma="auto").fit(X[:200], y[:200])
+    result = model.selection_
+    assert (result.rule, result.measure) == ("leave-one-out", "accuracy")
+    assert model.alpha_ == result.best["alpha"]
+    assert model.kernel_.gamma == result.best["gamma"]
+    assert len(set(result.settings["gamma"])) > 1
+    held_out = (model.classes_[model.held_out_.argmax(axis=1)] == y[:200]).mean()
+    assert held_out == result.means.max() == pytest.approx(result.means[result.chosen])
+    assert abs(model.score(X[200:], y[200:]) - held_out) < 0.15
+    plain = machine().fit(X[:200], y[:200])
+    assert set(plain.selection_.settings["gamma"]) == {plain.kernel_.gamma}
+    other = machine(gamma="auto", scoring="neg_log_loss").fit(X[:200], y[:200])
+    assert other.selection_.measure == "neg_log_loss"
+    assert (other.selection_.means < 0).all()
+
+
+def test_two_classes_and_regression():
+    X, y = data()
+    two = machine(scoring="roc_auc").fit(X, y > 0)
+    assert two.held_out_.shape == (150, 1)
+    assert two.decision_function(X).shape == (150,)
+    target = 100 + X[:, 0] * 5
+    model = HistogramRegressor(features="exact").fit(X[:100], target[:100])
+    assert model.selection_.measure == "r2"
+    assert model.score(X[100:], target[100:]) > 0.8
+    assert abs(model.held_out_[:, 0] - target[:100]).mean() < 0.3
+
+
+def test_additive_kernels_keep_no_rows():
+    X, y = data()
+    model = machine(kernel="chi2", alpha=0.3).fit(X, y)
+    assert isinstance(model.features_, OptimalMap)
+    assert model.coef_.shape == (3, 24)
+    reference = HistogramClassifier("chi2", alpha=0.3, precision="float64").fit(X, y)
+    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(model.intercept_, reference.intercept_, rtol=1e-6)
+
+
+def test_precisions_agree():
+    X, y = data()
+    single = machine(precision="float32", alpha=0.05).fit(X, y)
+    double = machine(alpha=0.05).fit(X, y)
+    np.testing.assert_allclose(single.decision_function(X), double.decision_function(X), atol=1e-3)
+    np.testing.assert_allclose(single.held_out_, double.held_out_, atol=2e-3)
+
+
+@pytest.mark.parametrize("selection", ["auto", 5, GroupKFold(4)])
+def test_groups_are_left_out_together(selection):
+    X, y = data(50)
+    X, y, groups = np.repeat(X, 4, axis=0), np.repeat(y, 4), np.repeat(np.arange(50), 4)
+    together = machine(selection=selection, alpha=1e-3).fit(X, y, groups=groups)
+    apart = machine(alpha=1e-3).fit(X, y)
+    assert (apart.classes_[apart.held_out_.argmax(axis=1)] == y).all()  # each row has a twin
+    accuracy = (together.classes_[together.held_out_.argmax(axis=1)] == y).mean()
+    assert accuracy < 0.99
+    assert together.selection_.rule == "leave-group-out"
+
+
+@pytest.mark.parametrize("selection", [4, KFold(4)])
+def test_folds(selection):
+    X, y = data()
+    model = machine(selection=selection, alpha=[0.01, 1.0]).fit(X, y)
+    assert model.selection_.rule == "leave-group-out"
+    if selection == 4:
+        return
+    train, test = next(selection.split(X))
+    other = machine(alpha=model.alpha_, kernel=model.kernel_).fit(X[train], y[train])
+    np.testing.assert_allclose(other.decision_function(X[test]), model.held_out_[test], atol=0.05)
+
+
+def test_saved_models_and_clones(tmp_path):
+    X, y = data()
+    for kind in (np.asarray, sp.csr_matrix):
+        model = machine(precision="float32", gamma="auto").fit(kind(X), y)
+        model.save(tmp_path / "a.model", overwrite=True)
+        loaded = load(tmp_path / "a.model")
+        np.testing.assert_array_equal(loaded.decision_function(kind(X)), model.decision_function(kind(X)))
+        assert loaded.describe() == model.describe()
+        assert loaded.describe()["features"] == "values of the kernel with 150 rows"
+    again = clone(model).fit(sp.csr_matrix(X), y)
+    np.testing.assert_array_equal(again.held_out_, model.held_out_)
+
+
+def test_refusals():
+    X, y = data(40)
+    with pytest.raises(MemoryBudgetError, match="too small for the kernel matrix of 40 rows"):
+        machine(memory=1000).fit(X, y)
+    for options, message in (
+        ({"blocks": [[0, 1], [2, 3]]}, "has no blocks="),
+        ({"n_principal": 3}, "has no n_principal="),
+        ({"loss": "logistic"}, "has no loss='logistic'"),
+        ({"precision": "bfloat16"}, "has no precision="),
+        ({"selection": "gcv"}, "selection"),
+        ({"selection": ShuffleSplit(3)}, "must hold every row out once"),
+        ({"selection": 0}, "selection"),
+        ({"alpha": -1.0}, "alpha"),
+        ({"scoring": "nothing"}, "nothing"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            machine(**options).fit(X, y)
+    with pytest.raises(DataError, match="groups must be one for each of the 40 rows"):
+        machine().fit(X, y, groups=[1, 2])
+    with pytest.raises(DataError, match="all rows are of one group"):
+        machine().fit(X, y, groups=np.zeros(40))
+    for options in ({"scoring": "accuracy"}, {"gamma": "auto"}):
+        with pytest.raises(ValueError, match="features='exact' alone"):
+            HistogramClassifier(**options).fit(X, y)
+    with pytest.raises(ValueError, match="groups are held out together by features='exact' alone"):
+        HistogramClassifier().fit(X, y, groups=np.arange(40))
+    X[7, 3] = -1
+    with pytest.raises(DataError, match="row 7"):
+        machine().fit(X, y)
+
+
+def test_gcv_of_the_estimator():
+    X, y = data(400)
+    model = HistogramClassifier("chi2", selection="gcv").fit(X[:300], y[:300])
+    folds = HistogramClassifier("chi2").fit(X[:300], y[:300])
+    assert model.selection_.rule == "gcv"
+    assert model.alpha_ == model.selection_.best["alpha"]
+    assert abs(np.log10(model.alpha_ / folds.alpha_)) < 1
+    assert abs(model.score(X[300:], y[300:]) - folds.score(X[300:], y[300:])) < 0.03
+    parts = HistogramClassifier("chi2", selection="gcv")
+    parts.partial_fit(X[:150], y[:150], classes=np.unique(y)).partial_fit(X[150:300], y[150:300])
+    assert parts.score(X[300:], y[300:]) > 0.5
+    assert parts.selection_.rule == "gcv"
+    with pytest.raises(ValueError, match="selection='gcv' is of loss='square'"):
+        HistogramClassifier("chi2", loss="logistic", selection="gcv").fit(X, y)
