@@ -112,3 +112,18 @@ def test_density_keeps_mass_and_mean():
     assert np.all(np.diff(points) > 0)
     assert weights.sum() == values.size
     np.testing.assert_allclose(weights @ points, values.sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "intersection"])
+def test_heavy_tails_are_at_the_bound(kernel):
+    # counts over four decades, far more different ones than the points of the density
+    values = np.ceil(np.random.default_rng(0).pareto(0.6, 20_000) * 3).clip(1, 50_000)
+    atoms, counts = np.unique(values, return_counts=True)
+    assert atoms.size > 700
+    roots = np.sqrt(counts / counts.sum())[:, None]
+    exact = CATALOGUE[kernel](atoms[:, None]) * roots * roots.T
+    best = np.sort(np.linalg.eigvalsh(exact))[::-1]
+    for n_terms in (1, 3, 5, 6):
+        Z = OptimalMap(kernel, n_terms).fit(values[:, None]).transform(atoms[:, None]) * roots
+        error = np.linalg.norm(exact - Z @ Z.T)
+        assert error <= 1.02 * np.linalg.norm(best[n_terms:])

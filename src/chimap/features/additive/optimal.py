@@ -11,8 +11,11 @@ from scipy.linalg import eigh
 from chimap import _arrays, _loops
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.nodes import density
+from chimap.kernels import AdditiveKernel
 
 _GRID = 512  # points of the density; the error of the discretisation is of second order in their spacing
+_FINE = 4096  # points that the functions on those of the grid are weighed at
+_SPAN = 48  # functions at least that the best are combined of
 _BLOCK = 256  # values whose kernel with all points is in memory together
 _SEGMENTS = 64  # a doubling of x: polynomials over them reach the rounding of the dtype
 _BELOW, _ABOVE = 2.0**-8, 2.0**4  # how far the table goes beyond the range of the sample
@@ -57,29 +60,52 @@ class OptimalMap(AdditiveMap):
         self.points_, counts = density(values, _GRID)
         self.weights_ = counts / counts.sum()
         self.range_ = (float(self.points_[0]), float(self.points_[-1]))
-        self._solve()
+        self._solve(*density(values, _FINE))
 
-    def _solve(self) -> None:
-        kernel = replace(self.kernel_, is_signed=False)
-        roots = np.sqrt(self.weights_)
-        gram = kernel(self.points_[:, None])
-        gram *= roots[:, None]
-        gram *= roots
-        n, kept = self.points_.size, min(self.n_terms, self.points_.size)
-        # in its own memory: LAPACK takes columns, and rows of a symmetric matrix are as good
-        values, vectors = eigh(gram.T, subset_by_index=[n - kept, n - 1], overwrite_a=True)
-        values, vectors = values[::-1], vectors[:, ::-1]
+    def _solve(self, values: np.ndarray, counts: np.ndarray) -> None:
+        """The best combinations, under the density of ``values``, of more eigenfunctions on the points than are kept.
+
+        The points bring the span of what is smooth; where the density has heavy tails they are too few to weigh it by.
+        """
+        n, roots = self.points_.size, np.sqrt(self.weights_)
+        wanted = min(n, max(_SPAN, 2 * self.n_terms))
+        basis, eigenvalues = self._basis(roots, wanted)
+        if values.size > n:
+            moments = np.zeros((wanted, wanted))
+            for first in range(0, values.size, _BLOCK):
+                part = slice(first, first + _BLOCK)
+                block = self._kernel(values[part, None], self.points_[:, None]) @ basis
+                moments += (block.T * counts[part]) @ block
+            eigenvalues, turn = eigh(moments / counts.sum())
+            eigenvalues, basis = eigenvalues[::-1], basis @ turn[:, ::-1]
+        kept = min(self.n_terms, wanted)
+        usable = eigenvalues[:kept] > 16 * np.finfo(float).eps * eigenvalues[0]
         self.eigenvalues_ = np.zeros(self.n_terms)
-        self.eigenvalues_[:kept] = np.maximum(values, 0)
-        # Rounding of the eigenproblem is eps e_0; a term below it would be noise blown up by e_q^(-1/2).
-        usable = values > 16 * np.finfo(float).eps * max(values[0], np.finfo(float).tiny)
-        scale = np.where(usable, 1 / np.sqrt(np.where(usable, values, 1.0)), 0.0)
+        self.eigenvalues_[:kept] = np.maximum(eigenvalues[:kept], 0)
         self._coefficients = np.zeros((n, self.n_terms))
-        self._coefficients[:, :kept] = roots[:, None] * vectors * scale
+        self._coefficients[:, :kept] = np.where(usable, basis[:, :kept], 0.0)
         # eigenvectors have no sign of their own: make each feature positive at the largest value
-        ends = kernel(self.points_[-1:, None], self.points_[:, None]) @ self._coefficients
+        ends = self._kernel(self.points_[-1:, None], self.points_[:, None]) @ self._coefficients
         self._coefficients *= np.where(ends < 0, -1.0, 1.0)
         self._tables: dict[np.dtype, tuple[np.ndarray, int, int]] = {}
+
+    def _basis(self, roots: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients (n, wanted) of the leading eigenfunctions on the points, largest first, and eigenvalues."""
+        gram = self._kernel(self.points_[:, None])
+        gram *= roots[:, None]
+        gram *= roots
+        n = roots.size
+        # in its own memory: LAPACK takes columns, and rows of a symmetric matrix are as good
+        values, vectors = eigh(gram.T, subset_by_index=[n - wanted, n - 1], overwrite_a=True)
+        values, vectors = values[::-1], vectors[:, ::-1]
+        # Rounding of the eigenproblem is eps e_0; a function below it would be noise blown up by e_q^(-1/2).
+        usable = values > 16 * np.finfo(float).eps * max(values[0], np.finfo(float).tiny)
+        scale = np.where(usable, 1 / np.sqrt(np.where(usable, values, 1.0)), 0.0)
+        return roots[:, None] * vectors * scale, values
+
+    @property
+    def _kernel(self) -> AdditiveKernel:
+        return replace(self.kernel_, is_signed=False)
 
     def _fitting_bytes(self, n_values: int, itemsize: int) -> int:
         # the kernel among the points, or the values in order, beside the values
@@ -88,7 +114,7 @@ class OptimalMap(AdditiveMap):
 
     def eigenfunctions(self, x: np.ndarray) -> np.ndarray:
         """Psi at magnitudes x (m,), float64, straight from the sum over the points: (m, n_terms)."""
-        kernel, x = replace(self.kernel_, is_signed=False), np.asarray(x, np.float64)
+        kernel, x = self._kernel, np.asarray(x, np.float64)
         out = np.empty((x.size, self.n_terms))
         for first in range(0, x.size, _BLOCK):
             part = slice(first, first + _BLOCK)
