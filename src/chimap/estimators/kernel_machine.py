@@ -8,8 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -149,6 +147,8 @@ class KernelClassifier(ClassTargets, BaseEstimator):
 
     def _folds(self, y: np.ndarray) -> Any:
         if not isinstance(self.selection, Integral):
+            from sklearn.model_selection import check_cv
+
             return check_cv(self.selection, y, classifier=True)
         check_positive(self.selection, "selection", integer=True)
         n_folds = min(int(self.selection), len(y) // 2)
@@ -156,6 +156,8 @@ class KernelClassifier(ClassTargets, BaseEstimator):
             return None
         seed = check_random_state(self.random_state).randint(2**31)
         fewest = np.unique(y, return_counts=True)[1].min()
+        from sklearn.model_selection import KFold, StratifiedKFold
+
         kind = StratifiedKFold if fewest >= n_folds else KFold
         return kind(n_folds, shuffle=True, random_state=seed)
 
@@ -185,6 +187,8 @@ class KernelClassifier(ClassTargets, BaseEstimator):
     def _support_vectors(
         self, gram: np.ndarray, targets: np.ndarray, cost: float
     ) -> tuple[np.ndarray, np.ndarray]:
+        from sklearn.svm import SVC
+
         alpha, intercept = np.zeros(targets.shape), np.zeros(targets.shape[1])
 
         def solve(t: int) -> None:

@@ -61,13 +61,26 @@ class Checkpoint:
             _files.check_writable(self.path)
             return None
         meta, arrays = _files.read_tensors(self.path, "checkpoint")
-        self._check_same(meta, model, sources)
-        state = model_file.decode(meta["state"], arrays)
-        vars(model).update(vars(state["model"]))
-        moments = [_moments(part, arrays, i) for i, part in enumerate(meta["moments"])]
-        return Standing(
-            meta["stage"], meta["place"], meta["next_row"], meta["chunk_rows"], moments, state["principal"]
-        )
+        with model_file.checked(self.path):
+            told = self._differing(meta, model, sources)
+        if told:
+            raise DataError(
+                f"{self.path} is the checkpoint of another fit: {'; '.join(told[:3])}. Go on with the same data and "
+                "settings, remove the file to begin anew, or name another."
+            )
+        with model_file.checked(self.path):
+            state = model_file.decode(meta["state"], arrays)
+            moments = [_moments(part, arrays, i) for i, part in enumerate(meta["moments"])]
+            standing = Standing(
+                meta["stage"],
+                meta["place"],
+                meta["next_row"],
+                meta["chunk_rows"],
+                moments,
+                state["principal"],
+            )
+            vars(model).update(vars(state["model"]))
+        return standing
 
     def reached(self, model: Any, sources: Sequence[Source], standing: Standing) -> None:
         """Write where the fit stands, if it is time. A disk that is full is warned of, and the last file kept."""
@@ -105,7 +118,7 @@ class Checkpoint:
         """Remove the file: the fit has ended well."""
         self.path.unlink(missing_ok=True)
 
-    def _check_same(self, meta: dict[str, Any], model: Any, sources: Sequence[Source]) -> None:
+    def _differing(self, meta: dict[str, Any], model: Any, sources: Sequence[Source]) -> list[str]:
         from chimap import __version__
 
         told = []
@@ -116,11 +129,7 @@ class Checkpoint:
             told.append(f"it was of {len(meta['sources'])} source(s), and there are {len(sources)}")
         for before, source in zip(meta["sources"], sources, strict=False):
             told += _differences(f"of {source.name}: ", before, source.fingerprint())
-        if told:
-            raise DataError(
-                f"{self.path} is the checkpoint of another fit: {'; '.join(told[:3])}. Go on with the same data and "
-                "settings, remove the file to begin anew, or name another."
-            )
+        return told
 
 
 def _settings(model: Any) -> dict[str, Any]:

@@ -7,6 +7,8 @@ here; ``learning`` and the folders below it register their own when they are imp
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -113,8 +115,15 @@ def load(path: str | Path, kind: str = "model") -> Any:
     [0, 1, 2]
     """
     meta, arrays = _files.read_tensors(path, kind)
-    try:
+    with checked(path):
         return decode(meta["model"], arrays)
+
+
+@contextmanager
+def checked(path: str | Path) -> Iterator[None]:
+    """Have errors of making what a file describes be a DataError that names the file."""
+    try:
+        yield
     except RecursionError as error:
         raise DataError(f"{path} is damaged: its metadata are too deep. Write it again.") from error
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError) as error:

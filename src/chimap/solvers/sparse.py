@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
 from scipy.linalg.lapack import dpotrf
-from sklearn.linear_model import enet_path
 
 from chimap._validation import DataError, check_positive
 from chimap.moments import Moments
@@ -80,6 +79,8 @@ def elastic_net(moments: Moments, alphas: np.ndarray, l1_ratio: float = 1.0) -> 
     rows = R.shape[0]
     # scikit-learn divides by the rows it sees: rows times the mean square is the sum that it takes for the data's
     R, Q = np.asfortranarray(np.sqrt(rows) * R), np.sqrt(rows) * Q
+    from sklearn.linear_model import enet_path  # of all that an estimator imports, what few fits need
+
     coefs = np.stack(
         [
             enet_path(
