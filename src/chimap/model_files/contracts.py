@@ -43,8 +43,11 @@ _WEIGHTS: dict[str, tuple[Axis, ...]] = {"_coef": ("D", "t"), "_intercept": ("t"
 
 
 def check(cls: type, state: dict[str, Any]) -> None:
-    """Refuse the state of an object that could not be one of this class. Raises ValueError saying what is wrong."""
-    _check_parameters(cls, state)
+    """Refuse the state of an object that could not be one of this class, and complete it by defaults of parameters.
+
+    Raises ValueError saying what is wrong.
+    """
+    _complete_parameters(cls, state)
     sizes: dict[str, int] = {k: v for k, v in state.items() if isinstance(v, int)}
     for name, axes in ({**_WEIGHTS, **SHAPES.get(cls.__name__, {})}).items():
         if name in state and state[name] is not None:
@@ -54,17 +57,16 @@ def check(cls: type, state: dict[str, Any]) -> None:
     _check_together(cls.__name__, state, sizes)
 
 
-def _check_parameters(cls: type, state: dict[str, Any]) -> None:
-    """Every parameter of an estimator is there: predictions read some."""
+def _complete_parameters(cls: type, state: dict[str, Any]) -> None:
+    """Give parameters that are younger than the file their defaults; those without one must be there."""
     if not hasattr(cls, "get_params"):
         return
-    lacking = [
-        name
-        for name, parameter in inspect.signature(cls).parameters.items()
-        if parameter.kind is not parameter.VAR_KEYWORD and name not in state
-    ]
-    if lacking:
-        raise ValueError(f"{cls.__name__} has no {', '.join(lacking)}")
+    for name, parameter in inspect.signature(cls).parameters.items():
+        if name in state or parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        if parameter.default is parameter.empty:
+            raise ValueError(f"{cls.__name__} has no {name}")
+        state[name] = parameter.default
 
 
 def _check_array(name: str, array: Any, axes: tuple[Axis, ...], sizes: dict[str, int]) -> None:
