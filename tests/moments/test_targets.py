@@ -5,6 +5,7 @@ import pytest
 
 from chimap import Moments
 from chimap.moments import OneVersusAll, Product
+from chimap.moments.targets import sums_of
 
 from .cases import assert_same, assert_says
 
@@ -43,3 +44,11 @@ def test_moments_are_those_of_the_matrix(n_rows, n_classes, dtype):
     if n_rows > 1:
         assert_same(coded, matrix, rtol)
         assert_says(coded, Z, np.asarray(targets), rtol)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 40])
+def test_sums_are_those_of_the_matrix(n_classes):
+    classes, _ = classes_and_rows(30, n_classes, np.float64)
+    coded = OneVersusAll(classes, n_classes)
+    for found, expected in zip(sums_of(coded), sums_of(np.asarray(coded)), strict=True):
+        np.testing.assert_array_equal(found, expected)
