@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from chimap._validation import DataError
-from chimap.data import ArraySource, NpySource, NpzSource, SvmlightSource
+from chimap.data import ArraySource, NpySource, NpzSource, SvmlightSource, open_source
 
 from .small_sources import compressed
 
@@ -225,3 +225,59 @@ def test_compressed_text_that_is_damaged_or_cut_off(tmp_path, packed):
     path.write_bytes(whole[:5000] + bytes(200) + whole[5200:])
     with pytest.raises(DataError, match=r"rows\.svm\.\w+, (after )?line \d+: "):  # found by sum or by sense
         SvmlightSource(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("cr.csv", b"a,b,y\r1,2,0\r3,4,1\r", "a CR within the line"),
+        ("long.csv", b"a,b,y\n1,2,0\n" + b"7" * 2**25 + b",3,1\n", "a line of more than 16 MiB"),
+        ("long.csv.gz", gzip.compress(b"a,b,y\n1,2,0\n" + b" " * 2**26), "a line of more than 16 MiB"),
+        (
+            "blank.svm.gz",
+            gzip.compress(b"1 1:2\n" + b"\n" * 2**26, 6),
+            "unpacks to more than 300 times its size",
+        ),
+        ("wide.svm", b"1 2147483646:1\n0 1:2\n", "column 2,147,483,646 makes rows of .* columns; at most"),
+    ],
+)
+def test_text_that_would_fill_the_memory(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=rf"{name}.*{message}"):
+        open_source(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"shape": [120, 10**12]}, "promises 1,000,000,000,000 columns"),
+        ({"indptr": [0.5, 1.5, 2.5, 3.5]}, "indptr: expected whole numbers"),
+        ({"shape": [3.5, 3]}, "shape: expected whole numbers"),
+    ],
+)
+def test_csr_parts_of_other_numbers(tmp_path, changed, message):
+    parts = {"data": [1.0, 2.0, 3.0], "indices": [0, 1, 2], "indptr": [0, 1, 2, 3], "shape": [3, 3]}
+    np.savez(tmp_path / "rows.npz", **(parts | changed))
+    with pytest.raises(DataError, match=rf"rows\.npz.*{message}"):
+        open_source(tmp_path / "rows.npz")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_members_of_one_name(tmp_path):
+    np.save(tmp_path / "X.npy", np.eye(3))
+    with zipfile.ZipFile(tmp_path / "rows.npz", "w") as file:
+        file.write(tmp_path / "X.npy", "X.npy")
+        file.write(tmp_path / "X.npy", "X.npy")
+    with pytest.raises(DataError, match=r"rows\.npz: two members are called 'X\.npy'"):
+        NpzSource(tmp_path / "rows.npz")
+
+
+def test_rows_that_can_be_named_are_listed_and_open(tmp_path):
+    S = sp.csr_matrix(np.eye(3))
+    parts = {f"gut_{k}": getattr(S, k) for k in ("data", "indices", "indptr", "shape")}
+    np.savez(tmp_path / "two.npz", **parts, other=np.ones((3, 2)), y=[0, 1, 0])
+    with pytest.raises(DataError, match=r"Name the rows as 'two\.npz::gut_' or 'two\.npz::other'"):
+        open_source(tmp_path / "two.npz")
+    np.testing.assert_array_equal(
+        next(open_source(f"{tmp_path}/two.npz::gut_").chunks(3)).X.toarray(), np.eye(3)
+    )

@@ -48,7 +48,7 @@ def job_of(
         source.row_bytes,
         mapped,
         dtype.itemsize,
-        source.held_bytes + _LABEL_BYTES * source.n_rows,
+        source.held_bytes + _label_bytes(source),
         source.from_files,
         n_rows=source.n_rows,
         n_copies=normalises + (np.dtype(source.dtype) != dtype),
@@ -56,6 +56,14 @@ def job_of(
         fitting_bytes=max(part.fitting_bytes(n_sampled, mapped, dtype.itemsize) for part in parts),
         seeks=source.can_seek,
     )
+
+
+def _label_bytes(source: Source) -> int:
+    """Of the labels of all rows, which a source holds; text is sorted once, for the classes, beside them."""
+    y = source.labels()
+    if y is None or y.dtype.kind not in "US":
+        return _LABEL_BYTES * source.n_rows
+    return 3 * y.nbytes
 
 
 def principal_features(parts: list[Part], n_principal: int, n_folds: int) -> int:

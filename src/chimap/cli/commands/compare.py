@@ -31,6 +31,7 @@ def compare(
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     missing: options.Missing = None,
+    transpose: options.Transpose = False,
     output: Annotated[Path | None, options.output("PAGE", "Write the curves as one page of HTML.")] = None,
     kernel: Annotated[str, typer.Option(metavar="NAME", help="As for 'chimap fit'.")] = Settings.kernel,
     gamma: Annotated[
@@ -93,7 +94,9 @@ def compare(
     options.check_kernel(kernel)
     trial = _trial(maps, terms, components, kernel)
     _check_sizes(rows, test_rows, exact_rows, test_fraction, jobs, seed)
-    source = data_rows.open_data(data, labels, table=data_rows.Table(id, columns, exclude, missing))
+    source = data_rows.open_data(
+        data, labels, table=data_rows.Table(id, columns, exclude, missing, transpose)
+    )
     try:
         found = measure(
             source,

@@ -40,6 +40,7 @@ def evaluate(
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     missing: options.Missing = None,
+    transpose: options.Transpose = False,
     output: Annotated[Path | None, options.output("REPORT", "Write a report, one page of HTML.")] = None,
     all_rows: Annotated[
         bool, typer.Option("--all-rows", help="Take the rows that the model was trained on, too.")
@@ -78,7 +79,7 @@ def evaluate(
     """
     found = measure(
         model, data, labels, output, all_rows=all_rows, part=part, overwrite=overwrite, silent=json,
-        splits=splits, per_class=per_class, table=data_rows.Table(id, columns, exclude, missing),
+        splits=splits, per_class=per_class, table=data_rows.Table(id, columns, exclude, missing, transpose),
     )  # fmt: skip
     if json:
         show.as_json({"command": "evaluate", "report": output and str(output), **page_of(found).as_dict()})

@@ -26,6 +26,7 @@ def fit(
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     missing: options.Missing = None,
+    transpose: options.Transpose = False,
     kernel: Annotated[
         str,
         typer.Option(
@@ -169,7 +170,7 @@ def fit(
         data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled, scheduler=scheduler,
         checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         images=ImageSettings(descriptors, words, coding, grids, step, sizes, part, strict),
-        table=data_rows.Table(id, columns, exclude, missing),
+        table=data_rows.Table(id, columns, exclude, missing, transpose),
     )  # fmt: skip
     if json:
         show.as_json(as_dict(fitted, output))

@@ -20,6 +20,7 @@ def info(
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     missing: options.Missing = None,
+    transpose: options.Transpose = False,
     memory: Annotated[
         str | None,
         typer.Option(
@@ -72,7 +73,7 @@ def info(
             memory,
             components,
             silent=json,
-            table=data_rows.Table(id, columns, exclude, missing),
+            table=data_rows.Table(id, columns, exclude, missing, transpose),
         )
     if json:
         show.as_json({"command": "info", **found})

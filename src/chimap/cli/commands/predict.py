@@ -26,6 +26,7 @@ def predict(
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     missing: options.Missing = None,
+    transpose: options.Transpose = False,
     scores: Annotated[
         bool, typer.Option("--scores", help="Add the score of every class: the largest is the prediction.")
     ] = False,
@@ -64,7 +65,7 @@ def predict(
         part=part,
         silent=json,
         every_row=True,
-        table=data_rows.Table(id, columns, exclude, missing),
+        table=data_rows.Table(id, columns, exclude, missing, transpose),
     )
     write(fitted, source, show.progress(json))
     if to_stdout:

@@ -28,10 +28,11 @@ class Table:
     columns: str | None = None
     exclude: str | None = None
     missing: str | None = None
+    transpose: bool = False
 
-    def given(self) -> dict[str, str]:
+    def given(self) -> dict[str, Any]:
         """Those that were given."""
-        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+        return {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, False)}
 
 
 AS_IT_IS = Table()
@@ -102,7 +103,9 @@ def _fitting(training: dict[str, str], model: Any) -> dict[str, Any]:
     """What was said of the training table, as far as it is not said by names of columns."""
     named = hasattr(model, "feature_names_in_")
     return {
-        name: value for name, value in training.items() if name == "missing" or not (named and name != "id")
+        name: value
+        for name, value in training.items()
+        if name in ("missing", "transpose") or not (named and name != "id")
     }
 
 

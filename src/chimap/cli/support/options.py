@@ -52,6 +52,9 @@ Exclude = Annotated[
     str | None,
     typer.Option(metavar="SPEC", help="Columns that are not bins, as --columns.", show_default=False),
 ]
+Transpose = Annotated[
+    bool, typer.Option("--transpose", help="Of a .mtx file: its columns are the rows, as in genes by cells.")
+]
 Missing = Annotated[
     str | None,
     typer.Option(

@@ -184,6 +184,12 @@ class CsvSource(StreamSource):
                     raise DataError(f"{self.path}: no rows, only blank lines. Write it again.")
                 line = self._decoded(piece, number)
         self._delimiter = delimiter or self._usual_delimiter(line)
+        if "\r" in line.strip("\r\n"):
+            raise DataError(
+                f"{self.path}, line {number}: a CR within the line. Lines that end in CR alone are not read; "
+                "write them "
+                "with LF, as tr '\\r' '\\n' does."
+            )
         fields = next(csv.reader([line.removeprefix("\ufeff").strip("\r\n")], delimiter=self._delimiter))
         has_header = _is_heading(fields) if header == "auto" else bool(header)
         self._has_names = has_header

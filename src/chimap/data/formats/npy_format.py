@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass
+from tokenize import TokenError
 from typing import IO
 
 import numpy as np
@@ -13,6 +15,10 @@ from chimap._validation import DataError
 
 READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 PIECE = 2**22
+# What numpy's reader of headers, which parses a Python literal, raises on damaged ones.
+_BROKEN = (
+    ValueError, KeyError, TypeError, SyntaxError, EOFError, OverflowError, RecursionError, TokenError, struct.error,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ def read_header(file: IO[bytes], where: str) -> Header:
     try:
         reader = READERS[npy.read_magic(file)]
         shape, fortran_order, dtype = reader(file)
-    except (ValueError, KeyError) as error:
+    except _BROKEN as error:
         raise DataError(f"{where}: not an .npy array, or cut off ({error}). Use numpy.save.") from error
     if dtype.hasobject or dtype.fields is not None:
         raise DataError(

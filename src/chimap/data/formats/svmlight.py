@@ -118,6 +118,9 @@ class _Scan:
 
     def read(self, first_line: int, block: bytes) -> None:
         """Take in a block of whole lines, of which the first has the number ``first_line``."""
+        if block.isspace():  # many blank lines at once: no need to look at each
+            self._blank_line = self._blank_line or first_line
+            return
         X, y = _parse(block, self.where, first_line, self.lowest)
         if self._blank_line and y.size:
             self._refuse_blank()
