@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     )
     from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures, WidthFeatures
     from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
+    from chimap.features.minmax import MinMaxFeatures
     from chimap.images import ImageHistograms, open_images
     from chimap.kernels import (
         AdditiveKernel,
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
         Gaussian,
         Kernel,
         Linear,
+        MinMax,
         PQKernel,
         SkewedChi2,
         SkewedIntersection,
@@ -116,6 +118,7 @@ __all__ = [
     "Linear",
     "SkewedChi2",
     "SkewedIntersection",
+    "MinMax",
     "PQKernel",
     "DirichletKernel",
     "ArccosKernel",
@@ -140,6 +143,7 @@ __all__ = [
     "SkewedFourierFeatures",
     "WidthFeatures",
     "LandmarkFeatures",
+    "MinMaxFeatures",
     "NystroemFeatures",
     "Moments",
     "PCA",
@@ -160,7 +164,7 @@ _HOMES = {
     "export": ("export_model",),
     "features.fourier": ("FourierFeatures", "SkewedFourierFeatures", "WidthFeatures"),
     "kernels": (
-        "AdditiveKernel", "ArccosKernel", "DirichletKernel", "Exponential", "Gaussian", "Kernel", "Linear",
+        "AdditiveKernel", "ArccosKernel", "DirichletKernel", "Exponential", "Gaussian", "Kernel", "Linear", "MinMax",
         "PQKernel", "SkewedChi2", "SkewedIntersection", "StationaryKernel", "chi2", "hellinger",
         "intersection", "jensen_shannon", "stationary_gaussian", "stationary_laplace", "stationary_student",
     ),
@@ -177,6 +181,7 @@ _HOMES = {
         "HomogeneousMap", "OptimalMap", "SignStableProjection", "StaircaseMap", "StationaryMap",
     ),
     "moments": ("Moments", "PCA"),
+    "features.minmax": ("MinMaxFeatures",),
     "features.landmarks": ("LandmarkFeatures", "NystroemFeatures"),
     "penalties": (),
     "report": (),

@@ -109,7 +109,7 @@ def test_every_kernel_with_features_of_its_own(kernel, precision, tmp_path):
 
 LANDMARKS = [
     *KERNELS.values(), *(Exponential(kernel, 1.5) for kernel in KERNELS.values()), "gaussian", "linear",
-    "skewed-chi2", "skewed-intersection", "dirichlet", "pq", "jensen_shannon+pq", "chi2*intersection",
+    "skewed-chi2", "skewed-intersection", "dirichlet", "minmax", "pq", "jensen_shannon+pq", "chi2*intersection",
     KERNELS["chi2"].with_gamma(0.5), 0.5 * KERNELS["chi2"] + PQKernel(), SkewedChi2(c=0.1, sigma=0.8),
 ]  # fmt: skip
 

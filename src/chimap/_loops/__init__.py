@@ -52,6 +52,7 @@ from chimap._loops.maps import (
     stationary_features,
     table_features,
 )
+from chimap._loops.minmax import consistent_samples
 from chimap._loops.moments import add_by_class, add_triangle, panel_product
 from chimap._loops.online import intersection_steps, table_scores
 from chimap._loops.ordinal import concordance
@@ -79,6 +80,7 @@ __all__ = [
     "chebyshev_features",
     "combined_terms",
     "concordance",
+    "consistent_samples",
     "dense_table_scores",
     "differing_bits",
     "direct_features",

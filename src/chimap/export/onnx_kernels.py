@@ -14,6 +14,7 @@ from chimap.kernels import (
     DirichletKernel,
     Exponential,
     Linear,
+    MinMax,
     OnColumns,
     PQKernel,
     Product,
@@ -177,3 +178,11 @@ def signature_power(x: Value, gamma: float) -> Value:
 
 def _magnitude(x: Value, kernel: AdditiveKernel) -> Value:
     return x.apply("Abs") if kernel.is_signed else x
+
+
+@_gram.register
+def _minmax(kernel: MinMax, g: Graph, x: Value, Y: np.ndarray) -> Value:
+    # two empty rows have everything in common
+    least = np.full(1, np.finfo(np.float64).tiny)
+    shared = g.each_row(Y, lambda y: x.at_most(y).sum(1)) + least
+    return shared / (g.each_row(Y, lambda y: x.at_least(y).sum(1)) + least)

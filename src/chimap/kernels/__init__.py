@@ -15,6 +15,7 @@ from chimap.kernels.columns import OnColumns
 from chimap.kernels.combined import Product, Sum
 from chimap.kernels.dirichlet import DirichletKernel
 from chimap.kernels.exponential import Exponential, Gaussian
+from chimap.kernels.minmax import MinMax
 from chimap.kernels.ordinal import PQKernel
 from chimap.kernels.plain import Linear
 from chimap.kernels.skewed import SkewedChi2, SkewedIntersection
@@ -34,6 +35,7 @@ OTHERS: dict[str, type[Kernel]] = {
     "skewed-intersection": SkewedIntersection,
     "pq": PQKernel,
     "dirichlet": DirichletKernel,
+    "minmax": MinMax,
 }
 """Kernels by name that are not additive over the bins, or not homogeneous."""
 
@@ -47,6 +49,7 @@ __all__ = [
     "Gaussian",
     "Kernel",
     "Linear",
+    "MinMax",
     "OTHERS",
     "OnColumns",
     "PQKernel",

@@ -1,0 +1,47 @@
+"""Consistent weighted samples."""
+
+import numba as nb
+import numpy as np
+
+from chimap._loops._compile import EXACT
+from chimap._loops.elementary import log
+
+
+@nb.njit(**EXACT)
+def _scattered(number):
+    """The bits of a 64-bit number spread over all places (the finaliser of splitmix64)."""
+    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return number ^ (number >> np.uint64(31))
+
+
+@nb.njit(**EXACT)
+def consistent_samples(data, indices, indptr, rates, logs, offsets, level_mask, mask, out):
+    """out[r, h] = the code of the bin that hash h samples of CSR row r; rows must not be empty.
+
+    rates r ~ Gamma(2, 1), logs ln c of c ~ Gamma(2, 1), offsets b ~ U(0, 1), (bins, hashes) each. The sampled bin has
+    the least ln c - r (t - b) - r with t = floor(ln x / r + b). The code is of the bin and of the bits of t that
+    level_mask has; codes are at most mask, a power of two less 1.
+    """
+    n_hashes = rates.shape[1]
+    for row in range(indptr.shape[0] - 1):
+        least = np.full(n_hashes, np.inf)
+        chosen, levels = np.zeros(n_hashes, np.int64), np.zeros(n_hashes)
+        for e in range(indptr[row], indptr[row + 1]):
+            if not data[e] > 0:
+                continue
+            i = np.int64(indices[e])
+            ln = log(np.float64(data[e]))
+            r, c, b = rates[i], logs[i], offsets[i]
+            for h in range(n_hashes):
+                t = np.floor(ln / r[h] + b[h])
+                value = c[h] - r[h] * (t - b[h]) - r[h]
+                is_less = value < least[h]
+                least[h] = value if is_less else least[h]
+                chosen[h] = i if is_less else chosen[h]
+                levels[h] = t if is_less else levels[h]
+        for h in range(n_hashes):
+            level = np.uint64(np.int64(levels[h]) & level_mask)
+            number = np.uint64(chosen[h]) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(h + 1)
+            number ^= _scattered(level * np.uint64(0xD1B54A32D192ED03))
+            out[row, h] = np.int64(_scattered(_scattered(number)) & np.uint64(mask))
