@@ -37,3 +37,11 @@ def test_estimators_leave_what_few_fits_need():
     modules = loaded("import chimap; chimap.HistogramClassifier; chimap.OptimalMap; chimap.open_source")
     assert "numba" in modules
     assert modules.isdisjoint({"matplotlib", "torch", "dask", "distributed"})
+
+
+def test_a_model_is_described_without_what_it_needs_to_predict():
+    from pathlib import Path
+
+    model = Path(__file__).parent / "model_files" / "written" / "additive.model"
+    modules = loaded(f"from chimap.cli.main import main; main(['info', {str(model)!r}])")
+    assert modules.isdisjoint({*HEAVY, "scipy"})

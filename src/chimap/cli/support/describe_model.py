@@ -85,10 +85,10 @@ def _found(path: Path) -> dict[str, Any]:
 
 def _tables(state: dict[str, Any], file: Any) -> dict[str, Any] | None:
     """Of a compiled model: how many numbers, their bytes, and how far off a score is at most; None of others."""
-    from chimap.tables.lines import worst_error
-
     if "tables_" not in state:
         return None
+    from chimap.tables.lines import worst_error
+
     own = state["tables_"]["state"]
     lines = "lines" in own
     shape = file.get_slice(own["lines" if lines else "tables"]["array"]).get_shape()
