@@ -22,9 +22,12 @@ from chimap.data.formats.dask import DaskSource, is_collection
 from chimap.data.formats.frames import FrameSource, is_frame
 from chimap.data.formats.hdf5 import Hdf5Source
 from chimap.data.formats.matrix_market import MatrixMarketSource
+from chimap.data.formats.molecules import MorganCounts
+from chimap.data.formats.named_counts import NamedCounts
 from chimap.data.formats.npy import NpySource
 from chimap.data.formats.npz import NpzSource
 from chimap.data.formats.svmlight import SvmlightSource
+from chimap.data.formats.words import WordCounts
 from chimap.data.formats.zarr import ZarrSource, is_store
 from chimap.data.io.compressed import COMPRESSIONS
 from chimap.data.io.files import existing_file, is_address, is_folder, split_member
@@ -54,6 +57,9 @@ __all__ = [
     "SvmlightSource",
     "FrameSource",
     "matched",
+    "WordCounts",
+    "MorganCounts",
+    "NamedCounts",
     "split_source",
     "PerClassSplits",
     "write_histograms",

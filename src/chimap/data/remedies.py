@@ -37,7 +37,10 @@ def remedy_for(X: Any) -> str | None:
     >>> remedy_for(row for row in [])
     'it serves one pass only; give what makes it: lambda: batches()'
     """
-    kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(X).__mro__]
+    bases = [
+        kind for kind in type(X).__mro__[1:] if kind.__module__ != "builtins"
+    ]  # scipy has matrices that are dict
+    kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in (type(X), *bases)]
     fits = [key for key in REMEDIES for kind in kinds if f"{kind}.".startswith(f"{key}.")]
     return REMEDIES[max(fits, key=len)] if fits else None
 

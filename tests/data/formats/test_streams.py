@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from chimap._arrays import to_dense
 from chimap._validation import DataError
@@ -128,6 +129,10 @@ def test_what_is_not_read_says_the_call_that_makes_it_so():
             open_source(given)
         with pytest.raises(DataError, match=remedy):
             HistogramClassifier().fit(given, LABELS)
+
+
+def test_arrays_that_are_dictionaries_are_arrays():
+    np.testing.assert_array_equal(rows_of(open_source(sp.dok_matrix(COUNTS.astype(float)))), COUNTS)
 
 
 def test_all_rows_come_once(monkeypatch):

@@ -1,0 +1,231 @@
+"""Rows made of a column: words of texts, molecules, counts in JSON; what is learned, what is kept, what is refused."""
+
+import bz2
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer
+
+from chimap._validation import DataError
+from chimap.data import open_source
+from chimap.data.formats.molecules import MorganCounts
+from chimap.data.formats.named_counts import NamedCounts
+from chimap.data.formats.records import records_of
+from chimap.data.formats.words import WordCounts
+from chimap.data.io import row_file
+from chimap.model_files.model_file import decode, encode
+
+TEXTS = [
+    'The red fox, "quick" and red',
+    "a lazy hen\nsleeps on the red barn",
+    "fox and hen; hen and fox",
+    "the barn of the lazy fox",
+    "nothing",
+] * 30
+KINDS = ["fox", "hen", "fox", "hen", "none"] * 30
+IDS = [f"text {i}" for i in range(len(TEXTS))]
+
+
+def write_csv(folder, name="texts.csv", delimiter=","):
+    with (folder / name).open("w", newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(["id", "body", "kind"])
+        writer.writerows(zip(IDS, TEXTS, KINDS, strict=True))
+    return folder / name
+
+
+def write_parquet(folder):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(
+        pa.table({"id": IDS, "body": TEXTS, "kind": KINDS}), folder / "texts.parquet", row_group_size=40
+    )
+    return folder / "texts.parquet"
+
+
+def write_jsonl(folder):
+    records = [dict(zip(("id", "body", "kind"), r, strict=True)) for r in zip(IDS, TEXTS, KINDS, strict=True)]
+    text = "\n".join(map(json.dumps, records))
+    (folder / "texts.jsonl.bz2").write_bytes(bz2.compress(text.encode()))
+    return folder / "texts.jsonl.bz2"
+
+
+WRITERS = {
+    "CSV": write_csv,
+    "TSV": lambda folder: write_csv(folder, "texts.tsv", "\t"),
+    "Parquet": write_parquet,
+    "JSON lines, bzip2": write_jsonl,
+}
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_words_are_those_of_count_vectorizer(kind, tmp_path):
+    expected = CountVectorizer(min_df=2)
+    X = expected.fit_transform(TEXTS)
+    source = WordCounts("body").source(str(WRITERS[kind](tmp_path)), "kind")
+    assert source.column_names == tuple(expected.get_feature_names_out())
+    assert source.row_ids.tolist() == IDS
+    assert source.labels().tolist() == KINDS
+    rows = np.concatenate([chunk.X.toarray() for chunk in source.chunks(37)])
+    np.testing.assert_array_equal(rows, X.toarray())
+    np.testing.assert_array_equal(source.take(np.array([3, 99])).toarray(), X[[3, 99]].toarray())
+
+
+def test_a_folder_of_texts(tmp_path):
+    for number, (text, kind) in enumerate(zip(TEXTS, KINDS, strict=True)):
+        (tmp_path / kind).mkdir(exist_ok=True)
+        (tmp_path / kind / f"{number:03}.txt").write_text(text)
+    source = WordCounts().source(str(tmp_path))
+    assert sorted(source.labels().tolist()) == sorted(KINDS)
+    assert source.row_ids[0] == "fox/000.txt"
+    assert source.n_features == CountVectorizer(min_df=2).fit(TEXTS).get_feature_names_out().size
+
+
+def test_the_most_frequent_words_are_kept_and_a_vocabulary_is_not_learned_anew():
+    source = replace(WordCounts(), most_words=2).source(TEXTS)
+    assert source.column_names == ("fox", "the")
+    again = source.reading.source(["the the wolf", "wolf"])
+    assert again.column_names == source.column_names
+    np.testing.assert_array_equal(next(again.chunks(2)).X.toarray(), [[0, 2], [0, 0]])
+
+
+def test_large_vocabularies_forget_words_of_a_single_text(monkeypatch):
+    monkeypatch.setattr("chimap.data.formats.words._MOST_COUNTED", 3)
+    assert WordCounts().source(TEXTS).column_names == WordCounts().source(TEXTS).column_names
+    assert "fox" in WordCounts().source(TEXTS).column_names
+
+
+@pytest.mark.parametrize(
+    "reading", [WordCounts("body", ("a", "b")), MorganCounts("s", 3, 64), NamedCounts("c", ("x",))]
+)
+def test_readings_are_kept_in_model_files(reading):
+    arrays = {}
+    assert decode(json.loads(json.dumps(encode(reading, "reading", arrays))), arrays) == reading
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["red fox", None], "record 1: 'text' is None, expected text"),
+        (["red fox", 3], "record 1: 'text' is 3, expected text"),
+        (["red", "fox"], "no word is in 2 texts or more"),
+        ([], "no word is in 2 texts or more"),
+    ],
+)
+def test_texts_that_cannot_be_used(values, message):
+    with pytest.raises(DataError, match=message):
+        WordCounts().source(values)
+
+
+def test_columns_that_are_not_there(tmp_path):
+    path = str(write_csv(tmp_path))
+    with pytest.raises(DataError, match=r"texts\.csv: no column 'text'; there are id, body, kind"):
+        WordCounts().source(path)
+    np.save(tmp_path / "rows.npy", np.eye(3))
+    with pytest.raises(
+        DataError, match=r"rows\.npy: a column of it was named, which files have that end in \.csv"
+    ):
+        records_of(str(tmp_path / "rows.npy"))
+
+
+def test_tables_of_text_that_are_damaged(tmp_path):
+    path = write_csv(tmp_path)
+    path.write_text(path.read_text() + "text 150,only two\n")
+    with pytest.raises(DataError, match="record 151: 2 fields, expected 3 as in the heading"):
+        WordCounts("body").source(str(path))
+    path.write_text('id,body,kind\na,"cut off')
+    with pytest.raises(DataError, match=r"cannot be read .*cut off"):
+        WordCounts("body").source(str(path))
+    path.write_text("id,body,kind\na,red fox,\na,red fox,u\n")
+    with pytest.raises(DataError, match="column 'id': 'a' comes twice, at 0 and 1"):
+        WordCounts("body").source(str(path), "kind")
+    path.write_text("id,body,kind\na,red fox,\nb,red fox,u\n")
+    with pytest.raises(DataError, match="column 'kind': missing in 1 of 2 records, record 0 the first"):
+        WordCounts("body").source(str(path), "kind")
+
+
+def test_a_table_that_changes(tmp_path):
+    path = write_csv(tmp_path)
+    source = WordCounts("body").source(str(path))
+    path.write_text(path.read_text() + "x,red,fox\n")
+    with pytest.raises(DataError, match="the file has changed since it was opened"):
+        list(source.chunks(50))
+
+
+SMILES = ["CCO", "c1ccccc1", "CC(=O)O", "CCN"]
+
+
+def test_molecules_are_counts_of_rdkit():
+    generators = pytest.importorskip("rdkit.Chem.rdFingerprintGenerator")
+    chem = pytest.importorskip("rdkit.Chem")
+    source = MorganCounts(radius=1, size=256).source(SMILES)
+    generator = generators.GetMorganGenerator(radius=1, fpSize=256)
+    expected = [generator.GetCountFingerprintAsNumPy(chem.MolFromSmiles(smiles)) for smiles in SMILES]
+    np.testing.assert_array_equal(next(source.chunks(9)).X.toarray(), expected)
+    assert source.column_names[-1] == "morgan_255"
+
+
+def test_molecules_that_cannot_be_read():
+    pytest.importorskip("rdkit")
+    for wrong in ("C1CC", "", None):
+        with pytest.raises(DataError, match=r"record 1: 'smiles' is .* which RDKit reads as no molecule"):
+            MorganCounts().source(["CCO", wrong])
+    with pytest.raises(ValueError, match="size must be a positive whole number"):
+        MorganCounts(size=0)
+
+
+def write_counts(folder, *counts, **more):
+    records = [{"id": f"r{i}", "counts": c, "label": i % 2, **more} for i, c in enumerate(counts)]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return folder / "rows.jsonl"
+
+
+def test_counts_by_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(row_file, "BUCKET_BYTES", 1)
+    source = open_source(write_counts(tmp_path, {"b": 2, "a": 1.5}, {}, {"c": 7, "a": 0}))
+    assert source.column_names == ("a", "b", "c")
+    assert source.row_ids.tolist() == ["r0", "r1", "r2"]
+    assert source.labels().tolist() == [0, 1, 0]
+    np.testing.assert_array_equal(next(source.chunks(9)).X.toarray(), [[1.5, 2, 0], [0, 0, 0], [0, 0, 7]])
+    others = source.reading.source(str(write_counts(tmp_path, {"c": 1, "z": 9})))
+    np.testing.assert_array_equal(next(others.chunks(9)).X.toarray(), [[0, 0, 1]])
+
+
+def test_lists_of_counts_are_dense(tmp_path):
+    source = open_source(write_counts(tmp_path, [1, 0, 2], [0, 0, 0]))
+    np.testing.assert_array_equal(next(source.chunks(9)).X, [[1, 0, 2], [0, 0, 0]])
+    assert not source.is_sparse
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        (({"a": 1}, None), "record 1: 'counts' is missing; expected"),
+        (({"a": 1}, [1]), r"record 1: 'counts' is \[1\]; expected \{\"name\": 2\}"),
+        (({"a": 1}, {"a": "x"}), "record 1: 'a' counts 'x', expected a finite number"),
+        (({"a": 1}, {"a": float("nan")}), "record 1: 'a' counts nan, expected a finite number"),
+        (({"a": 1}, {"a": True}), "record 1: 'a' counts True, expected a finite number"),
+        (([1, 2], [1]), "record 1: a list of 1, expected 2 as in the first"),
+        (({}, {}), "no counts in 'counts' of any record"),
+    ],
+)
+def test_counts_that_cannot_be_used(tmp_path, counts, message):
+    with pytest.raises(DataError, match=message):
+        open_source(write_counts(tmp_path, *counts))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"counts": {"a": 1}}\n{"counts": {"a"', r"line 2: no JSON .*cut off"),
+        ('{"counts": {"a": 1}}\n[1]\n', "line 2: list, expected an object"),
+        ('{"count": {"a": 1}}\n', "the first record has no 'counts'; it has count"),
+        ("\n\n", "no records, only blank lines"),
+    ],
+)
+def test_lines_that_cannot_be_read(tmp_path, text, message):
+    (tmp_path / "rows.jsonl").write_text(text)
+    with pytest.raises(DataError, match=message):
+        open_source(tmp_path / "rows.jsonl")
