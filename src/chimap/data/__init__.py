@@ -19,6 +19,7 @@ from chimap.data.formats.arrow_parts import IPC, PARQUET
 from chimap.data.formats.batches import BatchSource
 from chimap.data.formats.csv import CsvSource
 from chimap.data.formats.dask import DaskSource, is_collection
+from chimap.data.formats.fields import Reading
 from chimap.data.formats.frames import FrameSource, is_frame
 from chimap.data.formats.hdf5 import Hdf5Source
 from chimap.data.formats.matrix_market import MatrixMarketSource
@@ -96,6 +97,7 @@ def open_source(
     missing: Any = None,
     transpose: bool = False,
     like: Any = None,
+    reading: Reading | None = None,
 ) -> Source:
     """A source for an array or a file; a source comes back as it is.
 
@@ -115,7 +117,10 @@ def open_source(
     missing : a value that marks a missing label, beside None, NaN and empty text. Rows without a label are left out,
         and ``notes`` and ``n_left_out`` say how many.
     transpose : of a Matrix Market file, whether its columns are the rows, as in tables of genes by cells.
-    like : a fitted model. Its columns are taken by name where both have names, and others are ignored.
+    like : a fitted model. Its columns are taken by name where both have names, and others are ignored; text, molecules
+        and named counts become rows as those that it was fitted on.
+    reading : how rows are made of one column of a table, of a folder of texts or of a list: ``WordCounts("review")``,
+        ``MorganCounts("smiles")``, ``NamedCounts("counts")``.
 
     Returns
     -------
@@ -138,11 +143,14 @@ def open_source(
     choice = Choice(id, columns, exclude, missing, None if names is None else tuple(map(str, names)))
     join = labels if is_join(labels) else None
     inside = None if join else _read_with(labels, missing)
-    source = (
-        chosen(_transposed(path_or_array, inside), choice)
-        if transpose
-        else _opened(path_or_array, inside, choice)
-    )
+    kept = getattr(like, "reading_", None)
+    reading = reading or (kept if kept is not None and kept.takes(path_or_array) else None)
+    if reading is not None:
+        source = chosen(reading.source(path_or_array, inside, id), replace(choice, id=None))
+    elif transpose:
+        source = chosen(_transposed(path_or_array, inside), choice)
+    else:
+        source = _opened(path_or_array, inside, choice)
     if join is not None:
         source = joined(source, join, id, missing)
     return labelled(source, missing)

@@ -51,6 +51,7 @@ class Source(ABC):
     unlabelled: those of the rows left out that have no label, as a source, or None.
     n_left_out: rows of the data that are not among these, for want of a label for example.
     notes: sentences for the user about how the data were read.
+    reading: how rows were made of text, molecules or named counts, which models keep; else None.
     stored_rows: rows that are stored, and decoded, together, a row group for example; a part of them costs as much.
     """
 
@@ -69,6 +70,7 @@ class Source(ABC):
     n_left_out: int = 0
     notes: tuple[str, ...] = ()
     id_name: str = "id"
+    reading: Any = None
     stored_rows: int = 1
 
     unlabelled: Source | None = None

@@ -27,6 +27,7 @@ class _View(Source):
         self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
         self.from_files, self.can_seek = source.from_files, source.can_seek
         self.column_names, self.row_ids = source.column_names, source.row_ids
+        self.reading = source.reading
         self.stored_rows, self.n_left_out, self.id_name = (
             source.stored_rows,
             source.n_left_out,

@@ -164,6 +164,7 @@ class HistogramModel(LinearModel):
             )
         source = labelled(source)
         bind_names(self, source)
+        self.reading_ = source.reading
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
         progress = progress or (RichProgress() if self.verbose else Progress())

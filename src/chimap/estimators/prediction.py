@@ -35,6 +35,9 @@ class Prediction:
         self._refresh()
         if (opener := opener_of(X)) is not None:
             return self.predict_source(opener(X))
+        reading = getattr(self, "reading_", None)
+        if reading is not None and isinstance(X, list) and X and isinstance(X[0], str | dict):
+            return self.predict_source(reading.source(X))
         rows = rows_as_fitted(self, X)
         if rows.shape[0] > self.rows_at_once:
             return self.predict_source(ArraySource(rows))

@@ -17,6 +17,7 @@ import numpy as np
 
 from chimap import _files
 from chimap._validation import DataError
+from chimap.data import MorganCounts, NamedCounts, WordCounts
 from chimap.features.additive import CATALOGUE as MAPS
 from chimap.features.additive import DirichletMap
 from chimap.features.additive.identity import IdentityMap
@@ -53,6 +54,7 @@ register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, BlockFeatures
 register(LandmarkFeatures, Factor, UnitGaussianMap, NystroemFeatures, Scale, ScaledFeatures)
 register(ExactFeatures, KeptRows)
 register(SelectionResult, KernelPath, PCA, LineTables, CodeTables)
+register(WordCounts, MorganCounts, NamedCounts)
 
 
 def _class_of(name: str) -> type:

@@ -53,14 +53,20 @@ def test_labels_are_columns_of_obs(cells, name, expected):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("some", r"obs\['some'\]: missing in 4 of 137 rows, row 0 the first"),
-        ("holes", r"obs\['holes'\]: missing in 1 of 137 rows, row 0 the first"),
         ("celltype", r"no column and no file 'celltype' for labels; columns are cell_type, flag, holes"),
     ],
 )
 def test_labels_that_are_not_there(cells, name, message):
     with pytest.raises(DataError, match=message):
         open_source(cells, name)
+
+
+@pytest.mark.parametrize(("name", "lost"), [("some", 4), ("holes", 1)])
+def test_cells_without_a_label_are_left_out(cells, name, lost):
+    source = open_source(cells, name)
+    assert (source.n_rows, source.n_left_out) == (N_ROWS - lost, lost)
+    assert source.row_ids.tolist() == IDS[lost:]
+    np.testing.assert_array_equal(next(source.chunks(N_ROWS)).X.toarray(), COUNTS[lost:])
 
 
 def test_a_matrix_of_obsm(cells):

@@ -27,6 +27,10 @@ def fit(
     exclude: options.Exclude = None,
     missing: options.Missing = None,
     transpose: options.Transpose = False,
+    text: options.Text = None,
+    smiles: options.Smiles = None,
+    morgan_radius: options.MorganRadius = 2,
+    morgan_size: options.MorganSize = 2048,
     kernel: Annotated[
         str,
         typer.Option(
@@ -153,6 +157,10 @@ def fit(
       chimap fit data.npz --loss squared_hinge --output my.model
       chimap fit data.npz --kernel chi2 --terms 3 --loss hinge --output my.model
       chimap fit photos.tar --descriptors sift,colour --kernel exp-chi2,chi2 --output photos.model
+      chimap fit cells.h5ad --labels cell_type --output cells.model
+      chimap fit table.biom --labels metadata.tsv::body_site --output samples.model
+      chimap fit reviews.csv --text review --labels stars --output reviews.model
+      chimap fit molecules.csv --smiles smiles --labels toxic --output molecules.model
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
     """
     outputs.check_outputs(
@@ -171,6 +179,7 @@ def fit(
         checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         images=ImageSettings(descriptors, words, coding, grids, step, sizes, part, strict),
         table=data_rows.Table(id, columns, exclude, missing, transpose),
+        reading=options.reading_of(text, smiles, morgan_radius, morgan_size),
     )  # fmt: skip
     if json:
         show.as_json(as_dict(fitted, output))

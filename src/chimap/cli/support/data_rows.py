@@ -56,11 +56,12 @@ def open_data(
     check_labels: image_models.CheckLabels | None = None,
     table: Table = AS_IT_IS,
     every_row: bool = False,
+    reading: Any = None,
 ) -> Source:
     """The source of a file. For a ``model``, svmlight text is read with the bins that the model knows, and images are
     described as those that it was fitted on; check_labels(labels, name) may refuse their labels before that. Columns
     are matched to the model's by name, and what is not said of the table is as it was in training. every_row: rows
-    without a label, too.
+    without a label, too. reading: how rows are made of a column of text or molecules; a model has its own.
 
     Raises FileNotFoundError, and DataError for bad files and a number of bins other than the model's.
     """
@@ -79,7 +80,8 @@ def open_data(
         raise ValueError(f"--part is for images, but {data} holds rows of bins; leave it out.")
     with busy(f"opening {data}"):
         training = (getattr(model, "training_", None) or {}).get("table") or {}
-        source = open_source(data, labels, like=model, **(_fitting(training, model) | table.given()))
+        said: dict[str, Any] = _fitting(training, model) | table.given()
+        source = open_source(data, labels, like=model, reading=reading, **said)
         for note in source.notes:
             say("note", note)
         if model is None:

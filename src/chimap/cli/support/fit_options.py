@@ -19,7 +19,7 @@ class Settings:
 
     kernel: str = default("kernel")
     gamma: str = default("gamma")
-    terms: int = default("n_terms")
+    terms: str = default("n_terms")
     components: int = default("n_components")
     map: str = "optimal"
     sampling: str = default("sampling")
@@ -44,6 +44,15 @@ class Settings:
         """One name, or one a block."""
         return options.listed(self.kernel)
 
+    @property
+    def n_terms(self) -> int | None:
+        """Features a bin; None for auto, for which each family of features has a number."""
+        if self.terms == "auto":
+            return None
+        if not self.terms.isdecimal():
+            raise ValueError(f"--terms must be auto or a whole number of at least 1; got {self.terms!r}.")
+        return int(self.terms)
+
     def check(self, n_descriptors: int = 0) -> None:
         """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag.
 
@@ -65,7 +74,7 @@ class Settings:
         options.number_or("mean", self.gamma, "--gamma")
         options.number_or("auto", self.alpha, "--alpha")
         for flag, value, least in (
-            ("--terms", self.terms, 1), ("--components", self.components, 2), ("--folds", self.folds, 2),
+            ("--terms", self.n_terms, 1), ("--components", self.components, 2), ("--folds", self.folds, 2),
             ("--jobs", self.jobs, 1), ("--seed", self.seed, 0),
         ):  # fmt: skip
             options.check_least(value, flag, least)
@@ -79,12 +88,15 @@ class Settings:
         from chimap import HistogramClassifier, HistogramRegressor
         from chimap.features.additive import CATALOGUE as MAPS
 
+        n_terms: Any = "auto" if self.n_terms is None else self.n_terms
         return (HistogramClassifier if task is Task.classify else HistogramRegressor)(
             self.kernels if len(self.kernels) > 1 else self.kernels[0],
             gamma=options.number_or("mean", self.gamma, "--gamma"),
             n_components=self.components,
-            n_terms=self.terms,
-            map=None if self.map == "optimal" else MAPS[self.map](n_terms=self.terms),
+            n_terms=n_terms,
+            map=None
+            if self.map == "optimal"
+            else MAPS[self.map](**({} if self.n_terms is None else {"n_terms": self.n_terms})),
             features=self.features,
             sampling=self.sampling,
             normalize="l1" if self.normalize else None,
@@ -102,7 +114,10 @@ class Settings:
 
 
 Output = Annotated[Path, options.output("MODEL", "The model file to write.")]
-Terms = Annotated[int, typer.Option(metavar="N", help="Features a bin of the map of the additive kernel.")]
+Terms = Annotated[
+    str,
+    typer.Option(metavar="N", help="Features a bin of the map of the additive kernel: a number, or auto."),
+]
 Alpha = Annotated[
     str,
     typer.Option(

@@ -91,7 +91,7 @@ class KernelSettings(Settings):
         return (FourierKernelLearner if task is Task.classify else FourierKernelRegressor)(
             self.kernel,
             widths=self.widths.value,
-            n_terms=self.terms,
+            n_terms=self.n_terms or 2,
             objective=self.objective.value,
             width_strength=self.width_penalty,
             n_tune_components=self.tune_components,
@@ -105,7 +105,9 @@ class KernelSettings(Settings):
         from chimap import MultipleKernelLearner, MultipleKernelRegressor
 
         return (MultipleKernelLearner if task is Task.classify else MultipleKernelRegressor)(
-            self.kernels if len(self.kernels) > 1 else self.kernel, n_terms=self.terms, **self._common()
+            self.kernels if len(self.kernels) > 1 else self.kernel,
+            n_terms=self.n_terms or 2,
+            **self._common(),
         )
 
     def _common(self) -> dict[str, Any]:

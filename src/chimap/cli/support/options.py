@@ -55,6 +55,24 @@ Exclude = Annotated[
 Transpose = Annotated[
     bool, typer.Option("--transpose", help="Of a .mtx file: its columns are the rows, as in genes by cells.")
 ]
+Text = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column of text, whose words are counted; of a folder of texts: text. The model keeps the words.",
+        show_default=False,
+    ),
+]
+Smiles = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column of SMILES, of whose molecules Morgan fingerprints are counted (needs RDKit).",
+        show_default=False,
+    ),
+]
+MorganRadius = Annotated[int, typer.Option(metavar="N", help="Bonds around an atom, for --smiles.")]
+MorganSize = Annotated[int, typer.Option(metavar="N", help="Bins of a fingerprint, for --smiles.")]
 Missing = Annotated[
     str | None,
     typer.Option(
@@ -69,6 +87,17 @@ Jobs = Annotated[
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="Of all that is random; same seed, same result.")]
+
+
+def reading_of(text: str | None, smiles: str | None, radius: int, size: int) -> Any:
+    """How rows are made of a column, or None where no column of text or SMILES is named."""
+    from chimap.data import MorganCounts, WordCounts
+
+    if text is not None and smiles is not None:
+        raise ValueError("--text and --smiles name one column each, of which one is read; leave one out.")
+    if text is not None:
+        return WordCounts(text)
+    return None if smiles is None else MorganCounts(smiles, radius, size)
 
 
 def output(metavar: str, help: str) -> Any:

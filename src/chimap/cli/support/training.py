@@ -44,6 +44,7 @@ def train(
     checkpoint_every: float = 60.0,
     images: ImageSettings | None = None,
     table: data_rows.Table = data_rows.AS_IT_IS,
+    reading: Any = None,
 ) -> Fitted:
     """Fit on a file or on images, score on the rows held out, and write the model, whose path has been checked."""
     from chimap._validation import DataError
@@ -68,7 +69,7 @@ def train(
         )
     else:
         images.check_unused(data)
-        source = data_rows.open_data(data, labels, table=table)
+        source = data_rows.open_data(data, labels, table=table, reading=reading)
         task, reason, _ = _decide(data_rows.labels_of(source), source.name, settings)
     training, held_out = source, None
     if settings.test_fraction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
@@ -11,10 +12,10 @@ import scipy.sparse as sp
 
 from chimap._validation import DataError
 from chimap.data.formats.keyed import checked_names
-from chimap.data.formats.records import ListRecords, Records, records_of
+from chimap.data.formats.records import ListRecords, Records, has_records, records_of
 from chimap.data.io.range_source import OrderedSource
 from chimap.data.io.row_file import RowFile
-from chimap.data.labels import check_labels, numbers_or_text, read_labels
+from chimap.data.labels import clean_labels, numbers_or_text, read_labels
 
 _LABELS, _IDS = ("label", "y"), ("id",)  # columns taken for labels and ids where none are named
 
@@ -38,13 +39,20 @@ class Reading(ABC):
     def learned(self, fields: Iterator[list[Any]], where: str) -> Reading:
         """The same with what it learns from all fields, some at a time; all are read."""
 
+    def takes(self, data: Any) -> bool:
+        """Whether data are of the kind that this reads: a table with columns by name, a folder of texts, a list."""
+        return isinstance(data, list) or (
+            isinstance(data, str | os.PathLike) and has_records(os.fspath(data))
+        )
+
     @abstractmethod
     def rows(self, fields: list[Any], first: int, where: str) -> sp.csr_matrix:
         """Rows of some fields, the first of which is record ``first``. DataError names the record."""
 
-    def source(self, data: Any, labels: Any = None, id: str | None = None) -> FieldSource:
+    def source(self, data: Any, labels: Any = None, id: str | int | None = None) -> FieldSource:
         """Rows of a file, a folder or a list of fields, made by this reading as it is."""
-        records = records_of(data) if isinstance(data, str) else ListRecords(data)
+        is_path = isinstance(data, str | os.PathLike)
+        records = records_of(os.fspath(data)) if is_path else ListRecords(data)
         return FieldSource(records, self, labels, id)
 
 
@@ -59,14 +67,20 @@ class FieldSource(OrderedSource):
     Raises DataError that names record and column.
     """
 
-    def __init__(self, records: Records, reading: Reading, labels: Any = None, id: str | None = None) -> None:
+    def __init__(
+        self, records: Records, reading: Reading, labels: Any = None, id: str | int | None = None
+    ) -> None:
         self._records, self.name = records, records.name
         there = records.columns
         self._field = "value" if isinstance(records, ListRecords) else reading.column
         label = labels if isinstance(labels, str) and labels in there else None
         if labels is None:
             label = next((name for name in _LABELS if name in there and name != self._field), None)
-        id = id or next((name for name in _IDS if name in there and name != self._field), None)
+        id = (
+            there[id]
+            if isinstance(id, int)
+            else id or next((name for name in _IDS if name in there and name != self._field), None)
+        )
         texts: list[Any] = []
         ids: list[Any] = []
         self.n_rows = 0
@@ -111,17 +125,9 @@ class FieldSource(OrderedSource):
 
     def _labels_of(self, values: list[Any], label: str) -> np.ndarray:
         where = f"{self._records.address}, column {label!r}"
-        lost = [row for row, value in enumerate(values) if value is None or value == ""]
-        if lost:
-            raise DataError(
-                f"{where}: missing in {len(lost)} of {len(values)} records, record {lost[0]} the first. Fill it, or "
-                "leave these records out."
-            )
-        if all(isinstance(value, str) for value in values):
-            return check_labels(
-                numbers_or_text([value.strip() for value in values], where), self.n_rows, where
-            )
-        return check_labels(np.array(values, dtype=object), self.n_rows, where)
+        if all(value is None or isinstance(value, str) for value in values):
+            return numbers_or_text(values, where)
+        return clean_labels(np.array(values, dtype=object), self.n_rows, where)
 
     def _content(self) -> dict[str, Any]:
         return self._records.content()

@@ -16,7 +16,7 @@ from chimap.data.formats.stored_rows import StoredRows
 from chimap.data.io.containers import Container
 from chimap.data.io.files import existing_file, split_member
 from chimap.data.io.range_source import RangeSource, Read
-from chimap.data.labels import check_labels, read_labels
+from chimap.data.labels import clean_labels, read_labels
 
 
 @dataclass(frozen=True)
@@ -117,14 +117,9 @@ def checked_names(values: np.ndarray, size: int, where: str) -> np.ndarray:
 
 
 def label_column(values: np.ndarray, missing: np.ndarray | None, where: str) -> np.ndarray:
-    """A column of metadata as labels. DataError that counts the rows where it is missing."""
-    lost = np.zeros(len(values), bool) if missing is None else missing
-    if lost.any():
-        raise DataError(
-            f"{where}: missing in {int(lost.sum())} of {lost.size} rows, row {int(np.flatnonzero(lost)[0])} the first. "
-            "Fill it, or keep the rows that have it."
-        )
-    return check_labels(values, len(values), where)
+    """A column of metadata as labels, masked where they are missing."""
+    marked = values if missing is None else np.ma.MaskedArray(values, missing)
+    return clean_labels(marked, len(values), where)
 
 
 def shown(names: list[str], most: int = 20) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,8 @@ import scipy.sparse as sp
 
 from chimap._validation import DataError
 from chimap.data.formats.fields import FieldSource, Reading
-from chimap.data.formats.records import JsonRecords
+from chimap.data.formats.records import LINES, JsonRecords
+from chimap.data.io.compressed import uncompressed_name
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class NamedCounts(Reading):
     def is_sparse(self) -> bool:  # type: ignore[override]
         """Whether rows are CSR: counts by name."""
         return not self.is_list
+
+    def takes(self, data: Any) -> bool:
+        """Whether data are JSON lines, or a list of counts."""
+        is_path = isinstance(data, str | os.PathLike)
+        return isinstance(data, list) or (is_path and uncompressed_name(os.fspath(data)).endswith(LINES))
 
     def learned(self, fields: Iterator[list[Any]], where: str) -> NamedCounts:
         """With the names of all records."""

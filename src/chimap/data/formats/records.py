@@ -255,6 +255,11 @@ class ListRecords(Records):
         """Nothing to check."""
 
 
+def has_records(address: str) -> bool:
+    """Whether a file or folder has columns by name that are read record by record."""
+    return is_folder(address) or uncompressed_name(address).endswith((*_TEXT_TABLES, *_ARROW_TABLES, *LINES))
+
+
 def records_of(address: str) -> Records:
     """The records of a table or of a folder of text files. DataError for another ending."""
     if is_folder(address):

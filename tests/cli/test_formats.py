@@ -1,0 +1,67 @@
+"""Tables of other ecosystems on the command line: from a file to predictions, with nothing between."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from ..data.formats.ecosystems import IDS, anndata_object, biom_hdf5
+from ..data.formats.test_fields import KINDS, SMILES, write_csv
+from ..data.small_sources import LABELS
+from .conftest import SMALL
+from .terminal import run_many
+
+
+def test_a_biom_table_with_its_metadata_is_fitted_and_evaluated(tmp_path):
+    biom_hdf5(tmp_path)
+    rows = [f"{name}\t{'gut' if label > 0 else 'skin'}" for name, label in zip(IDS, LABELS, strict=True)]
+    (tmp_path / "metadata.tsv").write_text("\n".join(["sample\tbody_site", *rows[5:]]) + "\n")
+    labels = "metadata.tsv::body_site"
+    fit = ["fit", "table.biom", "--labels", labels, "-o", "my.model", "--test-fraction", "0.3", *SMALL]
+    [fitted] = run_many([fit], tmp_path)
+    evaluated, predicted = run_many(
+        [
+            ["evaluate", "my.model", "table.biom", "--labels", labels],
+            ["predict", "my.model", "table.biom", "-o", "answers.csv"],
+        ],
+        tmp_path,
+    )
+    assert fitted.code == evaluated.code == predicted.code == 0, fitted.err + evaluated.err + predicted.err
+    assert "132 of 137 rows of table.biom have a label" in fitted.err
+    assert "held out when the model was fitted" in evaluated.out
+    answers = [*csv.DictReader((tmp_path / "answers.csv").open())]
+    assert [answer["id"] for answer in answers] == IDS
+    assert {answer["prediction"] for answer in answers} <= {"gut", "skin"}
+
+
+def test_cells_text_and_molecules(tmp_path):
+    pytest.importorskip("rdkit")
+    anndata_object(np.asarray(np.eye(len(IDS), 12), np.float32)).write_h5ad(tmp_path / "cells.h5ad")
+    write_csv(tmp_path)
+    lines = [f"{smiles},{int('c1' in smiles)}" for smiles in SMILES * 10]
+    (tmp_path / "molecules.csv").write_text("\n".join(["smiles,ring", *lines]) + "\n")
+    fits = [
+        ["fit", "cells.h5ad", "--labels", "cell_type", "-o", "cells.model", *SMALL],
+        ["fit", "texts.csv", "--text", "body", "--labels", "kind", "-o", "texts.model", *SMALL],
+        ["fit", "molecules.csv", "--smiles", "smiles", "--morgan-size", "128", "--labels", "ring", "-o",
+         "molecules.model", *SMALL],
+    ]  # fmt: skip
+    predictions = [
+        ["predict", "cells.model", "cells.h5ad", "-o", "cells.csv"],
+        ["predict", "texts.model", "texts.csv", "-o", "kinds.csv"],
+        ["predict", "molecules.model", "molecules.csv", "-o", "rings.csv"],
+    ]
+    for commands in (fits, predictions):
+        for result in run_many(commands, tmp_path):
+            assert result.code == 0, result.err
+    for name, expected in (
+        ("kinds", KINDS),
+        ("rings", [line.rpartition(",")[2] for line in lines]),
+    ):
+        answers = [*csv.DictReader((tmp_path / f"{name}.csv").open())]
+        assert [answer["prediction"] for answer in answers] == expected
+    [both] = run_many([["fit", "texts.csv", "--text", "body", "--smiles", "id", "-o", "x.model"]], tmp_path)
+    assert both.code == 2
+    assert "--text and --smiles name one column each" in both.err
