@@ -130,16 +130,15 @@ def check_messages(folder, n_rows=400_000, D=512):
         client = engine.client
         model = HistogramClassifier(n_components=D, memory="72MiB", random_state=0)
         from chimap.engines.progress import Progress
-        from chimap.fit.fit import Fit
+        from chimap.fit.fit import fit
 
-        fit = Fit(model, source, None, None, Counting(client), Progress())
-        fit.run()
+        result = fit(model._recipe(), source, Counting(client), Progress())
         moved = sum(client.run(sent_bytes).values())
-    parts = -(-n_rows // (4 * fit.chunk_rows))
+    parts = -(-n_rows // (4 * result.chunk_rows))
     merges = parts - 1
     report("tasks: foretold / submitted", f"{(parts + merges) / len(submitted):.2f}", "1")
     foretold = (
-        Shape(64, D, fit.chunk_rows).moments_bytes * merges
+        Shape(64, D, result.chunk_rows).moments_bytes * merges
     )  # neighbours are dealt to different workers
     report(
         f"bytes between workers: foretold / moved  ({moved / 2**20:.0f} MiB, {parts} parts)",

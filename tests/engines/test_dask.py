@@ -17,7 +17,7 @@ from chimap.data import SvmlightSource, write_histograms
 from chimap.engines.dask import DaskEngine, _groups_of_parts
 from chimap.engines.progress import Progress
 from chimap.fit.checkpoint import Checkpoint
-from chimap.fit.fit import Fit
+from chimap.fit.fit import fit
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -183,7 +183,7 @@ class Deadly(DaskEngine):
 def test_a_worker_that_dies_in_the_middle(found, rows):
     with two_workers() as client:
         model, engine = HistogramClassifier(**SETTINGS), Deadly(client)
-        Fit(model, rows, None, None, engine, Progress()).run()
+        model._adopt(fit(model._recipe(), rows, engine, Progress()))
     assert engine.killed
     np.testing.assert_array_equal(model._coef, found._coef)
 
@@ -192,7 +192,7 @@ def test_the_only_worker_dies_with_all_that_was_sent(found, rows):
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         model, engine = HistogramClassifier(**SETTINGS), Deadly(client)
-        Fit(model, rows, None, None, engine, Progress()).run()
+        model._adopt(fit(model._recipe(), rows, engine, Progress()))
     assert engine.killed
     np.testing.assert_array_equal(model._coef, found._coef)
 

@@ -154,7 +154,7 @@ def test_partial_fits_on_a_device(torch_cpu):
     model = HistogramRegressor(**SETTINGS)
     for part in np.array_split(np.arange(len(X)), 2):
         model.partial_fit(X[part], X[part, 0])
-    assert model._moments.count == len(X)
+    assert model._batches.count == len(X)
     assert model.score(X, X[:, 0]) > 0.6
 
 

@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from chimap import AdditiveKPCA, AnchorMap, CompressedMap, DirectMap, HistogramClassifier, open_source
 from chimap._validation import MemoryBudgetError, parse_memory
 from chimap.engines import Job
+from chimap.fit.plan import largest_job
+from chimap.fit.rows import Preparation, PreparedRows
 from chimap.moments import FoldMoments, OneVersusAll
 from chimap.selection import choose_alpha
 from chimap.selection.folds import iterates, working_bytes
@@ -56,12 +58,14 @@ def peak_of(function):
 def test_the_sample_and_what_is_fitted_on_it(X, settings):
     model = HistogramClassifier(**{"n_components": 64, "random_state": 0, "alpha": 1.0, **settings})
     source = open_source(X, LABELS)
-    model._check_settings()
-    model._learn_targets(LABELS)
-    job = model._job(source)
+    recipe = model._recipe()
+    codec = recipe.codec.of(LABELS)
+    job = largest_job(recipe, source, codec.n_targets)
+    preparation = Preparation(recipe.design.parts(source.n_features), recipe.dtype, recipe.normalizes)
+    rows = PreparedRows(source, preparation, codec, 1, recipe.seed)
 
     def start():
-        model._fit_features(model._sample(source))
+        recipe.design.fit(rows.sample(), recipe.seed)
 
     assert job.sample_bytes / 1.4 < peak_of(start) < 1.05 * job.sample_bytes
 

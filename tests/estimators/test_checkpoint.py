@@ -94,7 +94,7 @@ def test_a_file_name_is_enough_and_is_cleared_away(tmp_path):
     assert not path.exists()
     with pytest.raises(Interrupted):
         model(random_state=None).fit_source(ArraySource(X, y), checkpoint=Watched(path, 2))
-    seed = _files.read_header(path)["state"]["dict"]["model"]["state"]["_seed"]
+    seed = _files.read_header(path)["state"]["dict"]["seed"]
     again = model(random_state=None).fit_source(ArraySource(X, y), checkpoint=path)
     assert again._seed == seed
     assert not path.exists()

@@ -10,9 +10,9 @@ from sklearn.svm import LinearSVC
 import chimap
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import MemoryBudgetError
-from chimap.engines.keeping import KeptFeatures
 from chimap.features.additive import OptimalMap
 from chimap.moments import OneVersusAll, fold_of_rows
+from chimap.moments.kept import KeptFeatures
 
 from ..histograms import classes
 

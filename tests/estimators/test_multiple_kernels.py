@@ -16,7 +16,7 @@ from chimap import MultipleKernelLearner, MultipleKernelRegressor
 from chimap._validation import DataError, MemoryBudgetError, parse_memory
 from chimap.data import ArraySource
 from chimap.engines.rows import KeptRows
-from chimap.estimators.multiple_kernels import held_out_loss
+from chimap.estimators.kernel_weights import held_out_loss
 from chimap.losses import Logistic
 from chimap.solvers import LinearSolution
 
@@ -305,7 +305,7 @@ def test_gradient_in_the_widths_is_that_of_the_objective(name):
     from chimap.estimators.channel_widths import ChannelObjective, ChannelWidths
     from chimap.estimators.width_search import TuningRows, WidthPenalty
     from chimap.features.base import FeatureSettings
-    from chimap.fit.feature_settings import parts_of
+    from chimap.fit.design import parts_of
     from chimap.losses import CATALOGUE
     from chimap.penalties import L21
 

@@ -21,7 +21,7 @@ from chimap.engines import Job, Progress, Stopwatch
 from chimap.features.additive import AdditiveMap
 from chimap.features.families import family_of, settings_of
 from chimap.features.fourier.base import RandomFeatures
-from chimap.fit.plan import sample_rows
+from chimap.fit.design import sample_rows
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.report import majority_baseline, mean_baseline
 from chimap.report.comparison import Comparison, LeftOut, Measured, Reference

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chimap import _arrays
-from chimap._validation import ParameterError
 from chimap.engines.progress import Stopwatch
 from chimap.features.rounded import RoundedFeatures
 from chimap.moments import FoldMoments, Targets, fold_of_rows
@@ -22,34 +19,6 @@ if TYPE_CHECKING:
 
 PIECE_ROWS = 16384  # of a fold, on the device together: the float64 sums are gone over once for each piece
 _PIECE_NUMBERS = 2**28  # of the widest array of a piece, 1 GiB in float32; some four such are alive at a time
-
-
-def on_host(device: str) -> bool:
-    """Whether the compiled loops and the BLAS of this machine do the work: device "cpu"."""
-    return device == "cpu"
-
-
-def check_device(device: Any) -> None:
-    """Refuse what is no device of this machine. Raises ValueError, or ImportError where torch is missing."""
-    if not isinstance(device, str):
-        raise ParameterError("device", device, "'cpu', 'cuda' or 'cuda:1'")
-    if on_host(device):
-        return
-    if not re.fullmatch(r"cuda(:\d+)?", device):
-        raise ParameterError("device", device, "'cpu', 'cuda' or 'cuda:1'")
-    if importlib.util.find_spec("torch") is None:
-        raise ImportError(f"device={device!r} needs torch: pip install 'chimap[torch]', or use device='cpu'.")
-    import torch
-
-    if not torch.cuda.is_available() or torch.device(device).index not in (
-        None,
-        *range(torch.cuda.device_count()),
-    ):
-        found = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        raise ValueError(
-            f"device={device!r}: torch {torch.__version__} finds {found} CUDA device(s) here. Use device='cpu', or a "
-            "build of torch for this machine's device."
-        )
 
 
 class DevicePass:

@@ -105,6 +105,9 @@ class Pass:
         """See ``Work``."""
         return replace(self, moments=self.moments.fresh(), clock=Stopwatch(), keep=None)
 
+    def finish(self) -> None:
+        """Nothing waits: the sums are on this machine."""
+
     def add(self, X: Any, y: Any, start: int, name: str) -> None:
         """Add a chunk whose first row is row ``start`` of the source, fold by fold.
 
@@ -154,6 +157,9 @@ class BlockPass:
     def fresh(self) -> BlockPass:
         """See ``Work``."""
         return replace(self, moments=self.moments.fresh(), clock=Stopwatch())
+
+    def finish(self) -> None:
+        """Nothing waits: the sums are on this machine."""
 
     def add(self, X: Any, y: Any, start: int, name: str) -> None:
         """Add a chunk; labels are not looked at."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -15,14 +14,6 @@ from chimap.losses import LossAt, LossSums
 from chimap.moments import Targets
 
 _ROWS = 2048  # a chunk of kept rows: large enough for the products, small enough to be in the cache for the second
-
-
-class FeatureRows(Protocol):
-    """Rows that can be passed over again and again, fold by fold."""
-
-    def sums(self, at: LossAt, folds: Sequence[int]) -> LossSums:
-        """The sums of a loss over the rows of these folds, features and targets less their shifts."""
-        ...
 
 
 class KeptRows:

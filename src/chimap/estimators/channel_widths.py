@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap.engines import Job
+from chimap.estimators.kernel_weights import SEARCH_TOLERANCE, SMALLEST, KernelWeights
+from chimap.estimators.width_design import WidthDesign
 from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPenalty
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import WidthFeatures
-from chimap.features.fourier.widths import Slopes
-from chimap.fit.feature_settings import Part
-from chimap.fit.smooth import unshifted
+from chimap.features.fourier.widths import Slopes, partition
+from chimap.fit.design import Part, parts_of
+from chimap.fit.plan import job_of
+from chimap.fit.recipe import Recipe
+from chimap.fit.rows import PreparedRows
 from chimap.losses import Loss, Square
 from chimap.moments import Moments
 from chimap.penalties import L21
+from chimap.selection import of_path
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, over
+from chimap.solvers.group_path import held_out_errors, largest_alpha
+from chimap.solvers.passes import loss_of, unshifted
 from chimap.solvers.widths import Outcome
 
 _ROWS = 2048  # whose slopes are made together
 _TOLERANCE = 1e-4  # of residuals; the objective is then right to its square
 _MOST_PASSES = 200
+_MOST_JOINT = 0.3  # of the largest strength: what widths are learned at
 
 
 class ChannelWidths:
@@ -152,3 +161,50 @@ class ChannelObjective(WidthObjective):
             Z = np.empty((rows.shape[0], whole.n_features), dtype=self.dtype)
             plain.features_into(rows, Z, shift)
             yield Z, Y - target_shift
+
+
+@dataclass(frozen=True)
+class ChannelDesign(WidthDesign):
+    """Features of each channel side by side, with widths of its own, learned for weights of the channels."""
+
+    weights: KernelWeights
+
+    def sized(self, n_columns: int) -> list[Part]:
+        """See ``Design``."""
+        return self.parts(n_columns)
+
+    def adaptable(self, n_components: int, n_columns: int, seed: int) -> ChannelWidths:
+        """See ``WidthDesign``; each column belongs to one channel."""
+        partition(self.blocks, n_columns)
+        return ChannelWidths(self.parts(n_columns), n_components, self.widths, seed)
+
+    def objective(self, features: Any, rows: TuningRows, recipe: Recipe) -> ChannelObjective:
+        """See ``WidthDesign``."""
+        plain = features.at(features.start_)
+        whole = rows.moments(plain, recipe.dtype).whole()
+        loss, penalty = loss_of(self.weights.loss, whole), self.weights.penalty(plain)
+        return ChannelObjective(features, rows, penalty, loss, self.tuning.penalty)
+
+    def first_alpha(self, features: Any, rows: TuningRows, recipe: Recipe) -> float:
+        """The strength given, or the best by folds of the rows to tune on, at the widths to start from."""
+        if isinstance(self.tuning.alpha, float):
+            return self.tuning.alpha
+        plain = features.at(features.start_)
+        moments = rows.moments(plain, recipe.dtype)
+        with rows.clock("choose alpha"):
+            whole, penalty = moments.whole(), self.weights.penalty(plain)
+            largest = largest_alpha(whole, penalty)
+            # at the largest no kernel is used, and a width that is not used has no gradient
+            alphas = np.minimum(self.weights.path_of(largest, SMALLEST), _MOST_JOINT * largest)
+            errors = held_out_errors(moments, whole, penalty, alphas, SEARCH_TOLERANCE)
+            return float(of_path(moments, whole, alphas, errors).best["alpha"])
+
+    def tuning_job(self, recipe: Recipe, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
+        """See ``WidthDesign``: the features of the rows to tune on stay while weights of other losses are found."""
+        settings = replace(self.settings, n_components=n_components)
+        source, parts = rows.source, parts_of(settings, self.blocks, rows.source.n_features)
+        job = job_of(source, parts, rows.codec.n_targets, n_folds, recipe.dtype, normalises=recipe.normalizes)
+        if self.weights.needs == "moments":
+            return job
+        n_rows = source.n_rows if self.tuning.n_rows is None else min(self.tuning.n_rows, source.n_rows)
+        return replace(job, n_kept=n_rows, kept_itemsize=recipe.dtype.itemsize)

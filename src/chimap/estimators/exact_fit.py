@@ -9,20 +9,23 @@ import numpy as np
 from chimap import _arrays
 from chimap._threads import threads
 from chimap._validation import DataError, parse_memory
+from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, engine_of
 from chimap.engines.compilation import compilation
-from chimap.engines.device import on_host
 from chimap.engines.local import LocalEngine
 from chimap.features.base import Features
 from chimap.features.exact import ExactFeatures
 from chimap.features.scaled import ScaledFeatures
 from chimap.fit.exact import ExactFit, ExactSettings, check_room, order_of, solve_exactly
+from chimap.fit.recipe import Recipe
+from chimap.fit.result import FitResult, Known
 from chimap.fit.solving import Learned
 from chimap.kernels import AdditiveKernel, Linear
 from chimap.losses import Square
 from chimap.selection.scoring import HeldOutScore
 from chimap.solvers import LinearSolution
+from chimap.solvers.from_moments import RidgeSolver
 
 _CHUNK_ROWS = 2048
 
@@ -36,31 +39,33 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
     with threads(model.n_jobs), progress, engine_of(engine) as running, compilation(clock, progress):
         _check(model, running)
         with clock("sample"):
-            model._check_settings()
+            recipe = model._recipe()
             y = source.labels()
             assert y is not None
-            model._learn_targets(y)
-            settings = _settings(model, source, groups)
+            codec = recipe.codec.of(y)
+            settings = _settings(recipe, model, source, groups)
             terms = model.n_terms if model.map is None else model.map._terms_at_most
             check_room(source.n_rows, terms * source.row_bytes, settings.dtype, parse_memory(model.memory))
             order, together = order_of(settings, y, source.n_rows)
             progress.stage("sampling", source.n_rows)
             rows = _arrays.take_rows(_all_rows(model, source, progress), order)
         with clock("map"):
-            model._fit_features(rows)
+            features = recipe.design.fit(rows, recipe.seed)
             del rows
-            features, exact = model.features_, _inner(model.features_)
-        shift, Y = model._target_shift(), np.asarray(model._encode(y[order]), dtype=np.float64)
+            exact = _inner(features)
+        shift, Y = codec.shift, np.asarray(codec.encode(y[order]), dtype=np.float64)
         with clock("choose alpha"):
             progress.stage("alpha", None, "values")
-            score = HeldOutScore(y, getattr(model, "classes_", None), model.scoring, settings.row_weights)
+            score = HeldOutScore(y, getattr(codec, "classes", None), model.scoring, settings.row_weights)
             found = solve_exactly(
                 exact, Y, order, together, score, shift, settings, lambda alpha, value: progress.advance()
             )
-        model.features_, solution = _folded(features, exact, found)
-        model.kernel_ = features.kernel_
-        model._take_weights(Learned(solution, Square(), found.selection, 1, source.n_rows))
-        model.held_out_ = found.held_out
+        kernel = features.kernel_
+        features, solution = _folded(features, exact, found)
+        learned = Learned(solution, Square(), found.selection, 1, source.n_rows)
+        known = Known(recipe.seed, codec, features, {"held_out_": found.held_out, "kernel_": kernel})
+        coef, intercept, n_bins = solution.coef, solution.intercept, source.n_features
+        model._adopt(FitResult(known, learned, coef, intercept, None, n_bins, clock.seconds, 0))
     model.stage_seconds_ = clock.seconds
 
 
@@ -69,7 +74,7 @@ def _check(model: Any, engine: Any) -> None:
     refused = {
         "blocks": model.blocks is not None,
         "n_principal": model.n_principal is not None,
-        "loss": not model._is_ridge(),
+        "loss": not RidgeSolver().supports(model.loss),
         "precision": model.precision == "bfloat16",
         "device": not on_host(model.device),
     }
@@ -83,7 +88,7 @@ def _check(model: Any, engine: Any) -> None:
         raise ValueError("features='exact' keeps all rows in one process: use engine='local'.")
 
 
-def _settings(model: Any, source: Source, groups: Any) -> ExactSettings:
+def _settings(recipe: Recipe, model: Any, source: Source, groups: Any) -> ExactSettings:
     if groups is not None:
         groups = np.asarray(groups)
         if groups.shape != (source.n_rows,):
@@ -92,10 +97,9 @@ def _settings(model: Any, source: Source, groups: Any) -> ExactSettings:
             )
         if np.unique(groups).size < 2:
             raise DataError("all rows are of one group: there is none to hold out. Leave groups out.")
-    model._fold_count(None)  # checks alpha
     alphas = None if isinstance(model.alpha, str) else sorted(float(a) for a in np.atleast_1d(model.alpha))
     chooses_gamma = isinstance(model.gamma, str) and model.gamma == "auto"
-    return ExactSettings(alphas, chooses_gamma, model.selection, groups, None, model._dtype, model._seed)
+    return ExactSettings(alphas, chooses_gamma, model.selection, groups, None, recipe.dtype, recipe.seed)
 
 
 def _all_rows(model: Any, source: Source, progress: Progress) -> Any:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
 from chimap._validation import check_positive
-from chimap.engines.device import check_device
+from chimap.backends import check_device
 from chimap.estimators.component_curves import ComponentCurves, component_curves
 from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.moments import FoldMoments, Moments, fold_of_rows
@@ -114,7 +114,7 @@ class MomentsModel(BaseEstimator):
     alpha: Any
     _moments: FoldMoments
     _stale: bool
-    _n_targets: int
+    _n_targets: Any
     _y_checks: Any
     _learn_targets: Any
     _encode: Any

@@ -10,10 +10,11 @@ from sklearn.utils.metaestimators import available_if
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.calibration import kth_highest
 from chimap.estimators.targets import ClassTargets, RealTargets
+from chimap.solvers.from_moments import RidgeSolver
 
 
 def _keeps_moments(model: HistogramModel) -> bool:
-    if not model._is_ridge():
+    if not RidgeSolver().supports(model.loss):
         raise AttributeError(
             f"partial_fit needs loss='square': loss={model.loss!r} passes over the rows again."
         )
@@ -110,7 +111,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         thousands of rows run at full speed. The weights are solved for at the next use. A call after ``fit``
         starts anew, with the classes that it found.
         """
-        if getattr(self, "_moments", None) is None:
+        if getattr(self, "_batches", None) is None:
             classes = getattr(self, "classes_", None) if classes is None else classes
             if classes is None:
                 raise ValueError(
@@ -158,6 +159,6 @@ class HistogramRegressor(RealTargets, HistogramModel):
     @available_if(_keeps_moments)
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Add a batch of rows; see ``HistogramClassifier.partial_fit``."""
-        if getattr(self, "_moments", None) is None:
+        if getattr(self, "_batches", None) is None:
             self._learn_targets(y)
         return self._partial_fit(X, y)

@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from chimap._validation import DataError, check_choice, check_positive, parse_memory
-from chimap.data import ArraySource, Source, split_source
-from chimap.data.source import choose_rows
-from chimap.engines import Job, Progress, Stopwatch, chunk_rows_within
+from chimap._validation import check_choice, check_positive
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.targets import ClassTargets, RealTargets
-from chimap.estimators.width_search import (
-    TuningRows,
-    WidthObjective,
-    WidthPenalty,
-    WidthSearch,
-    WidthsFound,
-)
-from chimap.features.base import FeatureSettings
-from chimap.features.fourier import WidthFeatures
-from chimap.fit.feature_settings import parts_of
-from chimap.selection import choose_alpha, fold_count
-
-_LEAST_VALIDATION = 10  # rows: fewer say nothing, and all are used to learn
+from chimap.estimators.width_design import Tuning, WidthDesign
+from chimap.estimators.width_search import WidthPenalty
+from chimap.fit.design import Design
+from chimap.fit.recipe import Objective, checked_alpha
+from chimap.fit.solving import PenalisedLoss
+from chimap.fit.targets import ClassCodec
+from chimap.selection import fold_count
 
 
 class KernelLearner(HistogramModel):
     """What the two share: widths first, on a part of the rows and with few features; then a plain fit with them."""
-
-    gamma = "mean"  # of the base class: what the widths start from
-    n_principal = None
 
     def __init__(
         self,
@@ -91,11 +76,16 @@ class KernelLearner(HistogramModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    # --- what the base class asks
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
+    def _design(self) -> Design:
+        self._check_sizes()
         check_choice(self.objective, "objective", ("held-out", "training"))
+        return WidthDesign(self._settings(), self._named_blocks(), self.widths, self._tuning(self.objective))
+
+    def _objective(self) -> Objective:
+        return PenalisedLoss(self._checked_loss(), checked_alpha(self.alpha))
+
+    def _tuning(self, objective: str, holds_out: bool = True) -> Tuning:
+        """How widths are learned, checked. holds_out: whether folds are needed even where alpha is given."""
         check_choice(self.width_penalty, "width_penalty", ("l2", "l1"))
         if self.width_strength != 0:
             check_positive(self.width_strength, "width_strength")
@@ -109,117 +99,13 @@ class KernelLearner(HistogramModel):
             raise ValueError(
                 f"validation_fraction must be at least 0 and below 1; got {self.validation_fraction!r}."
             )
-        if self._holds_out and fold_count(self.selection) < 2:
+        if holds_out and fold_count(self.selection) < 2:
             raise ValueError(f"selection must be at least 2 folds: rows are held out; got {self.selection}.")
-
-    @property
-    def _holds_out(self) -> bool:
-        """Whether folds are needed even where alpha is given: widths are learned by them."""
-        return True
-
-    def _job(self, source: Source) -> Job:
-        return self._learning_job(source, self.n_components, self._fold_count(None))
-
-    def _learning_job(self, source: Source, n_components: int, n_folds: int) -> Job:
-        """A pass with so many features, whose widths alone go by blocks."""
-        settings = FeatureSettings(
-            self.kernel, self.gamma, n_components, self.n_terms, self.map, self.sampling, self.form
-        )
-        return self._job_of(source, parts_of(settings, None, source.n_features), n_folds)
-
-    def _fit_features(self, sample: Any) -> None:
-        """Features with the widths to start from; ``_learn_features`` puts those that are learned in their place."""
-        self._full = self._width_features(self.n_components).fit(sample)
-        self._take(self._full, self._full.start_)
-
-    def _learn_features(self, source: Source, sample: Any, clock: Stopwatch, progress: Progress) -> None:
-        features = self._full
-        if self.n_tune_components is not None and self.n_tune_components < self.n_components:
-            features = self._width_features(self.n_tune_components).fit(sample)
-        rows, validation = self._tuning_rows(source, features.n_components, clock)
-        if validation is not None and validation.source.n_rows < _LEAST_VALIDATION:
-            validation = None
-        objective = self._width_objective(features, rows, clock)
-        search = WidthSearch(
-            objective, validation, hasattr(self, "classes_"), progress, self.max_iter, self.tol, self.patience
-        )
-        found = search.run(self._first_alpha(features, rows, clock))
-        self._remember(found, features.start_, objective.evaluations)
-        self._take(self._full, found.log_widths)
-        del self._full
-
-    def _width_objective(self, features: Any, rows: TuningRows, clock: Stopwatch) -> WidthObjective:
-        """What is minimised over the widths."""
-        penalty = WidthPenalty(self.width_penalty, float(self.width_strength))
-        return WidthObjective(features, rows, self.objective, penalty)
-
-    # --- the parts of it
-
-    def _width_features(self, n_components: int) -> WidthFeatures:
-        return WidthFeatures(
-            self.kernel, n_components, widths=self.widths, blocks=self.blocks, map=self.map, n_terms=self.n_terms,
-            sampling=self.sampling, form=self.form, random_state=self._seed,
+        return Tuning(
+            objective, WidthPenalty(self.width_penalty, float(self.width_strength)), self.n_tune_components,
+            self.n_tune_rows, self.validation_fraction, self.max_iter, self.tol, self.patience,
+            checked_alpha(self.alpha), fold_count(self.selection), self._codec_type is ClassCodec,
         )  # fmt: skip
-
-    def _take(self, features: WidthFeatures, log_widths: np.ndarray) -> None:
-        self.features_ = features.at(log_widths)
-        self.kernel_ = self.features_.kernel_
-        self.widths_ = np.exp(log_widths)
-        self.width_names_, self.width_columns_ = list(features.names_), features.columns_
-
-    def _tuning_rows(
-        self, source: Source, n_components: int, clock: Stopwatch
-    ) -> tuple[TuningRows, TuningRows | None]:
-        """Rows to learn the widths on, and to validate them: a part in memory, or all of the source, read again."""
-        whole: Source = source
-        if self.n_tune_rows is not None and self.n_tune_rows < source.n_rows:
-            chosen = choose_rows(source.n_rows, self.n_tune_rows, self._seed + 1)
-            with clock("sample"):
-                labels = source.labels()
-                assert labels is not None
-                whole = ArraySource(source.take(chosen), labels[chosen], f"{source.name}, rows to tune on")
-        learning, validation = whole, None
-        if round(self.validation_fraction * whole.n_rows) >= _LEAST_VALIDATION:
-            learning, validation = split_source(whole, self.validation_fraction, self._seed)
-        n_folds = min(fold_count(self.selection), learning.n_rows // 2)
-        if n_folds < 2:
-            raise DataError(
-                f"{source.name}: n_samples = {learning.n_rows} are too few to hold some out, as learning widths does; "
-                "4 rows would do."
-            )
-        job = self._learning_job(source, n_components, n_folds)
-        # weights, adjoints and their columns side by side; the rows themselves, where they are a part in memory; and
-        # the sample
-        kept = whole.n_rows * source.row_bytes if whole is not source else 0.0
-        kept += job.n_sampled * job.mapped_row_bytes
-        job = replace(job, n_vectors=8 * n_folds, held_bytes=job.held_bytes + kept)
-        chunk_rows = chunk_rows_within(job, parse_memory(self.memory))
-
-        def reading(part: Source) -> TuningRows:
-            return TuningRows(
-                part,
-                self._prepare,
-                self._encode,
-                self._target_shift(),
-                self._seed,
-                n_folds,
-                chunk_rows,
-                clock,
-            )
-
-        return reading(learning), None if validation is None else reading(validation)
-
-    def _first_alpha(self, features: WidthFeatures, rows: TuningRows, clock: Stopwatch) -> float:
-        """The strength given, scaled to the rows that are tuned on; or the best at the widths to start from."""
-        if not isinstance(self.alpha, str) and np.ndim(self.alpha) == 0:
-            return float(self.alpha)
-        moments = rows.moments(features.at(features.start_), self._dtype)
-        with clock("choose alpha"):
-            return choose_alpha(moments, moments.whole(), self.alpha).best["alpha"]
-
-    def _remember(self, found: WidthsFound, start: np.ndarray, evaluations: int) -> None:
-        self.start_widths_, self.history_, self.stopped_ = np.exp(start), found.history, found.reason
-        self.n_iter_, self.n_evaluations_ = max(1, len(found.history) - 1), evaluations
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

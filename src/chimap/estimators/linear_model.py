@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from chimap import _arrays
-from chimap.engines.device import check_device, on_host, scorer
+from chimap.backends import check_device, on_host
+from chimap.engines.device import scorer
 from chimap.estimators.prediction import Prediction, scores
 from chimap.features.rounded import RoundedFeatures
-from chimap.fit.feature_settings import Part, check_rows, normalised
+from chimap.fit.design import Part
+from chimap.fit.rows import Preparation
 from chimap.kernels import AdditiveKernel
 from chimap.model_files.model_file import SavedModel
 
@@ -26,7 +27,6 @@ class LinearModel(SavedModel, Prediction, BaseEstimator):
     """
 
     precision: str
-    device: str
     normalize: str | None
 
     features_: Any
@@ -98,16 +98,18 @@ class LinearModel(SavedModel, Prediction, BaseEstimator):
         return np.dtype("float32" if self._is_rounded else self.precision)
 
     @property
+    def _device(self) -> str:
+        """Where outputs are computed: of estimators that do not ask, this machine."""
+        return str(getattr(self, "device", "cpu"))
+
+    @property
     def _is_rounded(self) -> bool:
         return self.precision == "bfloat16"
 
     def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
         """Rows checked, in the precision of the model, and their blocks l1-normalised if asked."""
-        rows = _arrays.as_rows(X, self._dtype)
-        del X  # as it came, where it was converted
-        parts = self._parts(rows.shape[1])
-        check_rows(rows, parts, name, first_row)
-        return rows if self.normalize is None else normalised(rows, parts)
+        parts = self._parts(X.shape[1])
+        return Preparation(parts, self._dtype, self.normalize is not None)(X, first_row, name)
 
     @property
     def _n_outputs(self) -> int:
@@ -115,15 +117,15 @@ class LinearModel(SavedModel, Prediction, BaseEstimator):
 
     def _room(self, n_rows: int) -> Any:
         """Memory for features or, where they are made on a device, what makes outputs there."""
-        if on_host(self.device):
+        if on_host(self._device):
             return np.empty((n_rows, self._coef.shape[0]), dtype=self._dtype)
-        check_device(self.device)
+        check_device(self._device)
         shift = self.shift_ if self._is_rounded else np.zeros(self._coef.shape[0])
-        return scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype, self.device)
+        return scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype, self._device)
 
     def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
         rows = self._prepare(rows, first_row, name)
-        if on_host(self.device):
+        if on_host(self._device):
             return scores(self._mapping(), rows, self._weights(), room) + self._intercept
         outputs: np.ndarray = room(rows)
         return outputs

@@ -7,15 +7,40 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
-from chimap._validation import DataError
+from chimap.fit.targets import ClassCodec, Codec, RealCodec
 from chimap.losses import CATALOGUE as LOSSES
-from chimap.moments import OneVersusAll, Targets
+from chimap.moments import Targets
 
 
-class ClassTargets(ClassifierMixin):
+class Encoding:
+    """What both kinds have: targets that a codec learns from all labels."""
+
+    _codec_type: ClassVar[type[Codec]]
+    _codec: Codec
+
+    def _learn_targets(self, y: Any) -> None:
+        """Learn the classes, or the range of the targets, from all of y."""
+        self._codec = self._codec_type.of(y)
+        self._take_codec(self._codec)
+
+    def _take_codec(self, codec: Any) -> None:
+        """Keep what it has learned."""
+
+    def _encode(self, y: np.ndarray) -> Targets:
+        """Targets (n, t) less ``_target_shift``."""
+        return self._codec.encode(y)
+
+    @property
+    def _n_targets(self) -> int:
+        return self._codec.n_targets
+
+    def _target_shift(self) -> np.ndarray:
+        """A provisional mean of the targets, (t,)."""
+        return self._codec.shift
+
+
+class ClassTargets(Encoding, ClassifierMixin):
     """One versus all: a target of 1 for the class and -1 for the others; a single target for two classes.
 
     Learned: ``classes_``. The estimator gives ``_outputs(X)``, linear outputs (n, t).
@@ -26,8 +51,8 @@ class ClassTargets(ClassifierMixin):
         "square", *(name for name, loss in LOSSES.items() if loss.domain == "sign"), "hinge"
     )  # fmt: skip
     _domain: ClassVar[str] = "sign"
+    _codec_type: ClassVar[type[Codec]] = ClassCodec
     classes_: np.ndarray
-    _n_targets: int
     _outputs: Callable[[Any], np.ndarray]
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -45,57 +70,19 @@ class ClassTargets(ClassifierMixin):
             return self.classes_[(outputs[:, 0] > 0).astype(np.intp)]
         return self.classes_[np.argmax(outputs, axis=1)]
 
-    def _learn_targets(self, y: Any) -> None:
-        y = column_or_1d(y)
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        if self.classes_.size < 2:
-            raise DataError(
-                f"one class only: all labels are {self.classes_.tolist()[0]!r}. A classifier needs at least two "
-                "classes; check the labels, or the rows chosen for training."
-            )
-        self._n_targets = 1 if self.classes_.size == 2 else self.classes_.size
-
-    def _encode(self, y: np.ndarray) -> Targets:
-        place = np.searchsorted(self.classes_, y).clip(0, self.classes_.size - 1)
-        unknown = self.classes_[place] != y
-        if unknown.any():
-            raise DataError(
-                f"unknown label {y[unknown][:1].tolist()[0]!r}: the classes are "
-                f"{', '.join(map(str, self.classes_[:20]))}. Pass every class in classes= at the first partial_fit."
-            )
-        if self._n_targets == 1:
-            return np.where(place == 1, 1.0, -1.0)[:, None]
-        return OneVersusAll(place, self.classes_.size)
-
-    def _target_shift(self) -> np.ndarray:
-        return np.zeros(self._n_targets)
+    def _take_codec(self, codec: ClassCodec) -> None:
+        self.classes_ = codec.classes
 
 
-class RealTargets(RegressorMixin):
+class RealTargets(Encoding, RegressorMixin):
     """One real target, shifted by its mean. The estimator gives ``_outputs(X)``, linear outputs (n, 1)."""
 
     _y_checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
     _losses: ClassVar[tuple[str, ...]] = tuple(n for n, loss in LOSSES.items() if loss.domain == "real")
     _domain: ClassVar[str] = "real"
-    _n_targets: int
+    _codec_type: ClassVar[type[Codec]] = RealCodec
     _outputs: Callable[[Any], np.ndarray]
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets of rows X, (n,) float64."""
         return self._outputs(X)[:, 0]
-
-    def _learn_targets(self, y: Any) -> None:
-        y = column_or_1d(y)
-        if not np.issubdtype(y.dtype, np.number):
-            raise DataError(
-                f"a regressor needs numbers for targets; got labels such as {y[0]!r}. Use a classifier."
-            )
-        self._n_targets = 1
-        self._provisional_mean = float(np.mean(y, dtype=np.float64))
-
-    def _encode(self, y: np.ndarray) -> np.ndarray:
-        return np.asarray(y, dtype=np.float64)[:, None] - self._provisional_mean
-
-    def _target_shift(self) -> np.ndarray:
-        return np.array([self._provisional_mean])

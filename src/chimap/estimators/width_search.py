@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,15 @@ import numpy as np
 from scipy.optimize import minimize
 
 from chimap._validation import DataError
-from chimap.data import Source
 from chimap.data.io.read_ahead import chunks_ahead
+from chimap.data.source import Chunk
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.local import Pass
+from chimap.engines.memory import FIRST_ROWS
 from chimap.features.fourier import WidthFeatures
-from chimap.moments import FoldMoments, Moments, Targets, fold_of_rows
+from chimap.fit.passes import empty_moments
+from chimap.fit.rows import PreparedRows
+from chimap.moments import FoldMoments, Moments, fold_of_rows
 from chimap.solvers import LinearSolution, ridge
 from chimap.solvers.lbfgs import stop_reason
 from chimap.solvers.widths import Outcome, held_out, total_scatter, training
@@ -25,43 +28,42 @@ _REACH = np.log(
     1e4
 )  # a width, or the strength, may leave its start by this factor: beyond, a block is off or alone
 _FIRST_STEP = 0.7  # of the log width that the objective feels most: a factor of two
-_SHIFT_ROWS = 1024  # whose mean the moments are taken about
 
 
 @dataclass(frozen=True)
 class TuningRows:
-    """Rows that are read again at each evaluation. prepare(X, first row, name) checks and normalises them, encode(y)
-    gives targets (rows, t) less target_shift (t,); a row's fold depends on the seed and its place."""
+    """Rows that are read again at each evaluation, in chunks of so many."""
 
-    source: Source
-    prepare: Callable[[Any, Any, str], Any]
-    encode: Callable[[Any], Targets]
-    target_shift: np.ndarray
-    seed: int
-    n_folds: int
+    rows: PreparedRows
     chunk_rows: int
     clock: Stopwatch
 
+    @property
+    def n_rows(self) -> int:
+        """In all."""
+        return self.rows.source.n_rows
+
     def chunks(self) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
         """Checked rows, targets (rows, t) and folds (rows,)."""
-        for chunk in self.clock.timed("read", chunks_ahead(self.source, self.chunk_rows)):
-            rows = self.prepare(chunk.X, chunk.start, self.source.name)
-            folds = fold_of_rows(chunk.start, rows.shape[0], self.n_folds, self.seed)
-            yield rows, np.asarray(self.encode(chunk.y)) + self.target_shift, folds
+        rows, codec = self.rows, self.rows.codec
+        for chunk in self._read():
+            prepared = rows.prepare(chunk.X, chunk.start, rows.source.name)
+            folds = fold_of_rows(chunk.start, prepared.shape[0], rows.n_folds, rows.seed)
+            yield prepared, np.asarray(codec.encode(np.asarray(chunk.y))) + codec.shift, folds
 
     def moments(self, features: Any, dtype: np.dtype) -> FoldMoments:
         """Of the features, fold by fold; one pass."""
-        some = self.prepare(self.source.block(0, min(_SHIFT_ROWS, self.source.n_rows)).X, 0, self.source.name)
-        Z = np.empty((some.shape[0], features._n_features_out), dtype=dtype)
-        features.features_into(some, Z)
-        # rounded to the precision of the features: what is subtracted and what is remembered are then the same number
-        shift = Z.mean(axis=0, dtype=np.float64).astype(dtype).astype(np.float64)
-        found = FoldMoments(self.n_folds, Z.shape[1], self.target_shift.size, shift, self.target_shift, dtype)
-        work = Pass(self.prepare, features, self.encode, found, self.seed, self.clock)
-        for chunk in self.clock.timed("read", chunks_ahead(self.source, self.chunk_rows)):
-            work.add(chunk.X, chunk.y, chunk.start, self.source.name)
+        rows, source = self.rows, self.rows.source
+        some = rows.prepare(source.block(0, min(FIRST_ROWS, source.n_rows)).X, 0, source.name)
+        found = empty_moments(features, some, rows.n_folds, rows.codec.shift, dtype)
+        work = Pass(rows.prepare, features, rows.codec.encode, found, rows.seed, self.clock)
+        for chunk in self._read():
+            work.add(chunk.X, chunk.y, chunk.start, source.name)
         found.release_buffers()
         return found
+
+    def _read(self) -> Iterator[Chunk]:
+        yield from self.clock.timed("read", chunks_ahead(self.rows.source, self.chunk_rows))
 
 
 @dataclass(frozen=True)

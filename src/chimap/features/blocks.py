@@ -247,6 +247,11 @@ class BlockMoments:
             found.append(Moments(Z.shape[1], 0, shift, np.zeros(0)))
         return cls(found)
 
+    @property
+    def parts(self) -> list[Moments]:
+        """What a checkpoint writes: the moments of each block."""
+        return self.blocks
+
     def fresh(self) -> BlockMoments:
         """Empty ones about the same shifts."""
         return BlockMoments([own.fresh() for own in self.blocks])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ import numpy as np
 from chimap import _files
 from chimap._validation import DataError, check_positive
 from chimap.data import Source
+from chimap.fit.recipe import Recipe
+from chimap.fit.result import Known
 from chimap.model_files import model_file
 from chimap.moments import PCA, Moments
 
@@ -26,7 +28,8 @@ class Standing:
 
     stage: "components" or "learning". place: which of the sources is being read in that stage. next_row: the
     first row of it that the moments have not seen. chunk_rows: rows a chunk. moments: of the blocks, or of the
-    folds. principal: the components that the first stage found, or None.
+    folds. principal: the components that the first stage found, or None. known: what was learned
+    before the rows were added up.
     """
 
     stage: str
@@ -35,6 +38,7 @@ class Standing:
     chunk_rows: int
     moments: Sequence[Moments]
     principal: Sequence[PCA] | None
+    known: Known
 
 
 class Checkpoint:
@@ -52,8 +56,8 @@ class Checkpoint:
         self.path, self.seconds = Path(path), float(seconds)
         self._last = time.monotonic()
 
-    def open(self, model: Any, sources: Sequence[Source]) -> Standing | None:
-        """Where the fit of this model on these sources stood, and the model as it was; None where there is no file.
+    def open(self, recipe: Recipe, sources: Sequence[Source]) -> Standing | None:
+        """Where the fit of this recipe on these sources stood; None where there is no file.
 
         Raises DataError for the checkpoint of other settings, data or version, naming what differs.
         """
@@ -62,7 +66,7 @@ class Checkpoint:
             return None
         meta, arrays = _files.read_tensors(self.path, "checkpoint")
         with model_file.checked(self.path):
-            told = self._differing(meta, model, sources)
+            told = self._differing(meta, recipe, sources)
         if told:
             raise DataError(
                 f"{self.path} is the checkpoint of another fit: {'; '.join(told[:3])}. Go on with the same data and "
@@ -71,6 +75,7 @@ class Checkpoint:
         with model_file.checked(self.path):
             state = model_file.decode(meta["state"], arrays)
             moments = [_moments(part, arrays, i) for i, part in enumerate(meta["moments"])]
+            known = Known(**{one.name: state[one.name] for one in fields(Known)})
             standing = Standing(
                 meta["stage"],
                 meta["place"],
@@ -78,16 +83,16 @@ class Checkpoint:
                 meta["chunk_rows"],
                 moments,
                 state["principal"],
+                known,
             )
-            vars(model).update(vars(state["model"]))
         return standing
 
-    def reached(self, model: Any, sources: Sequence[Source], standing: Standing) -> None:
+    def reached(self, recipe: Recipe, sources: Sequence[Source], standing: Standing) -> None:
         """Write where the fit stands, if it is time. A disk that is full is warned of, and the last file kept."""
         if time.monotonic() - self._last < self.seconds:
             return
         try:
-            self.write(model, sources, standing)
+            self.write(recipe, sources, standing)
         except OSError as error:
             warnings.warn(
                 f"the checkpoint {self.path} could not be written ({error}); the fit goes on, and the last one that "
@@ -95,15 +100,16 @@ class Checkpoint:
             )  # fmt: skip
         self._last = time.monotonic()
 
-    def write(self, model: Any, sources: Sequence[Source], standing: Standing) -> None:
+    def write(self, recipe: Recipe, sources: Sequence[Source], standing: Standing) -> None:
         """Write where the fit stands."""
         from chimap import __version__
 
         arrays: dict[str, np.ndarray] = {}
-        state = model_file.encode({"model": model, "principal": standing.principal}, "state", arrays)
+        known = {one.name: getattr(standing.known, one.name) for one in fields(Known)}
+        state = model_file.encode(known | {"principal": standing.principal}, "state", arrays)
         meta = {
             "version": __version__,
-            "settings": _settings(model),
+            "settings": _settings(recipe),
             "sources": [source.fingerprint() for source in sources],
             "stage": standing.stage,
             "place": standing.place,
@@ -118,13 +124,13 @@ class Checkpoint:
         """Remove the file: the fit has ended well."""
         self.path.unlink(missing_ok=True)
 
-    def _differing(self, meta: dict[str, Any], model: Any, sources: Sequence[Source]) -> list[str]:
+    def _differing(self, meta: dict[str, Any], recipe: Recipe, sources: Sequence[Source]) -> list[str]:
         from chimap import __version__
 
         told = []
         if meta["version"] != __version__:
             told.append(f"it was written by chimap {meta['version']}, and this is {__version__}")
-        told += _differences("", meta["settings"], _settings(model))
+        told += _differences("", meta["settings"], _settings(recipe))
         if len(meta["sources"]) != len(sources):
             told.append(f"it was of {len(meta['sources'])} source(s), and there are {len(sources)}")
         for before, source in zip(meta["sources"], sources, strict=False):
@@ -132,13 +138,13 @@ class Checkpoint:
         return told
 
 
-def _settings(model: Any) -> dict[str, Any]:
+def _settings(recipe: Recipe) -> dict[str, Any]:
     """The parameters of the estimator as JSON holds them; arrays by their content."""
     arrays: dict[str, np.ndarray] = {}
-    given = {name: value for name, value in model.get_params(deep=False).items() if name not in _FREE}
+    given = {name: value for name, value in recipe.given.items() if name not in _FREE}
     settings = {name: model_file.encode(value, name, arrays) for name, value in given.items()}
     settings["arrays"] = {name: array.tolist() for name, array in arrays.items()}
-    return {"estimator": type(model).__name__, **_files.plain_json(settings)}
+    return {"estimator": recipe.estimator, **_files.plain_json(settings)}
 
 
 def _differences(where: str, before: dict[str, Any], now: dict[str, Any]) -> list[str]:

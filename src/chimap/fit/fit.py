@@ -1,216 +1,195 @@
-"""A fit from beginning to end: sample, features, passes over the rows, solution; and where to go on after a break."""
+"""A fit from beginning to end: sample, features, plan, passes, weights."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
-from chimap._validation import check_width, parse_memory
+from chimap._validation import check_width
+from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch, chunk_rows_within
-from chimap.engines.device import DeviceBlockPass, DevicePass, check_device, on_host
-from chimap.engines.keeping import KeepingPass, KeptFeatures
-from chimap.engines.local import BlockPass, LocalEngine, Pass
+from chimap.engines.keeping import KeepingPass
+from chimap.engines.local import LocalEngine
 from chimap.engines.memory import FIRST_ROWS
-from chimap.engines.rows import KeptRows, ReplayedRows
+from chimap.engines.rows import ReplayedRows
 from chimap.features.blocks import BlockMoments, PrincipalFeatures
-from chimap.features.rounded import RoundedFeatures
 from chimap.fit.checkpoint import Checkpoint, Standing
-from chimap.fit.liblinear import keeping_job
-from chimap.fit.plan import plan, room_for
+from chimap.fit.passes import component_pass, empty_moments, learning_pass, rounded
+from chimap.fit.plan import Plan, keeping_job, room_for
+from chimap.fit.recipe import Recipe
+from chimap.fit.result import FitResult, Known
+from chimap.fit.rows import Preparation, PreparedRows
 from chimap.moments import PCA, FoldMoments
+from chimap.moments.kept import KeptFeatures
+from chimap.solvers.base import Evidence
 
 
-class Fit:
-    """One fit of a model to a source.
+def fit(
+    recipe: Recipe,
+    source: Source,
+    engine: Engine,
+    progress: Progress,
+    *,
+    unlabelled: Source | None = None,
+    checkpoint: Checkpoint | None = None,
+    clock: Stopwatch | None = None,
+) -> FitResult:
+    """Learn features and weights from a source.
 
-    unlabelled : rows that join the principal components alone, or None. checkpoint : where to write where the
-    fit stands and to go on from, or None. engine : what reads the rows.
+    unlabelled: rows that join the principal components alone. checkpoint: where to write where the fit stands, and to
+    go on from. clock: that the stages are put down to.
     """
+    clock = clock or Stopwatch()
+    sources = [source] if unlabelled is None else [source, unlabelled]
+    _check(recipe, sources, engine, checkpoint)
+    with clock("sample"):
+        progress.stage("sampling", None)
+        standing = None if checkpoint is None else checkpoint.open(recipe, sources)
+        codec = recipe.codec.of(source.labels()) if standing is None else standing.known.codec
+        recipe = recipe if standing is None else recipe.with_seed(standing.known.seed)
+        parts = recipe.design.parts(source.n_features)
+        preparation = Preparation(parts, recipe.dtype, recipe.normalizes)
+        rows = PreparedRows(source, preparation, codec, recipe.folds(source.n_rows), recipe.seed)
+        plan = Plan.of(
+            recipe, rows, engine, may_keep=engine.can_keep and checkpoint is None,
+            chunk_rows=None if standing is None else standing.chunk_rows,
+        )  # fmt: skip
+        sample = rows.sample() if standing is None else None
+    known = standing.known if standing is not None else _learn_features(recipe, rows, sample, clock, progress)
+    first = None if sample is None else _arrays.take_rows(sample, slice(FIRST_ROWS)).copy()
+    del sample  # the first rows are all that is still needed
+    passes = _Passes(recipe, rows, sources, known, plan, engine, checkpoint, clock, progress)
+    principal = passes.components(standing, first)
+    features = known.features if principal is None else PrincipalFeatures(known.features, principal)
+    keeps = recipe.objective.needs == "features"
+    evidence = passes.keep(features, first) if keeps else passes.learn(features, first, standing, principal)
+    learned = recipe.objective.learn(evidence, features, clock, progress)
+    coef, intercept = learned.solution.coef, learned.solution.intercept
+    if principal is not None:
+        coef, intercept = features.folded(coef, intercept)
+    return FitResult(
+        known, learned, coef, intercept, passes.shift, source.n_features, clock.seconds, plan.chunk_rows
+    )
 
-    def __init__(
-        self,
-        model: Any,
-        source: Source,
-        unlabelled: Source | None,
-        checkpoint: Checkpoint | None,
-        engine: Engine,
-        progress: Progress,
-    ):
-        self.model, self.source, self.engine, self.progress = model, source, engine, progress
-        self.sources = [source] if unlabelled is None else [source, unlabelled]
-        self.checkpoint = checkpoint
-        self.clock = Stopwatch()
-        self.chunk_rows = 0
-        self._check()
 
-    def run(self) -> None:
-        """Fit; the model has learned when it returns."""
-        model = self.model
-        standing = self._begin()
-        principal = self._principal(standing)
-        features = model.features_ if principal is None else PrincipalFeatures(model.features_, principal)
-        if model._keeps_features():
-            self._learn_kept(features)
-        else:
-            self._learn(features, standing, principal)
-        if isinstance(features, PrincipalFeatures):
-            model._coef, model._intercept = features.folded(model._coef, model._intercept)
+def _learn_features(
+    recipe: Recipe, rows: PreparedRows, sample: Any, clock: Stopwatch, progress: Progress
+) -> Known:
+    with clock("map"):
+        features = recipe.design.fit(sample, recipe.seed)
+    features, attributes = recipe.design.learn(features, recipe, rows, sample, clock, progress)
+    return Known(recipe.seed, rows.codec, features, attributes)
 
-    def _learn(self, features: Any, standing: Standing | None, principal: Sequence[PCA] | None) -> None:
-        """The weights from moments and, for losses other than the square, further passes."""
-        model, clock = self.model, self.clock
-        work, kept = self._pass(features, standing)
-        first = standing.next_row if standing and standing.stage == "learning" else 0
-        self.engine.run(
-            work,
-            self.source,
-            self.chunk_rows,
-            self.progress,
-            "learning",
-            first,
-            self._reached("learning", 0, principal),
+
+def _check(recipe: Recipe, sources: list[Source], engine: Engine, checkpoint: Checkpoint | None) -> None:
+    """Refuse what does not go together."""
+    keeps = recipe.objective.needs == "features"
+    if not on_host(recipe.device) and not (checkpoint is None and isinstance(engine, LocalEngine)):
+        raise ValueError(
+            f"device={recipe.device!r} keeps its moments there: it has no checkpoint and takes engine='local'."
         )
-        if isinstance(work, DevicePass):
-            work.finish()
-        work.moments.release_buffers()
-        if model._chooses_components():
-            model._solve_components(work.moments, features.borders, clock, self.progress)
-        elif model._is_ridge():
-            model._solve(work.moments, clock, self.progress)
-        else:
-            assert isinstance(work, Pass)  # other losses run on this machine
-            rows = kept or ReplayedRows(work, self.source, self.chunk_rows, self.engine)
-            model._solve_loss(work.moments, rows, clock, self.progress)
-
-    def _learn_kept(self, features: Any) -> None:
-        """The weights from the features of all rows, kept by one pass."""
-        model = self.model
-        if model._is_rounded:
-            model.shift_ = np.zeros(features._n_features_out)
-            features = RoundedFeatures(features, model.shift_)
-        job = keeping_job(model._job(self.source), self.source, self._first_rows, features)
-        chunk_rows = chunk_rows_within(job, parse_memory(model.memory))
-        del self._first_rows
-        kept = KeptFeatures(model._fold_count(self.source.n_rows), model._seed)
-        work = KeepingPass(model._prepare, features, model._encode, kept, self.clock, job.is_sparse)
-        self.engine.run(
-            work, self.source, chunk_rows, self.progress, "learning", 0, self._reached("learning", 0, None)
+    if keeps and checkpoint is not None:
+        raise ValueError("loss='hinge' keeps the features of all rows in memory: it has no checkpoint.")
+    if keeps and not engine.can_keep:
+        raise ValueError(
+            "loss='hinge' keeps the features of all rows in the memory of one process: use engine='local', or "
+            "loss='squared_hinge', whose passes run on the workers."
         )
-        model._solve_hinge(kept, self.clock, self.progress)
+    if len(sources) > 1 and recipe.n_principal is None:
+        raise ValueError("unlabelled rows join principal components alone: give n_principal.")
+    for other in sources[1:]:
+        check_width(np.empty((0, other.n_features)), sources[0].n_features, recipe.estimator)
 
-    def _check(self) -> None:
-        check_device(self.model.device)
-        if not on_host(self.model.device) and not (
-            self.checkpoint is None and isinstance(self.engine, LocalEngine)
-        ):
-            raise ValueError(
-                f"device={self.model.device!r} keeps its moments there: it has no checkpoint and takes engine='local'."
-            )
-        if self.model._keeps_features() and self.checkpoint is not None:
-            raise ValueError("loss='hinge' keeps the features of all rows in memory: it has no checkpoint.")
-        if self.model._keeps_features() and not self.engine.can_keep:
-            raise ValueError(
-                "loss='hinge' keeps the features of all rows in the memory of one process: use engine='local', or "
-                "loss='squared_hinge', whose passes run on the workers."
-            )
-        if len(self.sources) > 1 and self.model.n_principal is None:
-            raise ValueError("unlabelled rows join principal components alone: give n_principal.")
-        for other in self.sources[1:]:
-            check_width(np.empty((0, other.n_features)), self.source.n_features, type(self.model).__name__)
 
-    def _begin(self) -> Standing | None:
-        """Learn from the labels and a sample, or take from the checkpoint what was learned from them."""
-        model = self.model
-        with self.clock("sample"):
-            self.progress.stage("sampling", None)
-            model._check_settings()
-            standing = self.checkpoint.open(model, self.sources) if self.checkpoint else None
-            if standing is None:
-                model._learn_targets(self.source.labels())
-            keep = self.engine.can_keep and self.checkpoint is None
-            if not model._keeps_features() or model.n_principal is not None:
-                job = replace(model._job(self.source), n_waiting=self.engine.n_waiting)
-                self._job, self.chunk_rows = plan(
-                    job, parse_memory(model.memory), is_ridge=model._is_ridge(), may_keep=keep
-                )
-            if standing is not None:
-                self.chunk_rows = standing.chunk_rows
-                return standing
-            sample = model._sample(self.source)
-        with self.clock("map"):
-            model._fit_features(sample)
-        model._learn_features(self.source, sample, self.clock, self.progress)
-        self._first_rows = _first(sample)
-        return None
+@dataclass
+class _Passes:
+    """The passes over the rows, each from where a checkpoint left it. shift: of rounded features, once it is known."""
 
-    @cached_property
-    def _first_rows(self) -> Any:
-        """Of the sample, which moments start from; the others are not kept."""
-        return _first(self.model._sample(self.source))
+    recipe: Recipe
+    rows: PreparedRows
+    sources: list[Source]
+    known: Known
+    plan: Plan
+    engine: Engine
+    checkpoint: Checkpoint | None
+    clock: Stopwatch
+    progress: Progress
+    shift: np.ndarray | None = None
 
-    def _principal(self, standing: Standing | None) -> Sequence[PCA] | None:
+    def components(self, standing: Standing | None, first: Any) -> Sequence[PCA] | None:
         """Principal components of the blocks, from a pass of their own over all sources."""
-        model = self.model
-        if model.n_principal is None:
+        if self.recipe.most_principal is None:
             return None
         if standing is not None and standing.principal is not None:
             return standing.principal
-        if standing is None:
-            moments = BlockMoments.about(model.features_, self._first_rows)
-        else:
-            moments = BlockMoments(standing.moments)
-        work = self._component_pass(moments)
-        place, first = (0, 0) if standing is None else (standing.place, standing.next_row)
+        features = self.known.features
+        moments = BlockMoments(standing.moments) if standing else BlockMoments.about(features, first)
+        work = component_pass(self.recipe, self.rows, features, moments, self.clock)
+        place, next_row = (0, 0) if standing is None else (standing.place, standing.next_row)
         for i in range(place, len(self.sources)):
-            self.engine.run(
-                work, self.sources[i], self.chunk_rows, self.progress, "components", first if i == place else 0,
-                self._reached("components", i, None),
-            )  # fmt: skip
-        if isinstance(work, DeviceBlockPass):
-            work.finish()
+            self._run(work, self.sources[i], "components", next_row if i == place else 0, i, None)
+        work.finish()
+        most, device = self.recipe.most_principal, self.recipe.device
         with self.clock("components"):
-            most = int(np.max(model.n_principal))
-            return [PCA.of(own, min(most, own.n_features), model.device) for own in work.moments.blocks]
+            return [PCA.of(own, min(most, own.n_features), device) for own in work.moments.blocks]
 
-    def _component_pass(self, moments: BlockMoments) -> BlockPass | DeviceBlockPass:
-        model = self.model
-        if on_host(model.device):
-            return BlockPass(model._prepare, model.features_, moments, self.clock)
-        return DeviceBlockPass(
-            model._prepare, model.features_, moments, self.clock, model._dtype, model.device
-        )
-
-    def _pass(self, features: Any, standing: Standing | None) -> tuple[Pass | DevicePass, KeptRows | None]:
-        """The pass that learns, with empty moments or those of the checkpoint; and where it keeps the features."""
-        model = self.model
+    def learn(
+        self, features: Any, first: Any, standing: Standing | None, principal: Sequence[PCA] | None
+    ) -> Evidence:
+        """Moments of folds and, for losses that pass over them again, the rows."""
+        recipe, rows = self.recipe, self.rows
         with self.clock("map"):
             if standing is not None and standing.stage == "learning":
-                moments = FoldMoments.of(standing.moments, model._dtype, model._is_rounded)
+                moments = FoldMoments.of(standing.moments, recipe.dtype, recipe.is_rounded)
+                next_row = standing.next_row
             else:
-                moments = model._start(features, self._first_rows, self.source.n_rows)
-                del self._first_rows
-        kept = room_for(self._job, moments, model._seed, model._dtype)
-        return model._pass(features, moments, self.clock, kept and kept.put), kept
+                first = rows.sample() if first is None else first
+                moments, next_row = empty_moments(
+                    features, first, rows.n_folds, rows.codec.shift, recipe.dtype, recipe.is_rounded
+                ), 0  # fmt: skip
+        self.shift = moments.shift if recipe.is_rounded else None
+        kept = room_for(self.plan.job, moments, recipe.seed, recipe.dtype)
+        work = learning_pass(recipe, rows, features, moments, self.clock, None if kept is None else kept.put)
+        self._run(work, rows.source, "learning", next_row, 0, principal)
+        work.finish()
+        moments.release_buffers()
+        again = None
+        if recipe.objective.needs == "rows":
+            again = kept or ReplayedRows(work, rows.source, self.plan.chunk_rows, self.engine)
+        return Evidence(moments, again, None, recipe.device, recipe.seed, self.progress.advance)
+
+    def keep(self, features: Any, first: Any) -> Evidence:
+        """The features of all rows."""
+        recipe, rows = self.recipe, self.rows
+        self.shift = np.zeros(features._n_features_out) if recipe.is_rounded else None
+        features = rounded(recipe, features, np.zeros(features._n_features_out))
+        job = keeping_job(self.plan.job, rows.source, first, features)
+        kept = KeptFeatures(rows.n_folds, recipe.seed)
+        work = KeepingPass(rows.prepare, features, rows.codec.encode, kept, self.clock, job.is_sparse)
+        chunk_rows = chunk_rows_within(job, recipe.budget)
+        self.engine.run(work, rows.source, chunk_rows, self.progress, "learning", 0, lambda work, row: None)
+        return Evidence(None, None, kept, recipe.device, recipe.seed, self.progress.advance)
+
+    def _run(
+        self, work: Any, source: Source, stage: str, first: int, place: int, principal: Sequence[PCA] | None
+    ) -> None:
+        reached = self._reached(stage, place, principal)
+        self.engine.run(work, source, self.plan.chunk_rows, self.progress, stage, first, reached)
 
     def _reached(self, stage: str, place: int, principal: Sequence[PCA] | None) -> Callable[[Any, int], None]:
         """What to do after each chunk: write the checkpoint if it is time."""
 
         def reached(work: Any, next_row: int) -> None:
             if self.checkpoint is not None:
-                moments = work.moments.folds if stage == "learning" else work.moments.blocks
-                standing = Standing(stage, place, next_row, self.chunk_rows, moments, principal)
+                standing = Standing(
+                    stage, place, next_row, self.plan.chunk_rows, work.moments.parts, principal, self.known
+                )
                 with self.clock("checkpoint"):
-                    self.checkpoint.reached(self.model, self.sources, standing)
+                    self.checkpoint.reached(self.recipe, self.sources, standing)
 
         return reached
-
-
-def _first(sample: Any) -> Any:
-    """A copy of the first rows, so that the sample can be let go."""
-    return _arrays.take_rows(sample, slice(FIRST_ROWS)).copy()

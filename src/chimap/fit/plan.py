@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._validation import MemoryBudgetError
 from chimap.data import Source
-from chimap.engines import Job, chunk_rows_within
+from chimap.engines import Engine, Job, chunk_rows_within
+from chimap.engines.memory import CHUNK_UNIT, KeepingJob
 from chimap.engines.rows import KeptRows
-from chimap.fit.feature_settings import Part, sizes_of
-from chimap.fit.smooth import N_VECTORS
+from chimap.features.additive.base import keeps_zeros, mapped
+from chimap.fit.design import Part, sample_size, sizes_of
+from chimap.fit.recipe import Recipe
+from chimap.fit.rows import PreparedRows
 from chimap.moments import FoldMoments, fold_of_rows
 
-_SAMPLE_ROWS, _SAMPLE_BYTES = 4096, 2**26
+_SAMPLE_ERROR = 1.05  # what a sample's density may fall short of that of all rows by
+_SPARSE_BELOW = 2 / 3  # density under which float64 CSR, with its columns, is the smaller
 _LABEL_BYTES = 8  # a row, which a source holds of all rows
-
-
-def sample_rows(n_bins: int) -> int:
-    """How many rows of so many bins maps, gamma and the provisional mean are fitted on."""
-    return min(_SAMPLE_ROWS, max(256, _SAMPLE_BYTES // max(1, 4 * n_bins)))
-
-
-def sample_size(source: Source, parts: list[Part]) -> int:
-    """Rows of the source that the features of these parts are fitted on."""
-    size = max(sample_rows(source.n_features), sizes_of(parts).sample_rows)
-    return min(size, source.n_rows)
 
 
 def job_of(
@@ -79,23 +73,54 @@ def principal_features(parts: list[Part], n_principal: int, n_folds: int) -> int
     return max(components, int(np.sqrt(np.square(each, dtype=float).sum() / n_folds)))
 
 
-def plan(job: Job, budget: int, *, is_ridge: bool, may_keep: bool) -> tuple[Job, int]:
-    """What the fit needs, and rows a chunk: with the features of all rows in memory if a loss is to pass over them
-    and the budget allows.
+def largest_job(recipe: Recipe, source: Source, n_targets: int) -> Job:
+    """The largest pass of a fit, with what finding the weights takes."""
+    parts = recipe.design.sized(source.n_features)
+    job = job_of(source, parts, n_targets, recipe.n_folds, recipe.dtype, normalises=recipe.normalizes)
+    most = recipe.most_principal
+    if most is not None:
+        job = replace(job, n_features=principal_features(parts, most, recipe.n_folds))
+        if isinstance(recipe.n_principal, tuple):  # moments of some coordinates beside those of all
+            job = replace(job, solver_bytes=job.moments_bytes + 8 * job.n_features**2)
+    return recipe.objective.footprint(job, parts)
 
-    may_keep: False where a fit that goes on has not made the features of the rows before, and where other processes
-    make them. Raises MemoryBudgetError with the smallest budget that would do.
-    """
-    if is_ridge:
-        return job, chunk_rows_within(job, budget)
-    job = replace(job, n_vectors=N_VECTORS)
-    if not may_keep:
-        return job, chunk_rows_within(job, budget)
-    keeping = replace(job, n_kept=job.n_rows, kept_itemsize=job.itemsize)
-    try:
-        return keeping, chunk_rows_within(keeping, budget)
-    except MemoryBudgetError:
-        return job, chunk_rows_within(job, budget)
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fit takes, and rows a chunk. job: sizes, with the features of all rows in memory if a loss passes over
+    them and the budget allows."""
+
+    job: Job
+    chunk_rows: int
+
+    @classmethod
+    def of(
+        cls,
+        recipe: Recipe,
+        rows: PreparedRows,
+        engine: Engine,
+        *,
+        may_keep: bool,
+        chunk_rows: int | None = None,
+    ) -> Plan:
+        """Of a recipe within its budget; chunk_rows: of a fit that goes on.
+
+        may_keep: False where a fit that goes on has not made the features of the rows before, and where other
+        processes make them. Raises MemoryBudgetError with the smallest budget that would do.
+        """
+        job = largest_job(recipe, rows.source, rows.codec.n_targets)
+        if recipe.objective.needs == "features" and recipe.n_principal is None:
+            return cls(job, CHUNK_UNIT)  # planned once the features are there
+        job = replace(
+            job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, recipe.objective.n_vectors)
+        )
+        if recipe.objective.needs == "rows" and may_keep:
+            keeping = replace(job, n_kept=job.n_rows, kept_itemsize=job.itemsize)
+            try:
+                return cls(keeping, chunk_rows or chunk_rows_within(keeping, recipe.budget))
+            except MemoryBudgetError:
+                pass  # they are computed again at each pass
+        return cls(job, chunk_rows or chunk_rows_within(job, recipe.budget))
 
 
 def room_for(job: Job, moments: FoldMoments, seed: int, dtype: np.dtype) -> KeptRows | None:
@@ -105,3 +130,20 @@ def room_for(job: Job, moments: FoldMoments, seed: int, dtype: np.dtype) -> Kept
     n_folds, whole = len(moments.folds), moments.folds[0]
     counts = np.bincount(fold_of_rows(0, job.n_kept, n_folds, seed), minlength=n_folds)
     return KeptRows(counts, whole.n_features, whole.n_targets, dtype)
+
+
+def keeping_job(job: Job, source: Source, sample: Any, features: Any) -> KeepingJob:
+    """What keeping these fitted features of all rows takes, judged by a sample of prepared rows.
+
+    They are CSR where zeros have features of zeros and that takes less: LIBLINEAR passes over zeros in any case.
+    """
+    density, is_sparse = 1.0, False
+    if keeps_zeros(features):
+        found = mapped(features, _arrays.to_sparse(sample))
+        density = found.nnz / max(1, found.shape[0] * found.shape[1])
+        is_sparse = source.is_sparse or density < _SPARSE_BELOW
+    if is_sparse and sample.shape[0] < source.n_rows:
+        density = min(1.0, _SAMPLE_ERROR * density)
+    n_features = features._n_features_out
+    n_stored = int((density if is_sparse else 1.0) * source.n_rows * n_features)
+    return KeepingJob.of(replace(job, n_features=n_features), n_stored, is_sparse)

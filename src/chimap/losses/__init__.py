@@ -6,7 +6,7 @@ from chimap.losses.logistic import Logistic
 from chimap.losses.smooth_hinge import SmoothHinge
 from chimap.losses.square import Square
 from chimap.losses.squared_hinge import SquaredHinge
-from chimap.losses.sums import LossAt, LossSums
+from chimap.losses.sums import FeatureRows, LossAt, LossSums
 
 CATALOGUE: dict[str, type[Loss]] = {
     cls.name: cls for cls in (Square, Logistic, SquaredHinge, SmoothHinge, EpsilonInsensitive)
@@ -16,6 +16,7 @@ CATALOGUE: dict[str, type[Loss]] = {
 __all__ = [
     "CATALOGUE",
     "EpsilonInsensitive",
+    "FeatureRows",
     "Logistic",
     "Loss",
     "LossAt",
@@ -25,3 +26,11 @@ __all__ = [
     "SquaredHinge",
     "check_loss",
 ]
+
+
+def named(name: str, spread: float) -> Loss:
+    """The loss of a name, its widths in units of the targets' standard deviation."""
+    if name == EpsilonInsensitive.name:
+        usual = EpsilonInsensitive()
+        return EpsilonInsensitive(usual.epsilon * spread, usual.sharpness / spread)
+    return CATALOGUE[name]()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -85,3 +86,11 @@ class LossAt:
         sums.coef += Z.T @ slopes
         sums.intercept += slopes.sum(axis=0, dtype=np.float64)
         sums.count += Z.shape[0]
+
+
+class FeatureRows(Protocol):
+    """Rows that can be passed over again and again, fold by fold."""
+
+    def sums(self, at: LossAt, folds: Sequence[int]) -> LossSums:
+        """The sums of a loss over the rows of these folds, features and targets less their shifts."""
+        ...

@@ -40,7 +40,7 @@ from chimap.solvers.group_path import KernelPath
 from chimap.tables import CodeTables, LineTables
 
 _classes: dict[str, type] = {}
-_DROPPED = ("_moments", "_tables", "_cast_weights", "_sklearn_output_config")
+_DROPPED = ("_moments", "_batches", "_tables", "_cast_weights", "_sklearn_output_config")
 
 
 def register(*classes: type) -> None:

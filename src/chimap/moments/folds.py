@@ -55,6 +55,11 @@ class FoldMoments:
         self._fold = 0  # that the product is of
         self._rows: np.ndarray | None = None
 
+    @property
+    def parts(self) -> list[Moments]:
+        """What a checkpoint writes: the moments of each fold."""
+        return self.folds
+
     @classmethod
     def of(cls, folds: Sequence[Moments], dtype: np.dtype, rounded: bool = False) -> FoldMoments:
         """These moments as folds; they must be about the same shifts."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -113,6 +114,16 @@ class SelectionResult:
         )
         means = -some.means if self.greater_is_better else some.means
         return replace(some, chosen=int(np.argmin(means)))
+
+
+class Selection(Protocol):
+    """A rule by which settings are chosen; a line of the catalogue."""
+
+    rule: ClassVar[str]
+
+    def choose(self, problem: Any, alphas: Sequence[float] | None) -> SelectionResult:
+        """Score strengths, or (None) those that a search comes to, on a problem of a solver that the rule serves."""
+        ...
 
 
 def fold_count(selection: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from chimap._validation import check_positive
 from chimap.moments import FoldMoments, Moments
 from chimap.selection.base import SelectionResult
 from chimap.selection.folds import check_folds, choose_alpha
+from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.principal import PrincipalRidge, leading
 
 DECADES = 10.0 ** np.arange(-6.0, 2.0)  # of alpha, to try with components, times the mean scatter
@@ -109,3 +111,24 @@ def _fold_errors(
         bias = np.cumsum(gap[:, None] * A, axis=0)[components - 1] - target_gap
         errors[:, s] = (within / fold.count + bias**2).sum(axis=1)
     return errors
+
+
+class ComponentFolds:
+    """Exact folds over numbers of components of each block, with the strength: from moments of coordinates.
+
+    borders: where the coordinates of each block begin.
+    """
+
+    rule: ClassVar[str] = "folds"
+
+    def __init__(
+        self, borders: np.ndarray, numbers: Sequence[int], on_score: Callable[[], None] = lambda: None
+    ):
+        self._borders, self._numbers, self._on_score = borders, numbers, on_score
+
+    def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> SelectionResult:
+        """See ``Selection``; decades about the mean scatter where there are no strengths to compare."""
+        several = problem.usual_alpha() * DECADES if alphas is None else np.asarray(alphas, dtype=np.float64)
+        return score_leading(
+            problem.moments, problem.whole, self._borders, self._numbers, several, self._on_score
+        )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from chimap.moments.symmetric import PANEL
 from chimap.selection.base import SelectionResult
 from chimap.solvers.fold import Fold
 from chimap.solvers.fold_weights import FoldWeights
+from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import Factor
 
 # A fold's own factorisation costs D^3/3, iterating for t targets about 6 * 6 t D^2: from t = D/100 on it is the
@@ -167,3 +169,19 @@ def _errors_directly(folds: list[Fold], whole: Moments, alpha: float, factor: Fa
         W = factor.solve(fold.train_cross)
         errors.append(fold.error(W))
     return np.array(errors)
+
+
+class Folds:
+    """Exact folds of ridge, from the moments of one pass."""
+
+    rule: ClassVar[str] = "folds"
+
+    def __init__(self, on_score: Callable[[], None] = lambda: None):
+        self._on_score = on_score
+
+    def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> SelectionResult:
+        """See ``Selection``."""
+        return choose_alpha(
+            problem.moments, problem.whole, "auto" if alphas is None else np.asarray(alphas),
+            lambda alpha, error: self._on_score(), problem.factor, problem.scale,
+        )  # fmt: skip

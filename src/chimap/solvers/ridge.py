@@ -10,6 +10,7 @@ from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from chimap._validation import DataError
+from chimap.backends import on_host
 from chimap.moments import Moments
 
 
@@ -44,6 +45,15 @@ def too_small(alpha: float) -> DataError:
         f"alpha={alpha:g} is too small: the features are linearly dependent to rounding. "
         "Use a larger one, or alpha='auto'."
     )
+
+
+def factor_of(n_features: int, device: str) -> Factor:
+    """A factor on the device, if that has the room."""
+    if on_host(device):
+        return Factor(n_features)
+    from chimap.solvers.device import DeviceFactor
+
+    return DeviceFactor(n_features, device) if DeviceFactor.fits(n_features, device) else Factor(n_features)
 
 
 class Factor:

@@ -128,17 +128,15 @@ def _plan(source: Source, memory: str, components: int) -> dict[str, Any]:
     from chimap._validation import parse_memory
     from chimap.cli.support.fit_options import Settings
     from chimap.engines import chunk_rows_within
+    from chimap.fit.plan import largest_job
 
     y = source.labels()
     task = options.Task.classify if y is None else data_rows.decide_task(y, options.Task.auto, source.name)[0]
     model = Settings(components=components, memory=memory).estimator(task)
     loaded = show.resident_memory()  # all that a fit needs is loaded now, and no row but the labels
     libraries = None if loaded is None else loaded + _RUNNING_BYTES
-    if y is None:
-        model._n_targets = 1
-    else:
-        model._learn_targets(y)
-    job = model._job(source)
+    recipe = model._recipe()
+    job = largest_job(recipe, source, 1 if y is None else recipe.codec.of(y).n_targets)
     chunk_rows = chunk_rows_within(job, parse_memory(memory))
     return {
         "memory_bytes": parse_memory(memory),

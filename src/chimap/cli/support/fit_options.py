@@ -59,7 +59,7 @@ class Settings:
         n_descriptors: of images, which are blocks unless other ones are given.
         """
         from chimap._validation import parse_memory
-        from chimap.engines.device import check_device
+        from chimap.backends import check_device
 
         for kernel in self.kernels:
             options.check_kernel(kernel)

@@ -1,18 +1,19 @@
-"""From the settings of an estimator to its features, and to how large they are."""
+"""Which features a model has: of blocks of columns, how they are made, and how large they are."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._validation import check_blocks, check_histograms
+from chimap.data import Source
 from chimap.features.base import FeatureSettings, Footprint
 from chimap.features.blocks import BlockFeatures
 from chimap.features.families import family_of, make_features, settings_of
-from chimap.features.scaled import Scale
+from chimap.features.scaled import Scale, ScaledFeatures
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,75 @@ def sizes_of(parts: list[Part]) -> Footprint:
         mapped = -(-sum(s.mapped * s.frequencies for s in each) // frequencies)
     most = max(s.sample_rows for s in each)
     return Footprint(sum(s.features for s in each), mapped, frequencies, most)
+
+
+@dataclass(frozen=True)
+class PlainDesign:
+    """Features of one kernel, or of a kernel for each block, fitted on a sample of rows.
+
+    side_by_side: whether they are ``BlockFeatures`` in any case, as principal components ask.
+    """
+
+    settings: FeatureSettings
+    blocks: Any = None
+    side_by_side: bool = False
+
+    def parts(self, n_columns: int) -> list[Part]:
+        """See ``Design``."""
+        return parts_of(self.settings, self.blocks, n_columns)
+
+    def sized(self, n_columns: int) -> list[Part]:
+        """See ``Design``."""
+        return self.parts(n_columns)
+
+    def fit(self, sample: Any, seed: int) -> Any:
+        """See ``Design``; rows far from 1 are brought near it by a power of two."""
+        parts = self.parts(sample.shape[1])
+        scale = Scale.of(sample, [part.settings.exact for part in parts])
+        parts = [part.scaled(scale) for part in parts]
+        alone = self.blocks is None and not self.side_by_side
+        features = parts[0].make(seed) if alone else features_of(parts, seed)
+        features.fit(scale.rows(sample) if scale.exponent else sample)
+        return ScaledFeatures(features, scale) if scale.exponent else features
+
+    def learn(self, features: Any, *_: Any) -> tuple[Any, dict[str, Any]]:
+        """They are as they are."""
+        return features, {}
+
+
+class Design(Protocol):
+    """How features come about: from settings, a sample of rows and, of some, the labels of more rows."""
+
+    def parts(self, n_columns: int) -> list[Part]:
+        """The blocks of the columns, by which rows are checked and normalised."""
+        ...
+
+    def sized(self, n_columns: int) -> list[Part]:
+        """The parts whose features are as large as those of the model."""
+        ...
+
+    def fit(self, sample: Any, seed: int) -> Any:
+        """Features fitted on prepared rows."""
+        ...
+
+    def learn(
+        self, features: Any, recipe: Any, rows: Any, sample: Any, clock: Any, progress: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """The features, adapted to rows and targets (``PreparedRows``); and what else was learned, by attribute."""
+        ...
+
+
+_SAMPLE_ROWS, _SAMPLE_BYTES = 4096, 2**26
+
+
+def sample_rows(n_bins: int) -> int:
+    """How many rows of so many bins maps, gamma and the provisional mean are fitted on."""
+    return min(_SAMPLE_ROWS, max(256, _SAMPLE_BYTES // max(1, 4 * n_bins)))
+
+
+def sample_size(source: Source, parts: list[Part]) -> int:
+    """Rows of the source that the features of these parts are fitted on."""
+    return min(max(sample_rows(source.n_features), sizes_of(parts).sample_rows), source.n_rows)
 
 
 def check_rows(rows: Any, parts: list[Part], name: str, first_row: int | np.ndarray) -> None:

@@ -1,0 +1,37 @@
+"""Where arrays are computed on: this machine, or a device of torch."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from typing import Any
+
+from chimap._validation import ParameterError
+
+
+def on_host(device: str) -> bool:
+    """Whether the compiled loops and the BLAS of this machine do the work: device "cpu"."""
+    return device == "cpu"
+
+
+def check_device(device: Any) -> None:
+    """Refuse what is no device of this machine. Raises ValueError, or ImportError where torch is missing."""
+    if not isinstance(device, str):
+        raise ParameterError("device", device, "'cpu', 'cuda' or 'cuda:1'")
+    if on_host(device):
+        return
+    if not re.fullmatch(r"cuda(:\d+)?", device):
+        raise ParameterError("device", device, "'cpu', 'cuda' or 'cuda:1'")
+    if importlib.util.find_spec("torch") is None:
+        raise ImportError(f"device={device!r} needs torch: pip install 'chimap[torch]', or use device='cpu'.")
+    import torch
+
+    if not torch.cuda.is_available() or torch.device(device).index not in (
+        None,
+        *range(torch.cuda.device_count()),
+    ):
+        found = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        raise ValueError(
+            f"device={device!r}: torch {torch.__version__} finds {found} CUDA device(s) here. Use device='cpu', or a "
+            "build of torch for this machine's device."
+        )

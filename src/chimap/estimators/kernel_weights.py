@@ -1,0 +1,187 @@
+"""Weights of several kernels: an objective with the l21 norm, its path, and how one of its strengths is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.engines import Job, Progress, Stopwatch
+from chimap.fit.design import Part
+from chimap.fit.solving import Learned
+from chimap.losses import FeatureRows, Loss, LossAt, LossSums, Square
+from chimap.moments import FoldMoments, Symmetric
+from chimap.penalties import L21
+from chimap.selection import SelectionResult, of_path
+from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, follow
+from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.catalogue import solver_of
+from chimap.solvers.group_passes import metric_of
+from chimap.solvers.group_path import KernelPath, held_out_errors, largest_alpha
+from chimap.solvers.passes import loss_of, unshifted
+from chimap.solvers.sparse import alphas_below
+
+SEARCH_TOLERANCE = 1e-3  # of residuals while strengths are compared
+SMALLEST = (
+    1e-2  # of the largest strength: the end of a path by passes, whose number grows as the strength falls
+)
+_SEARCH_PASSES = 60  # a strength at most, while strengths are compared
+_PATIENCE = 4  # strengths without a lower held-out loss, after which a search by passes ends
+
+
+@dataclass(frozen=True)
+class KernelWeights:
+    """sum loss + alpha sum_j weight_j |w_j|_2 over channels j; see ``MultipleKernelLearner``.
+
+    alpha: one, several, or None for a path of n_alphas. counts_iterations: whether passes are its iterations.
+    """
+
+    loss: str | Loss
+    alpha: float | tuple[float, ...] | None
+    n_alphas: int
+    group_weights: Sequence[float] | None
+    shared: bool
+    counts_iterations: bool
+
+    @property
+    def needs(self) -> Needs:
+        """See ``Objective``."""
+        return solver_of(self.loss).needs
+
+    @property
+    def n_vectors(self) -> int:
+        """See ``Objective``."""
+        return solver_of(self.loss).n_vectors
+
+    def footprint(self, job: Job, parts: list[Part]) -> Job:
+        """The moments of the rows outside a fold; eigenvectors of the blocks, with the workspace of the largest."""
+        each = [part.footprint.features for part in parts]
+        rest = Symmetric.nbytes(job.n_features) if job.n_folds > 1 else 0
+        return replace(job, solver_bytes=rest + 8 * (sum(m * m for m in each) + 3 * max(each) ** 2))
+
+    def penalty(self, features: Any) -> L21:
+        """The norm over the channels of the features."""
+        borders = features.borders_.tolist()
+        groups = [slice(a, b) for a, b in pairwise(borders)]
+        return L21(1.0, groups, borders[-1], self.group_weights, self.shared)
+
+    def path_of(self, largest: float, share: float) -> np.ndarray:
+        """Descending: those given, or a path from the largest to a share of it."""
+        if self.alpha is None:
+            return alphas_below(largest, self.n_alphas, share)
+        return np.sort(np.atleast_1d(np.asarray(self.alpha, dtype=np.float64)))[::-1]
+
+    def learn(self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress) -> Learned:
+        """See ``Objective``."""
+        penalty, moments = self.penalty(features), evidence.moments
+        if moments is None:
+            raise TypeError("weights of kernels are found from moments")
+        if evidence.rows is None:
+            return self._from_moments(moments, penalty, clock, progress)
+        return self._by_passes(moments, evidence.rows, penalty, clock, progress)
+
+    def _from_moments(
+        self, moments: FoldMoments, penalty: L21, clock: Stopwatch, progress: Progress
+    ) -> Learned:
+        whole = moments.whole()
+        alphas = self.path_of(largest_alpha(whole, penalty), 1e-3)
+        result = None
+        if len(moments.folds) > 1:
+            with clock("choose alpha"):
+                progress.stage("alpha", len(moments.folds) * alphas.size, "values")
+                errors = held_out_errors(
+                    moments, whole, penalty, alphas, SEARCH_TOLERANCE, lambda found: progress.advance()
+                )
+                result = of_path(moments, whole, alphas, errors)
+        with clock("solve"):
+            progress.stage("path", alphas.size, "values")
+            path = follow(SquareProblem(whole, penalty), alphas, lambda found: progress.advance())
+        # too few rows for folds: the middle of the path
+        chosen = alphas.size // 2 if result is None else result.chosen
+        shown = self._attributes(path[chosen], path, penalty, chosen, 1)
+        return Learned(path[chosen], Square(), result, 1, whole.count, shown)
+
+    def _by_passes(
+        self, moments: FoldMoments, rows: FeatureRows, penalty: L21, clock: Stopwatch, progress: Progress
+    ) -> Learned:
+        whole, n_folds, passes = moments.whole(), len(moments.folds), [0]
+        loss = loss_of(self.loss, whole)
+        with clock("solve"):
+            metric = metric_of(whole, penalty)
+
+        def problem_of(folds: Sequence[int], is_search: bool) -> LossProblem:
+            def sums(at: LossAt) -> LossSums:
+                passes[0] += 1
+                progress.advance()
+                return rows.sums(at, folds)
+
+            if not is_search:
+                return LossProblem(loss, sums, whole, penalty, metric=metric)
+            return LossProblem(
+                loss, sums, whole, penalty, SEARCH_TOLERANCE, _SEARCH_PASSES, metric, warns=False
+            )
+
+        everything = problem_of(range(n_folds), False)
+        result = None
+        if n_folds == 1:
+            with clock("passes"):
+                progress.stage("passes", None, "passes")
+                alphas = self.path_of(everything.largest, SMALLEST)
+                path = follow(everything, alphas if alphas.size == 1 else alphas[: alphas.size // 2 + 1])
+                chosen, found = len(path) - 1, path[-1]
+        else:
+            with clock("choose alpha"):
+                progress.stage("alpha", None, "passes")
+                path, result = self._search(problem_of(range(1, n_folds), True), loss, rows)
+                chosen = result.chosen
+            with clock("passes"):
+                progress.stage("passes", None, "passes")
+                found = everything.solve(path[chosen].alpha, path[chosen])
+        shown = self._attributes(found, path, penalty, chosen, passes[0])
+        return Learned(unshifted(found, whole), loss, result, passes[0], whole.count, shown)
+
+    def _search(
+        self, part: LossProblem, loss: Loss, rows: FeatureRows
+    ) -> tuple[list[GroupSolution], SelectionResult]:
+        """Down the path until the loss on fold 0 has risen some times."""
+        errors: list[float] = []
+
+        def is_enough(found: GroupSolution) -> bool:
+            errors.append(held_out_loss(loss, rows, found))
+            return len(errors) - 1 - int(np.argmin(errors)) >= _PATIENCE
+
+        path = follow(part, self.path_of(part.largest, SMALLEST), is_enough)
+        tried = {"alpha": np.array([one.alpha for one in path])}
+        scores, chosen = np.array(errors)[:, None], int(np.argmin(errors))
+        return path, SelectionResult("holdout", tried, scores, np.ones(1), chosen, measure="loss")
+
+    def _attributes(
+        self, found: GroupSolution, path: list[GroupSolution], penalty: L21, chosen: int, passes: int
+    ) -> dict[str, Any]:
+        def weights(solution: LinearSolution) -> np.ndarray:
+            return np.ascontiguousarray(penalty.norms(solution.coef).T) / np.sqrt(2)
+
+        shown = {
+            "kernel_weights_": weights(found),
+            "kkt_residual_": found.residual,
+            "objective_": found.objective,
+            "path_": KernelPath(
+                np.array([one.alpha for one in path]), np.array([weights(one) for one in path]),
+                np.array([one.objective for one in path]), np.array([one.residual for one in path]), chosen,
+            ),
+        }  # fmt: skip
+        return shown | ({"n_iter_": passes} if self.counts_iterations else {})
+
+
+def held_out_loss(loss: Loss, rows: FeatureRows, found: LinearSolution) -> float:
+    """Mean loss over the rows of fold 0, summed over targets. Raises DataError where there are none."""
+    sums = rows.sums(LossAt(loss, found.coef, found.intercept), [0])
+    if sums.count == 0:
+        raise DataError(
+            "fold 0 holds no rows: too few to choose a strength by. Use fewer folds, or give one."
+        )
+    return float(sums.values.sum()) / sums.count

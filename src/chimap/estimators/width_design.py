@@ -1,0 +1,169 @@
+"""Features of a kernel whose widths are learned, on a part of the rows and with few features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.data import ArraySource, Source, split_source
+from chimap.data.source import choose_rows
+from chimap.engines import Job, Progress, Stopwatch, chunk_rows_within
+from chimap.estimators.width_search import (
+    TuningRows,
+    WidthObjective,
+    WidthPenalty,
+    WidthSearch,
+    WidthsFound,
+)
+from chimap.features.base import FeatureSettings
+from chimap.features.fourier import WidthFeatures
+from chimap.fit.design import Part, parts_of
+from chimap.fit.plan import job_of
+from chimap.fit.recipe import Recipe
+from chimap.fit.rows import PreparedRows
+from chimap.selection import choose_alpha
+
+_LEAST_VALIDATION = 10  # rows: fewer say nothing, and all are used to learn
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How widths are learned; see ``FourierKernelLearner``. alpha: as of ``checked_alpha``. n_folds: held out."""
+
+    objective: str
+    penalty: WidthPenalty
+    n_components: int | None
+    n_rows: int | None
+    validation_fraction: float
+    max_iter: int
+    tol: float
+    patience: int
+    alpha: float | tuple[float, ...] | None
+    n_folds: int
+    is_classifier: bool
+
+
+@dataclass(frozen=True)
+class WidthDesign:
+    """``WidthFeatures``: one kernel over all columns, its widths by blocks, bins or groups."""
+
+    settings: FeatureSettings
+    blocks: Any
+    widths: Any
+    tuning: Tuning
+
+    def parts(self, n_columns: int) -> list[Part]:
+        """See ``Design``."""
+        return parts_of(self.settings, self.blocks, n_columns)
+
+    def sized(self, n_columns: int) -> list[Part]:
+        """See ``Design``: the widths alone go by blocks."""
+        return parts_of(self.settings, None, n_columns)
+
+    def fit(self, sample: Any, seed: int) -> Any:
+        """Features with the widths to start from, which ``learn`` replaces."""
+        return self.adaptable(self.settings.n_components, sample.shape[1], seed).fit(sample)
+
+    def adaptable(self, n_components: int, n_columns: int, seed: int) -> Any:
+        """Unfitted features of any widths."""
+        asked = self.settings
+        return WidthFeatures(
+            asked.kernel, n_components, widths=self.widths, blocks=self.blocks, map=asked.map,
+            n_terms=asked.n_terms, sampling=asked.sampling, form=asked.form, random_state=seed,
+        )  # fmt: skip
+
+    def learn(
+        self,
+        features: Any,
+        recipe: Recipe,
+        rows: PreparedRows,
+        sample: Any,
+        clock: Stopwatch,
+        progress: Progress,
+    ) -> tuple[Any, dict[str, Any]]:
+        """See ``Design``."""
+        how, full = self.tuning, features
+        if how.n_components is not None and how.n_components < self.settings.n_components:
+            features = self.adaptable(how.n_components, sample.shape[1], recipe.seed).fit(sample)
+        tuned, validation = self._tuning_rows(recipe, rows, features.n_components, clock)
+        if validation is not None and validation.n_rows < _LEAST_VALIDATION:
+            validation = None
+        objective = self.objective(features, tuned, recipe)
+        search = WidthSearch(
+            objective, validation, how.is_classifier, progress, how.max_iter, how.tol, how.patience
+        )
+        found = search.run(self.first_alpha(features, tuned, recipe))
+        return full.at(found.log_widths), _attributes(full, found, features.start_, objective.evaluations)
+
+    def objective(self, features: Any, rows: TuningRows, recipe: Recipe) -> WidthObjective:
+        """What is minimised over the widths."""
+        return WidthObjective(features, rows, self.tuning.objective, self.tuning.penalty)
+
+    def first_alpha(self, features: Any, rows: TuningRows, recipe: Recipe) -> float:
+        """The strength given, or the best at the widths to start from."""
+        alpha = self.tuning.alpha
+        if isinstance(alpha, float):
+            return alpha
+        moments = rows.moments(features.at(features.start_), recipe.dtype)
+        with rows.clock("choose alpha"):
+            found = choose_alpha(moments, moments.whole(), "auto" if alpha is None else np.asarray(alpha))
+        return float(found.best["alpha"])
+
+    def tuning_job(self, recipe: Recipe, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
+        """A pass with so many features."""
+        parts = parts_of(replace(self.settings, n_components=n_components), None, rows.source.n_features)
+        return job_of(
+            rows.source, parts, rows.codec.n_targets, n_folds, recipe.dtype, normalises=recipe.normalizes
+        )
+
+    def _tuning_rows(
+        self, recipe: Recipe, rows: PreparedRows, n_components: int, clock: Stopwatch
+    ) -> tuple[TuningRows, TuningRows | None]:
+        """Rows to learn the widths on, and to validate them: a part in memory, or all of the source, read again."""
+        how, source = self.tuning, rows.source
+        whole: Source = source
+        if how.n_rows is not None and how.n_rows < source.n_rows:
+            chosen = choose_rows(source.n_rows, how.n_rows, recipe.seed + 1)
+            with clock("sample"):
+                labels = source.labels()
+                whole = ArraySource(
+                    source.take(chosen), np.asarray(labels)[chosen], f"{source.name}, rows to tune on"
+                )
+        learning, validation = whole, None
+        if round(how.validation_fraction * whole.n_rows) >= _LEAST_VALIDATION:
+            learning, validation = split_source(whole, how.validation_fraction, recipe.seed)
+        n_folds = min(how.n_folds, learning.n_rows // 2)
+        if n_folds < 2:
+            raise DataError(
+                f"{source.name}: n_samples = {learning.n_rows} are too few to hold some out, as learning widths does; "
+                "4 rows would do."
+            )
+        job = self.tuning_job(recipe, rows, n_components, n_folds)
+        # weights, adjoints and their columns side by side; the rows themselves, where they are a part in memory; and
+        # the sample
+        kept = whole.n_rows * source.row_bytes if whole is not source else 0.0
+        kept += job.n_sampled * job.mapped_row_bytes
+        job = replace(job, n_vectors=8 * n_folds, held_bytes=job.held_bytes + kept)
+        chunk_rows = chunk_rows_within(job, recipe.budget)
+
+        def reading(part: Source) -> TuningRows:
+            return TuningRows(rows.over(part, n_folds), chunk_rows, clock)
+
+        return reading(learning), None if validation is None else reading(validation)
+
+
+def _attributes(features: Any, found: WidthsFound, start: np.ndarray, evaluations: int) -> dict[str, Any]:
+    """What a learner of widths shows."""
+    return {
+        "widths_": np.exp(found.log_widths),
+        "width_names_": list(features.names_),
+        "width_columns_": features.columns_,
+        "start_widths_": np.exp(start),
+        "history_": found.history,
+        "stopped_": found.reason,
+        "n_iter_": max(1, len(found.history) - 1),
+        "n_evaluations_": evaluations,
+    }

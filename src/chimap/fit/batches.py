@@ -1,0 +1,67 @@
+"""A model that grows by batches of rows: moments are kept, and weights are found when they are asked for."""
+
+from __future__ import annotations
+
+from chimap.data import Source
+from chimap.engines import Progress, Stopwatch, chunk_rows_within
+from chimap.fit.design import sample_rows
+from chimap.fit.passes import empty_moments, learning_pass
+from chimap.fit.plan import largest_job
+from chimap.fit.recipe import Recipe
+from chimap.fit.result import FitResult, Known
+from chimap.fit.rows import Preparation, PreparedRows
+from chimap.fit.targets import Codec
+from chimap.solvers.base import Evidence
+
+
+class Batches:
+    """Moments of the rows so far, of features that the first batch fixes.
+
+    Raises ValueError for principal components, which take two passes.
+    """
+
+    def __init__(self, recipe: Recipe, codec: Codec, first: Source):
+        if recipe.n_principal is not None:
+            raise ValueError("n_principal takes two passes over all rows: use fit or fit_source.")
+        self.recipe = recipe
+        preparation = Preparation(recipe.design.parts(first.n_features), recipe.dtype, recipe.normalizes)
+        self.rows = PreparedRows(first, preparation, codec, recipe.n_folds, recipe.seed)
+        size = min(first.n_rows, sample_rows(first.n_features))
+        sample = preparation(first.block(0, size).X, 0, first.name)
+        self.known = Known(recipe.seed, codec, recipe.design.fit(sample, recipe.seed), {})
+        self.moments = empty_moments(
+            self.known.features, sample, recipe.n_folds, codec.shift, recipe.dtype, recipe.is_rounded
+        )
+
+    @property
+    def count(self) -> int:
+        """Rows so far."""
+        return self.moments.count
+
+    def add(self, source: Source) -> None:
+        """Add a batch. Raises DataError, naming the row, for rows and labels that will not do; the chunks before it
+        have been added."""
+        job = largest_job(self.recipe, source, self.known.codec.n_targets)
+        rows, seen = self.rows.over(source, self.recipe.n_folds), self.count
+        work = learning_pass(self.recipe, rows, self.known.features, self.moments, Stopwatch())
+        for chunk in source.chunks(chunk_rows_within(job, self.recipe.budget)):
+            work.add(chunk.X, chunk.y, seen + chunk.start, source.name)
+        work.finish()
+
+    def result(self) -> FitResult:
+        """The weights of all rows so far."""
+        clock, recipe = Stopwatch(), self.recipe
+        evidence = Evidence(self.moments, None, None, recipe.device, recipe.seed)
+        learned = recipe.objective.learn(evidence, self.known.features, clock, Progress())
+        shift = self.moments.shift if recipe.is_rounded else None
+        solution = learned.solution
+        return FitResult(
+            self.known,
+            learned,
+            solution.coef,
+            solution.intercept,
+            shift,
+            self.rows.source.n_features,
+            clock.seconds,
+            0,
+        )

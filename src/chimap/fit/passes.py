@@ -1,0 +1,72 @@
+"""Passes of a fit: empty moments about a provisional mean, and the work of a pass on this machine or a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap.backends import on_host
+from chimap.engines import Stopwatch
+from chimap.engines.device import DeviceBlockPass, DevicePass
+from chimap.engines.local import BlockPass, Pass
+from chimap.engines.memory import FIRST_ROWS
+from chimap.features.blocks import BlockMoments
+from chimap.features.rounded import RoundedFeatures
+from chimap.fit.recipe import Recipe
+from chimap.fit.rows import PreparedRows
+from chimap.moments import FoldMoments
+
+Keep = Callable[[int, np.ndarray, Any], None]
+
+
+def provisional_mean(features: Any, rows: Any, dtype: np.dtype) -> np.ndarray:
+    """The mean feature (D,) of the first of some prepared rows, which moments are taken about."""
+    first = _arrays.take_rows(rows, slice(FIRST_ROWS))
+    Z = np.empty((first.shape[0], features._n_features_out), dtype=dtype)
+    features.features_into(first, Z)
+    # rounded to the precision of the features: what is subtracted and what is remembered are then the same number
+    return np.asarray(Z.mean(axis=0, dtype=np.float64).astype(dtype).astype(np.float64))
+
+
+def empty_moments(
+    features: Any,
+    rows: Any,
+    n_folds: int,
+    target_shift: np.ndarray,
+    dtype: np.dtype,
+    is_rounded: bool = False,
+) -> FoldMoments:
+    """Moments of no rows about the provisional mean of these."""
+    shift = provisional_mean(features, rows, dtype)
+    return FoldMoments(n_folds, shift.size, target_shift.size, shift, target_shift, dtype, is_rounded)
+
+
+def learning_pass(
+    recipe: Recipe,
+    rows: PreparedRows,
+    features: Any,
+    moments: FoldMoments,
+    clock: Stopwatch,
+    keep: Keep | None = None,
+) -> Any:
+    """The pass that adds up the features of the rows, fold by fold."""
+    features = rounded(recipe, features, moments.shift)
+    common = (rows.prepare, features, rows.codec.encode, moments, rows.seed, clock)
+    return Pass(*common, keep) if on_host(recipe.device) else DevicePass(*common, recipe.device)
+
+
+def component_pass(
+    recipe: Recipe, rows: PreparedRows, features: Any, moments: BlockMoments, clock: Stopwatch
+) -> Any:
+    """The pass that adds up the features of each block, without targets."""
+    if on_host(recipe.device):
+        return BlockPass(rows.prepare, features, moments, clock)
+    return DeviceBlockPass(rows.prepare, features, moments, clock, recipe.dtype, recipe.device)
+
+
+def rounded(recipe: Recipe, features: Any, shift: np.ndarray) -> Any:
+    """The features as they are added up."""
+    return RoundedFeatures(features, shift) if recipe.is_rounded else features

@@ -1,0 +1,196 @@
+"""The settings of a fit, checked once and frozen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from chimap._validation import check_choice, check_positive, parse_memory
+from chimap.backends import check_device, on_host
+from chimap.engines import Job, Progress, Stopwatch
+from chimap.fit.design import Design, Part
+from chimap.fit.solving import Learned
+from chimap.fit.targets import Codec
+from chimap.losses import Loss
+from chimap.selection import fold_count
+from chimap.solvers.base import Evidence, Needs
+
+PRECISIONS = ("float32", "float64", "bfloat16")
+
+
+class Objective(Protocol):
+    """What the weights minimise, and how they are chosen. needs, n_vectors: as of ``Solver``."""
+
+    @property
+    def loss(self) -> str | Loss:
+        """By name, or itself."""
+        ...
+
+    @property
+    def needs(self) -> Needs:
+        """Of the rows."""
+        ...
+
+    @property
+    def n_vectors(self) -> int:
+        """Of the size of the weights, in memory together."""
+        ...
+
+    def footprint(self, job: Job, parts: list[Part]) -> Job:
+        """The job, with what finding the weights takes."""
+        ...
+
+    def learn(self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress) -> Learned:
+        """The weights of the features."""
+        ...
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a model is fitted, whatever it is fitted to.
+
+    estimator, given: its name and parameters as they came, which a checkpoint is known by. design: of the features.
+    codec: what learns the targets. n_folds: 1 where there is nothing to choose. n_principal: components of each block,
+    at most, or None. budget: bytes. dtype: of features as they are computed; is_rounded: to bfloat16 before they are
+    added up.
+    """
+
+    estimator: str
+    given: dict[str, Any] = field(repr=False)
+    design: Design
+    codec: type[Codec]
+    objective: Objective
+    n_folds: int
+    n_principal: int | tuple[int, ...] | None
+    normalizes: bool
+    dtype: np.dtype
+    is_rounded: bool
+    device: str
+    budget: int
+    seed: int
+
+    def folds(self, n_rows: int | None) -> int:
+        """Folds of so many rows, at least two a fold."""
+        return self.n_folds if n_rows is None else max(1, min(self.n_folds, n_rows // 2))
+
+    @property
+    def most_principal(self) -> int | None:
+        """The largest number of components that is asked for."""
+        return None if self.n_principal is None else int(np.max(self.n_principal))
+
+    def with_seed(self, seed: int) -> Recipe:
+        """The same, as it was begun."""
+        return replace(self, seed=seed)
+
+
+def checked_recipe(
+    given: dict[str, Any],
+    *,
+    estimator: str,
+    design: Design,
+    codec: type[Codec],
+    objective: Objective,
+    alpha: Any,
+    selection: Any,
+    n_principal: Any,
+    normalize: Any,
+    precision: str,
+    device: str,
+    memory: str | int,
+    random_state: Any,
+) -> Recipe:
+    """A recipe from settings as an estimator was given them. Raises ValueError, naming the parameter."""
+    check_choice(normalize, "normalize", ("l1", None))
+    check_choice(precision, "precision", PRECISIONS)
+    check_device(device)
+    n_principal = checked_components(n_principal, objective)
+    keeps_rows = _is_word(given.get("features"), "exact")
+    _check_selection(given, selection, objective, n_principal, keeps_rows)
+    is_rounded = precision == "bfloat16"
+    if is_rounded and n_principal is not None:
+        raise ValueError(
+            "n_principal takes features as they are: use precision='float32' or precision='float64'."
+        )
+    if not on_host(device) and objective.needs != "moments":
+        raise ValueError(
+            f"device={device!r} makes the passes of loss='square'; got loss={objective.loss!r}. Use device='cpu'."
+        )
+    return Recipe(
+        estimator, given, design, codec, objective,
+        folds_to_choose(alpha, selection, isinstance(n_principal, tuple), keeps_rows), n_principal,
+        normalize is not None,
+        np.dtype("float32" if is_rounded else precision), is_rounded, device, parse_memory(memory),
+        int(check_random_state(random_state).randint(2**31)),
+    )  # fmt: skip
+
+
+def _check_selection(
+    given: dict[str, Any], selection: Any, objective: Objective, n_principal: Any, keeps_rows: bool
+) -> None:
+    """Refuse what one way of choosing alone has."""
+    if keeps_rows:
+        return  # which takes splitters too, and checks them with the rows
+    if given.get("scoring") is not None:
+        raise ValueError("scoring is the measure of features='exact' alone, as yet; leave it out.")
+    if _is_word(given.get("gamma"), "auto"):
+        raise ValueError("gamma='auto' is chosen by features='exact' alone, as yet; use gamma='mean'.")
+    if _is_word(selection, "gcv") and objective.needs != "moments":
+        raise ValueError(
+            f"selection='gcv' is of loss='square'; got loss={objective.loss!r}. Use selection='auto'."
+        )
+    if _is_word(selection, "gcv") and isinstance(n_principal, tuple):
+        raise ValueError("several n_principal are compared by folds: use selection='auto', not 'gcv'.")
+
+
+def checked_alpha(alpha: Any) -> float | tuple[float, ...] | None:
+    """One strength, several to choose from, or None for "auto". Raises ValueError for anything else."""
+    if isinstance(alpha, str):
+        check_choice(alpha, "alpha", ("auto",))
+        return None
+    if np.ndim(alpha) == 0:
+        check_positive(alpha, "alpha")
+        return float(alpha)
+    for one in alpha:
+        check_positive(one, "each of alpha")
+    return tuple(float(one) for one in alpha)
+
+
+def _is_word(value: Any, word: str) -> bool:
+    return isinstance(value, str) and value == word
+
+
+def folds_to_choose(alpha: Any, selection: Any, chooses_more: bool = False, keeps_rows: bool = False) -> int:
+    """Folds of a selection; one where alpha is given and nothing else is to be chosen."""
+    if keeps_rows or _is_word(selection, "gcv"):
+        checked_alpha(alpha)
+        return 1
+    n_folds = fold_count(selection)
+    if isinstance(checked_alpha(alpha), float) and not chooses_more:
+        return 1
+    if n_folds < 2:
+        raise ValueError(
+            f"selection must be at least 2 folds to choose alpha; got {selection}. "
+            "Give alpha as one number to fit without folds."
+        )
+    return n_folds
+
+
+def checked_components(n_principal: Any, objective: Objective) -> int | tuple[int, ...] | None:
+    """One number of components, several to choose from, or None."""
+    if n_principal is None or np.ndim(n_principal) == 0:
+        if n_principal is not None:
+            check_positive(n_principal, "n_principal", integer=True)
+        return None if n_principal is None else int(n_principal)
+    numbers: Sequence[Any] = n_principal
+    for number in numbers:
+        check_positive(number, "each of n_principal", integer=True)
+    if not len(numbers) or objective.needs != "moments":
+        raise ValueError(
+            "several n_principal are compared by the folds of loss='square', one of them at least; got "
+            f"n_principal={n_principal!r} and loss={objective.loss!r}."
+        )
+    return tuple(int(number) for number in numbers)

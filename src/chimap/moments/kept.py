@@ -1,0 +1,63 @@
+"""The features of all rows, kept for a solver that wants them in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap.moments.folds import fold_of_rows
+from chimap.moments.targets import Targets
+
+
+class KeptFeatures:
+    """Features Z (n, D) as float64, CSR or dense as they come, and signs Y (n, t) as int8, of all rows.
+
+    The rows of fold 0 lie behind the others, so that both parts are views; with one fold there are none. ``stack``
+    makes Z and Y once all rows have been put.
+    """
+
+    Z: Any
+    Y: np.ndarray
+
+    def __init__(self, n_folds: int, seed: int):
+        self.n_folds, self._seed = n_folds, seed
+        self._parts: tuple[list[Any], list[Any]] = ([], [])
+        self._signs: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+
+    def put(self, Z: Any, Y: Targets, start: int) -> None:
+        """Keep a copy of consecutive rows from row ``start`` of the source on."""
+        folds = fold_of_rows(start, Z.shape[0], self.n_folds, self._seed)
+        is_held = (folds == 0) & (self.n_folds > 1)
+        for part, signs, members in zip(self._parts, self._signs, (~is_held, is_held), strict=True):
+            chosen = np.flatnonzero(members)
+            if chosen.size:
+                part.append(_arrays.take_rows(Z, chosen).astype(np.float64, copy=False))
+                signs.append(np.asarray(Y[chosen], dtype=np.int8))
+
+    def stack(self) -> None:
+        """Make one matrix of what has been put."""
+        self._n_learning = sum(signs.shape[0] for signs in self._signs[0])
+        self.Z = _arrays.with_short_indices(_arrays.stack_rows(self._parts[0] + self._parts[1]))
+        self.Y = np.concatenate(self._signs[0] + self._signs[1])
+        self._parts, self._signs = ([], []), ([], [])
+
+    def of(self, part: slice) -> tuple[Any, np.ndarray]:
+        """Views of consecutive rows."""
+        return _arrays.view_rows(self.Z, part), self.Y[part]
+
+    @property
+    def everything(self) -> slice:
+        """All rows."""
+        return slice(0, self.Y.shape[0])
+
+    @property
+    def learning(self) -> slice:
+        """The rows of all folds but 0."""
+        return slice(0, self._n_learning)
+
+    @property
+    def held_out(self) -> slice:
+        """The rows of fold 0."""
+        return slice(self._n_learning, self.Y.shape[0])

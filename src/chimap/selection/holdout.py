@@ -1,0 +1,59 @@
+"""One fold held out: for losses that take passes over the rows, where more folds would be dear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from chimap.selection.base import SelectionResult
+from chimap.selection.folds import choose_alpha
+from chimap.solvers.base import Trials
+
+_STEP = 10**0.5  # from a strength to the next that is tried
+_MOST_STEPS = 10
+
+
+class HoldOut:
+    """The least loss on the rows of fold 0, each strength fitted on the others.
+
+    Without strengths to compare it goes down from a first one by half decades, or up, while the loss falls. The first
+    is the best of ridge where there are moments.
+    """
+
+    rule: ClassVar[str] = "holdout"
+
+    def choose(self, problem: Trials, alphas: Sequence[float] | None) -> SelectionResult:
+        """See ``Selection``."""
+        losses: dict[float, float] = {}
+
+        def loss(alpha: float) -> float:
+            if alpha not in losses:
+                losses[alpha] = problem.trial(alpha)
+            return losses[alpha]
+
+        if alphas is not None:
+            for alpha in sorted(alphas, reverse=True):
+                loss(float(alpha))
+            return _result(losses)
+        first = self._first(problem)
+        direction = -1 if loss(first / _STEP) < loss(first) else 1
+        for k in range(_MOST_STEPS):
+            if loss(first * _STEP ** (direction * (k + 1))) >= loss(first * _STEP ** (direction * k)):
+                break
+        return _result(losses)
+
+    def _first(self, problem: Trials) -> float:
+        if problem.moments is None or problem.loss is None:
+            return problem.usual_alpha()
+        ridge = choose_alpha(problem.moments, problem.moments.whole())
+        return float(ridge.best["alpha"]) * problem.loss.curvature
+
+
+def _result(losses: dict[float, float]) -> SelectionResult:
+    alphas = np.array(sorted(losses))
+    scores = np.array([losses[alpha] for alpha in alphas])
+    # of equals the largest: rows that are told apart with room to spare are so whatever the strength
+    chosen = int(np.flatnonzero(scores == scores.min())[-1])
+    return SelectionResult("holdout", {"alpha": alphas}, scores[:, None], np.ones(1), chosen, measure="loss")

@@ -1,0 +1,90 @@
+"""What a solver is: what it needs of the rows, which losses it minimises, and the problem it makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+from chimap.losses import FeatureRows, Loss
+from chimap.moments import FoldMoments
+from chimap.moments.kept import KeptFeatures
+from chimap.solvers.ridge import LinearSolution
+
+Needs = Literal["moments", "rows", "features"]
+"""moments of folds alone; moments, and rows that can be passed over again; or the features of all rows in memory."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the passes over the rows have given: as much of it as the solver needs.
+
+    device: where matrices are factorised. seed: of what a solver draws. on_step: called after each of its steps.
+    """
+
+    moments: FoldMoments | None = None
+    rows: FeatureRows | None = None
+    kept: KeptFeatures | None = None
+    device: str = "cpu"
+    seed: int = 0
+    on_step: Callable[[], None] = lambda: None
+
+
+class Problem(Protocol):
+    """Minimise sum loss + alpha/2 |w|^2 over the rows of the evidence.
+
+    n_folds: that the rows are divided into. passes: over the rows so far.
+    """
+
+    n_folds: int
+    passes: int
+
+    @property
+    def loss(self) -> Loss | None:
+        """None for the hinge."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """In all."""
+        ...
+
+    def usual_alpha(self) -> float:
+        """A strength of the right size for these features."""
+        ...
+
+    def solve(self, alpha: float) -> LinearSolution:
+        """The minimum over all rows, for features and targets as they are."""
+        ...
+
+
+class Trials(Problem, Protocol):
+    """A problem whose candidates are compared on rows that are held out, those of fold 0.
+
+    moments: of the same rows, or None; ridge on them tells where a search may begin.
+    """
+
+    moments: FoldMoments | None
+
+    def trial(self, alpha: float) -> float:
+        """Mean loss, summed over targets, of the rows of fold 0 for the minimum over the others."""
+        ...
+
+
+class Solver(Protocol):
+    """A line of the catalogue.
+
+    n_vectors: of the size of the weights, in memory together beside the factor of a matrix.
+    """
+
+    name: ClassVar[str]
+    needs: ClassVar[Needs]
+    n_vectors: ClassVar[int]
+
+    def supports(self, loss: str | Loss) -> bool:
+        """Whether it minimises this loss with the penalty alpha/2 |w|^2."""
+        ...
+
+    def problem(self, loss: str | Loss, evidence: Evidence) -> Problem:
+        """What is minimised, and how."""
+        ...

@@ -1,0 +1,22 @@
+"""The catalogue of solvers, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from chimap.losses import Loss
+from chimap.solvers.base import Solver
+from chimap.solvers.from_moments import RidgeSolver
+from chimap.solvers.liblinear import HingeSolver
+from chimap.solvers.passes import PassesSolver
+
+SOLVERS: dict[str, Solver] = {
+    solver.name: solver for solver in (RidgeSolver(), HingeSolver(), PassesSolver())
+}
+"""By name."""
+
+
+def solver_of(loss: str | Loss) -> Solver:
+    """The first that minimises the loss. Raises ValueError where none does."""
+    for solver in SOLVERS.values():
+        if solver.supports(loss):
+            return solver
+    raise ValueError(f"no solver minimises loss={loss!r}.")

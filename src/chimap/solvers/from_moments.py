@@ -1,0 +1,91 @@
+"""Ridge as a solver: of the square loss, from the moments of one pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import qr
+
+from chimap.losses import Loss, Square
+from chimap.moments import FoldMoments, Moments
+from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.principal import leading
+from chimap.solvers.ridge import LinearSolution, factor_of, ridge
+
+_FEW = 4  # features a row, from which on the coordinates of the rows' span are solved for
+_SPARE = 8  # random products more than there are rows, so that they span them
+
+
+class RidgeProblem:
+    """sum |z'w + b - y|^2 / 2 + alpha/2 |w|^2, from moments of folds.
+
+    Of far fewer rows than features the weights lie in the span of the rows: in its coordinates all is of their number,
+    and ``moments`` and ``whole`` are of these. spans: whether that may be.
+    """
+
+    passes = 1
+
+    def __init__(self, moments: FoldMoments, device: str = "cpu", *, spans: bool = True):
+        whole = moments.whole()
+        self.scale = float(whole.scatter_diagonal().mean())
+        self._span = _span(whole) if spans and _FEW * whole.count <= whole.n_features else None
+        if self._span is not None:
+            origin = np.zeros(whole.n_features)
+            folds = [fold.projected(self._span, origin) for fold in moments.folds]
+            moments, device = FoldMoments.of(folds, moments.dtype), "cpu"
+            whole = moments.whole()
+        self.moments, self.whole = moments, whole
+        self.n_folds = len(moments.folds)
+        self.factor = factor_of(whole.n_features, device)
+        self.loss: Loss = Square()
+
+    @property
+    def n_rows(self) -> int:
+        """See ``Problem``."""
+        return self.whole.count
+
+    def usual_alpha(self) -> float:
+        """The mean scatter of a feature."""
+        return self.scale or 1.0
+
+    def solve(self, alpha: float) -> LinearSolution:
+        """See ``Problem``."""
+        return self.in_features(ridge(self.whole, alpha, self.factor))
+
+    def in_features(self, found: LinearSolution) -> LinearSolution:
+        """Weights of the features from those of the coordinates in which the problem is solved."""
+        return found if self._span is None else replace(found, coef=self._span @ found.coef)
+
+    def solve_leading(self, borders: np.ndarray, n_components: int, alpha: float) -> LinearSolution:
+        """On the first coordinates of each block; weights of those that are left out are 0."""
+        kept = leading(borders, n_components)
+        found = ridge(self.whole.of_features(kept), alpha)
+        coef = np.zeros((self.whole.n_features, self.whole.n_targets))
+        coef[kept] = found.coef
+        return LinearSolution(coef, found.intercept, alpha)
+
+
+class RidgeSolver:
+    """The normal equations, by Cholesky: one pass over the rows gives all strengths."""
+
+    name: ClassVar[str] = "ridge"
+    needs: ClassVar[Needs] = "moments"
+    n_vectors: ClassVar[int] = 0
+
+    def supports(self, loss: str | Loss) -> bool:
+        """See ``Solver``."""
+        return loss == Square.name or loss == Square()
+
+    def problem(self, loss: str | Loss, evidence: Evidence) -> RidgeProblem:
+        """See ``Solver``."""
+        if evidence.moments is None:
+            raise TypeError("ridge is solved from moments")
+        return RidgeProblem(evidence.moments, evidence.device)
+
+
+def _span(whole: Moments) -> np.ndarray:
+    """Orthonormal columns (D, p) that span the rows, of which there are fewer than p: from random products."""
+    probes = np.random.default_rng(0).standard_normal((whole.n_features, whole.count + _SPARE))
+    return np.asarray(qr(whole.features @ probes, mode="economic", check_finite=False)[0])

@@ -1,0 +1,105 @@
+"""Linear support vector machines, one class against the rest, by LIBLINEAR on features in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+import numpy as np
+from sklearn.svm import LinearSVC
+
+from chimap import _arrays
+from chimap.losses import Loss
+from chimap.moments import FoldMoments
+from chimap.moments.kept import KeptFeatures
+from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.ridge import LinearSolution
+
+_TOLERANCE = 1e-4  # scikit-learn's
+_SEARCH_TOLERANCE = 3e-3
+_MOST_ITERATIONS = 10_000  # over the rows
+_BIAS_SCALE = (
+    1.0  # of the constant feature whose weight is the intercept: penalised as the others, scikit-learn's
+)
+_USUAL_COST = (
+    10.0  # of an error, for features of mean squared norm 1: where the search for the strength begins
+)
+_ROWS = 2048  # whose outputs are computed together
+
+
+class HingeProblem:
+    """alpha/2 (|w|^2 + b^2) + sum_r max(0, 1 - y_r (w . z_r + b)) for one target after the other.
+
+    The targets take turns although LIBLINEAR would let threads run: all its fits draw from one random generator, so
+    that fits side by side differ from run to run, and each has a copy of the features.
+
+    Source: Hsieh, Chang, Lin, Keerthi and Sundararajan, A dual coordinate descent method for large-scale linear SVM
+    (2008).
+    """
+
+    loss: Loss | None = None
+    moments: FoldMoments | None = None
+    passes = 0  # over the source
+
+    def __init__(self, kept: KeptFeatures, seed: int, on_target: Callable[[], None]):
+        kept.stack()
+        self.kept, self.seed, self.n_folds = kept, seed, kept.n_folds
+        self._on_target = on_target
+
+    @property
+    def n_rows(self) -> int:
+        """See ``Problem``."""
+        return int(self.kept.Y.shape[0])
+
+    def usual_alpha(self) -> float:
+        """Strengths that fit do so in units of the mean squared norm of the features."""
+        values = _arrays.stored_values(self.kept.Z)
+        mean_square = float(np.vdot(values, values)) / self.n_rows
+        return (mean_square or 1.0) / _USUAL_COST
+
+    def solve(self, alpha: float) -> LinearSolution:
+        """See ``Problem``."""
+        return self._fit(alpha, self.kept.everything, _TOLERANCE)
+
+    def trial(self, alpha: float) -> float:
+        """See ``Trials``: the mean of max(0, 1 - y s)."""
+        found = self._fit(alpha, self.kept.learning, _SEARCH_TOLERANCE)
+        held, total = self.kept.held_out, 0.0
+        for first in range(held.start, held.stop, _ROWS):
+            Z, Y = self.kept.of(slice(first, min(first + _ROWS, held.stop)))
+            total += float(np.maximum(1 - Y * (Z @ found.coef + found.intercept), 0).sum())
+        return total / (held.stop - held.start)
+
+    def _fit(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
+        Z, Y = self.kept.of(rows)
+        svm = LinearSVC(
+            loss="hinge", C=1 / alpha, tol=tolerance, intercept_scaling=_BIAS_SCALE,
+            max_iter=_MOST_ITERATIONS, random_state=self.seed,
+        )  # fmt: skip
+        coef, intercept = np.zeros((Z.shape[1], Y.shape[1])), np.empty(Y.shape[1])
+        for t, y in enumerate(Y.T):
+            if np.all(y == y[0]):  # rows of one side alone: its sign is the minimum
+                intercept[t] = y[0]
+            else:
+                svm.fit(Z, y)
+                coef[:, t], intercept[t] = svm.coef_[0], svm.intercept_[0]
+            self._on_target()
+        return LinearSolution(coef, intercept, alpha)
+
+
+class HingeSolver:
+    """LIBLINEAR on the features of all rows, without a matrix of them squared."""
+
+    name: ClassVar[str] = "liblinear"
+    needs: ClassVar[Needs] = "features"
+    n_vectors: ClassVar[int] = 0
+
+    def supports(self, loss: str | Loss) -> bool:
+        """See ``Solver``."""
+        return loss == "hinge"
+
+    def problem(self, loss: str | Loss, evidence: Evidence) -> HingeProblem:
+        """See ``Solver``."""
+        if evidence.kept is None:
+            raise TypeError("LIBLINEAR needs the features of all rows")
+        return HingeProblem(evidence.kept, evidence.seed, evidence.on_step)
