@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,6 +15,7 @@ from chimap.data import ArraySource
 from chimap.engines import Progress, Stopwatch
 from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPenalty
 from chimap.features.fourier import WidthFeatures
+from chimap.fit.rows import PreparedRows
 
 from ..features.fourier.test_widths import BLOCKS, KERNELS, difference
 from ..histograms import classes, histograms
@@ -24,10 +27,9 @@ def objective_of(kernel, kind, n_folds=3, rho=0.01, penalty="l2", n_components=1
     X = histograms(60, 8)
     Y = np.column_stack([X[:, 0] - X[:, 3], np.sin(5 * X[:, 1])])
     features = WidthFeatures(kernel, n_components, blocks=BLOCKS, random_state=0).fit(X)
-    rows = TuningRows(
-        ArraySource(X, np.arange(60)), lambda X, first, name: X, lambda y: Y[y] - 0.3, np.array([0.3, 0.3]), 0,
-        n_folds, 25, Stopwatch(),
-    )  # fmt: skip
+    codec = SimpleNamespace(encode=lambda y: Y[y] - 0.3, shift=np.array([0.3, 0.3]))
+    source = ArraySource(X, np.arange(60))
+    rows = TuningRows(PreparedRows(source, lambda X, first, name: X, codec, n_folds, 0), 25, Stopwatch())
     return WidthObjective(features, rows, kind, WidthPenalty(penalty, rho))
 
 

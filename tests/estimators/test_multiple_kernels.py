@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -98,8 +99,9 @@ def test_objective_and_conditions_are_those_of_the_rows(loss, shared):
     Z = model.features_.transform(X[TRAIN])
     gradient = Z.T @ model.loss_.gradient(Y, Z @ model.coef_.T + model.intercept_)
     residuals = (
-        model._penalty()
-        .__class__(2.0, model._penalty().groups, Z.shape[1], None, shared)
+        model._objective()
+        .penalty(model.features_)
+        .__class__(2.0, model._objective().penalty(model.features_).groups, Z.shape[1], None, shared)
         .residuals(model.coef_.T, gradient)
     )
     assert residuals.max() < 2e-6
@@ -306,6 +308,7 @@ def test_gradient_in_the_widths_is_that_of_the_objective(name):
     from chimap.estimators.width_search import TuningRows, WidthPenalty
     from chimap.features.base import FeatureSettings
     from chimap.fit.design import parts_of
+    from chimap.fit.rows import PreparedRows
     from chimap.losses import CATALOGUE
     from chimap.penalties import L21
 
@@ -314,10 +317,9 @@ def test_gradient_in_the_widths_is_that_of_the_objective(name):
     targets = np.sign(targets - targets.mean()) if loss.domain == "sign" else targets
     common = FeatureSettings("exp-chi2", "mean", 24, 2, None, "auto", "pair")
     channels = ChannelWidths(parts_of(common, THREE, 18), 24, "bin", 0).fit(rows)
-    tuning = TuningRows(
-        ArraySource(rows, targets), lambda X, first, name: X, lambda t: np.asarray(t, float)[:, None], np.zeros(1), 0,
-        2, 64, Stopwatch(),
-    )  # fmt: skip
+    codec = SimpleNamespace(encode=lambda t: np.asarray(t, float)[:, None], shift=np.zeros(1))
+    prepared = PreparedRows(ArraySource(rows, targets), lambda X, first, name: X, codec, 2, 0)
+    tuning = TuningRows(prepared, 64, Stopwatch())
     groups = L21(1.0, [slice(0, 24), slice(24, 48), slice(48, 72)], 72)
     objective = ChannelObjective(channels, tuning, groups, loss, WidthPenalty("l2", 0.01))
     x = np.append(channels.start_ + 0.1, np.log(1.0))

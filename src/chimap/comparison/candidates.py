@@ -194,7 +194,7 @@ def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list
 
 def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[Candidate]:
     def options(size: int) -> dict[str, Any]:
-        given = {"kernel": kernel.name, "components": size, "sampling": "landmarks"}
+        given = {"kernel": kernel.name, "components": size, "features": "landmarks"}
         return given | ({"gamma": kernel.gamma} if isinstance(kernel, Exponential) else {})
 
     return [
