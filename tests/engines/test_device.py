@@ -122,13 +122,13 @@ KINDS = {
     "bfloat16": {"precision": "bfloat16"},
     "offset": {"form": "offset"},
     "additive": {"kernel": "jensen_shannon"},
-    "landmarks": {"sampling": "landmarks"},
+    "landmarks": {"features": "landmarks"},
     "given strength": {"alpha": 0.1},
     "intersection": {"kernel": "exp-intersection", "normalize": "l1"},
     "blocks": {"blocks": [slice(0, 10), [11, 23, 12, 5]], "kernel": ["exp-chi2", "chi2"]},
     "components": {"n_principal": 20},
     "components of blocks": {"n_principal": 15, "blocks": [slice(0, 10), [11, 23, 12, 5]]},
-    "components of landmarks": {"n_principal": 20, "sampling": "landmarks"},
+    "components of landmarks": {"n_principal": 20, "features": "landmarks"},
 }
 
 

@@ -46,7 +46,7 @@ def peak_of(function):
         (ROWS, {"kernel": "gaussian"}),
         (ROWS, {"kernel": "skewed-chi2"}),
         (ROWS, {"kernel": "dirichlet"}),
-        (ROWS, {"sampling": "landmarks", "n_components": 512}),
+        (ROWS, {"features": "landmarks", "n_components": 512}),
         (ROWS, {"map": CompressedMap(n_terms=2, per_bin=True)}),
         (ROWS, {"map": DirectMap(n_terms=2, per_bin=True)}),
         (ROWS, {"map": AnchorMap(n_terms=2, n_anchors=8, anchors="kmeans")}),

@@ -23,7 +23,7 @@ KINDS = {
     "ridge": {},
     "components": {"n_principal": 20, "blocks": BLOCKS},
     "loss": {"loss": "logistic", "alpha": 1.0},
-    "landmarks": {"sampling": "landmarks"},
+    "landmarks": {"features": "landmarks"},
 }
 
 
