@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -146,3 +148,18 @@ def test_single_precision_keeps_the_small_eigenvalues_of_many_landmarks():
     kernel = Exponential(chi2, 3.0)  # a top eigenvalue of hundreds, and hundreds of them below 1
     Z = NystroemFeatures(kernel, 800, landmarks="uniform").fit_transform(X.astype(np.float32)).astype(float)
     assert relative_error(Z @ Z.T, kernel(X)) < 1e-5
+
+
+@every_choice
+@pytest.mark.parametrize("kernel", ["chi2", "jensen_shannon", "linear"])
+def test_single_precision_with_a_mean_that_dominates(kernel, landmarks):
+    X = np.random.default_rng(0).random((300, 6)) + 100
+    y = X[:, 0] - X[:, 3]
+    features = NystroemFeatures(kernel, 40, landmarks=landmarks, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the linear kernel has no more than six
+        Z = features.fit_transform(X.astype(np.float32)).astype(float)
+    assert Z.shape[1] >= 6
+    centred = Z - Z.mean(axis=0)
+    left = y - y.mean() - centred @ np.linalg.lstsq(centred, y - y.mean(), rcond=1e-5)[0]
+    assert np.square(left).sum() < 0.01 * np.square(y - y.mean()).sum()

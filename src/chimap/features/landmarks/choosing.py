@@ -83,10 +83,10 @@ def rpcholesky(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Gener
     Source: Epperly, Tropp and Webber, Embrace rejection: kernel matrix approximation by accelerated randomly pivoted
     Cholesky.
     """
-    n = rows.shape[0]
+    n, given, rows = rows.shape[0], rows, _arrays.as_rows(rows, np.float64)
     factor = np.empty((n, n_landmarks))
-    residual = kernel.diagonal(rows).astype(np.float64)
-    least = n * np.finfo(rows.dtype).eps * max(float(residual.max(initial=0.0)), 0.0)
+    residual = kernel.diagonal(rows)
+    least = n * np.finfo(np.float64).eps * max(float(residual.max(initial=0.0)), 0.0)
     pivots: list[int] = []
     while len(pivots) < n_landmarks and residual.max(initial=0.0) > least:
         k = len(pivots)
@@ -101,8 +101,12 @@ def rpcholesky(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Gener
         factor[:, k : k + new.size] = block
         residual = np.maximum(residual - np.square(block).sum(axis=1), 0)
         residual[new] = 0
+        if (
+            not pivots
+        ):  # what all rows share is explained now: the rounding of what tells them apart is what counts
+            least = max(least, n * float(np.finfo(given.dtype).eps) * float(residual.max()))
         pivots.extend(int(p) for p in new)
-    return _arrays.take_rows(rows, np.sort(pivots) if pivots else [0])
+    return _arrays.take_rows(given, np.sort(pivots) if pivots else [0])
 
 
 def _accepted(

@@ -20,6 +20,7 @@ from chimap._validation import (
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
 from chimap.kernels import Kernel, as_kernel
 
+_DOMINATED = 1e-3  # share of the Gram matrix about its mean below which single precision does not do
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
 
 
@@ -105,16 +106,19 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _solve(self, dtype: np.dtype) -> None:
         gram = self.kernel_(_arrays.as_rows(self.landmarks_, np.float64))
         values, vectors = eigh(gram)
-        # Kernel values are rounded to the dtype of the rows, and e^(-1/2) magnifies that: beyond the cut-off a feature
-        # would be noise. At m eps times the mean K(l, l), m features add noise of eps times that to the kernel. (m eps
-        # times the largest eigenvalue was tried: thousands of landmarks then lost small eigenvalues by the hundred.)
-        noise = float(np.finfo(dtype).eps) * np.trace(gram) + 16 * np.finfo(np.float64).eps * values[-1]
+        # What all landmarks share is no signal: a mean that dominates must not raise the cut-off above what tells rows
+        # apart, and single precision would round that away. (m eps times the largest eigenvalue was tried: thousands
+        # of landmarks then lost small eigenvalues by the hundred.)
+        shared = gram.sum() / gram.shape[0]
+        apart = max(float(np.trace(gram) - shared), 0.0)
+        noise = float(np.finfo(dtype).eps) * apart + 16 * np.finfo(np.float64).eps * values[-1]
         kept = values > (self.cutoff * max(values[-1], 0.0) if self.cutoff else max(noise, 0.0))
         if not kept.any():  # a kernel that is zero among the landmarks explains nothing
             kept[-1], values[-1] = True, np.inf
         order = np.flatnonzero(kept)[::-1]
         self.eigenvalues_ = values[order]
-        self.projection_ = (vectors[:, order] / np.sqrt(self.eigenvalues_)).astype(dtype)
+        precise = np.dtype(np.float64) if apart < _DOMINATED * shared else dtype
+        self.projection_ = (vectors[:, order] / np.sqrt(self.eigenvalues_)).astype(precise)
         self._n_features_out = order.size
 
     def transform(self, X: Any) -> Any:
@@ -131,8 +135,9 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def array_features(self, rows: Any) -> Any:
         """Features of checked dense rows of any kind of array: kernel values by the loops here, their product there."""
         host = np.ascontiguousarray(_arrays.to_host(rows))
-        values = self.kernel_(host, _arrays.as_rows(self.landmarks_, host.dtype))
-        return _arrays.beside(values, rows) @ _arrays.beside(self.projection_, rows)
+        out = np.empty((host.shape[0], self._n_features_out), host.dtype)
+        self.features_into(host, out)
+        return _arrays.beside(out, rows)
 
     def describe(self) -> str:
         """'100 landmarks, rpcholesky', of fitted features."""
@@ -141,15 +146,20 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
     def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` of checked rows into ``out`` (n, n_features_out), of their dtype."""
-        landmarks = _arrays.as_rows(self.landmarks_, out.dtype)
-        projection = self.projection_.astype(out.dtype, copy=False)
+        # in double precision where the mean dominates
+        dtype = np.result_type(out.dtype, self.projection_.dtype)
+        landmarks = _arrays.as_rows(self.landmarks_, dtype)
+        projection = self.projection_.astype(dtype, copy=False)
+        shift = np.zeros(out.shape[1]) if shift is None else shift
         size = max(1, _BLOCK_NUMBERS // max(1, landmarks.shape[0]))
         for first in range(0, rows.shape[0], size):
             part = slice(first, first + size)
-            values = self.kernel_(_arrays.take_rows(rows, part), landmarks)
-            _blas.multiply(values, projection, out[part])
-        if shift is not None:
-            out -= shift.astype(out.dtype, copy=False)
+            values = self.kernel_(_arrays.as_rows(_arrays.take_rows(rows, part), dtype), landmarks)
+            if dtype == out.dtype:
+                _blas.multiply(values, projection, out[part])
+                out[part] -= shift.astype(dtype, copy=False)
+            else:
+                out[part] = values @ projection - shift
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
