@@ -35,18 +35,19 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     kernel : "chi2", "intersection", "jensen_shannon", "hellinger", "exp-" and one of these, "gaussian", "skewed-chi2",
         "skewed-intersection", "dirichlet", "linear", "pq", "jensen_shannon+pq", or a kernel object, sums and products
         among them.
-    gamma : of the exponential form: number, or "mean" for 1 / mean D^2 over pairs of rows (scikit-learn's gamma of
-        ``chi2_kernel``); "auto" is chosen, from a quarter to four times that (features="exact").
-    n_components : random features in all (exponential kernels). More is more accurate: the pass grows linearly with the
+    gamma : of the exponential form: number, a multiple such as "2*mean", or "mean" for 1 / mean D^2 over pairs of rows
+        (scikit-learn's gamma of ``chi2_kernel``); "auto" is chosen, from a quarter to four times that (features="exact").
+    n_components : random features in all, or landmarks. More is more accurate: the pass grows linearly with the
         bins and quadratically with this.
-    n_terms : features a bin of the additive map.
+    n_terms : features a bin of the additive map; "auto" is 2, and 1 below landmarks, where more do not help.
     map : another additive map (unfitted) in place of ``OptimalMap(n_terms=n_terms)``.
     features : "additive", the map of an additive kernel; "fourier", random features of exponential and skewed kernels;
-        "landmarks", ``NystroemFeatures``, which every kernel can have; or "auto": the first of these that the kernel
-        has. "exact": every training row a landmark, the machine on the kernel matrix itself: for up to some 12,000 rows
-        (4 bytes a pair), the most accurate of all, at about a second for 5,000 rows and a strength. It chooses by
-        ``scoring`` of predictions for rows that are left out, which come with the solution: ``held_out_``. Of
-        additive kernels no row is kept.
+        "landmarks", ``LandmarkFeatures`` of exponential kernels and ``NystroemFeatures`` of all others; or "auto": the
+        first of these that the kernel has. "exact": every training row a landmark, the machine on the kernel matrix
+        itself: for up to some 12,000 rows (4 bytes a pair), the most accurate of all, at about a second for 5,000 rows
+        and a strength. It chooses by ``scoring`` of predictions for rows that are left out, which come with the
+        solution: ``held_out_``. Of additive kernels no row is kept.
+    landmarks : of exponential kernels, how they are chosen: "kmeans", "uniform", "rpcholesky", or the rows themselves.
     sampling, form : of Fourier frequencies, see ``FourierFeatures``; "auto" is "orthogonal", "iid" for the skewed
         kernels.
     blocks : None, or columns of several descriptors as slices or lists, in a list or a mapping of names: each gets
