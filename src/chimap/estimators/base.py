@@ -49,10 +49,11 @@ class HistogramModel(LinearModel):
         features: Any = "auto",
         gamma: Any = "mean",
         n_components: int = 2048,
-        n_terms: int = 2,
+        n_terms: Any = "auto",
         map: Any = None,
         sampling: str = "auto",
         form: str = "pair",
+        landmarks: Any = "kmeans",
         normalize: str | None = None,
         blocks: Any = None,
         n_principal: Any = None,
@@ -75,6 +76,7 @@ class HistogramModel(LinearModel):
         self.map = map
         self.sampling = sampling
         self.form = form
+        self.landmarks = landmarks
         self.normalize = normalize
         self.blocks = blocks
         self.n_principal = n_principal
@@ -148,7 +150,7 @@ class HistogramModel(LinearModel):
                 raise ValueError("features='exact' has no checkpoint and no unlabelled rows: leave them out.")
             self._batches = None
             fit_exactly(self, source, groups, engine, progress)
-            self._weights()
+            self._folded()
             return self
         if groups is not None:
             raise ValueError(
@@ -169,7 +171,7 @@ class HistogramModel(LinearModel):
         self._batches = None
         self._adopt(result)
         self.stage_seconds_ = result.seconds
-        self._weights()  # kept now, so that a prediction changes nothing
+        self._folded()  # kept now, so that a prediction changes nothing
         if given is not None and given is not checkpoint:
             given.remove()
         return self
@@ -254,7 +256,8 @@ class HistogramModel(LinearModel):
         given = self.get_params(deep=False)
         check_features(given.get("features", "auto"))
         check_positive(self.n_components, "n_components", integer=True)
-        check_positive(self.n_terms, "n_terms", integer=True)
+        if self.n_terms != "auto":
+            check_positive(self.n_terms, "n_terms", integer=True)
         if given.get("map") is not None:
             check_map(self.map)
 

@@ -52,7 +52,7 @@ class ChannelWidths:
             how = part.settings
             own = WidthFeatures(
                 how.kernel, self.n_components, widths="one" if self.widths == "block" else self.widths,
-                blocks={part.name: slice(None)}, map=how.map, n_terms=how.n_terms, sampling=how.sampling,
+                blocks={part.name: slice(None)}, map=how.map, n_terms=how.terms(), sampling=how.sampling,
                 form=how.form, random_state=self.seed + j,
             )  # fmt: skip
             self.channels.append(own.fit(_arrays.take_columns(_arrays.as_rows(sample), part.columns)))

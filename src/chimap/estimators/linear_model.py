@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from chimap.backends import check_device, on_host
 from chimap.engines.device import scorer
 from chimap.estimators.prediction import Prediction, scores
+from chimap.features.base import Folded, fold
 from chimap.features.rounded import RoundedFeatures
 from chimap.fit.design import Part
 from chimap.fit.rows import Preparation
@@ -34,7 +35,7 @@ class LinearModel(SavedModel, Prediction, BaseEstimator):
     shift_: np.ndarray  # of features that are rounded: about what
     _coef: np.ndarray
     _intercept: np.ndarray
-    _cast_weights: tuple[np.ndarray, np.ndarray]
+    _cast_weights: tuple[Any, ...]
 
     @abstractmethod
     def _parts(self, n_columns: int) -> list[Part]:
@@ -118,7 +119,7 @@ class LinearModel(SavedModel, Prediction, BaseEstimator):
     def _room(self, n_rows: int) -> Any:
         """Memory for features or, where they are made on a device, what makes outputs there."""
         if on_host(self._device):
-            return np.empty((n_rows, self._coef.shape[0]), dtype=self._dtype)
+            return np.empty((n_rows, self._folded()[0]._n_features_out), dtype=self._dtype)
         check_device(self._device)
         shift = self.shift_ if self._is_rounded else np.zeros(self._coef.shape[0])
         return scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype, self._device)
@@ -126,7 +127,8 @@ class LinearModel(SavedModel, Prediction, BaseEstimator):
     def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
         rows = self._prepare(rows, first_row, name)
         if on_host(self._device):
-            return scores(self._mapping(), rows, self._weights(), room) + self._intercept
+            features, weights, intercept = self._folded()
+            return scores(features, rows, weights, room) + intercept
         outputs: np.ndarray = room(rows)
         return outputs
 
@@ -134,13 +136,21 @@ class LinearModel(SavedModel, Prediction, BaseEstimator):
         """The features that are multiplied by the weights."""
         return RoundedFeatures(self.features_, self.shift_) if self._is_rounded else self.features_
 
-    def _weights(self) -> np.ndarray:
-        """The weights in the precision of the features, kept from one call to the next."""
-        source, weights = getattr(self, "_cast_weights", (None, np.empty(0)))
-        if source is not self._coef or weights.dtype != self._dtype:
-            weights = np.ascontiguousarray(self._coef, dtype=self._dtype)
-            self._cast_weights = (self._coef, weights)
-        return weights
+    def _folded(self) -> tuple[Any, np.ndarray, np.ndarray]:
+        """What is multiplied by weights (D, t), those in its precision, and intercepts; kept from one call to the next.
+
+        Features that fold give a shorter form, unless it is their own numbers that are rounded.
+        """
+        learned = (self.features_, self._coef, self._intercept, self.precision)
+        found: Any
+        source, found = getattr(self, "_cast_weights", (None, None))
+        if source is None or any(a is not b for a, b in zip(source, learned, strict=True)):
+            features = self._mapping()
+            folded = (Folded if self._is_rounded else fold)(features, self._coef, self._intercept)
+            weights = np.ascontiguousarray(folded.coef, dtype=self._dtype)
+            found = (folded.features, weights, folded.intercept)
+            self._cast_weights = (learned, found)
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,7 +16,7 @@ from chimap.features.additive.identity import IdentityMap
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.base import RandomFeatures
-from chimap.features.landmarks.nystroem import NystroemFeatures
+from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
 from chimap.features.scaled import ScaledFeatures
 
 
@@ -111,6 +111,22 @@ def _dirichlet(own: DirichletMap, g: Graph, x: Value) -> Value:
     w = own.kernel_.whitening
     z = dirichlet_logs(own.kernel_, x)
     return z + (z * w.scale).sum(1, keep=True) * w.common * w.scale
+
+
+@features.register
+def _landmarks(own: LandmarkFeatures, g: Graph, x: Value) -> Value:
+    mapping = own.unit_map_
+    parts = []
+    for factor in mapping.factors:
+        columns = x if factor.columns is None else x.take(factor.columns, 1)
+        is_map = isinstance(factor.map, AdditiveMap)
+        parts.append(map_features(factor.map, g, columns) if is_map else columns)
+    # in double precision: kernel values less 1 cancel, and whitening magnifies their rounding
+    u = g.concatenated(parts, 1).cast(np.float64) * mapping.scale + -(mapping.centre * mapping.scale)
+    exponents = u @ own._mapped.astype(np.float64) + -own._half_norms.astype(np.float64)
+    exponents = exponents + (u * u).sum(1, keep=True) * np.full(1, -0.5)
+    less_one = exponents.apply("Exp") + np.full(1, -1.0)
+    return (less_one @ own.projection_.astype(np.float64) + own._ones).cast(x.dtype)
 
 
 @features.register

@@ -21,6 +21,32 @@ class MappedFeatures(Protocol):
         """Features minus ``shift`` (D,) of checked rows into ``out`` (n, D), of their dtype."""
 
 
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """f(x) = features(x) . coef + intercept, in the form that is the shortest to compute.
+
+    coef (D, t) and intercept (t,), float64.
+    """
+
+    features: MappedFeatures
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    def __call__(self, rows: Any) -> np.ndarray:
+        """f (n, t), float64, of checked rows."""
+        Z = np.empty((rows.shape[0], self.features._n_features_out), rows.dtype)
+        self.features.features_into(rows, Z)
+        return np.asarray(Z @ self.coef.astype(rows.dtype), np.float64) + self.intercept
+
+
+def fold(features: Any, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    """A linear model of fitted features, coef (D, t) and intercept (t,), by their ``fold`` where they have one."""
+    found: Folded = (
+        features.fold(coef, intercept) if hasattr(features, "fold") else Folded(features, coef, intercept)
+    )
+    return found
+
+
 class Features(MappedFeatures, Protocol):
     """A transformer of scikit-learn with z(x) . z(y) close to ``kernel_``.
 
@@ -48,12 +74,21 @@ class FeatureSettings:
 
     kernel: Any
     gamma: Any = "mean"
-    n_components: int = 2048
-    n_terms: int = 2
+    n_components: int | str = 2048
+    n_terms: int | str = 2
     map: Any = None
     sampling: str = "auto"
     form: str = "pair"
     features: Any = "auto"
+    landmarks: Any = "kmeans"
+
+    def size(self, usual: int = 1000) -> int:
+        """n_components, or ``usual`` for "auto"."""
+        return usual if isinstance(self.n_components, str) else self.n_components
+
+    def terms(self, usual: int = 2) -> int:
+        """n_terms, or ``usual`` for "auto"."""
+        return usual if isinstance(self.n_terms, str) else self.n_terms
 
     @property
     def exact(self) -> Kernel:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from chimap import _arrays
 from chimap._validation import DataError, check_blocks
 from chimap.features.additive.base import keeps_zeros
+from chimap.features.base import Folded, fold
 from chimap.kernels import Kernel, OnColumns, Sum
 from chimap.moments import Moments, Product
 
@@ -128,6 +129,17 @@ class BlockFeatures(TransformerMixin, BaseEstimator):
             out[:, columns] = self.block_features(j, rows)
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
+
+    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+        """A linear model of the features in its shortest form, block by block."""
+        parts = [
+            fold(own, coef[first:last], np.zeros(coef.shape[1]))
+            for own, (first, last) in zip(self.features_, itertools.pairwise(self.borders_), strict=True)
+        ]
+        columns = dict(zip(self.names_, self.columns_, strict=True))
+        blocks = BlockFeatures.of_fitted([part.features for part in parts], columns, self.n_features_in_)
+        constant = intercept + sum(part.intercept for part in parts)
+        return Folded(blocks, np.concatenate([part.coef for part in parts]), constant)
 
     def bound(self, like: Any) -> Callable[[Any], Any] | None:
         """The map of checked dense rows to features by the operations of arrays such as ``like``; None where a block

@@ -14,12 +14,12 @@ from chimap.features.additive.stationary import StationaryMap
 from chimap.features.base import Family, FeatureSettings
 from chimap.features.exact.family import ExactFamily
 from chimap.features.fourier.families import FourierFamily, SkewedFourierFamily
-from chimap.features.landmarks.family import NystroemFamily
+from chimap.features.landmarks.family import LandmarkFamily, NystroemFamily
 
 FAMILIES: dict[str, tuple[type[Family], ...]] = {
     "additive": (AdditiveFamily, DirichletFamily, LinearFamily, StationaryMap),
     "fourier": (FourierFamily, SkewedFourierFamily),
-    "landmarks": (NystroemFamily,),
+    "landmarks": (LandmarkFamily, NystroemFamily),
     "exact": (ExactFamily,),
 }
 """By the word of the parameter ``features``; "auto" is the first family here that takes the kernel."""
@@ -37,7 +37,11 @@ def family_of(settings: FeatureSettings) -> type[Family]:
     if not isinstance(settings.features, str):
         return _family_of_object(settings.features)
     kernel = settings.exact
-    able = {word: family for word, several in FAMILIES.items() for family in several if family.takes(kernel)}
+    able = {
+        word: next(family for family in several if family.takes(kernel))
+        for word, several in FAMILIES.items()
+        if any(family.takes(kernel) for family in several)
+    }
     if settings.features == "auto":
         word = next(iter(able))
         if word == "landmarks" and settings.sampling != "auto":
@@ -67,7 +71,7 @@ def settings_of(features: Any) -> FeatureSettings:
     kernel = getattr(features, "kernel_", getattr(features, "kernel", "linear"))
     asked = {
         name: getattr(features, name)
-        for name in ("gamma", "n_components", "n_terms", "map", "sampling", "form")
+        for name in ("gamma", "n_components", "n_terms", "map", "sampling", "form", "landmarks")
         if hasattr(features, name)
     }
     settings = replace(FeatureSettings(kernel, features=features), **asked)

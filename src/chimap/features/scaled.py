@@ -10,6 +10,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap.features.additive.base import keeps_zeros
+from chimap.features.base import Folded, fold
 from chimap.kernels import Kernel
 
 _USUAL = 24  # powers of two about 1 within which the largest magnitude needs no scaling
@@ -101,6 +102,11 @@ class ScaledFeatures:
     def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` of checked rows into ``out`` of their dtype."""
         self.features.features_into(self.scale.rows(rows), out, shift)
+
+    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+        """A linear model of the features in its shortest form."""
+        inner = fold(self.features, coef, intercept)
+        return Folded(ScaledFeatures(inner.features, self.scale), inner.coef, inner.intercept)
 
     def bound(self, like: Any) -> Callable[[Any], Any] | None:
         """The map of checked dense rows to features by the operations of arrays such as ``like``, if there is one."""

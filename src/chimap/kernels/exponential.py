@@ -57,7 +57,7 @@ class Exponential(Kernel):
 
     def rescaled(self, factor: float) -> Exponential:
         """With gamma divided by factor^degree of the kernel whose exponential it is."""
-        if self.gamma == "mean":
+        if _multiple(self.gamma) is not None:
             return self
         return replace(self, gamma=float(self.gamma) / factor**self.kernel.degree)
 

@@ -35,6 +35,9 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "Matrix": {"matrix": ("inputs", "outputs")},
     "Hadamard": {"signs": ("blocks", 3, "padded"), "lengths": ("m",)},
     "FourierFeatures": {"offset_": ("n_waves",)},
+    "LandmarkFeatures": {"_mapped": ("p", "_n_features_out"), "_half_norms": ("_n_features_out",),
+                         "projection_": ("_n_features_out", "_n_features_out"), "_ones": ("_n_features_out",)},
+    "UnitGaussianMap": {"centre": ("p",), "scale": ("p",)},
     "NystroemFeatures": {"landmarks_": ("m", "n_features_in_"), "projection_": ("m", "_n_features_out")},
 }  # fmt: skip
 

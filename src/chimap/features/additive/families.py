@@ -26,7 +26,7 @@ class AdditiveFamily:
     def of(cls, settings: FeatureSettings, seed: int) -> Any:
         """See ``Family``."""
         if settings.map is None:
-            return OptimalMap(settings.exact, settings.n_terms)
+            return OptimalMap(settings.exact, settings.terms())
         return type(settings.map)(**settings.map.get_params(deep=False)).set_params(kernel=settings.exact)
 
     @classmethod
@@ -92,9 +92,9 @@ class LinearFamily:
         return median_bytes(settings.exact, n_rows, row_bytes, itemsize)
 
 
-def mapped_bins(settings: FeatureSettings, n_bins: int) -> int:
+def mapped_bins(settings: FeatureSettings, n_bins: int, usual_terms: int = 2) -> int:
     """Numbers a row of the additive map that the settings name."""
-    return int(settings.n_terms if settings.map is None else settings.map._terms_at_most) * n_bins
+    return int(settings.terms(usual_terms) if settings.map is None else settings.map._terms_at_most) * n_bins
 
 
 def map_bytes(settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:

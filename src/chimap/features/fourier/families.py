@@ -26,7 +26,7 @@ class FourierFamily:
     def of(cls, settings: FeatureSettings, seed: int) -> Any:
         """See ``Family``."""
         return FourierFeatures(
-            settings.exact, settings.n_components, map=settings.map, n_terms=settings.n_terms,
+            settings.exact, settings.size(2048), map=settings.map, n_terms=settings.terms(),
             sampling=_sampling(settings, "orthogonal"), form=settings.form, random_state=seed,
         )  # fmt: skip
 
@@ -58,7 +58,7 @@ class SkewedFourierFamily:
     def of(cls, settings: FeatureSettings, seed: int) -> Any:
         """See ``Family``."""
         sampling = _sampling(settings, "iid")
-        return SkewedFourierFeatures(settings.exact, settings.n_components, sampling, settings.form, seed)
+        return SkewedFourierFeatures(settings.exact, settings.size(2048), sampling, settings.form, seed)
 
     @classmethod
     def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
@@ -76,7 +76,7 @@ def _sampling(settings: FeatureSettings, usual: str) -> str:
 
 
 def _of_waves(settings: FeatureSettings, mapped: int) -> Footprint:
-    n_components = settings.n_components
+    n_components = settings.size(2048)
     frequencies = (n_components + 1) // 2 if settings.form == "pair" else n_components
     # structured frequencies are signs and lengths alone
     return Footprint(n_components, mapped, 0 if settings.sampling == "structured" else frequencies)

@@ -1,13 +1,46 @@
-"""Landmark features as a family: of every kernel."""
+"""Landmark features as families: by products of mapped rows, and of every kernel."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from chimap.features.additive.families import map_bytes
+from chimap.features.additive.families import map_bytes, mapped_bins
 from chimap.features.base import FeatureSettings, Footprint, gamma_bytes, median_bytes
+from chimap.features.landmarks.landmark_features import LandmarkFeatures, sample_rows
 from chimap.features.landmarks.nystroem import NystroemFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
+
+
+class LandmarkFamily:
+    """``LandmarkFeatures``, of one term a bin unless more are asked for."""
+
+    makes: ClassVar[type] = LandmarkFeatures
+
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """See ``Family``."""
+        return LandmarkFeatures.takes(kernel)
+
+    @classmethod
+    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+        """See ``Family``."""
+        return LandmarkFeatures(
+            settings.exact, settings.size(), map=settings.map, n_terms=settings.terms(1),
+            landmarks=settings.landmarks, random_state=seed,
+        )  # fmt: skip
+
+    @classmethod
+    def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
+        """Mapped landmarks are a matrix as frequencies are; whitening is another, as of so many mapped bins more."""
+        m, p = settings.size(), mapped_bins(settings, n_bins, 1)
+        return Footprint(m, p + m, m, sample_rows=sample_rows(m))
+
+    @classmethod
+    def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """Mapped rows and what their mean and k-means take; the kernel of the landmarks with its factor and inverse."""
+        m, n_terms = settings.size(), settings.terms(1)
+        mapped = 3 * int(n_rows * row_bytes) * n_terms
+        return max(map_bytes(settings, n_rows, row_bytes, itemsize), mapped + 5 * 8 * m * m + 2**24)
 
 
 class NystroemFamily:
@@ -23,18 +56,18 @@ class NystroemFamily:
     @classmethod
     def of(cls, settings: FeatureSettings, seed: int) -> Any:
         """See ``Family``."""
-        return NystroemFeatures(settings.exact, settings.n_components, random_state=seed)
+        return NystroemFeatures(settings.exact, settings.size(), random_state=seed)
 
     @classmethod
     def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
         """Kernel values take the place of mapped bins, and the landmarks are rows of the sample."""
-        m = settings.n_components
+        m = settings.size()
         return Footprint(m, m, m, sample_rows=2 * m)
 
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
         """Kernel values of all rows with the landmarks, and the eigenproblem of these; and the kernel's parameters."""
-        kernel, m = settings.exact, settings.n_components
+        kernel, m = settings.exact, settings.size()
         if kernel.name == "gaussian":
             parameters = gamma_bytes(kernel, n_rows, row_bytes, itemsize)
         elif isinstance(kernel, Exponential | AdditiveKernel):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from chimap import _arrays, _blas, _loops, _threads
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive import check_map
+from chimap.features.base import Folded
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
 from chimap.features.landmarks.unit_gaussian import takes, unit_gaussian_map
 from chimap.features.landmarks.whitening import whitening
@@ -21,7 +21,7 @@ from chimap.kernels import Gaussian, Kernel, as_kernel
 
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
 _GRAM_COLUMNS = 2048  # mapped bins of the landmarks that are in float64 together
-_SAMPLE_ROWS, _ROWS_A_LANDMARK = 4096, 8  # what landmarks, gamma and the centre are taken from: the larger
+_SAMPLE_ROWS, _ROWS_A_LANDMARK = 4096, 4  # that k-means sees: the larger number
 
 
 class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -116,7 +116,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         kernel = self._check_parameters()
         rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        wanted = max(_SAMPLE_ROWS, _ROWS_A_LANDMARK * self.n_components)
+        wanted = sample_rows(self.n_components)
         if rows.shape[0] > wanted:
             rows = _arrays.take_rows(rows, np.sort(rng.choice(rows.shape[0], wanted, replace=False)))
         self.unit_map_, self.kernel_ = unit_gaussian_map(kernel, rows, self.map, self.n_terms)
@@ -198,11 +198,6 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             _blas.multiply_triangle(part, triangle)
             _add(constant, block, part)
 
-    def kernel_less_one_into(self, rows: Any, out: np.ndarray) -> None:
-        """K(x, l) - 1 of checked rows with the landmarks into ``out`` (n, m), of their dtype."""
-        for _ in self._kernel_blocks(rows, out):
-            pass
-
     def _kernel_blocks(self, rows: Any, out: np.ndarray) -> Any:
         """Blocks of ``out`` as they are filled with kernel values less 1, and how many rows each has."""
         landmarks = self._mapped.astype(out.dtype, copy=False)
@@ -215,15 +210,14 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             _exponentials(own, halves, part)
             yield part, part.shape[0]
 
-    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> FoldedLandmarks:
-        """The same scores z(x) . coef + intercept without whitening: kernel values times R^-1 coef.
+    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+        """The scores z(x) . coef + intercept without whitening: kernel values less 1 times R^-1 coef.
 
         coef (m, t), intercept (t,).
         """
-        coef = np.asarray(coef, np.float64)
-        return FoldedLandmarks(
-            self, self.projection_.astype(np.float64) @ coef, intercept + self._ones @ coef
-        )
+        coef = np.ascontiguousarray(coef, np.float64)
+        weights = self.projection_.astype(np.float64) @ coef
+        return Folded(KernelLessOne(self), weights, intercept + self._ones @ coef)
 
     def bound(self, like: Any) -> Callable[[Any], Any]:
         """The map of checked dense rows to features (n, m) by the operations of arrays such as ``like``, with the
@@ -266,32 +260,27 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         return tags
 
 
-@dataclass(frozen=True, eq=False)
-class FoldedLandmarks:
-    """f(x) = (K(x, l) - 1) . coef + intercept: what prediction needs of landmark features and a linear model of them.
+class KernelLessOne:
+    """K(x, l) - 1 with the landmarks of landmark features: what prediction needs of them, without whitening."""
 
-    coef (m, t) and intercept (t,), float64, are those of the kernel values less 1.
-    """
-
-    features: LandmarkFeatures
-    coef: np.ndarray
-    intercept: np.ndarray
+    def __init__(self, features: LandmarkFeatures):
+        self.landmark_features = features
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.features._n_features_out)
+        return int(self.landmark_features._n_features_out)
 
     def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """K(x, l) - 1 minus ``shift`` of checked rows into ``out`` (n, m), of their dtype."""
-        self.features.kernel_less_one_into(rows, out)
+        for _ in self.landmark_features._kernel_blocks(rows, out):
+            pass
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
 
-    def __call__(self, rows: Any) -> np.ndarray:
-        """Scores (n, t), float64, of checked rows."""
-        values = np.empty((rows.shape[0], self._n_features_out), rows.dtype)
-        self.features_into(rows, values)
-        return np.asarray(values @ self.coef.astype(rows.dtype), np.float64) + self.intercept
+
+def sample_rows(n_components: int) -> int:
+    """How many rows landmarks, gamma and the centre are taken from, where there are so many."""
+    return max(_SAMPLE_ROWS, _ROWS_A_LANDMARK * n_components)
 
 
 def _exponentials(half_rows: np.ndarray, half_landmarks: np.ndarray, products: np.ndarray) -> None:
