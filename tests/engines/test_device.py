@@ -104,14 +104,14 @@ def torch_cpu(monkeypatch):
     monkeypatch.setattr(device, "check_device", lambda name: None)
     for module in (
         "engines.device",
-        "learning.base",
-        "learning.fitting",
-        "learning.linear_model",
-        "learning.solving",
+        "estimators.base",
+        "fit.fit",
+        "estimators.linear_model",
+        "fit.solving",
     ):
         monkeypatch.setattr(f"chimap.{module}.on_host", lambda name: False)
-    for module in ("base", "linear_model"):
-        monkeypatch.setattr(f"chimap.estimators.{module}.check_device", lambda name: None)
+    for module in ("estimators.base", "estimators.linear_model", "fit.fit"):
+        monkeypatch.setattr(f"chimap.{module}.check_device", lambda name: None)
     monkeypatch.setattr(device, "PIECE_ROWS", 700)
     return torch
 
@@ -217,7 +217,7 @@ def test_eigenpairs_of_a_device():
 def test_components_on_a_device(monkeypatch):
     pytest.importorskip("torch", reason="torch solves the eigenproblem")
     Z = np.random.default_rng(0).standard_normal((400, 30))
-    settings = {"n_components": [5, 20], "n_folds": 3, "random_state": 0}
+    settings = {"n_components": [5, 20], "selection": 3, "random_state": 0}
     here = MomentsRidge(**settings).fit(Z, Z[:, 0])
     with pytest.raises(ValueError, match="device must be"):
         MomentsRidge(**settings, device="cpu:0").fit(Z, Z[:, 0])

@@ -179,12 +179,12 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     @classmethod
     def of(cls, settings: FeatureSettings, seed: int) -> Any:
         """See ``Family``; an even number of terms gets the one that is missing to a pair."""
-        return cls(settings.exact, settings.n_terms | 1)
+        return cls(settings.exact, settings.terms() | 1)
 
     @classmethod
     def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
         """See ``Family``."""
-        return Footprint((settings.n_terms | 1) * n_bins)
+        return Footprint((settings.terms() | 1) * n_bins)
 
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:

@@ -15,7 +15,7 @@ from chimap.kernels import Kernel
 
 _PROPOSED = 64  # pivots proposed together
 _KMEANS_ROUNDS = 5
-_BLOCK_NUMBERS = 2**21  # products of rows and centres that are in memory together
+BLOCK_NUMBERS = 2**21  # products of rows and centres that are in memory together
 
 
 def uniform(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Generator) -> Any:
@@ -59,7 +59,7 @@ def _nearest(rows: Any, centres: np.ndarray) -> np.ndarray:
     """The nearest centre of each row, (n,)."""
     across = np.ascontiguousarray(centres.T)
     halves = (np.square(centres, dtype=np.float64).sum(axis=1) / 2).astype(centres.dtype)
-    size = max(1, _BLOCK_NUMBERS // centres.shape[0])
+    size = max(1, BLOCK_NUMBERS // centres.shape[0])
     products = np.empty((min(size, rows.shape[0]), centres.shape[0]), centres.dtype)
     found = np.empty(rows.shape[0], np.int64)
     for first in range(0, rows.shape[0], size):

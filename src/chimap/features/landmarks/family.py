@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from chimap.features.additive.families import map_bytes, mapped_bins
 from chimap.features.base import FeatureSettings, Footprint, gamma_bytes, median_bytes
+from chimap.features.landmarks.choosing import BLOCK_NUMBERS
 from chimap.features.landmarks.landmark_features import LandmarkFeatures, sample_rows
 from chimap.features.landmarks.nystroem import NystroemFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
@@ -37,10 +38,12 @@ class LandmarkFamily:
 
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Mapped rows and what their mean and k-means take; the kernel of the landmarks with its factor and inverse."""
-        m, n_terms = settings.size(), settings.terms(1)
-        mapped = 3 * int(n_rows * row_bytes) * n_terms
-        return max(map_bytes(settings, n_rows, row_bytes, itemsize), mapped + 5 * 8 * m * m + 2**24)
+        """Mapped rows and their differences from the mean, products with the centres of k-means; the kernel of the
+        landmarks with its factor and inverse."""
+        m = settings.size()
+        mapped = 2 * int(n_rows * row_bytes) * settings.terms(1)
+        products = itemsize * min(n_rows * m, max(BLOCK_NUMBERS, m))
+        return max(map_bytes(settings, n_rows, row_bytes, itemsize), mapped + products + 5 * 8 * m * m)
 
 
 class NystroemFamily:
