@@ -36,7 +36,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         "skewed-intersection", "dirichlet", "linear", "pq", "jensen_shannon+pq", or a kernel object, sums and products
         among them.
     gamma : of the exponential form: number, a multiple such as "2*mean", or "mean" for 1 / mean D^2 over pairs of rows
-        (scikit-learn's gamma of ``chi2_kernel``); "auto" is chosen, from a quarter to four times that (features="exact").
+        (scikit-learn's gamma of ``chi2_kernel``); "auto" is chosen, from a quarter to four times that
+        (features="exact").
     n_components : random features in all, or landmarks. More is more accurate: the pass grows linearly with the
         bins and quadratically with this.
     n_terms : features a bin of the additive map; "auto" is 2, and 1 below landmarks, where more do not help.

@@ -24,15 +24,15 @@ class ExactFamily:
     @classmethod
     def of(cls, settings: FeatureSettings, seed: int) -> Any:
         """See ``Family``."""
-        return ExactFeatures(settings.exact, map=settings.map, n_terms=settings.n_terms, random_state=seed)
+        return ExactFeatures(settings.exact, map=settings.map, n_terms=settings.terms(), random_state=seed)
 
     @classmethod
     def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
         """Of as many rows as it is for; a fit reckons with those that there are."""
-        terms = settings.n_terms if settings.map is None else settings.map._terms_at_most
+        terms = settings.terms() if settings.map is None else settings.map._terms_at_most
         return Footprint(MOST_ROWS, terms * n_bins)
 
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
         """The mapped rows."""
-        return int(settings.n_terms * n_rows * row_bytes)
+        return int(settings.terms() * n_rows * row_bytes)
