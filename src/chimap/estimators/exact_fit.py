@@ -44,7 +44,11 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
             assert y is not None
             codec = recipe.codec.of(y)
             settings = _settings(recipe, model, source, groups)
-            terms = model.n_terms if model.map is None else model.map._terms_at_most
+            terms = (
+                (2 if model.n_terms == "auto" else model.n_terms)
+                if model.map is None
+                else model.map._terms_at_most
+            )
             check_room(source.n_rows, terms * source.row_bytes, settings.dtype, parse_memory(model.memory))
             order, together = order_of(settings, y, source.n_rows)
             progress.stage("sampling", source.n_rows)

@@ -65,14 +65,14 @@ class WidthDesign:
 
     def fit(self, sample: Any, seed: int) -> Any:
         """Features with the widths to start from, which ``learn`` replaces."""
-        return self.adaptable(self.settings.n_components, sample.shape[1], seed).fit(sample)
+        return self.adaptable(self.settings.size(2048), sample.shape[1], seed).fit(sample)
 
     def adaptable(self, n_components: int, n_columns: int, seed: int) -> Any:
         """Unfitted features of any widths."""
         asked = self.settings
         return WidthFeatures(
             asked.kernel, n_components, widths=self.widths, blocks=self.blocks, map=asked.map,
-            n_terms=asked.n_terms, sampling=asked.sampling, form=asked.form, random_state=seed,
+            n_terms=asked.terms(), sampling=asked.sampling, form=asked.form, random_state=seed,
         )  # fmt: skip
 
     def learn(
@@ -86,7 +86,7 @@ class WidthDesign:
     ) -> tuple[Any, dict[str, Any]]:
         """See ``Design``."""
         how, full = self.tuning, features
-        if how.n_components is not None and how.n_components < self.settings.n_components:
+        if how.n_components is not None and how.n_components < self.settings.size(2048):
             features = self.adaptable(how.n_components, sample.shape[1], recipe.seed).fit(sample)
         tuned, validation = self._tuning_rows(recipe, rows, features.n_components, clock)
         if validation is not None and validation.n_rows < _LEAST_VALIDATION:
