@@ -155,16 +155,16 @@ def test_another_version_and_other_files_are_refused(interrupted, monkeypatch):
 
 
 def test_a_full_disk_is_told_of_and_the_last_checkpoint_kept(tmp_path, monkeypatch):
-    path, save = tmp_path / "check", _files.save_file
+    path, write = tmp_path / "check", _files.write_tensors
     written = []
 
     def fails_the_second_time(*arguments, **options):
         written.append(arguments)
         if len(written) == 2:
             raise OSError(errno.ENOSPC, "No space left on device")
-        save(*arguments, **options)
+        write(*arguments, **options)
 
-    monkeypatch.setattr(_files, "save_file", fails_the_second_time)
+    monkeypatch.setattr(_files, "write_tensors", fails_the_second_time)
     whole = model().fit(X, y)
     with pytest.warns(UserWarning, match=r"No space left on device.*the last one that could be is kept"):
         found = model().fit_source(ArraySource(X, y), checkpoint=Watched(path))
@@ -202,7 +202,7 @@ def test_writing_that_really_fails_half_way(tmp_path):
         [sys.executable, "-c", FULL_DISK, tmp_path], capture_output=True, text=True, check=True
     )
     saving, warned, same = done.stdout.splitlines()
-    assert "a.model could not be written (Error while serializing: I/O error" in saving
+    assert "a.model could not be written (file too large)" in saving
     assert "a.checkpoint could not be written" in warned
     assert same == "True"
     assert list(tmp_path.iterdir()) == []

@@ -89,11 +89,13 @@ def _check_together(name: str, state: dict[str, Any], sizes: dict[str, int]) -> 
     bins, features, classes = state.get("n_features_in_"), state.get("features_"), state.get("classes_")
     tables: Any = state.get("tables_")
     projection: Any = state.get("projection_")
-    agreeing: list[tuple[str, Any, Any]] = [
-        ("bins of its features", getattr(features, "n_features_in_", bins), bins),
-        ("bins of its map", getattr(state.get("map_"), "n_features_in_", bins), bins),
-        ("bins of its tables", getattr(tables, "n_bins", bins), bins),
-    ]
+    agreeing: list[tuple[str, Any, Any]] = []
+    if bins is not None:  # an estimator in the middle of a fit learns them last
+        agreeing += [
+            ("bins of its features", getattr(features, "n_features_in_", bins), bins),
+            ("bins of its map", getattr(state.get("map_"), "n_features_in_", bins), bins),
+            ("bins of its tables", getattr(tables, "n_bins", bins), bins),
+        ]
     if "D" in sizes:
         agreeing.append(("features", getattr(features, "_n_features_out", sizes["D"]), sizes["D"]))
     if hasattr(projection, "n_inputs"):

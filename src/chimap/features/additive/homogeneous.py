@@ -104,7 +104,9 @@ def discrete_spectrum(kernel: AdditiveKernel, period: float, m: int, window: str
     j = np.arange(m + 1)
     if window == "least-squares":
         design, target = _equations(kernel, m).at(step)
-        return nnls(design, target)[0] / np.r_[1.0, np.full(m, 2.0)]
+        # neighbouring harmonics are nearly dependent at long periods, and enter and leave more often than scipy allows
+        spectrum, _ = nnls(design, target, maxiter=100 * (m + 1))
+        return spectrum / np.r_[1.0, np.full(m, 2.0)]
     if window == "uniform" and np.isfinite(kernel.spectrum(0.0)):
         return step * kernel.spectrum(j * step)
     # Signatures are smooth on [0, P/2] (the intersection's kink is at 0); nodes grow with the highest harmonic.
