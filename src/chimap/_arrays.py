@@ -162,6 +162,23 @@ def column_maxima(X: Any) -> np.ndarray:
     return maxima.astype(np.float64)
 
 
+def column_means(X: Any) -> np.ndarray:
+    """The mean of each column, (columns,) float64, over at least one row."""
+    return np.asarray(X.mean(axis=0, dtype=np.float64)).reshape(-1)
+
+
+def minus_row(X: Any, row: np.ndarray) -> Any:
+    """X with a row (columns,) of its dtype subtracted from each of its own: dense in place, CSR as new CSR, to which
+    each entry of the row that is not zero adds a column of entries."""
+    if not is_sparse(X):
+        X -= row
+        return X
+    columns = np.flatnonzero(row)
+    n = X.shape[0]
+    entries = np.tile(row[columns], n), np.tile(columns, n).astype(X.indices.dtype)
+    return as_rows(X - csr(*entries, np.arange(n + 1) * columns.size, X.shape))
+
+
 def stored_values(X: Any) -> np.ndarray:
     """The numbers that X holds, as one axis without a copy: all of a dense array, the entries of CSR."""
     return X.data if is_sparse(X) else flat_view(X)

@@ -107,6 +107,13 @@ def test_every_kernel_with_features_of_its_own(kernel, precision, tmp_path):
     agree(fitted(kernel=kernel, precision=precision), tmp_path)
 
 
+@pytest.mark.parametrize("kernel", ["gaussian", "skewed-chi2", "skewed-intersection"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_rows_of_large_mean(kernel, precision, tmp_path):
+    rows = (1e3 + X).astype(np.float32)
+    agree(fitted(rows, kernel=kernel, precision=precision), tmp_path, rows)
+
+
 LANDMARKS = [
     *KERNELS.values(), *(Exponential(kernel, 1.5) for kernel in KERNELS.values()), "gaussian", "linear",
     "skewed-chi2", "skewed-intersection", "dirichlet", "minmax", "pq", "jensen_shannon+pq", "chi2*intersection",

@@ -72,6 +72,19 @@ def test_a_coordinate_changes_with_its_bin_alone(make):
         assert set(model.bins[moved]) <= {i}
 
 
+@pytest.mark.parametrize("kernel", ["gaussian", "exp-chi2", "skewed"])
+def test_rows_of_large_mean_have_the_scores_of_the_features(kernel):
+    X = 1e4 + data()
+    make = SkewedFourierFeatures("skewed-chi2", 20, random_state=0) if kernel == "skewed" else FourierFeatures(
+        kernel, 20, random_state=0)  # fmt: skip
+    features = make.fit(X)
+    assert features.centre_.any()
+    model, coef, intercept = model_of(features, X)
+    np.testing.assert_allclose(
+        model.function(model.rows(X)), features.transform(X) @ coef + intercept, atol=1e-8
+    )
+
+
 def test_scaled_features_have_the_scores_of_rows_as_they_come():
     X = data() * 1e30
     scale = Scale.of(X, [chi2])

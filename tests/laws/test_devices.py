@@ -80,6 +80,14 @@ def test_random_features(features, dtype, torch):
     close(found.numpy(), expected, dtype)
 
 
+@every_features
+def test_random_features_of_large_means(features, torch):
+    """Signed magnitudes about a mean: what is subtracted on the host is subtracted on a device."""
+    rows = 1e3 + X
+    features.fit(rows)
+    close(features.transform(torch.from_numpy(rows)).numpy(), features.transform(rows), np.float64)
+
+
 OTHERS = {
     "dirichlet": DirichletMap(),
     "signs": SignStableProjection(n_components=60, random_state=0),

@@ -76,12 +76,15 @@ def _blocks(own: BlockFeatures, g: Graph, x: Value) -> Value:
 @features.register
 def _fourier(own: FourierFeatures, g: Graph, x: Value) -> Value:
     inputs = map_features(own.map_, g, x) if isinstance(own.map_, AdditiveMap) else x
-    return _waves(own, g, inputs)
+    return _waves(own, g, inputs - own.centre_ if own.centre_.any() else inputs)
 
 
 @features.register
 def _skewed(own: SkewedFourierFeatures, g: Graph, x: Value) -> Value:
-    return _waves(own, g, (x + float(own.kernel_.c)).apply("Log"))
+    # float64 for the logarithm of what is nearly 1: ONNX has no log1p
+    c, m = float(own.kernel_.c), own.centre_.astype(np.float64)
+    ratio = (x.cast(np.float64) + c) / (m + c)
+    return _waves(own, g, ratio.apply("Log").cast(x.dtype))
 
 
 def _waves(own: RandomFeatures, g: Graph, inputs: Value) -> Value:

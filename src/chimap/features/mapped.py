@@ -140,13 +140,17 @@ def _(features: ExactFeatures, coef: np.ndarray, intercept: np.ndarray) -> Mappe
 @mapped_model.register
 def _(features: FourierFeatures, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
     bins = np.arange(features.map_._n_features_out) % features.n_features_in_
-    return MappedModel(lambda X: _dense(mapped(features.map_, X)), bins, _waves(features, coef, intercept))
+
+    def rows(X: Any) -> np.ndarray:
+        return _dense(mapped(features.map_, X)) - features.centre_
+
+    return MappedModel(rows, bins, _waves(features, coef, intercept))
 
 
 @mapped_model.register
 def _(features: SkewedFourierFeatures, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
     def rows(X: Any) -> np.ndarray:
-        return np.asarray(features._logarithm.shifted_log(_dense(X)))
+        return np.asarray(features._logarithm.logarithms(_dense(X), features.centre_))
 
     return MappedModel(rows, np.arange(features.n_features_in_), _waves(features, coef, intercept))
 

@@ -15,6 +15,7 @@ from chimap.kernels.base import Kernel, paired_rows
 
 _PAIRED_ROWS = 64  # whose pairs say how wide the kernel should be
 _BLOCK_NUMBERS = 2**22  # of X made dense together
+NEAR = 0.5  # |(x - m) / (m + c)| below which the logarithm is taken by log1p
 _TILE_BYTES = 2**18  # of Y in a core's cache while the rows of X pass over it
 
 
@@ -98,31 +99,48 @@ class Skewed(Kernel):
         logs = self._log_gram(X, Y)
         return (-2 * np.expm1(logs, out=logs)).astype(_dtype(X, Y), copy=False)
 
-    def shifted_log(self, rows: Any, name: str = "X") -> np.ndarray:
-        """ln(x + c) of checked rows, dense; c must be a number. Raises DataError for entries not above -c."""
-        values = _arrays.to_dense(rows) + rows.dtype.type(self.c)
-        if not (values > 0).all():
-            row, column = np.argwhere(~(values > 0))[0]
-            value, least = values[row, column] - self.c, -self.c  # type: ignore[operator]
+    def logarithms(self, rows: Any, centre: np.ndarray, name: str = "X") -> np.ndarray:
+        """ln(x + c) - ln(m + c) of checked rows, dense, for a centre m (bins,) above -c; c must be a number.
+
+        K takes differences of logarithms alone, so that any m will do. One amid the data keeps the digits of rows that
+        are nearly equal: ln(x + c) itself has lost them in float32 where x varies by a millionth.
+
+        Raises DataError for entries not above -c.
+        """
+        x, c, m = _arrays.to_dense(rows), rows.dtype.type(self.c), centre.astype(rows.dtype, copy=False)
+        above = x + c
+        if not (above > 0).all():
+            row, column = np.argwhere(~(above > 0))[0]
+            value, least = above[row, column] - self.c, -self.c  # type: ignore[operator]
             raise DataError(
                 f"Negative values in data passed as {name}, row {row}, column {column}: {value:g} is not above "
                 f"-c = {least:g}. Shift the data, or give a larger c."
             )
-        return np.log(values, out=values)
+        share = (x - m) / (m + c)
+        above /= m + c
+        np.log(above, out=above)
+        # from the difference where it is small beside m + c; further off, 1 + share would lose digits of x + c
+        return np.log1p(share, out=above, where=np.abs(share) < NEAR)
+
+    def centre(self, rows: Any) -> np.ndarray:
+        """The mean of checked rows, (bins,) in their dtype, for ``logarithms``; 0 where it is not above -c."""
+        means = _arrays.column_means(rows).astype(rows.dtype)
+        means[~(means + rows.dtype.type(self.c) > 0)] = 0  # of rows that ``logarithms`` refuses
+        return means
 
     def _log_gram(self, X: Any, Y: Any) -> np.ndarray:
         """ln K, (n, m) float64: a product of thousands of bins would leave the range of the floats."""
         left, right = paired_rows(X, Y, signed=True)
         kernel = self.fitted(left)
-        other = kernel._prepared(
-            kernel.shifted_log(_arrays.as_rows(right, np.float64), "Y" if Y is not None else "X")
-        )
+        others = _arrays.to_dense(_arrays.as_rows(right, np.float64))
+        centre = kernel.centre(others)
+        other = kernel._prepared(kernel.logarithms(others, centre, "Y" if Y is not None else "X"))
         out = np.empty((left.shape[0], right.shape[0]))
         size = max(1, _BLOCK_NUMBERS // max(1, left.shape[1]))
         tile = max(1, _TILE_BYTES // max(1, other.shape[1] * other.itemsize))
         for first in range(0, left.shape[0], size):
             block = _arrays.as_rows(_arrays.take_rows(left, slice(first, first + size)), np.float64)
-            own, part = kernel._prepared(kernel.shifted_log(block)), out[first : first + size]
+            own, part = kernel._prepared(kernel.logarithms(block, centre)), out[first : first + size]
             _threads.over_rows(
                 part.shape[0],
                 other.size,
@@ -136,7 +154,7 @@ class Skewed(Kernel):
 
     @abstractmethod
     def _prepared(self, logs: np.ndarray) -> np.ndarray:
-        """From ln(x + c) to what the compiled sum takes."""
+        """From ``logarithms`` to what the compiled sum takes."""
 
     @abstractmethod
     def _finish(self, sums: np.ndarray) -> np.ndarray:

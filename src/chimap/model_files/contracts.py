@@ -34,7 +34,8 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "CodeTables": {"tables": ("bins", "codes", "t"), "intercept": ("t",)},
     "Matrix": {"matrix": ("inputs", "outputs")},
     "Hadamard": {"signs": ("blocks", 3, "padded"), "lengths": ("m",)},
-    "FourierFeatures": {"offset_": ("n_waves",)},
+    "FourierFeatures": {"offset_": ("n_waves",), "centre_": ("n_centred",)},
+    "SkewedFourierFeatures": {"offset_": ("n_waves",), "centre_": ("n_features_in_",)},
     "LandmarkFeatures": {"_mapped": ("p", "_n_features_out"), "_half_norms": ("_n_features_out",),
                          "projection_": ("_n_features_out", "_n_features_out"), "_ones": ("_n_features_out",)},
     "UnitGaussianMap": {"centre": ("p",), "scale": ("p",)},
@@ -101,6 +102,7 @@ def _check_together(name: str, state: dict[str, Any], sizes: dict[str, int]) -> 
     if hasattr(projection, "n_inputs"):
         agreeing += [
             ("inputs of the projection", projection.n_inputs, _width(state.get("map_"), bins)),
+            ("means of inputs", sizes.get("n_centred", projection.n_inputs), projection.n_inputs),
             ("frequencies", projection.n_frequencies, sizes.get("n_waves", projection.n_frequencies)),
         ]
     if "padded" in sizes:

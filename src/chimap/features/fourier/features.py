@@ -10,10 +10,14 @@ from sklearn.utils import check_random_state
 from chimap import _arrays
 from chimap._validation import validated_rows
 from chimap.features.additive import AdditiveMap, OptimalMap, check_map
+from chimap.features.additive.base import mapped
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.fourier.sampling import CATALOGUE as SAMPLING
 from chimap.kernels import AdditiveKernel, Exponential, as_kernel
+
+_CENTRE_ROWS = 256  # that the means of mapped bins are taken of
+_LARGE_MEAN = 16.0  # in standard deviations: means above it are subtracted
 
 
 class FourierFeatures(RandomFeatures):
@@ -39,8 +43,12 @@ class FourierFeatures(RandomFeatures):
     form : "pair" or "offset".
     random_state : int, RandomState or None.
 
+    A kernel of differences is the same for rows less a constant. Mapped bins whose mean is large beside their spread
+    are projected less that mean, as the angles would otherwise lose in float32 what tells rows apart.
+
     Learned: ``kernel_`` (an ``Exponential``), ``gamma_`` (None where bins have widths of their own), ``map_``,
-    ``projection_``, ``frequencies_`` (mapped bins, frequencies), ``offset_`` (frequencies,), zero for pairs.
+    ``centre_`` (mapped bins,), what is subtracted of them, mostly zeros, ``projection_``, ``frequencies_``
+    (mapped bins, frequencies), ``offset_`` (frequencies,), zero for pairs.
 
     Source: Li, Lebanon and Sminchisescu, Algorithm 2; Sreekanth, Vedaldi, Jawahar and Zisserman, Generalized RBF
     feature maps.
@@ -85,6 +93,7 @@ class FourierFeatures(RandomFeatures):
         gamma = float(self.kernel_.gamma)
         self.gamma_ = gamma
         self.map_ = self._fitted_map(kernel, rows)
+        self.centre_ = _centre(mapped(self.map_, _arrays.take_rows(rows, _spread(rows.shape[0]))))
         rng = np.random.default_rng(random.randint(2**31))
         drawn = SAMPLING[self.sampling](self._n_inputs, self._n_frequencies, rng, rows.dtype)
         self._keep(drawn.scaled(np.sqrt(2 * gamma)), rng, rows.dtype)
@@ -122,15 +131,37 @@ class FourierFeatures(RandomFeatures):
 
     def _inputs(self, block: Any, buffer: np.ndarray) -> Any:
         if _arrays.is_sparse(block):
-            return self.map_.transform_sparse(block)
-        self.map_.transform_into(block, buffer)
-        return buffer
+            inputs = self.map_.transform_sparse(block)
+        else:
+            inputs = buffer
+            self.map_.transform_into(block, buffer)
+        if not self.centre_.any():
+            return inputs
+        return _arrays.minus_row(inputs, self.centre_.astype(inputs.dtype, copy=False))
 
     def _array_inputs(self, rows: Any) -> Any:
-        return self.map_.array_features(rows)
+        inputs = self.map_.array_features(rows)
+        return inputs - _arrays.beside(self.centre_, inputs) if self.centre_.any() else inputs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         kernel = self.kernel
         tags.input_tags.positive_only = kernel != "gaussian" and not getattr(kernel, "is_signed", False)
         return tags
+
+
+def _spread(n_rows: int) -> slice:
+    """Up to ``_CENTRE_ROWS`` rows, spread over all."""
+    return slice(None, None, -(-n_rows // _CENTRE_ROWS))
+
+
+def _centre(inputs: Any) -> np.ndarray:
+    """Means (n_inputs,) of columns of inputs, dense or CSR, that are large beside their spread; 0 of the others."""
+    wide = _arrays.as_rows(inputs, np.float64)
+    means = _arrays.column_means(wide)
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # squares beyond float64: their columns stay as they are
+        squares = _arrays.column_means(_arrays.map_values(wide, np.square))
+        is_large = means**2 > _LARGE_MEAN**2 * (squares - means**2)
+    return np.where(is_large, means, 0).astype(inputs.dtype)

@@ -13,16 +13,18 @@ from chimap.features.fourier.base import RandomFeatures
 from chimap.features.fourier.quantiles import cauchy, sech
 from chimap.features.fourier.sampling import BY_QUANTILE
 from chimap.kernels import SkewedChi2, SkewedIntersection, as_kernel
-from chimap.kernels.skewed import Skewed
+from chimap.kernels.skewed import NEAR, Skewed
 
 _QUANTILES = {SkewedChi2: sech, SkewedIntersection: cauchy}
 
 
 class SkewedFourierFeatures(RandomFeatures):
-    """z(x) with z(x) . z(y) ~ a skewed kernel: waves of w'ln(x + c), the entries of w from sech's or Cauchy's law.
+    """z(x) with z(x) . z(y) ~ a skewed kernel: waves of w'(ln(x + c) - ln(m + c)), the entries of w from sech's
+    or Cauchy's law.
 
-    The entries are sigma h(u), u uniform: h(u) = (2/pi) ln tan(pi u / 2) for skewed chi2, h(u) = tan(pi (u - 1/2)) for
-    skewed intersection.
+    m is the mean of the rows: the kernel takes differences alone, and those of rows that are nearly equal have lost
+    their digits in ln(x + c) itself. The entries of w are sigma h(u), u uniform: h(u) = (2/pi) ln tan(pi u / 2) for
+    skewed chi2, h(u) = tan(pi (u - 1/2)) for skewed intersection.
 
     Parameters
     ----------
@@ -33,7 +35,8 @@ class SkewedFourierFeatures(RandomFeatures):
     form : "pair" or "offset", see ``FourierFeatures``.
     random_state : int, RandomState or None.
 
-    Learned: ``kernel_`` with c a number, ``projection_``, ``frequencies_`` (bins, frequencies), ``offset_``.
+    Learned: ``kernel_`` with c a number, ``centre_`` (bins,), which is m, ``projection_``, ``frequencies_`` (bins,
+    frequencies), ``offset_``.
 
     Source: Li, Ionescu and Sminchisescu, Random Fourier approximations for skewed multiplicative histogram kernels;
     Fourier kernel learning, Table 1.
@@ -73,7 +76,8 @@ class SkewedFourierFeatures(RandomFeatures):
         rows = validated_rows(self, X, reset=True, signed=self._signed)
         self.kernel_ = kernel.fitted(rows)
         self._logarithm = self.kernel_  # the inputs are its ln(x + c), whatever widths kernel_ comes to have
-        self._logarithm.shifted_log(rows)
+        self.centre_ = self._logarithm.centre(rows)
+        self._logarithm.logarithms(rows, self.centre_)
         random = check_random_state(self.random_state)
         rng = np.random.default_rng(random.randint(2**31))
         drawn = BY_QUANTILE[self.sampling](
@@ -90,14 +94,15 @@ class SkewedFourierFeatures(RandomFeatures):
         return f"ln(x + {self._logarithm.c:.4g})"
 
     def _inputs(self, block: Any, buffer: np.ndarray) -> Any:
-        buffer[:] = self._logarithm.shifted_log(_arrays.as_rows(block))
+        buffer[:] = self._logarithm.logarithms(_arrays.as_rows(block), self.centre_)
         return buffer
 
     def _array_inputs(self, rows: Any) -> Any:
-        c, xp = float(self.kernel_.c), _arrays.namespace(rows)
+        c, xp, m = float(self._logarithm.c), _arrays.namespace(rows), _arrays.beside(self.centre_, rows)
         if not bool(xp.all(rows > -c)):
-            self.kernel_.shifted_log(_arrays.to_host(rows))  # names the place
-        return xp.log(rows + c)
+            self._logarithm.logarithms(_arrays.to_host(rows), self.centre_)  # names the place
+        share = (rows - m) / (m + c)
+        return xp.where(xp.abs(share) < NEAR, xp.log1p(share), xp.log((rows + c) / (m + c)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
