@@ -14,6 +14,7 @@ from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, engine_of
 from chimap.engines.compilation import compilation
 from chimap.engines.local import LocalEngine
+from chimap.explain import mean_and_deviation
 from chimap.features.base import Features
 from chimap.features.exact import ExactFeatures
 from chimap.features.scaled import ScaledFeatures
@@ -55,6 +56,7 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
             rows = _arrays.take_rows(_all_rows(model, source, progress), order)
         with clock("map"):
             features = recipe.design.fit(rows, recipe.seed)
+            about = mean_and_deviation(rows) | {"row_numbers_": order}
             del rows
             exact = _inner(features)
         shift, Y = codec.shift, np.asarray(codec.encode(y[order]), dtype=np.float64)
@@ -67,7 +69,8 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
         kernel = features.kernel_
         features, solution = _folded(features, exact, found)
         learned = Learned(solution, Square(), found.selection, 1, source.n_rows)
-        known = Known(recipe.seed, codec, features, {"held_out_": found.held_out, "kernel_": kernel})
+        about |= {"held_out_": found.held_out, "kernel_": kernel}
+        known = Known(recipe.seed, codec, features, about)
         coef, intercept, n_bins = solution.coef, solution.intercept, source.n_features
         model._adopt(FitResult(known, learned, coef, intercept, None, n_bins, clock.seconds, 0))
     model.stage_seconds_ = clock.seconds

@@ -21,8 +21,11 @@ from chimap._validation import (
     format_bytes,
     parse_memory,
 )
+from chimap.estimators.explaining import Explaining
 from chimap.estimators.targets import ClassTargets
-from chimap.kernels import Kernel, as_kernel
+from chimap.explain import contributions_of, mean_and_deviation
+from chimap.features.mapped import MappedModel, mapped_model
+from chimap.kernels import AdditiveKernel, Kernel, Linear, as_kernel
 
 LOSSES = ("hinge", "square")
 COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -31,7 +34,7 @@ _BLOCK_ROWS = 1024  # of the rows to predict, whose kernel values are held toget
 _CACHE_MIB = 100  # of LIBSVM, a thread
 
 
-class KernelClassifier(ClassTargets, BaseEstimator):
+class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
     """One machine a class against the rest, f(x) = sum_i alpha_i K(x_i, x) + b, over all training rows x_i.
 
     The kernel matrix is computed once for all classes in float64, centred (less the means of its rows and columns: the
@@ -101,6 +104,8 @@ class KernelClassifier(ClassTargets, BaseEstimator):
         self._learn_targets(y)
         rows = self._checked(X)
         self._check_memory(rows.shape[0])
+        for name, row in mean_and_deviation(rows).items():
+            setattr(self, name, row)
         with threads(self.n_jobs):
             gram, means = self._training_gram(rows)
             self.scale_ = float(np.trace(gram)) / len(gram) or 1.0
@@ -217,7 +222,9 @@ class KernelClassifier(ClassTargets, BaseEstimator):
         """f(x) of rows X, (n, t) float64."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        rows = self._checked(X)
+        return self._outputs_of_prepared(self._checked(X))
+
+    def _outputs_of_prepared(self, rows: Any) -> np.ndarray:
         out = np.empty((rows.shape[0], len(self.intercept_)))
         with threads(self.n_jobs):
             for first in range(0, rows.shape[0], _BLOCK_ROWS):
@@ -229,6 +236,44 @@ class KernelClassifier(ClassTargets, BaseEstimator):
         if self.map is not None:
             return self.map_.transform(rows) @ self.coef_.T
         return (rows if self._is_precomputed else self.kernel_(rows, self.rows_)) @ self.dual_coef_.T
+
+    # --- what explanations ask
+
+    def _refresh(self) -> None:
+        check_is_fitted(self)
+        if self._is_precomputed:
+            raise ValueError(
+                "a model of kernel='precomputed' knows no bins, so that there is none to explain by."
+            )
+
+    def _mapped_model(self) -> MappedModel | None:
+        return None if self.map is None else mapped_model(self.map_, self.coef_.T, self.intercept_)
+
+    def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
+        return self._checked(X)
+
+    def _contributions(self, rows: Any, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of an additive kernel bin by bin, by the kernel of each; of others as usual."""
+        if self.map is not None or not isinstance(self.kernel_, AdditiveKernel | Linear):
+            return contributions_of(self._mapped_model(), self._outputs_of_prepared, rows, reference)
+        base = self._outputs_of_prepared(reference[None])[0]
+        out = np.zeros((rows.shape[0], rows.shape[1], base.size))
+        for i in range(rows.shape[1]):
+            mine = _arrays.to_dense(_arrays.take_columns(rows, np.array([i])))
+            theirs = _arrays.to_dense(_arrays.take_columns(self.rows_, np.array([i])))
+            values = self.kernel_(np.vstack([mine, reference[None, i : i + 1]]), theirs) @ self.dual_coef_.T
+            out[:, i] = values[:-1] - values[-1]
+        return out, base
+
+    def _kernel_values(self, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if self.map is not None:
+            return super()._kernel_values(rows)
+        values = np.asarray(self.kernel_(rows, self.rows_))
+        return values, self.dual_coef_.T, self._outputs_of_prepared(self.rows_)
+
+    @property
+    def _takes_signs(self) -> bool:
+        return self._is_signed
 
     @property
     def _is_precomputed(self) -> bool:

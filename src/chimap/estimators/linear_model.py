@@ -9,10 +9,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from chimap import _arrays
 from chimap.backends import check_device, on_host
 from chimap.engines.device import scorer
+from chimap.estimators.explaining import Explaining
 from chimap.estimators.prediction import Prediction, scores
 from chimap.features.base import Folded, fold
+from chimap.features.mapped import MappedModel, mapped_model
 from chimap.features.rounded import RoundedFeatures
 from chimap.fit.design import Part
 from chimap.fit.rows import Preparation
@@ -20,7 +23,7 @@ from chimap.kernels import AdditiveKernel
 from chimap.model_files.model_file import SavedModel
 
 
-class LinearModel(SavedModel, Prediction, BaseEstimator):
+class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
     """f(x) = Psi(x) . w + b: features Psi of the kernel, weights w (D, t) and intercepts b (t,).
 
     precision: of features and products, "float32", "float64" or "bfloat16" (features rounded; sums as of float32).
@@ -125,12 +128,30 @@ class LinearModel(SavedModel, Prediction, BaseEstimator):
         return scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype, self._device)
 
     def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
-        rows = self._prepare(rows, first_row, name)
+        return self._scores(self._prepare(rows, first_row, name), room)
+
+    def _scores(self, rows: Any, room: Any) -> np.ndarray:
+        """f(x) (n, t) of prepared rows."""
         if on_host(self._device):
             features, weights, intercept = self._folded()
             return scores(features, rows, weights, room) + intercept
         outputs: np.ndarray = room(rows)
         return outputs
+
+    # --- what explanations ask
+
+    def _mapped_model(self) -> MappedModel | None:
+        # rounded features go in steps, which have no gradient
+        return None if self._is_rounded else mapped_model(self.features_, self._coef, self._intercept)
+
+    def _outputs_of_prepared(self, rows: Any) -> np.ndarray:
+        room = self._room(min(self.rows_at_once, rows.shape[0]))
+        parts = [slice(i, i + self.rows_at_once) for i in range(0, rows.shape[0], self.rows_at_once)]
+        return np.vstack([self._scores(_arrays.take_rows(rows, part), room) for part in parts])
+
+    @property
+    def _takes_signs(self) -> bool:
+        return any(part.settings.exact.is_signed for part in self._parts(self.n_features_in_))
 
     def _mapping(self) -> Any:
         """The features that are multiplied by the weights."""

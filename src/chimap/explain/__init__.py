@@ -1,14 +1,24 @@
 """Why a model says what it says: contributions of bins, bins that matter, rows that a prediction rests on."""
 
+from chimap.explain.background import mean_and_deviation, rows_like
 from chimap.explain.contributions import Explanation, contributions_of
-from chimap.explain.importance import gradient_importance, permutation_importance
+from chimap.explain.importance import (
+    Importance,
+    gradient_importance,
+    permutation_importance,
+    variance_importance,
+)
 from chimap.explain.neighbours import Neighbours, nearest_landmarks
 
 __all__ = [
     "Explanation",
+    "Importance",
     "Neighbours",
     "contributions_of",
     "gradient_importance",
+    "mean_and_deviation",
     "nearest_landmarks",
     "permutation_importance",
+    "rows_like",
+    "variance_importance",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,75 @@ from chimap import _arrays
 from chimap.features.mapped import MappedModel
 
 _ROWS = 1000  # whose gradients are averaged
+
+
+@dataclass(frozen=True, eq=False)
+class Importance:
+    """Bins by how much they matter to a model, the first the most.
+
+    Attributes
+    ----------
+    kind : str
+        What was measured: "gradient", "variance" or "permutation".
+    bins : ndarray of shape (bins,)
+        Places of the bins, most important first.
+    names : ndarray of shape (bins,)
+        Their names, or numbers.
+    values : ndarray of shape (bins,)
+        How much they matter, descending.
+
+    Examples
+    --------
+    >>> ranked = Importance.of("variance", np.array([0.5, 2.0]), np.array(["red", "blue"]))
+    >>> print(ranked)
+    1  blue  2
+    2  red   0.5
+    """
+
+    kind: str
+    bins: np.ndarray
+    names: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, kind: str, values: np.ndarray, names: np.ndarray) -> Importance:
+        """Ranked, of values (bins,) in the order of the bins; of equals the first first."""
+        order = np.argsort(-values, kind="stable")
+        return cls(kind, order, names[order], values[order])
+
+    @property
+    def by_bin(self) -> np.ndarray:
+        """The values in the order of the bins, (bins,)."""
+        out = np.empty_like(self.values)
+        out[self.bins] = self.values
+        return out
+
+    def top(self, k: int = 20) -> list[tuple[str, float]]:
+        """Name and value of the k most important bins."""
+        return [(str(name), float(v)) for name, v in zip(self.names[:k], self.values[:k], strict=True)]
+
+    def to_frame(self) -> Any:
+        """As a data frame of pandas, with columns bin, name and importance."""
+        import pandas as pd
+
+        return pd.DataFrame({"bin": self.bins, "name": self.names, "importance": self.values})
+
+    def __str__(self) -> str:
+        """The first twenty, a line each."""
+        top = self.top()
+        width = max((len(name) for name, _ in top), default=0)
+        places = len(str(len(top)))
+        return "\n".join(
+            f"{i:>{places}}  {name:<{width}}  {value:.4g}" for i, (name, value) in enumerate(top, 1)
+        )
+
+
+def variance_importance(contributions: np.ndarray) -> np.ndarray:
+    """Root of the variance over rows of what each bin adds, summed over outputs, (bins,); of (n, bins, outputs).
+
+    For an additive model with uncorrelated bins the squares add up to the variance of the scores.
+    """
+    return np.asarray(np.sqrt(contributions.var(axis=0).sum(axis=1)))
 
 
 def gradient_importance(model: MappedModel, rows: Any, n_bins: int, random_state: int = 0) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,24 +14,38 @@ from chimap.features.mapped_functions import GaussianExpansion
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The centres of an expansion that add the most to one score of one row.
+    """The centres of an expansion that speak the most for what is predicted of one row.
 
     Attributes
     ----------
     places : ndarray of shape (k,)
-        Which landmarks (or training rows), by the size of what they add, largest first.
+        Which landmarks (or training rows, in the order of the fit), those that add the most first.
     similarities : ndarray of shape (k,)
         Kernel values with the row, at most 1.
     contributions : ndarray of shape (k,)
         Kernel value times weight: what each adds to the score.
+    answers : ndarray of shape (k,) or None
+        What the model says of each of them: classes, or predictions.
     """
 
     places: np.ndarray
     similarities: np.ndarray
     contributions: np.ndarray
+    answers: np.ndarray | None = None
 
 
-def nearest_landmarks(model: MappedModel, row: np.ndarray, output: int, k: int = 5) -> Neighbours:
+def expansion_of(model: MappedModel | None) -> GaussianExpansion:
+    """The sum over landmarks that a model is. Raises DataError for one that is none."""
+    function = None if model is None else model.function
+    if not isinstance(function, GaussianExpansion):
+        raise DataError(
+            "the model is no sum over landmarks or rows: fit with an exponential kernel and features='landmarks' or "
+            "'exact'."
+        )
+    return function
+
+
+def nearest_landmarks(model: MappedModel | None, row: Any, output: int, k: int = 5) -> Neighbours:
     """The k landmarks that add the most to score ``output`` of a row (1, bins).
 
     Raises
@@ -38,12 +53,13 @@ def nearest_landmarks(model: MappedModel, row: np.ndarray, output: int, k: int =
     DataError
         For models that are no sum over landmarks.
     """
-    function = model.function
-    if not isinstance(function, GaussianExpansion):
-        raise DataError(
-            "the model is no sum over landmarks or rows: fit with features='landmarks' or 'exact'."
-        )
-    values = function.values(model.rows(row))[0]
-    added = values * function.coef[:, output]
-    order = np.argsort(-np.abs(added), kind="stable")[:k]
+    function = expansion_of(model)
+    assert model is not None
+    return strongest(function.values(model.rows(row))[0], function.coef[:, output], k)
+
+
+def strongest(values: np.ndarray, weights: np.ndarray, k: int, sign: float = 1.0) -> Neighbours:
+    """The k of kernel values (m,) that add the most to the score with these weights (m,); take the most if sign < 0."""
+    added = values * weights
+    order = np.argsort(-sign * added, kind="stable")[:k]
     return Neighbours(order, values[order], added[order])

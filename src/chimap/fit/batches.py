@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, chunk_rows_within
+from chimap.explain import mean_and_deviation
 from chimap.fit.design import sample_rows
 from chimap.fit.passes import empty_moments, learning_pass
 from chimap.fit.plan import largest_job
@@ -28,7 +29,8 @@ class Batches:
         self.rows = PreparedRows(first, preparation, codec, recipe.n_folds, recipe.seed)
         size = min(first.n_rows, sample_rows(first.n_features))
         sample = preparation(first.block(0, size).X, 0, first.name)
-        self.known = Known(recipe.seed, codec, recipe.design.fit(sample, recipe.seed), {})
+        features = recipe.design.fit(sample, recipe.seed)
+        self.known = Known(recipe.seed, codec, features, mean_and_deviation(sample))
         self.moments = empty_moments(
             self.known.features, sample, recipe.n_folds, codec.shift, recipe.dtype, recipe.is_rounded
         )

@@ -17,6 +17,7 @@ from chimap.engines.keeping import KeepingPass
 from chimap.engines.local import LocalEngine
 from chimap.engines.memory import FIRST_ROWS
 from chimap.engines.rows import ReplayedRows
+from chimap.explain import mean_and_deviation
 from chimap.features.blocks import BlockMoments, PrincipalFeatures
 from chimap.fit.checkpoint import Checkpoint, Standing
 from chimap.fit.passes import component_pass, empty_moments, learning_pass, rounded
@@ -83,7 +84,7 @@ def _learn_features(
     with clock("map"):
         features = recipe.design.fit(sample, recipe.seed)
     features, attributes = recipe.design.learn(features, recipe, rows, sample, clock, progress)
-    return Known(recipe.seed, rows.codec, features, attributes)
+    return Known(recipe.seed, rows.codec, features, mean_and_deviation(sample) | attributes)
 
 
 def _check(recipe: Recipe, sources: list[Source], engine: Engine, checkpoint: Checkpoint | None) -> None:

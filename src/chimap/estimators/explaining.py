@@ -1,0 +1,262 @@
+"""What estimators say of why they say what they say: ``explain``, ``importance`` and ``nearest``."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score, r2_score
+
+from chimap import _arrays
+from chimap._threads import threads
+from chimap._validation import DataError, check_choice, rows_as_fitted
+from chimap.data import matched
+from chimap.data.layouts import opener_of
+from chimap.explain import (
+    Explanation,
+    Importance,
+    Neighbours,
+    contributions_of,
+    gradient_importance,
+    permutation_importance,
+    rows_like,
+    variance_importance,
+)
+from chimap.explain.neighbours import expansion_of, strongest
+from chimap.features.mapped import MappedModel
+
+KINDS = ("gradient", "permutation", "variance")
+_VARIANCE_ROWS = 200  # whose contributions are compared
+
+
+class Explaining:
+    """Explanations of an estimator with linear outputs of prepared rows. A subclass gives the five below."""
+
+    n_features_in_: int
+    n_jobs: int | None
+
+    # --- what a subclass gives
+
+    @abstractmethod
+    def _refresh(self) -> None:
+        """Bring what is learned up to date, or raise NotFittedError."""
+
+    @abstractmethod
+    def _mapped_model(self) -> MappedModel | None:
+        """The scores as a function of mapped rows, where they are one."""
+
+    @abstractmethod
+    def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
+        """Rows as the features take them."""
+
+    @abstractmethod
+    def _outputs_of_prepared(self, rows: Any) -> np.ndarray:
+        """Linear outputs (n, t) of such rows."""
+
+    @property
+    @abstractmethod
+    def _takes_signs(self) -> bool:
+        """Whether bins may be negative."""
+
+    # --- what a user asks
+
+    def explain(self, X: Any, background: Any = None) -> Explanation:
+        """What each bin adds to each score of rows X (n, bins), beyond a reference row.
+
+        base + contributions.sum(axis=1) is ``decision_function`` (of a regression, the prediction). For additive
+        kernels a contribution is the bin's own function of its value, less that of the reference. For exponential ones
+        it is the integral of the gradient along the line between the mapped rows; where there is no gradient, a
+        Shapley value by sampling.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or what else ``predict`` takes, of n rows
+        background : rows, optional
+            Whose mean is the reference row; the mean row of the fit's sample by default.
+
+        Returns
+        -------
+        Explanation
+            With ``contributions`` (n, bins, outputs), ``base`` (outputs,), ``bin_names`` and ``output_names``. Two
+            classes have one output, which speaks for the second.
+
+        Raises
+        ------
+        DataError
+            For rows that ``predict`` refuses, and for a model that knows no mean row where no background is given.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from chimap import HistogramClassifier
+        >>> X, y = load_digits(return_X_y=True)
+        >>> model = HistogramClassifier("chi2").fit(X, y)
+        >>> explanation = model.explain(X[:2])
+        >>> explanation.contributions.shape, len(explanation.top(row=0, output=0, k=3))
+        ((2, 64, 10), 3)
+        """
+        self._refresh()
+        rows = self._rows_to_explain(X)
+        reference = self._reference(background)
+        with threads(self.n_jobs):
+            contributions, base = self._contributions(rows, reference)
+        return Explanation(contributions, base, self._bin_names(), self._output_names(base.size))
+
+    def importance(self, X: Any = None, y: Any = None, kind: str = "gradient") -> Importance:
+        """How much each bin matters to the model, ranked and by name.
+
+        Parameters
+        ----------
+        X : rows, optional
+            Of the kind that the model is for. Without them, rows whose bins have the means and deviations of the
+            fit's sample stand in ("gradient" and "variance").
+        y : labels or targets of X
+            For "permutation" alone.
+        kind : {"gradient", "variance", "permutation"}
+            "gradient": slope of the scores times spread of the bin. "variance": root of the variance of what the bin
+            adds to the scores. "permutation": loss of accuracy (of R^2) when the bin is shuffled among rows.
+
+        Raises
+        ------
+        ValueError
+            For "permutation" without X and y, "gradient" of a kernel that has none, or another kind.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from chimap import HistogramClassifier
+        >>> X, y = load_digits(return_X_y=True)
+        >>> ranked = HistogramClassifier("chi2").fit(X, y).importance(X)
+        >>> ranked.values.shape, bool(ranked.values[0] >= ranked.values[-1])
+        ((64,), True)
+        """
+        check_choice(kind, "kind", KINDS)
+        self._refresh()
+        if kind == "permutation":
+            if X is None or y is None:
+                raise ValueError("kind='permutation' shuffles rows whose labels are known: give X and y.")
+            rows = self._rows_to_explain(X)
+            with threads(self.n_jobs):
+                values = permutation_importance(self._measure(np.asarray(y)), rows)
+            return Importance.of(kind, values, self._bin_names())
+        rows = self._rows_like_the_fit() if X is None else self._rows_to_explain(X)
+        with threads(self.n_jobs):
+            values = self._gradients(rows) if kind == "gradient" else self._variances(rows)
+        return Importance.of(kind, values, self._bin_names())
+
+    def nearest(self, X: Any, k: int = 5) -> list[Neighbours]:
+        """The k landmarks, or training rows, that add the most to the score of what is predicted, row by row.
+
+        For exponential kernels with features="landmarks" or "exact". Of two classes, contributions are to the second,
+        and the first is spoken for by those that take the most.
+
+        Raises
+        ------
+        DataError
+            For models that are no sum over landmarks or rows.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from chimap import HistogramClassifier
+        >>> X, y = load_digits(return_X_y=True)
+        >>> model = HistogramClassifier(features="landmarks", n_components=100, random_state=0).fit(X, y)
+        >>> model.nearest(X[:1], k=3)[0].answers.tolist()
+        [0, 0, 0]
+        """
+        self._refresh()
+        rows = self._rows_to_explain(X)
+        values, weights, outputs = self._kernel_values(rows)
+        scores = self._outputs_of_prepared(rows)
+        chosen = scores.argmax(axis=1)
+        signs = np.sign(scores[:, 0]) if self._speaks_for_two else np.ones(len(scores))
+        answers = self._answers(outputs)
+        found = [
+            strongest(v, weights[:, c], k, sign) for v, c, sign in zip(values, chosen, signs, strict=True)
+        ]
+        return [replace(one, answers=answers[one.places]) for one in found]
+
+    # --- its steps
+
+    @property
+    def _speaks_for_two(self) -> bool:
+        """Whether a score below 0 is an answer."""
+        return len(getattr(self, "classes_", ())) == 2
+
+    def _kernel_values(self, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Kernel values (n, m) with the landmarks, their weights (m, t), and the scores (m, t) of themselves."""
+        model = self._mapped_model()
+        function = expansion_of(model)
+        assert model is not None
+        return function.values(model.rows(rows)), function.coef, function(function.centres)
+
+    def _contributions(self, rows: Any, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return contributions_of(self._mapped_model(), self._outputs_of_prepared, rows, reference)
+
+    def _gradients(self, rows: Any) -> np.ndarray:
+        model = self._mapped_model()
+        if model is None:
+            raise ValueError(
+                "kind='gradient' is of additive kernels and exponential ones over them; use kind='variance' or "
+                "'permutation'."
+            )
+        return gradient_importance(model, rows, self.n_features_in_)
+
+    def _variances(self, rows: Any) -> np.ndarray:
+        if rows.shape[0] > _VARIANCE_ROWS:
+            chosen = np.random.default_rng(0).choice(rows.shape[0], _VARIANCE_ROWS, replace=False)
+            rows = _arrays.take_rows(rows, np.sort(chosen))
+        contributions, _ = self._contributions(rows, _mean(rows))
+        return variance_importance(contributions)
+
+    def _measure(self, y: np.ndarray) -> Callable[[Any], float]:
+        """Accuracy or R^2 of prepared rows."""
+        score = accuracy_score if hasattr(self, "classes_") else r2_score
+        return lambda rows: float(score(y, self._answers(self._outputs_of_prepared(rows))))
+
+    def _answers(self, outputs: np.ndarray) -> np.ndarray:
+        """Labels, or predicted targets, of linear outputs."""
+        return np.asarray(self.labels_of(outputs) if hasattr(self, "labels_of") else outputs[:, 0])
+
+    def _rows_to_explain(self, X: Any) -> Any:
+        opener, reading = opener_of(X), getattr(self, "reading_", None)
+        if opener is None and reading is not None and isinstance(X, list) and isinstance(X[0], str | dict):
+            opener = reading.source
+        if opener is not None:
+            names = getattr(self, "feature_names_in_", None)
+            source = matched(opener(X), names, self.n_features_in_, type(self).__name__)
+            return self._prepare(source.block(0, source.n_rows).X, 0, source.name)
+        return self._prepare(rows_as_fitted(self, X), 0, "X")
+
+    def _reference(self, background: Any) -> np.ndarray:
+        if background is not None:
+            return _mean(self._rows_to_explain(background))
+        mean = getattr(self, "mean_row_", None)
+        if mean is None:
+            raise DataError(
+                "this model does not know the mean row of its fit: give rows to compare with, background=X."
+            )
+        return np.asarray(mean)
+
+    def _rows_like_the_fit(self) -> np.ndarray:
+        if getattr(self, "deviation_row_", None) is None:
+            raise DataError("this model does not know what the rows of its fit were like: give rows X.")
+        rows = rows_like(self._reference(None), self.deviation_row_, self._takes_signs)  # type: ignore[attr-defined]
+        return self._prepare(rows, 0, "rows like those of the fit")
+
+    def _bin_names(self) -> np.ndarray:
+        names = getattr(self, "feature_names_in_", None)
+        return np.arange(self.n_features_in_) if names is None else np.asarray(names)
+
+    def _output_names(self, n_outputs: int) -> np.ndarray:
+        classes = getattr(self, "classes_", None)
+        if classes is None:
+            return np.array(["prediction"])
+        return np.asarray(classes[-n_outputs:])
+
+
+def _mean(rows: Any) -> np.ndarray:
+    return np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel().astype(rows.dtype) / rows.shape[0]

@@ -1,0 +1,38 @@
+"""What rows are like, kept with a model: what explanations compare a row with, and rows that stand in for the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+
+_ROWS = 256  # that stand in for the data
+
+
+def mean_and_deviation(rows: Any) -> dict[str, np.ndarray]:
+    """Mean and standard deviation of each bin over rows, dense or CSR, by the names of a model's attributes."""
+    n = rows.shape[0]
+    mean = np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel() / n
+    if _arrays.is_sparse(rows):  # sum of (x - m)^2 over what is stored, and m^2 for every zero
+        stored = np.bincount(rows.indices, minlength=rows.shape[1])
+        off = np.square(rows.data - mean[rows.indices])
+        squares = np.bincount(rows.indices, off, rows.shape[1]) + (n - stored) * np.square(mean)
+    else:
+        squares = np.zeros(rows.shape[1])
+        for first in range(0, n, _ROWS):
+            squares += np.square(rows[first : first + _ROWS] - mean).sum(axis=0)
+    dtype = rows.dtype
+    return {"mean_row_": mean.astype(dtype), "deviation_row_": np.sqrt(squares / n).astype(dtype)}
+
+
+def rows_like(mean: np.ndarray, deviation: np.ndarray, is_signed: bool, random_state: int = 0) -> np.ndarray:
+    """Rows whose bins, drawn one by one, have these means and deviations: of a gamma law, or a normal one if signed."""
+    rng, size = np.random.default_rng(random_state), (_ROWS, mean.size)
+    if is_signed:
+        return np.asarray(rng.normal(mean, deviation, size), dtype=mean.dtype)
+    varies = (mean > 0) & (deviation > 0)
+    ratio = np.where(varies, deviation, 1.0) / np.where(varies, mean, 1.0)
+    drawn = rng.gamma(1 / np.square(ratio), np.where(varies, mean * np.square(ratio), 0.0), size)
+    return np.where(varies, drawn, mean).astype(mean.dtype)

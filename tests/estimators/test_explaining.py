@@ -1,0 +1,92 @@
+"""Importance ranks the bins that decide first, and neighbours are rows of the predicted class."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from chimap import HistogramClassifier, HistogramRegressor, KernelClassifier
+from chimap._validation import DataError
+from chimap.explain import mean_and_deviation, rows_like
+
+RNG = np.random.default_rng(1)
+X = RNG.dirichlet(np.ones(10), size=300)
+Y = np.where(X[:, 4] > 0.08, "much", "little")
+
+
+@pytest.mark.parametrize("kind", ["gradient", "variance", "permutation"])
+@pytest.mark.parametrize("settings", [{"kernel": "chi2"}, {"kernel": "exp-chi2", "n_components": 128}])
+def test_the_bin_that_decides_comes_first(kind, settings):
+    model = HistogramClassifier(random_state=0, **settings).fit(X, Y)
+    ranked = model.importance(X, Y if kind == "permutation" else None, kind=kind)
+    assert ranked.bins[0] == 4
+    assert (np.diff(ranked.values) <= 0).all()
+    np.testing.assert_array_equal(ranked.by_bin[ranked.bins], ranked.values)
+
+
+@pytest.mark.parametrize("kind", ["gradient", "variance"])
+def test_without_rows_it_comes_first_too(kind):
+    model = HistogramClassifier("chi2", random_state=0).fit(X, Y)
+    assert model.importance(kind=kind).bins[0] == 4
+
+
+def test_the_table_has_names_and_places():
+    ranked = HistogramRegressor("chi2").fit(X, X[:, 7]).importance()
+    frame = ranked.to_frame()
+    assert frame.columns.tolist() == ["bin", "name", "importance"]
+    assert frame.bin[0] == 7
+    assert str(ranked).splitlines()[0].split()[:2] == ["1", "7"]
+
+
+def test_what_cannot_be_measured_says_what_to_do():
+    model = HistogramClassifier("chi2").fit(X, Y)
+    with pytest.raises(ValueError, match="give X and y"):
+        model.importance(kind="permutation")
+    with pytest.raises(ValueError, match="kind must be"):
+        model.importance(kind="shap")
+    without = HistogramClassifier("pq", n_components=20, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="kind='variance'"):
+        without.importance()
+
+
+@pytest.mark.parametrize("features", ["landmarks", "exact"])
+def test_neighbours_are_of_the_predicted_class(features):
+    model = HistogramClassifier("exp-chi2", features=features, n_components=60, random_state=0).fit(X, Y)
+    rows = X[:12]
+    found = model.nearest(rows, k=3)
+    agree = [one.answers[0] == answer for one, answer in zip(found, model.predict(rows), strict=True)]
+    assert np.mean(agree) > 0.8
+    for one in found:
+        assert (np.diff(np.abs(one.contributions)) <= 0).all()
+        assert np.unique(np.sign(one.contributions)).size == 1
+        assert (one.similarities <= 1).all()
+
+
+def test_neighbours_of_an_exact_machine_are_its_rows():
+    model = KernelClassifier("exp-chi2", C=1.0).fit(X, Y)
+    row = int(np.abs(model.dual_coef_[0]).argmax())
+    assert model.nearest(X[row : row + 1])[0].similarities.max() == pytest.approx(1)
+
+
+def test_an_additive_model_has_no_neighbours():
+    with pytest.raises(DataError, match="features='landmarks'"):
+        HistogramClassifier("chi2").fit(X, Y).nearest(X[:1])
+
+
+def test_mean_and_deviation_of_sparse_rows_are_those_of_dense_ones():
+    rows = np.where(X > 0.1, X, 0)
+    dense, sparse = mean_and_deviation(rows), mean_and_deviation(sp.csr_matrix(rows))
+    np.testing.assert_allclose(dense["mean_row_"], rows.mean(axis=0))
+    np.testing.assert_allclose(dense["deviation_row_"], rows.std(axis=0))
+    for name, values in dense.items():
+        np.testing.assert_allclose(sparse[name], values)
+
+
+@pytest.mark.parametrize("is_signed", [False, True])
+def test_rows_like_others_have_their_means(is_signed):
+    mean, deviation = np.array([0.5, 0.0, 2.0]), np.array([0.1, 0.0, 1.0])
+    rows = rows_like(mean, deviation, is_signed)
+    np.testing.assert_allclose(rows.mean(axis=0), mean, atol=0.2)
+    np.testing.assert_allclose(rows.std(axis=0), deviation, atol=0.2)
+    assert is_signed or rows.min() >= 0
