@@ -51,12 +51,12 @@ def test_what_cannot_be_measured_says_what_to_do():
 
 
 @pytest.mark.parametrize("features", ["landmarks", "exact"])
-def test_neighbours_are_of_the_predicted_class(features):
+def test_most_neighbours_are_of_the_predicted_class(features):
     model = HistogramClassifier("exp-chi2", features=features, n_components=60, random_state=0).fit(X, Y)
     rows = X[:12]
     found = model.nearest(rows, k=3)
-    agree = [one.answers[0] == answer for one, answer in zip(found, model.predict(rows), strict=True)]
-    assert np.mean(agree) > 0.8
+    agree = [one.answers == answer for one, answer in zip(found, model.predict(rows), strict=True)]
+    assert np.mean(agree) > 0.75
     for one in found:
         assert (np.diff(np.abs(one.contributions)) <= 0).all()
         assert np.unique(np.sign(one.contributions)).size == 1

@@ -61,7 +61,7 @@ class Importance:
 
     def to_frame(self) -> Any:
         """As a data frame of pandas, with columns bin, name and importance."""
-        import pandas as pd
+        import pandas as pd  # type: ignore[import-untyped]
 
         return pd.DataFrame({"bin": self.bins, "name": self.names, "importance": self.values})
 
