@@ -11,9 +11,8 @@ import numpy as np
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.losses import Loss
 from chimap.selection import SelectionResult
-from chimap.selection.catalogue import RULES
+from chimap.selection.catalogue import rule_of
 from chimap.selection.components import ComponentFolds
-from chimap.selection.gcv import FEWEST_ROWS, choose_by_gcv
 from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs, Solver
 from chimap.solvers.catalogue import solver_of
@@ -89,39 +88,27 @@ def learn(
 ) -> Learned:
     """The minimum at a strength, or at the best of several, or (None) of a search."""
     problem = solver.problem(loss, evidence)
-    result = None
+    rule = (
+        None
+        if isinstance(alpha, float)
+        else rule_of(solver.needs, problem.n_folds, problem.n_rows, progress.advance)
+    )
+    result, solution = None, None
     if isinstance(alpha, float):
         chosen = alpha
-    elif problem.n_folds == 1 and solver.needs == "moments" and problem.n_rows >= FEWEST_ROWS:
-        if not isinstance(problem, RidgeProblem):
-            raise TypeError("generalised cross-validation is of ridge")
-        return _by_gcv(problem, alpha, clock, progress)
-    elif problem.n_folds == 1:  # too few rows to hold some out
+    elif rule is None:
         chosen = problem.usual_alpha()
     else:
-        rule = RULES[solver.needs](progress.advance)
         with clock("choose alpha"):
-            progress.stage("alpha", 7 if solver.needs == "moments" else None, _STEPS[solver.needs])
-            result = rule.choose(problem, alpha)
+            progress.stage("alpha", rule.usual_scores, _STEPS[solver.needs])
+            result, solution = rule.choose(problem, alpha)
         chosen = result.best["alpha"]
-    with clock("passes" if solver.needs == "rows" else "solve"):
-        if solver.needs != "moments":
-            progress.stage("solving", None, _STEPS[solver.needs])
-        solution = problem.solve(chosen)
+    if solution is None:
+        with clock("passes" if solver.needs == "rows" else "solve"):
+            if solver.needs != "moments":
+                progress.stage("solving", None, _STEPS[solver.needs])
+            solution = problem.solve(chosen)
     return Learned(solution, problem.loss, result, problem.passes, problem.n_rows)
-
-
-def _by_gcv(
-    problem: RidgeProblem, alpha: Sequence[float] | None, clock: Stopwatch, progress: Progress
-) -> Learned:
-    """Ridge at the strength of least generalised cross-validation; the weights come with it."""
-    with clock("choose alpha"):
-        progress.stage("alpha", 4, "values")
-        several: Sequence[float] | str = "auto" if alpha is None else alpha
-        found, result = choose_by_gcv(
-            problem.whole, several, lambda alpha, score: progress.advance(), problem.scale
-        )
-    return Learned(problem.in_features(found), problem.loss, result, problem.passes, problem.n_rows)
 
 
 def learn_components(
@@ -136,7 +123,7 @@ def learn_components(
     alphas = [alpha] if isinstance(alpha, float) else alpha
     with clock("choose alpha"):
         progress.stage("alpha", None, "pairs")
-        result = ComponentFolds(borders, numbers, progress.advance).choose(problem, alphas)
+        result, _ = ComponentFolds(borders, numbers, progress.advance).choose(problem, alphas)
     with clock("solve"):
         solution = problem.solve_leading(borders, result.best["n_components"], result.best["alpha"])
     chosen = {"n_principal_": result.best["n_components"]}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
 from chimap._validation import check_choice, check_positive
+from chimap.solvers.base import Needs
+from chimap.solvers.ridge import LinearSolution
 
 USUAL_FOLDS = 5
 
@@ -116,12 +118,26 @@ class SelectionResult:
         return replace(some, chosen=int(np.argmin(means)))
 
 
-class Selection(Protocol):
-    """A rule by which settings are chosen; a line of the catalogue."""
+Problem = TypeVar("Problem", contravariant=True)
+Choice = tuple[SelectionResult, LinearSolution | None]
+"""What was compared, and the solution at the best where that comes with the comparison."""
+
+
+class Selection(Protocol[Problem]):
+    """A rule by which settings are chosen; a line of the catalogue.
+
+    usual_scores: how many strengths a search tries as a rule; None where nobody can say.
+    """
 
     rule: ClassVar[str]
+    usual_scores: ClassVar[int | None]
 
-    def choose(self, problem: Any, alphas: Sequence[float] | None) -> SelectionResult:
+    @classmethod
+    def serves(cls, needs: Needs, n_folds: int, n_rows: int) -> bool:
+        """Whether it chooses for a solver with these needs, from rows in so many folds (1: none are held out)."""
+        ...
+
+    def choose(self, problem: Problem, alphas: Sequence[float] | None) -> Choice:
         """Score strengths, or (None) those that a search comes to, on a problem of a solver that the rule serves."""
         ...
 

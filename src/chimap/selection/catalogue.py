@@ -1,17 +1,26 @@
-"""The catalogue of selection rules: which one serves what a solver needs."""
+"""The catalogue of selection rules, in the order in which they are asked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from chimap.selection.base import Selection
 from chimap.selection.folds import Folds
+from chimap.selection.gcv import GeneralisedCrossValidation
 from chimap.selection.holdout import HoldOut
 from chimap.solvers.base import Needs
 
-RULES: dict[Needs, Callable[[Callable[[], None]], Selection]] = {
-    "moments": Folds,
-    "rows": lambda on_score: HoldOut(),
-    "features": lambda on_score: HoldOut(),
-}
-"""What selection="auto", or a number of folds, stands for."""
+RULES = {rule.rule: rule for rule in (Folds, GeneralisedCrossValidation, HoldOut)}
+"""By name."""
+
+
+def rule_of(needs: Needs, n_folds: int, n_rows: int, on_score: Callable[[], None]) -> Selection[Any] | None:
+    """The first rule that chooses for a solver with these needs; None where there are too few rows to hold some out.
+
+    on_score: called after each score.
+    """
+    for rule in RULES.values():
+        if rule.serves(needs, n_folds, n_rows):
+            return rule(on_score)
+    return None

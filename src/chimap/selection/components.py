@@ -9,8 +9,9 @@ import numpy as np
 
 from chimap._validation import check_positive
 from chimap.moments import FoldMoments, Moments
-from chimap.selection.base import SelectionResult
+from chimap.selection.base import Choice, SelectionResult
 from chimap.selection.folds import check_folds, choose_alpha
+from chimap.solvers.base import Needs
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.principal import PrincipalRidge, leading
 
@@ -120,15 +121,22 @@ class ComponentFolds:
     """
 
     rule: ClassVar[str] = "folds"
+    usual_scores: ClassVar[int | None] = None
 
     def __init__(
         self, borders: np.ndarray, numbers: Sequence[int], on_score: Callable[[], None] = lambda: None
     ):
         self._borders, self._numbers, self._on_score = borders, numbers, on_score
 
-    def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> SelectionResult:
+    @classmethod
+    def serves(cls, needs: Needs, n_folds: int, n_rows: int) -> bool:
+        """See ``Selection``."""
+        return needs == "moments" and n_folds > 1
+
+    def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
         """See ``Selection``; decades about the mean scatter where there are no strengths to compare."""
         several = problem.usual_alpha() * DECADES if alphas is None else np.asarray(alphas, dtype=np.float64)
-        return score_leading(
+        result = score_leading(
             problem.moments, problem.whole, self._borders, self._numbers, several, self._on_score
         )
+        return result, None

@@ -10,7 +10,8 @@ import numpy as np
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
 from chimap.moments.symmetric import PANEL
-from chimap.selection.base import SelectionResult
+from chimap.selection.base import Choice, SelectionResult
+from chimap.solvers.base import Needs
 from chimap.solvers.fold import Fold
 from chimap.solvers.fold_weights import FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
@@ -175,13 +176,20 @@ class Folds:
     """Exact folds of ridge, from the moments of one pass."""
 
     rule: ClassVar[str] = "folds"
+    usual_scores: ClassVar[int | None] = 7
+
+    @classmethod
+    def serves(cls, needs: Needs, n_folds: int, n_rows: int) -> bool:
+        """See ``Selection``."""
+        return needs == "moments" and n_folds > 1
 
     def __init__(self, on_score: Callable[[], None] = lambda: None):
         self._on_score = on_score
 
-    def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> SelectionResult:
+    def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
         """See ``Selection``."""
-        return choose_alpha(
+        result = choose_alpha(
             problem.moments, problem.whole, "auto" if alphas is None else np.asarray(alphas),
             lambda alpha, error: self._on_score(), problem.factor, problem.scale,
         )  # fmt: skip
+        return result, None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from chimap import _threads
 from chimap._validation import DataError
 from chimap.moments import Moments
-from chimap.selection.base import SelectionResult
+from chimap.selection.base import Choice, SelectionResult
+from chimap.solvers.base import Needs
 from chimap.solvers.cholesky import factorise, inverse_diagonal, solve
+from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import LinearSolution, solution
 
 FEWEST_ROWS = 3  # with which a residual has degrees of freedom left
@@ -235,3 +238,26 @@ class _Scorer:
             if share < _CLOSE:
                 break
         return X
+
+
+class GeneralisedCrossValidation:
+    """``choose_by_gcv`` as a rule of the catalogue: for ridge whose rows are not in folds."""
+
+    rule: ClassVar[str] = "gcv"
+    usual_scores: ClassVar[int | None] = 4
+
+    def __init__(self, on_score: Callable[[], None] = lambda: None):
+        self._on_score = on_score
+
+    @classmethod
+    def serves(cls, needs: Needs, n_folds: int, n_rows: int) -> bool:
+        """See ``Selection``."""
+        return needs == "moments" and n_folds == 1 and n_rows >= FEWEST_ROWS
+
+    def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
+        """See ``Selection``."""
+        several: Sequence[float] | str = "auto" if alphas is None else alphas
+        weights, result = choose_by_gcv(
+            problem.whole, several, lambda alpha, score: self._on_score(), problem.scale
+        )
+        return result, problem.in_features(weights)

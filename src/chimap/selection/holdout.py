@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from chimap.selection.base import SelectionResult
+from chimap.selection.base import Choice, SelectionResult
 from chimap.selection.folds import choose_alpha
-from chimap.solvers.base import Trials
+from chimap.solvers.base import Needs, Trials
 
 _STEP = 10**0.5  # from a strength to the next that is tried
 _MOST_STEPS = 10
@@ -23,8 +23,17 @@ class HoldOut:
     """
 
     rule: ClassVar[str] = "holdout"
+    usual_scores: ClassVar[int | None] = None
 
-    def choose(self, problem: Trials, alphas: Sequence[float] | None) -> SelectionResult:
+    def __init__(self, on_score: Callable[[], None] = lambda: None):
+        """Steps are told by the solver: ``on_score`` is not called."""
+
+    @classmethod
+    def serves(cls, needs: Needs, n_folds: int, n_rows: int) -> bool:
+        """See ``Selection``."""
+        return needs != "moments" and n_folds > 1
+
+    def choose(self, problem: Trials, alphas: Sequence[float] | None) -> Choice:
         """See ``Selection``."""
         losses: dict[float, float] = {}
 
@@ -36,13 +45,13 @@ class HoldOut:
         if alphas is not None:
             for alpha in sorted(alphas, reverse=True):
                 loss(float(alpha))
-            return _result(losses)
+            return _result(losses), None
         first = self._first(problem)
         direction = -1 if loss(first / _STEP) < loss(first) else 1
         for k in range(_MOST_STEPS):
             if loss(first * _STEP ** (direction * (k + 1))) >= loss(first * _STEP ** (direction * k)):
                 break
-        return _result(losses)
+        return _result(losses), None
 
     def _first(self, problem: Trials) -> float:
         if problem.moments is None or problem.loss is None:
