@@ -17,10 +17,10 @@ MODULES = sorted(
 
 EXTRAS = {"torch"}  # what the test extra leaves out, being heavy
 
-PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
+PAGES = sorted((Path(__file__).parents[1] / "docs").rglob("*.md"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
 def test_pages(page):
     assert doctest.testfile(str(page), module_relative=False).failed == 0
 

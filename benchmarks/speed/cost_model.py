@@ -1,4 +1,4 @@
-"""Does the cost model of docs/scale.md foretell measured runs, and what does it say of 10^9 and 10^12 rows?
+"""Does the cost model of docs/concepts/cost.md foretell measured runs, and what does it say of 10^9 and 10^12 rows?
 
 The rates of this machine are measured on bare operations: products, values of the map, cosines, float64 sums, reading.
 From them and the formulas of the page come the seconds a row of fits of several shapes, which are then run; and of a Dask

@@ -54,7 +54,7 @@ def export_model(
     check : whether tables, or an ONNX file where onnxruntime is installed, are compared with the model on made rows.
 
     model : ``HistogramClassifier``, ``FourierKernelLearner``, ``MultipleKernelLearner``, the regressions beside them,
-    ``LookupClassifier``, or a compiled model. docs/export.md tells how the files are read.
+    ``LookupClassifier``, or a compiled model. docs/guides/export.md tells how the files are read.
 
     Raises ValueError for what the format cannot hold, with what can; ImportError without the package onnx;
     FileExistsError unless ``overwrite``.

@@ -1,0 +1,52 @@
+"""Docstrings as pages: the formula that opens one is set as code, remarks go below names, plain remarks get a heading."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+PARAMETER = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) ?: (.*)$")
+LISTS = {"Parameters", "Attributes", "Other Parameters"}
+IS_FORMULA = re.compile(r"^[\w ]*(\([\w, ]+\))?.* = ")
+MOST_IN_A_TYPE = 40  # characters; what is longer explains rather than names a type
+
+
+def opening(line: str) -> str:
+    """The first line; a formula as code."""
+    if not IS_FORMULA.match(line) or "`" in line:
+        return line
+    formula, separator, words = line.partition(", with ")
+    return f"`{formula.rstrip('.')}`{separator}{words}"
+
+
+def readable(text: str) -> str:
+    """The same docstring for the numpy parser."""
+    first, *lines = text.split("\n")
+    section, out = "", [opening(first), *lines[:1]]
+    for before, line, after in zip(lines, lines[1:], [*lines[2:], ""], strict=False):
+        starts = not before.strip() and line.strip() and not line.startswith(" ")
+        if starts and after.startswith("---"):
+            section = line.strip()
+        elif starts and line.startswith(">>>") and section != "Examples":
+            section = "Examples"
+            out += ["Examples", "--------"]
+        elif starts and (section in LISTS or section == "Examples") and not line.startswith(">>>"):
+            section = "Notes"
+            out += ["Notes", "-----"]
+        match = PARAMETER.match(line) if section in LISTS else None
+        if match and (len(match[2]) > MOST_IN_A_TYPE or not after.startswith("   ")):
+            out += [match[1], "    " + match[2]]
+        else:
+            out.append(line)
+    return "\n".join(out)
+
+
+class ReadableDocstrings(griffe.Extension):
+    """Applied to every object that has a docstring."""
+
+    def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Rewrite the docstring of ``obj``."""
+        if obj.docstring is not None:
+            obj.docstring.value = readable(obj.docstring.value)

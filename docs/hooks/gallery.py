@@ -1,0 +1,49 @@
+"""The gallery: examples are run in a process of their own, and their pages become pages of the site."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+TOP = Path(__file__).resolve().parents[2]
+PAGES = TOP / "build" / "gallery"
+INTRODUCTION = """# Gallery
+
+Each page is a script of `examples/gallery` with what it prints and draws. They were run when this site was built.
+
+"""
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Run what has changed, then add pages, pictures and the page that shows them all."""
+    paths = os.pathsep.join(filter(None, [str(TOP / "src"), os.environ.get("PYTHONPATH", "")]))
+    subprocess.run(
+        [sys.executable, str(TOP / "examples" / "render.py"), str(PAGES)],
+        check=True,
+        env=os.environ | {"PYTHONPATH": paths},
+    )
+    scripts = sorted((TOP / "examples" / "gallery").glob("*.py"))
+    index = INTRODUCTION + '<div class="gallery" markdown>\n\n'
+    for script in scripts:
+        page = PAGES / f"{script.stem}.md"
+        title = page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        index += f"[![]({script.stem}-1.png) {title}]({script.stem}.md)\n\n"
+        files.append(File.generated(config, f"gallery/{page.name}", abs_src_path=str(page)))
+        for picture in sorted(PAGES.glob(f"{script.stem}-*.png")):
+            files.append(File.generated(config, f"gallery/{picture.name}", abs_src_path=str(picture)))
+    files.append(File.generated(config, "gallery/index.md", content=index + "</div>\n"))
+    return files
+
+
+def on_config(config: Any) -> Any:
+    """Put the pages of the gallery into the navigation, in the order of their names."""
+    stems = [script.stem for script in sorted((TOP / "examples" / "gallery").glob("*.py"))]
+    for entry in config.nav:
+        if "Gallery" in entry:
+            entry["Gallery"] = ["gallery/index.md", *(f"gallery/{stem}.md" for stem in stems)]
+    return config

@@ -1,0 +1,95 @@
+"""Small files under the names that the pages of docs/ use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ..histograms import classes
+
+PLANTS = ("grass", "sedge", "moss", "sand", "clay", "depth")
+SMILES = ("CCO", "CCCC", "CCN", "CC(=O)O", "c1ccccc1", "c1ccccc1O", "c1ccncc1", "Cc1ccccc1")
+WORDS = {"1": "bad slow broken", "5": "good fast solid"}
+
+
+def write_arrays(folder: Path) -> None:
+    X, y = classes(120, 500)
+    X = X.astype(np.float32)
+    np.savez(folder / "data.npz", X=X, y=y)
+    np.save(folder / "rows.npy", X[:, :40])
+    np.save(folder / "labels.npy", y)
+
+
+def write_tables(folder: Path) -> None:
+    X, y = classes(120, len(PLANTS))
+    counts = np.round(100 * X).astype(int)
+    head = ",".join(PLANTS)
+    rows = [",".join(map(str, row)) for row in counts]
+    sites = ["bog" if k else "meadow" for k in y == y[0]]
+
+    def write(name: str, *lines: str) -> None:
+        (folder / name).write_text("\n".join(lines) + "\n")
+
+    write("plots.csv", f"{head},site", *map(",".join, zip(rows, sites, strict=True)))
+    write("new-plots.csv", head, *rows[:20])
+    write("counts.csv", f"plot,{head}", *(f"p{i},{row}" for i, row in enumerate(rows)))
+    write("metadata.csv", "plot,site", *(f"p{i},{site}" for i, site in reversed(list(enumerate(sites)))))
+    texts = [(f"a {WORDS[stars]} thing {i % 7}", stars) for i in range(60) for stars in WORDS]
+    write("reviews.csv", "review,stars", *map(",".join, texts))
+    write("new-reviews.csv", "review", *(text for text, _ in texts[:8]))
+    molecules = [(smiles, str(int("1" in smiles))) for smiles in SMILES * 10]
+    write("molecules.csv", "smiles,ring", *map(",".join, molecules))
+    write("new-molecules.csv", "smiles", *SMILES)
+
+
+def write_parquet(folder: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    X, y = classes(240, 12)
+    columns = {f"bin {i}": X[:, i] for i in range(12)} | {"species": [f"species {k}" for k in y]}
+    parquet.write_table(pa.table(columns), folder / "huge.parquet")
+
+
+def write_biology(folder: Path) -> None:
+    anndata, pd = pytest.importorskip("anndata"), pytest.importorskip("pandas")
+    X, y = classes(100, 30)
+    counts = np.round(200 * X).astype(np.float32)
+    kinds = np.array([f"type {k}" for k in y])
+    genes = pd.DataFrame(index=[f"gene {j}" for j in range(30)])
+    cells = pd.DataFrame({"cell_type": kinds}, index=[f"cell {i}" for i in range(100)])
+    table = anndata.AnnData(counts, obs=cells, var=genes)
+    table.write_h5ad(folder / "cells.h5ad")
+    table[:20, ::-1].copy().write_h5ad(folder / "new-cells.h5ad")
+    entries = [[j, i, float(counts[i, j])] for i, j in zip(*counts.nonzero(), strict=True)]
+    biom = {
+        "id": None, "format": "Biological Observation Matrix 1.0.0", "format_url": "http://biom-format.org",
+        "type": "OTU table", "generated_by": "test", "date": "2026-01-01T00:00:00", "matrix_type": "sparse",
+        "matrix_element_type": "float", "shape": [30, 100], "data": [[int(j), int(i), v] for j, i, v in entries],
+        "rows": [{"id": f"otu {j}", "metadata": None} for j in range(30)],
+        "columns": [{"id": f"sample {i}", "metadata": None} for i in range(100)],
+    }  # fmt: skip
+    (folder / "table.biom").write_text(json.dumps(biom))
+    sites = [f"sample {i}\t{kind}" for i, kind in enumerate(kinds)]
+    (folder / "metadata.tsv").write_text("\n".join(["sample\tbody_site", *sites[::-1]]) + "\n")
+
+
+def write_photos(folder: Path) -> None:
+    images = pytest.importorskip("PIL.Image")
+    pytest.importorskip("cv2")
+    rng = np.random.default_rng(0)
+    for name, n_images in (("photos", 12), ("new-photos", 2), ("train", 12), ("test", 2)):
+        for label, period in (("stripes", 4), ("dots", 9)):
+            (folder / name / label).mkdir(parents=True)
+            for i in range(n_images):
+                waves = np.sin(np.arange(64) * 2 * np.pi / (period + i % 2))
+                picture = waves[None, :] * (1 if label == "stripes" else waves[:, None])
+                values = 127 + 90 * picture + rng.normal(0, 8, (64, 64))
+                path = folder / name / label / f"{i}.png"
+                images.fromarray(values.clip(0, 255).astype(np.uint8)).save(path)
+
+
+def write_all(folder: Path) -> None:
+    for write in (write_arrays, write_tables, write_parquet, write_biology, write_photos):
+        write(folder)

@@ -1,0 +1,80 @@
+"""Pages of the site: every command on them runs, every public name is on one, every page has an example."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import chimap
+
+from ..cli.terminal import run_many
+from .files import write_all
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {
+    page.relative_to(DOCS).as_posix(): page.read_text(encoding="utf-8") for page in sorted(DOCS.rglob("*.md"))
+}
+ELSEWHERE = (
+    "--scheduler tcp:",
+    "--device cuda",
+    "--engine dask",
+)  # what a test does not have, or has a test of its own
+INCLUDED = {"changelog.md", "contributing.md"}  # texts of the project, not pages of the site's own
+
+
+def commands(page: str) -> list[list[str]]:
+    """The arguments of every command of chimap on the page."""
+    blocks = re.findall(r"^```sh\n(.*?)^```$", PAGES[page], re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.strip()]
+    assert all(line.startswith("chimap ") for line in lines), f"{page}: a line of another program"
+    return [shlex.split(line, comments=True)[1:] for line in lines if not any(e in line for e in ELSEWHERE)]
+
+
+def test_fences_name_a_language_that_is_tested():
+    # 'text' is what programs print, and commands of other programs
+    for page, text in PAGES.items():
+        assert set(re.findall(r"^```(\S*)$", text, re.MULTILINE)) <= {"", "sh", "python", "text"}, page
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "```sh" in PAGES[page]])
+def test_commands(page, tmp_path):
+    write_all(tmp_path)
+    called = commands(page)
+    if page == "guides/export.md":  # which begins with a model
+        called = [["fit", "data.npz", "--kernel", "chi2", "--output", "my.model"], *called]
+    made: set[str] = set()
+    steps = []
+    for arguments in called:
+        output = arguments[arguments.index("--output") + 1] if "--output" in arguments else None
+        steps.append([*arguments, "--overwrite"] if output in made else arguments)
+        made.add(output or "")
+    for arguments, result in zip(steps, run_many(steps, tmp_path), strict=True):
+        assert result.code == 0, (arguments, result.err)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in INCLUDED])
+def test_every_page_has_an_example(page):
+    text = PAGES[page]
+    assert ">>> " in text or ":::" in text
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in chimap.__all__ if not inspect.ismodule(getattr(chimap, name))]
+)
+def test_every_public_name_has_a_page_and_a_runnable_example(name):
+    pages = [page for page, text in PAGES.items() if re.search(rf"^::: chimap\.{name}$", text, re.MULTILINE)]
+    assert len(pages) == 1, f"{name} must be on one page of docs/reference; it is on {pages}."
+    thing = getattr(chimap, name)
+    described = type(thing) if not callable(thing) and not inspect.getdoc(thing) else thing
+    assert ">>> " in (inspect.getdoc(described) or ""), f"the docstring of {name} has no example"
+
+
+def test_no_name_is_on_a_page_that_is_not_there():
+    for page, text in PAGES.items():
+        for path in re.findall(r"^::: (\S+)$", text, re.MULTILINE):
+            module, _, name = path.rpartition(".")
+            assert hasattr(__import__(module, fromlist=[name]), name), (page, path)
