@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib
@@ -32,13 +33,13 @@ GALLERY = Path(__file__).resolve().parent / "gallery"
 
 
 def cells_of(code: str) -> list[tuple[str, str]]:
-    """Text and code of each cell, without the docstring; blank lines in place of what comes before keep line numbers."""
+    """Text and code of each cell after the docstring; blank lines before the code keep its line numbers."""
     lines = code.splitlines()
     start = ast.parse(code).body[0].end_lineno
     marks = [i for i, line in enumerate(lines) if line.startswith("# %%")] or [start]
     bounds = [start, *marks, len(lines)] if marks[0] > start else [*marks, len(lines)]
     cells = []
-    for first, last in zip(bounds, bounds[1:], strict=False):
+    for first, last in pairwise(bounds):
         i = first + lines[first].startswith("# %%") if first < len(lines) else first
         text = []
         while i < last and lines[i].startswith("#"):

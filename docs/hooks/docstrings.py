@@ -1,4 +1,4 @@
-"""Docstrings as pages: the formula that opens one is set as code, remarks go below names, plain remarks get a heading."""
+"""Docstrings as pages: opening formulas become code, remarks on parameters go below their names."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ ELSEWHERE = (
     "--scheduler tcp:",
     "--device cuda",
     "--engine dask",
-)  # what a test does not have, or has a test of its own
+    "chimap compare",
+)  # what a test does not have, or what others run
 INCLUDED = {"changelog.md", "contributing.md"}  # texts of the project, not pages of the site's own
 
 
@@ -40,7 +41,13 @@ def test_fences_name_a_language_that_is_tested():
         assert set(re.findall(r"^```(\S*)$", text, re.MULTILINE)) <= {"", "sh", "python", "text"}, page
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if "```sh" in PAGES[page]])
+SLOW = {"guides/images.md"}
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.slow if page in SLOW else ()) for page in PAGES if commands(page)],
+)
 def test_commands(page, tmp_path):
     write_all(tmp_path)
     called = commands(page)

@@ -53,6 +53,12 @@ class Source(ABC):
     notes: sentences for the user about how the data were read.
     reading: how rows were made of text, molecules or named counts, which models keep; else None.
     stored_rows: rows that are stored, and decoded, together, a row group for example; a part of them costs as much.
+
+    >>> import numpy as np
+    >>> from chimap import open_source
+    >>> source = open_source(np.eye(5, 3), labels=["a", "b", "a", "b", "b"])
+    >>> source.n_rows, [chunk.X.shape for chunk in source.chunks(2)]
+    (5, [(2, 3), (2, 3), (1, 3)])
     """
 
     name: str

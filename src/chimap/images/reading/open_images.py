@@ -35,6 +35,17 @@ def open_images(
 
     Raises FileNotFoundError, ImportError where a package is not installed, and DataError for an empty folder, for an
     unknown kind of file, and for labels that do not fit.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("dark", "light"):
+    ...         (Path(folder) / name).mkdir()
+    ...         Image.new("RGB", (8, 8), "black" if name == "dark" else "white").save(Path(folder) / name / "1.png")
+    ...     images = open_images(folder)
+    >>> len(images.names), images.labels.tolist()
+    (2, ['dark', 'light'])
     """
     if isinstance(path, ImageSet):
         return path
