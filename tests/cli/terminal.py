@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,46 +43,71 @@ def run_many(commands: list[list[Any]], cwd: Path) -> list[Result]:
     """Commands in processes of their own, forked from one that has the libraries loaded: that takes the time."""
     if not hasattr(os, "fork"):
         return [run(*command, cwd=cwd) for command in commands]
-    text = json.dumps([list(map(str, command)) for command in commands])
-    finished = subprocess.run(
-        [sys.executable, "-c", _FORKING, str(cwd)],
-        input=text, capture_output=True, text=True, encoding="utf-8", cwd=cwd, timeout=SECONDS,
-    )  # fmt: skip
-    assert finished.returncode == 0, finished.stderr
-    return [Result(*values) for values in json.loads(finished.stdout)]
+    return [_forked(list(map(str, command)), cwd) for command in commands]
+
+
+def _forked(command: list[str], cwd: Path) -> Result:
+    server = _server()
+    request = {"command": command, "cwd": str(cwd), "environment": dict(os.environ)}
+    server.stdin.write(json.dumps(request) + "\n")
+    server.stdin.flush()
+    if not select.select([server.stdout], [], [], SECONDS)[0]:
+        _end(server)
+        raise subprocess.TimeoutExpired(command, SECONDS)
+    return Result(*json.loads(server.stdout.readline()))
+
+
+@lru_cache
+def _server() -> subprocess.Popen:
+    """The process that forks; it lives as long as the tests."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "encoding": "utf-8"}
+    server = subprocess.Popen([sys.executable, "-c", _FORKING], start_new_session=True, **pipes)
+    atexit.register(_end, server)
+    return server
+
+
+def _end(server: subprocess.Popen) -> None:
+    """End it, with what it has forked."""
+    _server.cache_clear()
+    if server.poll() is None:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
 
 
 _FORKING = """
 import json, os, sys, tempfile
 
-from chimap.cli.support import blas
 from chimap.cli.main import main
+from chimap.cli.support import blas
 
 blas.prepare_blas()
-import chimap.data, chimap.estimators, chimap.report
+import chimap.comparison, chimap.data, chimap.estimators, chimap.export, chimap.report
 
 
-def child(command, out, err):
+def child(request, out, err):
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(out.fileno(), 1)
     os.dup2(err.fileno(), 2)
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
     code = 99
     try:
-        code = main(command)
+        blas.prepare_blas()
+        code = main(request["command"])
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
 
 
-results = []
-for command in json.load(sys.stdin):
+for line in sys.stdin:
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         pid = os.fork()
         if pid == 0:
-            child(command, out, err)
+            child(json.loads(line), out, err)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         out.seek(0)
         err.seek(0)
-        results.append([code, out.read(), err.read()])
-print(json.dumps(results))
+        print(json.dumps([code, out.read(), err.read()]), flush=True)
 """
