@@ -7,6 +7,7 @@ beyond its end. Each class has a line here for every array that a prediction rea
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,14 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "NystroemFeatures": {"landmarks_": ("m", "n_features_in_"), "projection_": ("m", "_n_features_out")},
 }  # fmt: skip
 
+# Learned arrays that are younger than some files: those that compute what the objects of these files did.
+YOUNGER: dict[str, dict[str, Callable[[dict[str, Any]], np.ndarray]]] = {
+    "FourierFeatures": {"centre_": lambda state: np.zeros(state["projection_"].n_inputs)},
+    "SkewedFourierFeatures": {
+        "centre_": lambda state: np.full(state["n_features_in_"], 1.0 - state["kernel_"].c)
+    },
+}
+
 # Arrays of every estimator that has them: the weights of the features.
 _WEIGHTS: dict[str, tuple[Axis, ...]] = {"_coef": ("D", "t"), "_intercept": ("t",)}
 
@@ -52,6 +61,9 @@ def check(cls: type, state: dict[str, Any]) -> None:
     Raises ValueError saying what is wrong.
     """
     _complete_parameters(cls, state)
+    for name, older in YOUNGER.get(cls.__name__, {}).items():
+        if name not in state:
+            state[name] = older(state)
     sizes: dict[str, int] = {k: v for k, v in state.items() if isinstance(v, int)}
     for name, axes in ({**_WEIGHTS, **SHAPES.get(cls.__name__, {})}).items():
         if name in state and state[name] is not None:

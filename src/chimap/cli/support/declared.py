@@ -15,7 +15,7 @@ def default(parameter: str) -> Any:
     """The default of a parameter of ``HistogramClassifier``, a literal.
 
     >>> default("n_terms")
-    2
+    'auto'
     """
     return _defaults()[parameter]
 

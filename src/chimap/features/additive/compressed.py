@@ -42,12 +42,12 @@ class CompressedMap(AdditiveMap):
     ``scales_`` (bins,), by which bins are divided before the long map, 1 without ``per_bin``.
 
     >>> import numpy as np
-    >>> from chimap import HomogeneousMap, chi2
+    >>> from chimap import DirectMap, chi2
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=100) * np.logspace(0, 4, 8)
     >>> def error(psi):
     ...     Z = psi.fit_transform(X)
     ...     return float(abs(Z @ Z.T - chi2(X)).mean() / chi2(X).mean())
-    >>> long, short = HomogeneousMap(n_terms=21), HomogeneousMap(n_terms=3)
+    >>> long, short = DirectMap(n_terms=16), DirectMap(n_terms=3)
     >>> bool(error(CompressedMap(n_terms=3, base=long)) < error(short) / 2)
     True
     >>> bool(error(CompressedMap(n_terms=3, per_bin=True)) < error(CompressedMap(n_terms=3)))
