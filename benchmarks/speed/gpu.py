@@ -12,9 +12,10 @@ import numpy as np
 
 from benchmarks.measure import report
 from chimap import FourierFeatures, HistogramClassifier, OptimalMap
+from chimap.backends import backend_of
 from chimap.data import ArraySource
 from chimap.engines import LocalEngine, Progress, Stopwatch
-from chimap.engines.device import PIECE_ROWS, DeviceMap, DevicePass
+from chimap.engines.local import Pass
 from chimap.features.rounded import RoundedFeatures
 from chimap.moments import FoldMoments, OneVersusAll
 
@@ -35,8 +36,8 @@ def seconds(torch, work, repeats=10):
 
 def product_rate(torch, precision):
     """Operations a second of a product of order 8192 on the device."""
-    from chimap._torch import float32_products
-    from chimap.moments.device import wide_product
+    from chimap.backends.torch_sums import wide_product
+    from chimap.backends.uploads import float32_products
 
     A = torch.randn((ORDER, ORDER), device="cuda").to(getattr(torch, precision))
     with float32_products("highest"):
@@ -62,12 +63,13 @@ def empty(precision, features):
 
 def resident(torch, features, X, y, precision):
     """Seconds a row of features, and of features and moments, for rows that are on the device."""
-    from chimap._torch import Uploads
-    from chimap.moments.device import DeviceMoments
+    from chimap.backends.torch_sums import PIECE_ROWS, TorchMap, TorchMoments
+    from chimap.backends.uploads import Uploads
 
     upload = Uploads("cuda")
     moments, mapping = empty(precision, features)
-    z, sums = DeviceMap(mapping, moments.shift, np.dtype(np.float32), upload), DeviceMoments(moments, upload)
+    z = TorchMap(mapping, moments.shift, np.dtype(np.float32), upload)
+    sums = TorchMoments([(D, CLASSES)], upload)
     rows, targets = z.upload_rows(X[:PIECE_ROWS]), OneVersusAll(y[:PIECE_ROWS], CLASSES)
     mapped = seconds(torch, lambda: z(rows))
     return mapped / PIECE_ROWS, seconds(torch, lambda: sums.add(0, z(rows), targets)) / PIECE_ROWS
@@ -77,9 +79,8 @@ def passed(features, X, y, precision):
     """Seconds a row of one pass, from rows in memory to moments in memory."""
     moments, mapping = empty(precision, features)
     began = time.perf_counter()
-    work = DevicePass(
-        lambda rows, *_: rows, mapping, lambda y: OneVersusAll(y, CLASSES), moments, 0, Stopwatch(), "cuda"
-    )
+    sums = backend_of("cuda").sums(mapping, moments)
+    work = Pass(lambda rows, *_: rows, lambda y: OneVersusAll(y, CLASSES), sums, 1, 0, Stopwatch())
     LocalEngine().run(work, ArraySource(X, y), 65536, Progress(), "pass", 0, lambda *_: None)
     work.finish()
     return (time.perf_counter() - began) / len(X)

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.measure import counts, mnist, ratio, report
 from chimap import LandmarkFeatures, _arrays, _blas
-from chimap.engines.local import PIECE_ROWS
+from chimap.backends.host import PIECE_ROWS
 from chimap.moments import Product
 
 _REPEATS = 9

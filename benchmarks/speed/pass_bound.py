@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.measure import Spread, counts, mnist, report, seconds, sgemm_rates
 from chimap import FourierFeatures, OptimalMap
+from chimap.backends.host import HOST
 from chimap.data import ArraySource
 from chimap.engines import LocalEngine, Progress, Stopwatch
 from chimap.engines.local import Pass
@@ -22,9 +23,8 @@ CHUNK_ROWS = 8192
 def passed(features, X, y, n_classes, D):
     """One pass as a fit without folds makes it; seconds of its stages."""
     moments = FoldMoments(1, D, n_classes, np.zeros(D), np.zeros(n_classes), np.dtype(np.float32))
-    work = Pass(
-        lambda rows, *_: rows, features, lambda y: OneVersusAll(y, n_classes), moments, 0, Stopwatch()
-    )
+    sums = HOST.sums(features, moments)
+    work = Pass(lambda rows, *_: rows, lambda y: OneVersusAll(y, n_classes), sums, 1, 0, Stopwatch())
     LocalEngine().run(work, ArraySource(X, y), CHUNK_ROWS, Progress(), "pass", 0, lambda *_: None)
     return work.clock.seconds
 

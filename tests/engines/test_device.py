@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 from chimap import PCA, HistogramClassifier, HistogramRegressor, Moments, MomentsRidge, _loops, load
 from chimap.data import ArraySource
-from chimap.engines import device
 from chimap.features.rounded import RoundedFeatures
 
 from ..histograms import classes
@@ -108,7 +107,7 @@ def torch_cpu(monkeypatch):
             monkeypatch.setattr(module, "on_host", lambda name: False)
         if hasattr(module, "check_device"):
             monkeypatch.setattr(module, "check_device", lambda name: None)
-    monkeypatch.setattr(device, "PIECE_ROWS", 700)
+    monkeypatch.setattr("chimap.backends.torch_sums.PIECE_ROWS", 700)
     return torch
 
 
@@ -204,9 +203,9 @@ def test_eigenpairs_of_a_device():
         assert there.total == here.total
     calls = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("chimap.moments.device.has_room_for_eigenpairs", lambda n, device: calls.append(n))
+        patch.setattr("chimap.backends.torch.has_room", lambda nbytes, device: calls.append(nbytes))
         fallen_back = PCA.of(moments, 4, device="cpu:0")
-    assert calls == [30]
+    assert calls == [5 * 8 * 30**2]
     np.testing.assert_array_equal(fallen_back.components, PCA.of(moments, 4).components)
 
 
@@ -220,9 +219,9 @@ def test_components_on_a_device(monkeypatch):
     monkeypatch.setattr("chimap.estimators.from_moments.check_device", lambda name: None)
     asked = []
     monkeypatch.setattr(
-        "chimap.moments.device.has_room_for_eigenpairs", lambda n, device: not asked.append(device)
+        "chimap.backends.torch.has_room", lambda nbytes, device: not asked.append((nbytes, device))
     )
     there = MomentsRidge(**settings, device="cpu:0").fit(Z, Z[:, 0])
-    assert asked == ["cpu:0"] * 4  # a fold each, and all rows
+    assert asked == [(5 * 8 * 30**2, "cpu:0")] * 4  # a fold each, and all rows
     np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-10)
     np.testing.assert_allclose(there.selection_.scores, here.selection_.scores, rtol=1e-9)

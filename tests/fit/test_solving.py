@@ -31,8 +31,8 @@ def learned_from(moments, alpha):
 @pytest.fixture
 def sizes(monkeypatch):
     """The sizes of the matrices that are factorised."""
-    found, factor_of = [], from_moments.factor_of
-    monkeypatch.setattr(from_moments, "factor_of", lambda n, device: found.append(n) or factor_of(n, device))
+    found, factor = [], from_moments.Factor
+    monkeypatch.setattr(from_moments, "Factor", lambda n, device: found.append(n) or factor(n, device))
     return found
 
 

@@ -7,11 +7,22 @@ import re
 from typing import Any
 
 from chimap._validation import ParameterError
+from chimap.backends.base import Backend
+from chimap.backends.host import HOST
 
 
 def on_host(device: str) -> bool:
     """Whether the compiled loops and the BLAS of this machine do the work: device "cpu"."""
     return device == "cpu"
+
+
+def backend_of(device: str) -> Backend:
+    """What computes on a device."""
+    if on_host(device):
+        return HOST
+    from chimap.backends.torch import Torch
+
+    return Torch(device)
 
 
 def check_device(device: Any) -> None:

@@ -13,6 +13,7 @@ from scipy.linalg.lapack import dpstrf
 
 from chimap import _arrays
 from chimap._validation import DataError, MemoryBudgetError, format_bytes
+from chimap.backends.host import HOST
 from chimap.engines import Job, Stopwatch, chunk_rows_within
 from chimap.engines.local import Pass
 from chimap.moments import FoldMoments
@@ -129,7 +130,7 @@ def _by_moments(
     shift = Z.mean(axis=0, dtype=np.float64).astype(rows.dtype).astype(np.float64)
     moments = FoldMoments(N_FOLDS, n_features, Y.shape[1], shift, Y.mean(axis=0), rows.dtype)
     encode = lambda y: y - moments.target_shift  # noqa: E731
-    adding = Pass(lambda X, first, name: X, into, encode, moments, seed, Stopwatch())
+    adding = Pass(lambda X, first, name: X, encode, HOST.sums(into, moments), N_FOLDS, seed, Stopwatch())
     for start in range(0, rows.shape[0], chunk_rows):
         part = slice(start, start + chunk_rows)
         adding.add(_arrays.take_rows(rows, part), Y[part], start, "rows")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
-from chimap.engines.memory import PIECE_ROWS
+from chimap.backends.host import PIECE_ROWS
 from chimap.engines.progress import Stopwatch
 from chimap.features.additive.base import mapped
 from chimap.moments import Targets

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from chimap import _arrays
+from chimap.backends.base import Sums
 from chimap.data import Source
 from chimap.data.io.read_ahead import chunks_ahead
-from chimap.engines.memory import PIECE_ROWS
 from chimap.engines.progress import Progress, Stopwatch
-from chimap.features.blocks import BlockFeatures, BlockMoments
-from chimap.moments import FoldMoments, Targets, fold_of_rows
+from chimap.moments import Targets, fold_of_rows
+
+S = TypeVar("S", bound=Sums)
 
 
 class Work(Protocol):
@@ -84,85 +84,49 @@ class LocalEngine:
 
 
 @dataclass(frozen=True)
-class Pass:
-    """The pass that learns: features of the rows, fold by fold, into moments.
+class Pass(Generic[S]):
+    """A pass over the rows: checked, and their features added up.
 
-    prepare(X, first row, name) checks and normalises rows; features.features_into(rows, out, shift) maps them;
-    encode(y) gives targets (rows, t) less their shifts; keep(fold, Z, Y), if given, is handed what was added. The
-    fold of a row depends on the seed and on its place in the source alone, so that another chunk size gives the same
-    folds.
+    prepare(X, first row, name) checks and normalises rows; encode(y) gives targets (rows, t) less their shifts; sums
+    map the rows and add them up, on this machine or a device. The fold of a row depends on the seed and on its place in
+    the source alone, so that another chunk size gives the same folds.
     """
 
     prepare: Callable[[Any, Any, str], Any]
-    features: Any
-    encode: Callable[[np.ndarray], Targets]
-    moments: FoldMoments
+    encode: Callable[[Any], Targets | None]
+    sums: S
+    n_folds: int
     seed: int
     clock: Stopwatch
-    keep: Callable[[int, np.ndarray, Targets], None] | None = None
 
-    def fresh(self) -> Pass:
+    @property
+    def moments(self) -> Any:
         """See ``Work``."""
-        return replace(self, moments=self.moments.fresh(), clock=Stopwatch(), keep=None)
+        return self.sums.moments
 
-    def finish(self) -> None:
-        """Nothing waits: the sums are on this machine."""
+    def fresh(self) -> Pass[Any]:
+        """See ``Work``."""
+        sums = self.sums.fresh()
+        return Pass(self.prepare, self.encode, sums, self.n_folds, self.seed, Stopwatch())
 
     def add(self, X: Any, y: Any, start: int, name: str) -> None:
         """Add a chunk whose first row is row ``start`` of the source, fold by fold.
 
         Rows and labels are checked before the first sum changes: a bad chunk leaves the moments as they were.
         """
-        parts = self.parts(X, y, start, name, range(len(self.moments.folds)))
-        with self.clock("moments"), self.moments.collecting():
-            for fold, Z, Y in parts:
-                self.moments.add_shifted(fold, Z, Y)
-                if self.keep is not None:
-                    self.keep(fold, Z, Y)
+        self.sums.add(*self.prepared(X, y, start, name), self.clock)
 
-    def parts(
-        self, X: Any, y: Any, start: int, name: str, wanted: Iterable[int]
-    ) -> Iterator[tuple[int, np.ndarray, Targets]]:
-        """(fold, features, targets) of the rows of a chunk that are in the wanted folds, both less their shifts.
-
-        Some rows at a time, one fold after the other; the features are in a buffer that the next ones overwrite.
-        """
-        n_folds = len(self.moments.folds)
+    def prepared(self, X: Any, y: Any, start: int, name: str) -> tuple[Any, Any, np.ndarray]:
+        """Checked rows, targets and folds of a chunk."""
         with self.clock("check"):
             rows = self.prepare(X, start, name)
             targets = self.encode(y)
-            folds = fold_of_rows(start, rows.shape[0], n_folds, self.seed)
-        for fold in wanted:
-            members = np.flatnonzero(folds == fold) if n_folds > 1 else np.arange(rows.shape[0])
-            for first in range(0, members.size, PIECE_ROWS):
-                with self.clock("features"):
-                    chosen = members[first : first + PIECE_ROWS]
-                    part = _arrays.take_rows(
-                        rows, chosen if n_folds > 1 else slice(first, first + PIECE_ROWS)
-                    )
-                    Z = self.moments.buffer(part.shape[0])
-                    self.features.features_into(part, Z, self.moments.shift)
-                yield fold, Z, targets[chosen]
-
-
-@dataclass(frozen=True)
-class BlockPass:
-    """The pass that finds principal components: features of the rows, block by block, into moments without targets."""
-
-    prepare: Callable[[Any, Any, str], Any]
-    features: BlockFeatures
-    moments: BlockMoments
-    clock: Stopwatch
-
-    def fresh(self) -> BlockPass:
-        """See ``Work``."""
-        return replace(self, moments=self.moments.fresh(), clock=Stopwatch())
+            return rows, targets, fold_of_rows(start, rows.shape[0], self.n_folds, self.seed)
 
     def finish(self) -> None:
-        """Nothing waits: the sums are on this machine."""
+        """Bring the sums to ``moments``; nothing is added after that."""
+        self.sums.finish(self.clock)
 
-    def add(self, X: Any, y: Any, start: int, name: str) -> None:
-        """Add a chunk; labels are not looked at."""
-        rows = self.prepare(X, start, name)
-        with self.clock("components"):
-            self.moments.add(self.features, rows)
+
+def no_targets(y: Any) -> None:
+    """What a pass encodes that takes no targets, whatever the labels."""

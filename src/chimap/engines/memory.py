@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chimap._validation import MemoryBudgetError, format_bytes
+from chimap.backends.host import PIECE_ROWS
 from chimap.data.source import TAKEN_BYTES
 from chimap.moments import Product, Symmetric
 from chimap.moments.product import MOST_ROWS
 from chimap.selection.folds import working_bytes
 
 CHUNK_UNIT = 1024  # rows; chunks are multiples of it
-PIECE_ROWS = 2048  # of one fold, whose features are in memory together: enough for products at full rate
 FIRST_ROWS = 1024  # of the sample, whose mean feature the moments are about
 _SPARE = 0.25  # of a chunk: what checks and the choice of folds take beside it
 

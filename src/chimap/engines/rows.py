@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from chimap.backends.base import HostSums
 from chimap.data import Source
 from chimap.engines.local import Engine, Pass
 from chimap.engines.progress import Progress, Stopwatch
@@ -53,8 +54,9 @@ class KeptRows:
 class ReplayedRows:
     """Features computed again from the source at each pass, by the engine that read the rows before."""
 
-    def __init__(self, work: Pass, source: Source, chunk_rows: int, engine: Engine):
-        self._work = replace(work, clock=Stopwatch(), keep=None)  # these passes are a stage of their own
+    def __init__(self, work: Pass[HostSums], source: Source, chunk_rows: int, engine: Engine):
+        # these passes are a stage of their own
+        self._work = replace(work, clock=Stopwatch(), sums=work.sums.without_keeping())
         self._source, self._chunk_rows, self._engine = source, chunk_rows, engine
 
     def sums(self, at: LossAt, folds: Sequence[int]) -> LossSums:
@@ -68,7 +70,7 @@ class ReplayedRows:
 class LossPass:
     """A pass that adds up a loss and its gradient over the rows of some folds; the features are those of a ``Pass``."""
 
-    features: Pass
+    features: Pass[HostSums]
     at: LossAt
     folds: tuple[int, ...]
     moments: LossSums
@@ -80,7 +82,8 @@ class LossPass:
 
     def add(self, X: object, y: np.ndarray, start: int, name: str) -> None:
         """Add a chunk; see ``Work``."""
-        for _, Z, Y in self.features.parts(X, y, start, name, self.folds):
+        rows, targets, folds = self.features.prepared(X, y, start, name)
+        for _, Z, Y in self.features.sums.pieces(rows, targets, folds, self.folds, self.features.clock):
             self.at.add(self.moments, Z, Y)
 
 

@@ -10,8 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
-from chimap.backends import check_device, on_host
-from chimap.engines.device import scorer
+from chimap.backends import backend_of, check_device, on_host
 from chimap.estimators.explaining import Explaining
 from chimap.estimators.prediction import Prediction, scores
 from chimap.features.base import Folded, fold
@@ -125,7 +124,8 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
             return np.empty((n_rows, self._folded()[0]._n_features_out), dtype=self._dtype)
         check_device(self._device)
         shift = self.shift_ if self._is_rounded else np.zeros(self._coef.shape[0])
-        return scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype, self._device)
+        backend = backend_of(self._device)
+        return backend.scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype)
 
     def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
         return self._scores(self._prepare(rows, first_row, name), room)

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from chimap._validation import DataError
+from chimap.backends.host import HOST
 from chimap.data.io.read_ahead import chunks_ahead
 from chimap.data.source import Chunk
 from chimap.engines import Progress, Stopwatch
@@ -56,7 +57,9 @@ class TuningRows:
         rows, source = self.rows, self.rows.source
         some = rows.prepare(source.block(0, min(FIRST_ROWS, source.n_rows)).X, 0, source.name)
         found = empty_moments(features, some, rows.n_folds, rows.codec.shift, dtype)
-        work = Pass(rows.prepare, features, rows.codec.encode, found, rows.seed, self.clock)
+        work = Pass(
+            rows.prepare, rows.codec.encode, HOST.sums(features, found), rows.n_folds, rows.seed, self.clock
+        )
         for chunk in self._read():
             work.add(chunk.X, chunk.y, chunk.start, source.name)
         found.release_buffers()

@@ -20,6 +20,8 @@ class RoundedFeatures:
     features: what it rounds. shift: (D,), numbers of the precision that sums are taken in.
     """
 
+    is_rounded = True
+
     def __init__(self, features: Any, shift: np.ndarray):
         self.features, self.shift = features, shift
 

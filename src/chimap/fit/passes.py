@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
-from chimap.backends import on_host
+from chimap.backends import backend_of
+from chimap.backends.base import Keep
 from chimap.engines import Stopwatch
-from chimap.engines.device import DeviceBlockPass, DevicePass
-from chimap.engines.local import BlockPass, Pass
+from chimap.engines.local import Pass, no_targets
 from chimap.engines.memory import FIRST_ROWS
 from chimap.features.blocks import BlockMoments
 from chimap.features.rounded import RoundedFeatures
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.moments import FoldMoments
-
-Keep = Callable[[int, np.ndarray, Any], None]
 
 
 def provisional_mean(features: Any, rows: Any, dtype: np.dtype) -> np.ndarray:
@@ -51,20 +48,19 @@ def learning_pass(
     moments: FoldMoments,
     clock: Stopwatch,
     keep: Keep | None = None,
-) -> Any:
+) -> Pass[Any]:
     """The pass that adds up the features of the rows, fold by fold."""
     features = rounded(recipe, features, moments.shift)
-    common = (rows.prepare, features, rows.codec.encode, moments, rows.seed, clock)
-    return Pass(*common, keep) if on_host(recipe.device) else DevicePass(*common, recipe.device)
+    sums = backend_of(recipe.device).sums(features, moments, keep)
+    return Pass(rows.prepare, rows.codec.encode, sums, len(moments.folds), rows.seed, clock)
 
 
 def component_pass(
     recipe: Recipe, rows: PreparedRows, features: Any, moments: BlockMoments, clock: Stopwatch
-) -> Any:
+) -> Pass[Any]:
     """The pass that adds up the features of each block, without targets."""
-    if on_host(recipe.device):
-        return BlockPass(rows.prepare, features, moments, clock)
-    return DeviceBlockPass(rows.prepare, features, moments, clock, recipe.dtype, recipe.device)
+    sums = backend_of(recipe.device).block_sums(features, moments, recipe.dtype)
+    return Pass(rows.prepare, no_targets, sums, 1, rows.seed, clock)
 
 
 def rounded(recipe: Recipe, features: Any, shift: np.ndarray) -> Any:

@@ -111,6 +111,12 @@ class Moments:
             self._targets += targets
         product.add(Z)
 
+    def add_sums(self, square: np.ndarray, sums: np.ndarray) -> None:
+        """Add sum zz' (D, D), of which the upper triangle is read, and [sum z, sum y z'] (1 + t, D); count no rows."""
+        self.features.flat += Symmetric.of(square).flat
+        self.feature_sum += sums[0]
+        self.cross += sums[1:].T
+
     def _checked(self, Z: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
         Z = _arrays.to_dense(_arrays.as_rows(Z))
         Y = np.asarray(Y, dtype=np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap.moments.covariance import Moments
 from chimap.moments.product import MOST_ROWS, Product, product_of
-from chimap.moments.targets import Targets
+from chimap.moments.targets import Targets, sums_of
 
 _BLOCK = 1024  # rows whose folds are drawn together
 
@@ -90,6 +90,18 @@ class FoldMoments:
         if self._rows is None or self._rows.shape[0] < n_rows:
             self._rows = np.empty((n_rows, self.folds[0].n_features), dtype=self.dtype)
         return self._rows[:n_rows]
+
+    def add_sums(self, fold: int, square: np.ndarray, sums: np.ndarray) -> None:
+        """Add sums made elsewhere to a fold, whose targets are counted apart; see ``Moments.add_sums``."""
+        self.folds[fold].add_sums(square, sums)
+
+    def add_targets(self, fold: int, Y: Targets) -> None:
+        """Count targets (rows, t) less their shift, of rows whose features come by ``add_sums``."""
+        target_sum, targets = sums_of(Y)
+        moments = self.folds[fold]
+        moments.count += Y.shape[0]
+        moments.target_sum += target_sum
+        moments.targets += targets
 
     def add_shifted(self, fold: int, Z: np.ndarray, Y: Targets) -> None:
         """Add C-contiguous rows, already less the shifts, to a fold; see ``collecting``."""

@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 
 from chimap._validation import DataError, check_positive
+from chimap.backends import backend_of
 from chimap.moments.covariance import Moments
-
-# Up to so many of D eigenpairs LAPACK's partial solver is the faster; beyond it, divide and conquer for all of them.
-# (Lanczos iterations were measured too: they win below D/50 alone, and there by a fifth.)
-_PARTIAL = 7
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ class PCA:
         square = np.empty((n, n))
         moments.scatter_into(square)
         total = float(np.trace(square))
-        values, vectors = _eigenpairs(square, wanted, device)
+        values, vectors = backend_of(device).eigenpairs(square, wanted)
         vectors = vectors[:, ::-1][:, :wanted]
         largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None, :], axis=0)
         # in one order of memory: what is read back from a file then multiplies to the same bits
@@ -80,20 +76,3 @@ class PCA:
     def transform(self, Z: np.ndarray) -> np.ndarray:
         """Coordinates (n, p) of rows Z (n, D), in the dtype of Z."""
         return (Z - self.mean.astype(Z.dtype)) @ self.components.astype(Z.dtype)
-
-
-def _eigenpairs(square: np.ndarray, wanted: int, device: str) -> tuple[np.ndarray, np.ndarray]:
-    """The leading ones at least, ascending, of a matrix whose upper triangle is given; it is overwritten."""
-    n = square.shape[0]
-    if device != "cpu":
-        from chimap.moments.device import eigenpairs, has_room_for_eigenpairs
-
-        if has_room_for_eigenpairs(n, device):
-            return eigenpairs(square, device)
-    subset = [n - wanted, n - 1] if _PARTIAL * wanted <= n else None
-    # our upper triangle in C order is the lower one in Fortran's
-    values, vectors = eigh(
-        square.T, lower=True, subset_by_index=subset, driver="evr" if subset else "evd",
-        overwrite_a=True, check_finite=False,
-    )  # fmt: skip
-    return values, vectors

@@ -73,7 +73,7 @@ class BFloat16Product(Product):
         """See ``Product.add``."""
         import torch
 
-        from chimap._torch import float32_products
+        from chimap.backends.uploads import float32_products
 
         rows, square = torch.from_numpy(Z), torch.from_numpy(self._square)
         with float32_products("medium"):

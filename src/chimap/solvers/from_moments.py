@@ -12,7 +12,7 @@ from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
 from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.principal import leading
-from chimap.solvers.ridge import LinearSolution, factor_of, ridge
+from chimap.solvers.ridge import Factor, LinearSolution, ridge
 
 _FEW = 4  # features a row, from which on the coordinates of the rows' span are solved for
 _SPARE = 8  # random products more than there are rows, so that they span them
@@ -38,7 +38,7 @@ class RidgeProblem:
             whole = moments.whole()
         self.moments, self.whole = moments, whole
         self.n_folds = len(moments.folds)
-        self.factor = factor_of(whole.n_features, device)
+        self.factor = Factor(whole.n_features, device)
         self.loss: Loss = Square()
 
     @property

@@ -156,16 +156,16 @@ class _Objective:
     def weights(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(W, b) of coordinates."""
         V, v = x[: -self.shape[1]].reshape(self.shape), x[-self.shape[1] :]
-        W = V if self.factor is None else self.factor.unwhiten(V)
+        W = V if self.factor is None else self.factor.cholesky.unwhiten(V)
         return self.scale * W, self.scale * self.intercept_scale * v
 
     def _coordinates(self, W: np.ndarray, b: np.ndarray) -> np.ndarray:
-        V = W if self.factor is None else self.factor.coordinates(W)
+        V = W if self.factor is None else self.factor.cholesky.coordinates(W)
         return np.concatenate([V.reshape(-1), b / self.intercept_scale]) / self.scale
 
     def _in_coordinates(self, G: np.ndarray, g: np.ndarray) -> np.ndarray:
         """A gradient in (W, b) as one in the coordinates, but for the scale."""
-        V = G if self.factor is None else self.factor.whiten(G)
+        V = G if self.factor is None else self.factor.cholesky.whiten(G)
         return np.concatenate([V.reshape(-1), self.intercept_scale * g])
 
     def _finish(self, W: np.ndarray, value: float, G: np.ndarray, g: np.ndarray) -> np.ndarray:

@@ -25,15 +25,6 @@ def float32_products(precision: str) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def has_room(nbytes: int, device: str) -> bool:
-    """Whether a CUDA device has so many bytes free, what torch keeps for itself included; True of this machine."""
-    if torch.device(device).type != "cuda":
-        return True
-    torch.cuda.empty_cache()  # what it keeps of work that is done counts as taken
-    free, _ = torch.cuda.mem_get_info(torch.device(device))
-    return nbytes < free
-
-
 class Uploads:
     """Copies of numpy arrays on a device, by a stream of their own while the device computes.
 

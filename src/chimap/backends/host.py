@@ -1,0 +1,151 @@
+"""This machine: compiled loops, BLAS and LAPACK."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+
+from chimap import _arrays
+from chimap.backends.base import Clock, Keep
+
+PIECE_ROWS = 2048  # of one fold, whose features are in memory together: enough for products at full rate
+
+# Up to so many of D eigenpairs LAPACK's partial solver is the faster; beyond it, divide and conquer for all of them.
+# (Lanczos iterations were measured too: they win below D/50 alone, and there by a fifth.)
+_PARTIAL = 7
+
+
+@dataclass(frozen=True)
+class FoldSums:
+    """Features of rows added to the moments of their folds; see ``base.HostSums``."""
+
+    features: Any
+    moments: Any
+    keep: Keep | None = None
+
+    def fresh(self) -> FoldSums:
+        """See ``Sums``."""
+        return replace(self, moments=self.moments.fresh(), keep=None)
+
+    def without_keeping(self) -> FoldSums:
+        """See ``HostSums``."""
+        return replace(self, keep=None)
+
+    def add(self, rows: Any, targets: Any, folds: np.ndarray, clock: Clock) -> None:
+        """See ``Sums``."""
+        pieces = self.pieces(rows, targets, folds, range(len(self.moments.folds)), clock)
+        with clock("moments"), self.moments.collecting():
+            for fold, Z, Y in pieces:
+                self.moments.add_shifted(fold, Z, Y)
+                if self.keep is not None:
+                    self.keep(fold, Z, Y)
+
+    def pieces(
+        self, rows: Any, targets: Any, folds: np.ndarray, wanted: Iterable[int], clock: Clock
+    ) -> Iterator[tuple[int, np.ndarray, Any]]:
+        """See ``HostSums``; one fold after the other."""
+        is_whole = len(self.moments.folds) == 1
+        for fold in wanted:
+            members = np.arange(rows.shape[0]) if is_whole else np.flatnonzero(folds == fold)
+            for first in range(0, members.size, PIECE_ROWS):
+                with clock("features"):
+                    chosen = members[first : first + PIECE_ROWS]
+                    piece = _arrays.take_rows(rows, slice(first, first + PIECE_ROWS) if is_whole else chosen)
+                    Z = self.moments.buffer(piece.shape[0])
+                    self.features.features_into(piece, Z, self.moments.shift)
+                yield fold, Z, targets[chosen]
+
+    def finish(self, clock: Clock) -> None:
+        """The sums are on this machine."""
+
+
+@dataclass(frozen=True)
+class BlockSums:
+    """Features of rows added to the moments of their blocks."""
+
+    features: Any
+    moments: Any
+
+    def fresh(self) -> BlockSums:
+        """See ``Sums``."""
+        return replace(self, moments=self.moments.fresh())
+
+    def add(self, rows: Any, targets: Any, folds: np.ndarray, clock: Clock) -> None:
+        """See ``Sums``; neither targets nor folds are looked at."""
+        with clock("components"):
+            self.moments.add(self.features, rows)
+
+    def finish(self, clock: Clock) -> None:
+        """The sums are on this machine."""
+
+
+class HostCholesky:
+    """See ``base.Cholesky``; the factor is in the memory of the matrix."""
+
+    def __init__(self, square: np.ndarray):
+        self._lower = square.T  # an upper triangle in C order is the lower one in Fortran's
+
+    def solve(self, B: np.ndarray) -> np.ndarray:
+        """See ``Cholesky``."""
+        return dpotrs(self._lower, B, lower=1)[0]
+
+    def whiten(self, B: np.ndarray) -> np.ndarray:
+        """See ``Cholesky``."""
+        return dtrtrs(self._lower, B, lower=1)[0]
+
+    def unwhiten(self, V: np.ndarray) -> np.ndarray:
+        """See ``Cholesky``."""
+        return dtrtrs(self._lower, V, lower=1, trans=1)[0]
+
+    def coordinates(self, W: np.ndarray) -> np.ndarray:
+        """See ``Cholesky``."""
+        return dtrmm(1.0, self._lower, W, lower=1, trans_a=1)
+
+
+class Host:
+    """See ``base.Backend``."""
+
+    def sums(self, features: Any, moments: Any, keep: Keep | None = None) -> FoldSums:
+        """See ``Backend``."""
+        return FoldSums(features, moments, keep)
+
+    def block_sums(self, features: Any, moments: Any, dtype: np.dtype) -> BlockSums:
+        """See ``Backend``."""
+        return BlockSums(features, moments)
+
+    def scorer(
+        self, features: Any, shift: np.ndarray, coef: np.ndarray, intercept: np.ndarray, dtype: np.dtype
+    ) -> Callable[[Any], np.ndarray]:
+        """See ``Backend``."""
+        weights, constant = coef.astype(dtype, order="C"), shift @ coef + intercept
+
+        def score(rows: Any) -> np.ndarray:
+            Z = np.empty((rows.shape[0], shift.size), dtype)
+            features.features_into(rows, Z, shift)
+            return np.asarray((Z @ weights).astype(np.float64) + constant)
+
+        return score
+
+    def cholesky(self, square: np.ndarray) -> HostCholesky | None:
+        """See ``Backend``."""
+        _, info = dpotrf(square.T, lower=1, clean=0, overwrite_a=1)
+        return None if info else HostCholesky(square)
+
+    def eigenpairs(self, square: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+        """See ``Backend``."""
+        n = square.shape[0]
+        subset = [n - wanted, n - 1] if _PARTIAL * wanted <= n else None
+        values, vectors = eigh(
+            square.T, lower=True, subset_by_index=subset, driver="evr" if subset else "evd",
+            overwrite_a=True, check_finite=False,
+        )  # fmt: skip
+        return values, vectors
+
+
+HOST = Host()

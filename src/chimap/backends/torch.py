@@ -1,0 +1,100 @@
+"""A device of torch: features, their sums and factors are made there, and come back to this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from chimap.backends.base import Cholesky, Keep
+from chimap.backends.host import HOST
+from chimap.backends.torch_sums import TorchBlockSums, TorchFoldSums, TorchMap
+from chimap.backends.uploads import Uploads, float32_products
+
+
+def has_room(nbytes: int, device: str) -> bool:
+    """Whether a CUDA device has so many bytes free, what torch keeps for itself included; True of this machine."""
+    if torch.device(device).type != "cuda":
+        return True
+    torch.cuda.empty_cache()  # what it keeps of work that is done counts as taken
+    free, _ = torch.cuda.mem_get_info(torch.device(device))
+    return nbytes < free
+
+
+class TorchCholesky:
+    """See ``base.Cholesky``; lower: on the device, float64."""
+
+    def __init__(self, lower: torch.Tensor):
+        self._lower = lower
+
+    def _there(self, values: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values)).to(self._lower.device)
+
+    def solve(self, B: np.ndarray) -> np.ndarray:
+        """See ``Cholesky``."""
+        return np.asarray(torch.cholesky_solve(self._there(B), self._lower).cpu().numpy())
+
+    def whiten(self, B: np.ndarray) -> np.ndarray:
+        """See ``Cholesky``."""
+        found = torch.linalg.solve_triangular(self._lower, self._there(B), upper=False)
+        return np.asarray(found.cpu().numpy())
+
+    def unwhiten(self, V: np.ndarray) -> np.ndarray:
+        """See ``Cholesky``."""
+        found = torch.linalg.solve_triangular(self._lower.T, self._there(V), upper=True)
+        return np.asarray(found.cpu().numpy())
+
+    def coordinates(self, W: np.ndarray) -> np.ndarray:
+        """See ``Cholesky``."""
+        return np.asarray((self._lower.T @ self._there(W)).cpu().numpy())
+
+
+class Torch:
+    """See ``base.Backend``. What does not fit the device's memory is factorised by this machine."""
+
+    def __init__(self, device: str):
+        self.device = device
+
+    def sums(self, features: Any, moments: Any, keep: Keep | None = None) -> TorchFoldSums:
+        """See ``Backend``. Raises ValueError for ``keep``: features stay on the device."""
+        if keep is not None:
+            raise ValueError(f"features on {self.device!r} are not kept on this machine.")
+        return TorchFoldSums(features, moments, self.device)
+
+    def block_sums(self, features: Any, moments: Any, dtype: np.dtype) -> TorchBlockSums:
+        """See ``Backend``."""
+        return TorchBlockSums(features, moments, dtype, self.device)
+
+    def scorer(
+        self, features: Any, shift: np.ndarray, coef: np.ndarray, intercept: np.ndarray, dtype: np.dtype
+    ) -> Callable[[Any], np.ndarray]:
+        """See ``Backend``."""
+        upload = Uploads(self.device)
+        z = TorchMap(features, shift, dtype, upload)
+        weights = upload(coef.astype(dtype, order="C"))
+        constant = shift @ coef + intercept
+
+        def score(rows: Any) -> np.ndarray:
+            Z = z(z.upload_rows(rows)).to(weights.dtype)
+            with float32_products("highest"):
+                outputs = (Z @ weights).double().cpu().numpy()
+            return np.asarray(outputs + constant)
+
+        return score
+
+    def cholesky(self, square: np.ndarray) -> Cholesky | None:
+        """See ``Backend``; the matrix, its factor and as much to work in must fit."""
+        if not has_room(3 * square.nbytes, self.device):
+            return HOST.cholesky(square)
+        # of our upper triangle, which is the lower one of the transpose
+        lower, info = torch.linalg.cholesky_ex(torch.from_numpy(square).to(self.device).T)
+        return None if int(info) else TorchCholesky(lower)
+
+    def eigenpairs(self, square: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+        """See ``Backend``; the matrix, its vectors and as much again to work in must fit."""
+        if not has_room(5 * square.nbytes, self.device):
+            return HOST.eigenpairs(square, wanted)
+        values, vectors = torch.linalg.eigh(torch.from_numpy(square).to(self.device), UPLO="U")
+        return values.cpu().numpy(), vectors.cpu().numpy()
