@@ -21,6 +21,7 @@ from chimap.engines.compilation import compilation
 from chimap.estimators.exact_fit import fit_exactly
 from chimap.estimators.linear_model import LinearModel
 from chimap.estimators.prediction import bind_names
+from chimap.estimators.race import race_of
 from chimap.features.additive import check_map
 from chimap.features.base import FeatureSettings
 from chimap.features.families import check_features
@@ -145,6 +146,7 @@ class HistogramModel(LinearModel):
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
         progress = progress or (RichProgress() if self.verbose else Progress())
+        self._race(source, groups, progress)
         if self._keeps_rows:
             if checkpoint is not None or unlabelled is not None:
                 raise ValueError("features='exact' has no checkpoint and no unlabelled rows: leave them out.")
@@ -176,9 +178,16 @@ class HistogramModel(LinearModel):
             given.remove()
         return self
 
+    def _race(self, source: Source, groups: Any, progress: Progress) -> None:
+        """Choose the settings that kernel="auto" leaves open, if it is asked for."""
+        self.chosen_: dict[str, Any] = {}
+        if isinstance(self.kernel, str) and self.kernel == "auto":
+            with threads(self.n_jobs), progress:
+                self.race_, self.chosen_ = race_of(self, source, groups, progress)
+
     @property
     def _keeps_rows(self) -> bool:
-        features = self.get_params(deep=False).get("features")
+        features = self._given().get("features")
         return isinstance(features, str) and features == "exact"
 
     def _partial_fit(self, X: Any, y: Any) -> Self:
@@ -190,6 +199,7 @@ class HistogramModel(LinearModel):
         source = ArraySource(X, y)
         with threads(self.n_jobs):
             if batches is None:
+                self._race(source, None, Progress())
                 batches = Batches(self._recipe(), self._codec, source)
             batches.add(source)
         self._batches, self._stale = batches, True
@@ -203,14 +213,19 @@ class HistogramModel(LinearModel):
             with threads(self.n_jobs):
                 self._adopt(self._batches.result())
 
+    def _given(self) -> dict[str, Any]:
+        """The parameters, with those that the race has chosen in their place."""
+        given: dict[str, Any] = self.get_params(deep=False)
+        return given | getattr(self, "chosen_", {})
+
     # --- from parameters to a recipe, and from its result to attributes
 
     def _recipe(self) -> Recipe:
-        given = self.get_params(deep=False)
+        given = self._given()
         return checked_recipe(
             given, estimator=type(self).__name__, design=self._design(), codec=self._codec_type,
-            objective=self._objective(), alpha=self.alpha, selection=self.selection,
-            n_principal=given.get("n_principal"), normalize=self.normalize, precision=self.precision,
+            objective=self._objective(), alpha=given["alpha"], selection=given["selection"],
+            n_principal=given.get("n_principal"), normalize=given["normalize"], precision=self.precision,
             device=self._device, memory=self.memory, random_state=self.random_state,
         )  # fmt: skip
 
@@ -219,7 +234,7 @@ class HistogramModel(LinearModel):
         return PlainDesign(self._settings(), self._named_blocks(), self.n_principal is not None)
 
     def _objective(self) -> Objective:
-        return PenalisedLoss(self._checked_loss(), checked_alpha(self.alpha), self.n_principal)
+        return PenalisedLoss(self._checked_loss(), checked_alpha(self._given()["alpha"]), self.n_principal)
 
     def _adopt(self, result: FitResult) -> None:
         known, learned = result.known, result.learned
@@ -245,7 +260,7 @@ class HistogramModel(LinearModel):
 
     def _settings(self) -> FeatureSettings:
         """Of the features of one kernel, from the parameters that this estimator has."""
-        given = self.get_params(deep=False)
+        given = self._given()
         if given.get("features") == "exact" and given.get("gamma") == "auto":
             given["gamma"] = "mean"  # which the choice starts from
         return FeatureSettings(
@@ -253,16 +268,16 @@ class HistogramModel(LinearModel):
         )
 
     def _check_sizes(self) -> None:
-        given = self.get_params(deep=False)
+        given = self._given()
         check_features(given.get("features", "auto"))
-        check_positive(self.n_components, "n_components", integer=True)
-        if self.n_terms != "auto":
-            check_positive(self.n_terms, "n_terms", integer=True)
+        check_positive(given["n_components"], "n_components", integer=True)
+        if given["n_terms"] != "auto":
+            check_positive(given["n_terms"], "n_terms", integer=True)
         if given.get("map") is not None:
-            check_map(self.map)
+            check_map(given["map"])
 
     def _checked_loss(self) -> str | Loss:
-        loss: str | Loss = self.loss
+        loss: str | Loss = self._given()["loss"]
         if not isinstance(loss, Loss):
             check_choice(loss, "loss", self._losses)
         elif loss.name not in self._losses and loss.domain != self._domain:

@@ -203,7 +203,14 @@ class ChannelDesign(WidthDesign):
         """See ``WidthDesign``: the features of the rows to tune on stay while weights of other losses are found."""
         settings = replace(self.settings, n_components=n_components)
         source, parts = rows.source, parts_of(settings, self.blocks, rows.source.n_features)
-        job = job_of(source, parts, rows.codec.n_targets, n_folds, recipe.dtype, normalises=recipe.normalizes)
+        job = job_of(
+            source,
+            parts,
+            rows.codec.n_targets,
+            n_folds,
+            recipe.dtype,
+            normalises=recipe.normalize is not None,
+        )
         if self.weights.needs == "moments":
             return job
         n_rows = source.n_rows if self.tuning.n_rows is None else min(self.tuning.n_rows, source.n_rows)

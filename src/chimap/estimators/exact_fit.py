@@ -45,11 +45,9 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
             assert y is not None
             codec = recipe.codec.of(y)
             settings = _settings(recipe, model, source, groups)
-            terms = (
-                (2 if model.n_terms == "auto" else model.n_terms)
-                if model.map is None
-                else model.map._terms_at_most
-            )
+            given = model._given()
+            n_terms = 2 if given["n_terms"] == "auto" else given["n_terms"]
+            terms = n_terms if given["map"] is None else given["map"]._terms_at_most
             check_room(source.n_rows, terms * source.row_bytes, settings.dtype, parse_memory(model.memory))
             order, together = order_of(settings, y, source.n_rows)
             progress.stage("sampling", source.n_rows)
@@ -62,7 +60,7 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
         shift, Y = codec.shift, np.asarray(codec.encode(y[order]), dtype=np.float64)
         with clock("choose alpha"):
             progress.stage("alpha", None, "values")
-            score = HeldOutScore(y, getattr(codec, "classes", None), model.scoring, settings.row_weights)
+            score = HeldOutScore(y, getattr(codec, "classes", None), given["scoring"], settings.row_weights)
             found = solve_exactly(
                 exact, Y, order, together, score, shift, settings, lambda alpha, value: progress.advance()
             )
@@ -78,10 +76,11 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
 
 def _check(model: Any, engine: Any) -> None:
     """Refuse what an exact fit does not do."""
+    given = model._given()
     refused = {
         "blocks": model.blocks is not None,
         "n_principal": model.n_principal is not None,
-        "loss": not RidgeSolver().supports(model.loss),
+        "loss": not RidgeSolver().supports(given["loss"]),
         "precision": model.precision == "bfloat16",
         "device": not on_host(model.device),
     }
@@ -89,7 +88,7 @@ def _check(model: Any, engine: Any) -> None:
         if is_refused:
             raise ValueError(
                 f"features='exact' solves loss='square' on the kernel matrix, here, and has no {name}="
-                f"{getattr(model, name)!r}. Leave that out, or use features='landmarks'."
+                f"{given[name]!r}. Leave that out, or use features='landmarks'."
             )
     if not isinstance(engine, LocalEngine):
         raise ValueError("features='exact' keeps all rows in one process: use engine='local'.")
@@ -104,9 +103,11 @@ def _settings(recipe: Recipe, model: Any, source: Source, groups: Any) -> ExactS
             )
         if np.unique(groups).size < 2:
             raise DataError("all rows are of one group: there is none to hold out. Leave groups out.")
-    alphas = None if isinstance(model.alpha, str) else sorted(float(a) for a in np.atleast_1d(model.alpha))
-    chooses_gamma = isinstance(model.gamma, str) and model.gamma == "auto"
-    return ExactSettings(alphas, chooses_gamma, model.selection, groups, None, recipe.dtype, recipe.seed)
+    given = model._given()
+    alpha, gamma = given["alpha"], given["gamma"]
+    alphas = None if isinstance(alpha, str) else sorted(float(a) for a in np.atleast_1d(alpha))
+    chooses_gamma = isinstance(gamma, str) and gamma == "auto"
+    return ExactSettings(alphas, chooses_gamma, given["selection"], groups, None, recipe.dtype, recipe.seed)
 
 
 def _all_rows(model: Any, source: Source, progress: Progress) -> Any:

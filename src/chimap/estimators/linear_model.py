@@ -39,6 +39,11 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
     _intercept: np.ndarray
     _cast_weights: tuple[Any, ...]
 
+    def _given(self) -> dict[str, Any]:
+        """The parameters."""
+        given: dict[str, Any] = self.get_params(deep=False)
+        return given
+
     @abstractmethod
     def _parts(self, n_columns: int) -> list[Part]:
         """The blocks of the columns, with what makes their features."""
@@ -112,7 +117,7 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
     def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
         """Rows checked, in the precision of the model, and their blocks l1-normalised if asked."""
         parts = self._parts(X.shape[1])
-        return Preparation(parts, self._dtype, self.normalize is not None)(X, first_row, name)
+        return Preparation(parts, self._dtype, self._given()["normalize"])(X, first_row, name)
 
     @property
     def _n_outputs(self) -> int:

@@ -116,7 +116,12 @@ class WidthDesign:
         """A pass with so many features."""
         parts = parts_of(replace(self.settings, n_components=n_components), None, rows.source.n_features)
         return job_of(
-            rows.source, parts, rows.codec.n_targets, n_folds, recipe.dtype, normalises=recipe.normalizes
+            rows.source,
+            parts,
+            rows.codec.n_targets,
+            n_folds,
+            recipe.dtype,
+            normalises=recipe.normalize is not None,
         )
 
     def _tuning_rows(

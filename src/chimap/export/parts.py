@@ -72,6 +72,10 @@ def parts_of(model: Any) -> ModelParts:
             f"regressions beside them, LookupClassifier and compiled models; got {type(model).__name__}."
         )
     coef, intercept = model.coef_.T, model.intercept_
-    blocks = [] if model.normalize is None else [part.columns for part in model._parts(model.n_features_in_)]
+    blocks = (
+        []
+        if model._given()["normalize"] is None
+        else [part.columns for part in model._parts(model.n_features_in_)]
+    )
     classes = getattr(model, "classes_", None)
     return ModelParts(model.features_, coef, intercept, blocks, classes, model._dtype, model.describe())

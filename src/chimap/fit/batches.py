@@ -25,7 +25,7 @@ class Batches:
         if recipe.n_principal is not None:
             raise ValueError("n_principal takes two passes over all rows: use fit or fit_source.")
         self.recipe = recipe
-        preparation = Preparation(recipe.design.parts(first.n_features), recipe.dtype, recipe.normalizes)
+        preparation = Preparation(recipe.design.parts(first.n_features), recipe.dtype, recipe.normalize)
         self.rows = PreparedRows(first, preparation, codec, recipe.n_folds, recipe.seed)
         size = min(first.n_rows, sample_rows(first.n_features))
         sample = preparation(first.block(0, size).X, 0, first.name)

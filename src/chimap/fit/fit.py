@@ -54,7 +54,7 @@ def fit(
         codec = recipe.codec.of(source.labels()) if standing is None else standing.known.codec
         recipe = recipe if standing is None else recipe.with_seed(standing.known.seed)
         parts = recipe.design.parts(source.n_features)
-        preparation = Preparation(parts, recipe.dtype, recipe.normalizes)
+        preparation = Preparation(parts, recipe.dtype, recipe.normalize)
         rows = PreparedRows(source, preparation, codec, recipe.folds(source.n_rows), recipe.seed)
         plan = Plan.of(
             recipe, rows, engine, may_keep=engine.can_keep and checkpoint is None,

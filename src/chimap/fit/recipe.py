@@ -13,6 +13,7 @@ from chimap._validation import check_choice, check_positive, parse_memory
 from chimap.backends import check_device, on_host
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.fit.design import Design, Part
+from chimap.fit.rows import NORMALIZATIONS
 from chimap.fit.solving import Learned
 from chimap.fit.targets import Codec
 from chimap.losses import Loss
@@ -66,7 +67,7 @@ class Recipe:
     objective: Objective
     n_folds: int
     n_principal: int | tuple[int, ...] | None
-    normalizes: bool
+    normalize: str | None
     dtype: np.dtype
     is_rounded: bool
     device: str
@@ -104,7 +105,7 @@ def checked_recipe(
     random_state: Any,
 ) -> Recipe:
     """A recipe from settings as an estimator was given them. Raises ValueError, naming the parameter."""
-    check_choice(normalize, "normalize", ("l1", None))
+    check_choice(normalize, "normalize", (*NORMALIZATIONS, None))
     check_choice(precision, "precision", PRECISIONS)
     check_device(device)
     n_principal = checked_components(n_principal, objective)
@@ -122,7 +123,7 @@ def checked_recipe(
     return Recipe(
         estimator, given, design, codec, objective,
         folds_to_choose(alpha, selection, isinstance(n_principal, tuple), keeps_rows), n_principal,
-        normalize is not None,
+        normalize,
         np.dtype("float32" if is_rounded else precision), is_rounded, device, parse_memory(memory),
         int(check_random_state(random_state).randint(2**31)),
     )  # fmt: skip

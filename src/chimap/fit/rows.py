@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,20 +15,29 @@ from chimap.fit.design import Part, check_rows, normalised, sample_size
 from chimap.fit.targets import Codec
 
 
+def _log1p(rows: Any, parts: list[Part]) -> Any:
+    """ln(1 + x) of every entry, with the sign of x."""
+    return _arrays.map_values(rows, lambda values: np.copysign(np.log1p(np.abs(values)), values))
+
+
+NORMALIZATIONS: dict[str, Callable[[Any, list[Part]], Any]] = {"l1": normalised, "log1p": _log1p}
+"""What ``normalize`` may be besides None: from checked rows and their blocks to rows."""
+
+
 @dataclass(frozen=True)
 class Preparation:
-    """Rows as features take them: checked, in one precision, and their blocks l1-normalised if asked."""
+    """Rows as features take them: checked, in one precision, and normalised if asked."""
 
     parts: list[Part]
     dtype: np.dtype
-    normalizes: bool
+    normalize: str | None
 
     def __call__(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
         """Rows of ``name`` that begin at a row, or are these; an error names the row."""
         rows = _arrays.as_rows(X, self.dtype)
         del X  # as it came, where it was converted
         check_rows(rows, self.parts, name, first_row)
-        return normalised(rows, self.parts) if self.normalizes else rows
+        return rows if self.normalize is None else NORMALIZATIONS[self.normalize](rows, self.parts)
 
 
 @dataclass(frozen=True)

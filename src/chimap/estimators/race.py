@@ -1,0 +1,177 @@
+"""The race of an estimator with kernel="auto": its candidates are the estimator itself with other settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
+from sklearn.utils import check_random_state
+
+from chimap import _arrays
+from chimap._validation import DataError, parse_memory
+from chimap.data import ArraySource, Source
+from chimap.data.source import choose_rows
+from chimap.engines import Progress
+from chimap.estimators.race_candidates import Look, candidates, settings_for
+from chimap.fit.exact import exact_bytes
+from chimap.selection.race import Candidate, RaceResult, Trial, race
+
+ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
+HELD_OUT = 2000  # rows that they are scored on
+FEW = 2000  # rows below which all are held out in turn
+_FOLDS = 4
+_SHARE = 8  # of the memory budget that the sample may take
+_RARE = 0.2  # share of the rarer of two classes below which accuracy says little
+
+
+@dataclass(frozen=True)
+class Race:
+    """The race on a sample of a source.
+
+    rows, y, groups: the sample. splits: (rows to learn from, rows to score) of each; more than one where rows are few.
+    """
+
+    model: Any
+    rows: Any
+    y: np.ndarray
+    groups: np.ndarray | None
+    splits: list[tuple[np.ndarray, np.ndarray]]
+    scoring: Any
+    column_names: Sequence[str] | None
+
+    def __call__(self, candidate: Candidate, n_rows: int) -> tuple[float, dict[str, Any]]:
+        """See ``Runner``: the mean over the splits."""
+        scores, learned = [], {}
+        for train, test in self.splits:
+            fitted = self._fitted(candidate, train[:n_rows])
+            scores.append(self._score(fitted, test))
+            gamma = getattr(fitted.kernel_, "gamma", None)
+            learned = {"alpha": fitted.alpha_} | ({} if gamma is None else {"gamma": float(gamma)})
+        return float(np.mean(scores)), learned
+
+    def _fitted(self, candidate: Candidate, chosen: np.ndarray) -> Any:
+        model = clone(self.model).set_params(**candidate.settings, scoring=self.scoring, verbose=False)
+        if candidate.settings["features"] != "exact":
+            model.set_params(scoring=None)
+        groups = None if self.groups is None else self.groups[chosen]
+        source = ArraySource(
+            _arrays.take_rows(self.rows, chosen), self.y[chosen], column_names=self.column_names
+        )
+        if groups is None or candidate.settings["features"] != "exact" or np.unique(groups).size < 2:
+            return model.fit_source(source)
+        return model.fit_source(source, groups=groups)
+
+    def _score(self, fitted: Any, test: np.ndarray) -> float:
+        scorer = check_scoring(fitted, self.scoring)
+        rows, y = _arrays.take_rows(self.rows, test), self.y[test]
+        try:
+            return float(scorer(fitted, rows, y))
+        except Exception as error:  # whatever a scorer of the user raises
+            raise DataError(f"scoring={self.scoring!r} raised {type(error).__name__}: {error}") from error
+
+
+def race_of(
+    model: Any, source: Source, groups: np.ndarray | None, progress: Progress
+) -> tuple[RaceResult, dict[str, Any]]:
+    """Run the race of an estimator on a sample of a source; the result, and the settings for all rows.
+
+    Rows are held out by group where groups are given, in the shares of the classes where there are some.
+
+    Raises
+    ------
+    DataError
+        If no candidate can be fitted, if rows or groups are too few to hold any out, or for a scorer that raises.
+    """
+    labels = source.labels()
+    assert labels is not None
+    budget = parse_memory(model.memory)
+    seed = int(check_random_state(model.random_state).randint(2**31))
+    wanted = min(ROUNDS[-1] + HELD_OUT, max(200, int(budget / _SHARE / max(1.0, source.row_bytes))))
+    places = choose_rows(source.n_rows, wanted, seed)
+    rows, y = source.take(places), labels[places]
+    sampled_groups = None if groups is None else np.asarray(groups)[places]
+    scoring = model.scoring if model.scoring is not None else default_scoring(model, labels)
+    splits = held_out_rows(y, sampled_groups, is_classifier(model), seed)
+    running = Race(model, rows, y, sampled_groups, splits, scoring, source.column_names)
+    most = max(train.size for train, _ in splits)
+    rounds = [n for n in ROUNDS if n < most] + [min(most, ROUNDS[-1])] if len(splits) == 1 else [most]
+    entered = candidates(Look.at(rows, is_classifier(model)))
+    progress.stage("race", None, "fits")
+    result = race(
+        entered, running, sorted(set(rounds)), measure=_name_of(scoring, model),
+        n_held_out=sum(test.size for _, test in splits), seconds=getattr(model, "race_seconds", None),
+        on_trial=_teller(progress),
+    )  # fmt: skip
+    first = result.trials[0]
+    needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
+    settings = settings_for(
+        first.candidate, first.learned, source.n_rows, source.n_features, needed <= budget
+    )
+    if scoring is not None and settings["features"] == "exact":
+        settings["scoring"] = scoring
+    return result, settings
+
+
+def _teller(progress: Progress) -> Callable[[Trial], None]:
+    def tell(trial: Trial) -> None:
+        progress.advance()
+
+    return tell
+
+
+def default_scoring(model: Any, y: np.ndarray) -> str | None:
+    """ROC AUC of two classes one of which is rare; None for accuracy, or R^2."""
+    if not is_classifier(model):
+        return None
+    _, counts = np.unique(y, return_counts=True)
+    return "roc_auc" if counts.size == 2 and counts.min() < _RARE * counts.sum() else None
+
+
+def _name_of(scoring: Any, model: Any) -> str:
+    if scoring is None:
+        return "accuracy" if is_classifier(model) else "R2"
+    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+
+
+def held_out_rows(
+    y: np.ndarray, groups: np.ndarray | None, is_classification: bool, seed: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(rows to learn from, in random order, rows to score): one split of many rows, all rows in turn of few.
+
+    Raises DataError where there are too few rows or groups to hold any out.
+    """
+    n = y.size
+    if groups is not None and np.unique(groups).size < 2:
+        raise DataError(
+            "all rows are of one group: none can be held out. Leave groups out, or give other ones."
+        )
+    if n < 4:
+        raise DataError(f"{n} rows are too few to compare kernels on rows held out. Name a kernel.")
+    stratifies = is_classification and np.unique(y, return_counts=True)[1].min() >= 2
+    rng, test_size = np.random.RandomState(seed % 2**32), min(HELD_OUT, n // 3)
+    splitter: Any
+    if n >= FEW:
+        kinds = GroupShuffleSplit, StratifiedShuffleSplit, ShuffleSplit
+        make = kinds[0] if groups is not None else kinds[1] if stratifies else kinds[2]
+        size: Any = test_size / n if groups is not None else test_size
+        splitter = make(1, test_size=size, random_state=rng)
+    elif groups is not None:
+        splitter = GroupKFold(min(_FOLDS, np.unique(groups).size))
+    else:
+        fewest = int(np.unique(y, return_counts=True)[1].min()) if stratifies else n
+        folds = max(2, min(_FOLDS, fewest))
+        splitter = (StratifiedKFold if stratifies else KFold)(folds, shuffle=True, random_state=rng)
+    found = splitter.split(np.zeros(n), y if stratifies or groups is not None else None, groups)
+    return [(rng.permutation(train), test) for train, test in found]

@@ -1,0 +1,134 @@
+"""What runs in the race of kernel="auto": settings of an estimator that suit the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap.features.exact.family import MOST_ROWS
+from chimap.selection.race import Candidate
+
+HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")
+LIBLINEAR_BELOW = 0.2  # share of filled bins: on sparser rows its passes are cheap, and margins beat squares
+MOST_ADDITIVE = 8192  # mapped bins whose moments a machine of usual size holds
+_SAME_SUMS = 1e-3  # spread of the sums of rows, relative, below which dividing by them changes nothing
+_HIGH = 1.5  # entries that log1p tells from a multiple of themselves
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a sample of rows shows that settings depend on.
+
+    is_signed: whether bins may be negative. density: share of bins that are not 0. has_sums: whether sums of rows
+    differ. has_counts: whether entries are large enough for log1p to bend them. is_classification: what the labels are.
+    """
+
+    is_signed: bool
+    density: float
+    has_sums: bool
+    has_counts: bool
+    is_classification: bool
+
+    @classmethod
+    def at(cls, rows: Any, is_classification: bool) -> Look:
+        """Look at rows (n, bins), dense or CSR."""
+        values = _arrays.stored_values(rows)
+        filled = np.count_nonzero(values)
+        sums = np.asarray(rows.sum(axis=1), dtype=np.float64).ravel()
+        return cls(
+            is_signed=bool(values.min(initial=0) < 0),
+            density=filled / max(1, rows.shape[0] * rows.shape[1]),
+            has_sums=bool(sums.std() > _SAME_SUMS * abs(sums.mean())),
+            has_counts=bool(values.max(initial=0) > _HIGH),
+            is_classification=is_classification,
+        )
+
+    @property
+    def takes_margins(self) -> bool:
+        """Whether LIBLINEAR is worth its passes."""
+        return self.is_classification and self.density < LIBLINEAR_BELOW
+
+
+def candidates(look: Look) -> list[Candidate]:
+    """The simpler first: of equal scores the first wins."""
+    return [*_baselines(look), *_additive(look), *_exponential(look)]
+
+
+def _baselines(look: Look) -> list[Candidate]:
+    """Linear machines on the rows as they are and on their square roots."""
+    learner = _margins() if look.takes_margins else _squares()
+    name = "linear SVM" if look.takes_margins else "linear ridge"
+    made = [Candidate(f"{name}, raw rows", {"kernel": "linear", "normalize": None, **learner}, True)]
+    if not look.is_signed:
+        roots = {"kernel": "hellinger", "n_terms": 1, **learner}
+        made.append(Candidate(f"{name}, square roots", {**roots, "normalize": None}, True))
+    return made
+
+
+def _additive(look: Look) -> list[Candidate]:
+    """Additive kernels by ridge, those of sparse rows by margins too; linear ones on logarithms of counts."""
+    made = []
+    if look.has_counts and not look.is_signed:
+        made.append(Candidate("linear, log1p rows", {"kernel": "linear", "normalize": "log1p", **_squares()}))
+    if look.is_signed:
+        return made
+    for normalize in _normalisations(look):
+        for kernel in HISTOGRAM_KERNELS:
+            settings = {"kernel": kernel, "normalize": normalize}
+            made.append(Candidate(_name(kernel, normalize), {**settings, **_squares()}))
+            if look.takes_margins and kernel in ("chi2", "hellinger"):
+                made.append(Candidate(f"{_name(kernel, normalize)}, SVM", {**settings, **_margins()}))
+    return made
+
+
+def _exponential(look: Look) -> list[Candidate]:
+    """Exponential kernels, their gammas chosen by each fit; the Gaussian one on rows and on logarithms of counts."""
+    made = [
+        Candidate("gaussian, raw rows", {"kernel": "gaussian", "normalize": None, **_squares(gamma="auto")})
+    ]
+    if look.is_signed:
+        return made
+    if look.has_counts:
+        log = {"kernel": "gaussian", "normalize": "log1p", **_squares(gamma="auto")}
+        made.append(Candidate("gaussian, log1p rows", log))
+    for normalize in _normalisations(look):
+        for kernel in HISTOGRAM_KERNELS:
+            settings = {"kernel": f"exp-{kernel}", "normalize": normalize, **_squares(gamma="auto")}
+            made.append(Candidate(_name(f"exp-{kernel}", normalize), settings))
+    return made
+
+
+def _normalisations(look: Look) -> list[str | None]:
+    return [None, "l1"] if look.has_sums else [None]
+
+
+def _name(kernel: str, normalize: str | None) -> str:
+    return f"{kernel}, {normalize or 'raw'} rows"
+
+
+def _squares(**more: Any) -> dict[str, Any]:
+    return {"features": "exact", "loss": "square", **more}
+
+
+def _margins() -> dict[str, Any]:
+    return {"features": "additive", "loss": "hinge"}
+
+
+def settings_for(
+    winner: Candidate, learned: dict[str, Any], n_rows: int, n_bins: int, fits: bool
+) -> dict[str, Any]:
+    """Settings of the winner for all rows: exact machines of many rows become landmarks, or moments of the map.
+
+    learned: what its last trial chose. fits: whether the kernel matrix of all rows is within the memory budget.
+    """
+    settings = dict(winner.settings)
+    if settings["features"] != "exact" or (n_rows <= MOST_ROWS and fits):
+        return settings
+    if "gamma" in settings:
+        return {**settings, "features": "landmarks", "gamma": learned.get("gamma", "mean")}
+    if n_bins <= MOST_ADDITIVE:
+        return {**settings, "features": "additive", "n_terms": 1 if 2 * n_bins > MOST_ADDITIVE else 2}
+    return {**settings, **_margins()}
