@@ -27,11 +27,13 @@ from chimap.engines import Progress
 from chimap.estimators.race_candidates import Look, candidates, settings_for
 from chimap.fit.exact import exact_bytes
 from chimap.selection.race import Candidate, RaceResult, Trial, race
+from chimap.selection.scoring import scored
 
 ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
 HELD_OUT = 2000  # rows that they are scored on
 FEW = 2000  # rows below which all are held out in turn
 _FOLDS = 4
+FEWEST_BY_ROUNDS = 120  # rows below which one round on two splits is as much as they can tell
 _SHARE = 8  # of the memory budget that the sample may take
 _RARE = 0.2  # share of the rarer of two classes below which accuracy says little
 
@@ -41,6 +43,7 @@ class Race:
     """The race on a sample of a source.
 
     rows, y, groups: the sample. splits: (rows to learn from, rows to score) of each; more than one where rows are few.
+    splits_of: how many of them a round of so many rows takes.
     """
 
     model: Any
@@ -48,13 +51,14 @@ class Race:
     y: np.ndarray
     groups: np.ndarray | None
     splits: list[tuple[np.ndarray, np.ndarray]]
+    splits_of: dict[int, int]
     scoring: Any
     column_names: Sequence[str] | None
 
     def __call__(self, candidate: Candidate, n_rows: int) -> tuple[float, dict[str, Any]]:
         """See ``Runner``: the mean over the splits."""
         scores, learned = [], {}
-        for train, test in self.splits:
+        for train, test in self.splits[: self.splits_of[n_rows]]:
             fitted = self._fitted(candidate, train[:n_rows])
             scores.append(self._score(fitted, test))
             gamma = getattr(fitted.kernel_, "gamma", None)
@@ -75,11 +79,8 @@ class Race:
 
     def _score(self, fitted: Any, test: np.ndarray) -> float:
         scorer = check_scoring(fitted, self.scoring)
-        rows, y = _arrays.take_rows(self.rows, test), self.y[test]
-        try:
-            return float(scorer(fitted, rows, y))
-        except Exception as error:  # whatever a scorer of the user raises
-            raise DataError(f"scoring={self.scoring!r} raised {type(error).__name__}: {error}") from error
+        rows = _arrays.take_rows(self.rows, test)
+        return scored(scorer, self.scoring, fitted, rows, self.y[test])
 
 
 def race_of(
@@ -104,13 +105,12 @@ def race_of(
     sampled_groups = None if groups is None else np.asarray(groups)[places]
     scoring = model.scoring if model.scoring is not None else default_scoring(model, labels)
     splits = held_out_rows(y, sampled_groups, is_classifier(model), seed)
-    running = Race(model, rows, y, sampled_groups, splits, scoring, source.column_names)
-    most = max(train.size for train, _ in splits)
-    rounds = [n for n in ROUNDS if n < most] + [min(most, ROUNDS[-1])] if len(splits) == 1 else [most]
-    entered = candidates(Look.at(rows, is_classifier(model)))
+    rounds = rounds_of(splits)
+    running = Race(model, rows, y, sampled_groups, splits, rounds, scoring, source.column_names)
+    entered = candidates(Look.at(rows, is_classifier(model)), rows.shape[0])
     progress.stage("race", None, "fits")
     result = race(
-        entered, running, sorted(set(rounds)), measure=_name_of(scoring, model),
+        entered, running, sorted(rounds), measure=_name_of(scoring, model),
         n_held_out=sum(test.size for _, test in splits), seconds=getattr(model, "race_seconds", None),
         on_trial=_teller(progress),
     )  # fmt: skip
@@ -122,6 +122,17 @@ def race_of(
     if scoring is not None and settings["features"] == "exact":
         settings["scoring"] = scoring
     return result, settings
+
+
+def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
+    """Rows of each round, and how many splits it takes: of few rows all at last, of many the only one."""
+    most = max(train.size for train, _ in splits)
+    if most < FEWEST_BY_ROUNDS:
+        return {most: min(2, len(splits))}
+    if len(splits) == 1:
+        return dict.fromkeys([n for n in ROUNDS if n < most] + [min(most, ROUNDS[-1])], 1)
+    shares = {-(-most // 2): 1, -(-3 * most // 4): -(-len(splits) // 2), most: len(splits)}
+    return dict(sorted(shares.items()))
 
 
 def _teller(progress: Progress) -> Callable[[Trial], None]:

@@ -14,6 +14,11 @@ from chimap.selection.race import Candidate
 HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")
 LIBLINEAR_BELOW = 0.2  # share of filled bins: on sparser rows its passes are cheap, and margins beat squares
 MOST_ADDITIVE = 8192  # mapped bins whose moments a machine of usual size holds
+FEWEST, ROWS_A_CANDIDATE = 3, 40
+_ORDER = (
+    "exp-chi2", "gaussian", "chi2", "exp-hellinger", "hellinger", "linear",
+    "exp-jensen_shannon", "exp-intersection", "jensen_shannon", "intersection",
+)  # fmt: skip
 _SAME_SUMS = 1e-3  # spread of the sums of rows, relative, below which dividing by them changes nothing
 _HIGH = 1.5  # entries that log1p tells from a multiple of themselves
 
@@ -52,9 +57,22 @@ class Look:
         return self.is_classification and self.density < LIBLINEAR_BELOW
 
 
-def candidates(look: Look) -> list[Candidate]:
-    """The simpler first: of equal scores the first wins."""
-    return [*_baselines(look), *_additive(look), *_exponential(look)]
+def candidates(look: Look, n_rows: int) -> list[Candidate]:
+    """The simpler first: of equal scores the first wins.
+
+    Few rows cannot tell many candidates apart, and the luckiest of many would win: one enters for so many rows, the
+    baselines and the most different kernels before those that are close to others.
+    """
+    entered = [*_baselines(look), *_additive(look), *_exponential(look)]
+    most = max(FEWEST, n_rows // ROWS_A_CANDIDATE)
+    kept = sorted(entered, key=_rank)[:most]
+    return [candidate for candidate in entered if candidate in kept]
+
+
+def _rank(candidate: Candidate) -> tuple[bool, int, bool]:
+    """Baselines; then kernels in the order of ``_ORDER``, normalised rows first."""
+    settings = candidate.settings
+    return not candidate.is_baseline, _ORDER.index(settings["kernel"]), settings["normalize"] is None
 
 
 def _baselines(look: Look) -> list[Candidate]:
@@ -63,8 +81,12 @@ def _baselines(look: Look) -> list[Candidate]:
     name = "linear SVM" if look.takes_margins else "linear ridge"
     made = [Candidate(f"{name}, raw rows", {"kernel": "linear", "normalize": None, **learner}, True)]
     if not look.is_signed:
-        roots = {"kernel": "hellinger", "n_terms": 1, **learner}
-        made.append(Candidate(f"{name}, square roots", {**roots, "normalize": None}, True))
+        roots = {
+            "kernel": "linear",
+            "normalize": "sqrt",
+            **learner,
+        }  # the hellinger kernel, without fitting a map
+        made.append(Candidate(f"{name}, square roots", roots, True))
     return made
 
 
@@ -77,6 +99,8 @@ def _additive(look: Look) -> list[Candidate]:
         return made
     for normalize in _normalisations(look):
         for kernel in HISTOGRAM_KERNELS:
+            if kernel == "hellinger" and normalize is None:
+                continue  # which is the linear machine on square roots
             settings = {"kernel": kernel, "normalize": normalize}
             made.append(Candidate(_name(kernel, normalize), {**settings, **_squares()}))
             if look.takes_margins and kernel in ("chi2", "hellinger"):

@@ -20,7 +20,16 @@ def _log1p(rows: Any, parts: list[Part]) -> Any:
     return _arrays.map_values(rows, lambda values: np.copysign(np.log1p(np.abs(values)), values))
 
 
-NORMALIZATIONS: dict[str, Callable[[Any, list[Part]], Any]] = {"l1": normalised, "log1p": _log1p}
+def _sqrt(rows: Any, parts: list[Part]) -> Any:
+    """The square root of every entry, with the sign of x."""
+    return _arrays.map_values(rows, lambda values: np.copysign(np.sqrt(np.abs(values)), values))
+
+
+NORMALIZATIONS: dict[str, Callable[[Any, list[Part]], Any]] = {
+    "l1": normalised,
+    "log1p": _log1p,
+    "sqrt": _sqrt,
+}
 """What ``normalize`` may be besides None: from checked rows and their blocks to rows."""
 
 

@@ -12,6 +12,8 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, check_scoring, r2_score
 
+from chimap._validation import DataError
+
 _TEMPERATURES = (-3.0, 3.0)  # decades that a factor of the outputs is looked for in
 
 
@@ -57,7 +59,15 @@ class HeldOutScore:
             return float(measure(y, model.predict(outputs), sample_weight=weight))
         scorer = check_scoring(model, self.scoring)
         weights = {} if weight is None else {"sample_weight": weight}
-        return float(scorer(model, outputs, y, **weights))
+        return scored(scorer, self.scoring, model, outputs, y, **weights)
+
+
+def scored(scorer: Any, scoring: Any, model: Any, X: Any, y: np.ndarray, **more: Any) -> float:
+    """What a scorer says. Raises DataError, naming it, for whatever one of the user raises."""
+    try:
+        return float(scorer(model, X, y, **more))
+    except Exception as error:
+        raise DataError(f"scoring={scoring!r} raised {type(error).__name__}: {error}") from error
 
 
 def labels_of(outputs: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
-from chimap import _arrays, _loops
+from chimap import _arrays, _loops, _threads
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.nodes import density
 from chimap.kernels import AdditiveKernel
@@ -60,7 +60,8 @@ class OptimalMap(AdditiveMap):
         self.points_, counts = density(values, _GRID)
         self.weights_ = counts / counts.sum()
         self.range_ = (float(self.points_[0]), float(self.points_[-1]))
-        self._solve(*density(values, _FINE))
+        with _threads.blas_alone():  # some hundred points: threads would wait longer than they work
+            self._solve(*density(values, _FINE))
 
     def _solve(self, values: np.ndarray, counts: np.ndarray) -> None:
         """The best combinations, under the density of ``values``, of more eigenfunctions on the points than are kept.

@@ -1,0 +1,171 @@
+"""kernel="auto": the race finds settings, says what it tried, and its winner is what is fitted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+
+from chimap import HistogramClassifier, HistogramRegressor, load
+from chimap._validation import DataError
+from chimap.estimators.race import default_scoring, held_out_rows, rounds_of
+from chimap.estimators.race_candidates import MOST_ADDITIVE, Look, candidates, settings_for
+
+DIGITS = load_digits(return_X_y=True)
+
+
+def digits(n=300):
+    return DIGITS[0][:n], DIGITS[1][:n]
+
+
+def look(**more):
+    return Look(
+        **(
+            {
+                "is_signed": False,
+                "density": 0.5,
+                "has_sums": True,
+                "has_counts": True,
+                "is_classification": True,
+            }
+            | more
+        )
+    )
+
+
+def test_the_winner_is_what_is_fitted_and_it_beats_the_linear_machine():
+    X, y = digits(400)
+    model = HistogramClassifier("auto", random_state=0).fit(X, y)
+    table = model.race_.table()
+    assert table[0]["score"] > model.race_.baseline.score
+    assert model.kernel_.name == model.chosen_["kernel"]
+    test = DIGITS[0][400:800], DIGITS[1][400:800]
+    named = HistogramClassifier(**{**clone(model).get_params(), **model.chosen_}).fit(X, y)
+    np.testing.assert_array_equal(model.predict(test[0]), named.predict(test[0]))
+    assert model.score(*test) > 0.88
+
+
+def test_the_same_seed_gives_the_same_race():
+    X, y = digits(200)
+    first, second = (HistogramClassifier("auto", random_state=3).fit(X, y) for _ in range(2))
+    drop = {"seconds": 0}
+    assert [r | drop for r in first.race_.table()] == [r | drop for r in second.race_.table()]
+
+
+def test_where_nothing_beats_linear_the_linear_model_is_fitted():
+    rng = np.random.default_rng(0)
+    X = rng.random((400, 5))
+    model = HistogramRegressor("auto", random_state=0).fit(X, X @ [1.0, -2.0, 3.0, 0.5, 0.0])
+    assert model.race_.winner.is_baseline
+    assert model.kernel_.name == "linear"
+
+
+def test_a_saved_model_predicts_the_same_and_keeps_its_table(tmp_path):
+    X, y = digits(200)
+    model = HistogramClassifier("auto", random_state=0).fit(X, y)
+    model.save(tmp_path / "a.model")
+    loaded = load(tmp_path / "a.model")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.race_.table() == model.race_.table()
+
+
+def test_sparse_rows_run_margins_too():
+    rng = np.random.default_rng(0)
+    X = sp.random(600, 300, density=0.05, random_state=rng, format="csr")
+    X.data = np.ceil(5 * X.data)
+    y = (X[:, :20].sum(axis=1) > X[:, 20:40].sum(axis=1)).A1.astype(int)
+    model = HistogramClassifier("auto", random_state=0).fit(X, y)
+    assert any("SVM" in row["name"] for row in model.race_.table())
+
+
+def test_signed_rows_run_the_kernels_that_take_them():
+    names = {c.settings["kernel"] for c in candidates(look(is_signed=True), 5000)}
+    assert names == {"linear", "gaussian"}
+    X = np.random.default_rng(0).normal(size=(200, 4))
+    model = HistogramClassifier("auto", random_state=0).fit(X, (X[:, 0] * X[:, 1] > 0).astype(int))
+    assert model.kernel_.name == "gaussian"
+
+
+def test_rows_of_one_sum_are_not_normalised():
+    assert all(c.settings["normalize"] != "l1" for c in candidates(look(has_sums=False), 5000))
+
+
+def test_few_rows_have_few_candidates_and_baselines_are_among_them():
+    few, many = candidates(look(), 50), candidates(look(), 5000)
+    assert len(few) == 3
+    assert sum(c.is_baseline for c in few) == 2
+    assert len({c.name for c in many}) == len(many) > 15
+
+
+@pytest.mark.parametrize("rows", [4, 40, 700, 3000])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_rows_are_held_out_once_and_by_group(rows, grouped):
+    y, groups = np.arange(rows) % 2, np.arange(rows) // 2 if grouped else None
+    splits = held_out_rows(y, groups, True, seed=0)
+    for train, test in splits:
+        assert not set(train) & set(test)
+        assert grouped is False or not set(groups[train]) & set(groups[test])
+    assert rounds_of(splits)[max(rounds_of(splits))] <= len(splits)
+
+
+def test_groups_are_held_out_together_in_the_fit():
+    X, y = digits(200)
+    groups = np.arange(200) // 4
+    model = HistogramClassifier("auto", random_state=0).fit(X, y, groups=groups)
+    assert model.race_.n_held_out >= 40
+
+
+def test_auc_leads_where_a_class_is_rare():
+    y = np.arange(100) < 5
+    assert default_scoring(HistogramClassifier(), y) == "roc_auc"
+    assert default_scoring(HistogramClassifier(), np.arange(100) < 40) is None
+    assert default_scoring(HistogramRegressor(), y) is None
+    X = np.random.default_rng(0).random((300, 3))
+    rare = (X[:, 0] > 0.9).astype(int)
+    assert HistogramClassifier("auto", random_state=0).fit(X, rare).race_.measure == "roc_auc"
+
+
+def test_exact_machines_of_many_rows_become_landmarks_or_moments():
+    listed = {c.name: c for c in candidates(look(), 5000)}
+    learned = {"gamma": 0.25, "alpha": 1.0}
+    exponential, additive = listed["exp-chi2, l1 rows"], listed["chi2, l1 rows"]
+    assert settings_for(exponential, learned, 5000, 100, True)["features"] == "exact"
+    many = settings_for(exponential, learned, 50_000, 100, True)
+    assert (many["features"], many["gamma"]) == ("landmarks", 0.25)
+    assert settings_for(exponential, learned, 5000, 100, False)["features"] == "landmarks"
+    assert settings_for(additive, learned, 50_000, 100, True)["features"] == "additive"
+    assert settings_for(additive, learned, 50_000, MOST_ADDITIVE + 1, True)["loss"] == "hinge"
+
+
+# --- bad input
+
+
+def test_constant_rows_and_two_rows_a_class():
+    X = np.ones((40, 3))
+    model = HistogramClassifier("auto", random_state=0).fit(X, np.arange(40) % 2)
+    assert model.predict(X).shape == (40,)
+    assert any(row["error"] for row in model.race_.table())
+    X, y = np.random.default_rng(0).random((20, 4)), np.arange(20) % 10
+    assert HistogramClassifier("auto", random_state=0).fit(X, y).predict(X).shape == (20,)
+
+
+def test_too_few_rows_are_refused():
+    with pytest.raises(DataError, match="3 rows are too few to compare kernels"):
+        HistogramClassifier("auto").fit(np.eye(3), [0, 1, 0])
+
+
+def test_one_group_is_refused():
+    X, y = digits(100)
+    with pytest.raises(DataError, match="all rows are of one group"):
+        HistogramClassifier("auto").fit(X, y, groups=np.zeros(100))
+
+
+def test_a_scorer_that_raises_is_named():
+    def broken(model, X, y):
+        raise RuntimeError("no luck")
+
+    X, y = digits(100)
+    with pytest.raises(DataError, match="RuntimeError: no luck"):
+        HistogramClassifier("auto", scoring=broken).fit(X, y)
