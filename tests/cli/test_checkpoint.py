@@ -74,11 +74,12 @@ def check_kills(folder, times):
     assert killed > times / 2
 
 
+@pytest.mark.slow
 def test_three_kills(data):
     check_kills(data, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_twenty_kills(data):
     check_kills(data, 20)
 

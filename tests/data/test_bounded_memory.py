@@ -60,6 +60,7 @@ def test_npy(rows):
     assert growth < 100e6
 
 
+@pytest.mark.slow
 def test_npy_in_fortran_order(tmp_path):
     shape = (100_000, 500)
     file = np.lib.format.open_memmap(tmp_path / "rows.npy", "w+", np.float32, shape, fortran_order=True)
@@ -67,11 +68,13 @@ def test_npy_in_fortran_order(tmp_path):
     assert peak_growth(READ_ALL, tmp_path / "rows.npy")[1] < 100e6
 
 
+@pytest.mark.slow
 def test_npz(tmp_path):
     np.savez_compressed(tmp_path / "rows.npz", X=np.zeros((150_000, 500), np.float32))
     assert peak_growth(READ_ALL, tmp_path / "rows.npz")[1] < 100e6
 
 
+@pytest.mark.slow
 def test_svmlight(tmp_path):
     line = "1 " + " ".join(f"{j}:0.1" for j in range(1, 200)) + "\n"
     (tmp_path / "rows.svm").write_text(line * 15_000)
@@ -113,6 +116,7 @@ def stored(tmp_path_factory):
 
 
 # a buffer for each of 500 columns takes its share
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "budget"), [("lists.parquet", 64), ("columns.parquet", 96), ("rows.zarr", 64), ("rows.h5", 64)]
 )

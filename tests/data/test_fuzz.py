@@ -83,7 +83,7 @@ def test_damaged_files_are_read_or_refused_by_name(files, request):
     assert ends["rows"] > 5
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_thousands_of_damaged_files(files, request):
     folder, formats = files
     bad, _ = faults_of(folder, formats, N_SLOW, request.config.rootpath, 3000)

@@ -99,7 +99,11 @@ def test_principal_components(client, rows):
     np.testing.assert_allclose(spread.decision_function(sample), alone.decision_function(sample), atol=1e-3)
 
 
-@pytest.mark.parametrize("settings", [{"alpha": 1.0}, {"n_principal": 30}], ids=["one", "chosen"])
+@pytest.mark.parametrize(
+    "settings",
+    [{"alpha": 1.0}, pytest.param({"n_principal": 30}, marks=pytest.mark.slow)],
+    ids=["one", "chosen"],
+)
 def test_passes_of_other_losses_run_on_the_workers(client, rows, settings, monkeypatch):
     settings = SETTINGS | {"loss": "logistic", "n_components": 48} | settings
     alone = HistogramClassifier(**settings).fit_source(rows)
@@ -180,6 +184,7 @@ class Deadly(DaskEngine):
         super()._watch(parts, sizes, progress)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_in_the_middle(found, rows):
     with two_workers() as client:
         model, engine = HistogramClassifier(**SETTINGS), Deadly(client)
@@ -188,6 +193,7 @@ def test_a_worker_that_dies_in_the_middle(found, rows):
     np.testing.assert_array_equal(model._coef, found._coef)
 
 
+@pytest.mark.slow
 def test_the_only_worker_dies_with_all_that_was_sent(found, rows):
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:

@@ -22,6 +22,7 @@ def test_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow  # its solver is compiled anew in each process
 @parametrize_with_checks([MomentsGroupLasso(alpha=0.1)])
 def test_checks_of_group_lasso(estimator, check):
     pytest.importorskip("skglm")

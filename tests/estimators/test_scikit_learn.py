@@ -46,21 +46,15 @@ from ..histograms import classes
     [
         OptimalMap(),
         DirectMap(),
-        DirectMap(per_bin=True),
         CompressedMap(),
-        CompressedMap(per_bin=True),
         AdditiveKPCA(),
         ChebyshevMap(),
         HomogeneousMap(),
         AnchorMap(),
-        AnchorMap(anchors="kmeans", n_neighbors=2),
-        AnchorMap(output="codes"),
         StaircaseMap(),
         DirichletMap(),
         SignStableProjection(n_components=64),
-        SignStableProjection(n_components=64, output="bits"),
         FourierFeatures(n_components=64),
-        FourierFeatures("gaussian", n_components=64, sampling="structured"),
         SkewedFourierFeatures(n_components=64),
         NystroemFeatures(n_components=8),
         ExactKernelLearner(max_iter=2),
@@ -68,18 +62,33 @@ from ..histograms import classes
         FourierKernelRegressor("gaussian", n_components=64, n_tune_components=32, max_iter=2, widths="bin"),
         HistogramClassifier(n_components=64),
         KernelClassifier(),
-        KernelClassifier("linear", loss="square"),
         HistogramRegressor(n_components=64),
-        HistogramClassifier(n_components=64, loss="logistic"),
-        HistogramRegressor(n_components=64, loss="epsilon_insensitive"),
         MultipleKernelLearner(n_components=16, n_alphas=3, selection=2),
         MultipleKernelRegressor(n_components=16, n_alphas=8, selection=2),
         LookupClassifier(AnchorMap(n_anchors=20)),
-        LookupClassifier(loss="logistic"),
         OnlineIntersectionClassifier(),
     ]
 )
 def test_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        DirectMap(per_bin=True),
+        CompressedMap(per_bin=True),
+        AnchorMap(anchors="kmeans", n_neighbors=2),
+        AnchorMap(output="codes"),
+        SignStableProjection(n_components=64, output="bits"),
+        FourierFeatures("gaussian", n_components=64, sampling="structured"),
+        KernelClassifier("linear", loss="square"),
+        HistogramClassifier(n_components=64, loss="logistic"),
+        HistogramRegressor(n_components=64, loss="epsilon_insensitive"),
+        LookupClassifier(loss="logistic"),
+    ]
+)
+def test_checks_of_other_settings(estimator, check):
     check(estimator)
 
 

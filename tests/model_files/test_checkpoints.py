@@ -51,7 +51,7 @@ def test_edits_and_damage(content, source, tmp_path):
     check(content, source, tmp_path / "c", 60, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_thousands_of_edits(content, source, tmp_path):
     check(content, source, tmp_path / "c", 3000, 2)
 

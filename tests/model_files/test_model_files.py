@@ -72,7 +72,7 @@ class TestEdits:
                 with pytest.raises(DataError):
                     opened(file, tmp_path / "m")
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_of_everything_by_thousands(self, contents, tmp_path, name):
         check_edits(contents[name], tmp_path / "m", 1500, 4, seal=False)
         check_edits(contents[name], tmp_path / "m", 1500, 5, seal=True)
