@@ -49,3 +49,30 @@ def test_the_table_names_every_folder_and_file():
         path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
     }
     assert there - {"__init__", "__main__"} == {*order, *below}
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package but its ``__init__``, which imports lazily what is asked of it."""
+    found = {}
+    for file in PACKAGE.rglob("*.py"):
+        name = ".".join(("chimap", *file.relative_to(PACKAGE).with_suffix("").parts))
+        found[name.removesuffix(".__init__")] = file
+    del found["chimap"]
+    return found
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    files = modules()
+    waiting = {}
+    for name, file in files.items():
+        waiting[name] = set()
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                targets = [f"{node.module}.{alias.name}" for alias in node.names]
+                waiting[name] |= {target if target in files else node.module for target in targets}
+        waiting[name] = (waiting[name] & files.keys()) - {name}
+    while ready := [name for name, needed in waiting.items() if not needed & waiting.keys()]:
+        for name in ready:
+            del waiting[name]
+    circle = {name: sorted(needed & waiting.keys()) for name, needed in waiting.items()}
+    assert not circle, f"modules in circles, or above one: {circle}"

@@ -25,6 +25,8 @@ bin: ``LookupClassifier``. Random features of exponential kernels: ``FourierFeat
 
 from typing import TYPE_CHECKING
 
+from chimap._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from chimap.data import Source, open_source
     from chimap.estimators import (
@@ -87,8 +89,6 @@ if TYPE_CHECKING:
         stationary_student,
     )
     from chimap.moments import PCA, Moments
-
-__version__ = "0.1.0"
 
 __all__ = [
     "HistogramClassifier",
@@ -203,14 +203,6 @@ if not TYPE_CHECKING:  # a type checker that saw this would take any name for gr
             raise AttributeError(f"module 'chimap' has no attribute {name!r}")
         value = globals()[name] = getattr(import_module(f"chimap.{home}"), name)
         return value
-
-
-def _import_folders() -> None:
-    """Import every folder: those that write model files have then registered what is in these."""
-    from importlib import import_module
-
-    for home in _HOMES:
-        import_module(f"chimap.{home}")
 
 
 def __dir__() -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cython_blas, cython_lapack
+from numba.extending import get_cython_function_address
 
 
 def multiply(
@@ -114,7 +114,7 @@ _LETTERS: dict[np.dtype, tuple[str, Any]] = {
     np.dtype(np.float32): ("s", ctypes.c_float),
     np.dtype(np.float64): ("d", ctypes.c_double),
 }
-_found: dict[str, Callable[..., None]] = {}
+_routines: dict[str, Callable[..., None]] = {}
 
 
 def _has_rows(matrix: np.ndarray) -> bool:
@@ -149,17 +149,8 @@ def _ld(matrix: np.ndarray) -> Any:
 def _routine(name: str, dtype: np.dtype) -> tuple[Callable[..., None], Callable[[float], Any]]:
     letter, number = _LETTERS[dtype]
     full = letter + name
-    if full not in _found:
-        library = cython_lapack if name == "potrf" else cython_blas
-        capsule = library.__pyx_capi__[full]
-        signature = _PyCapsule_GetName(capsule)
-        address = _PyCapsule_GetPointer(capsule, signature)
-        _found[full] = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * _ARGUMENTS[name])(address)
-    return _found[full], lambda value: ctypes.byref(number(value))
-
-
-_PyCapsule_GetName = ctypes.pythonapi.PyCapsule_GetName
-_PyCapsule_GetName.restype, _PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
-_PyCapsule_GetPointer = ctypes.pythonapi.PyCapsule_GetPointer
-_PyCapsule_GetPointer.restype = ctypes.c_void_p
-_PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    if full not in _routines:
+        library = "cython_lapack" if name == "potrf" else "cython_blas"
+        address = get_cython_function_address(f"scipy.linalg.{library}", full)
+        _routines[full] = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * _ARGUMENTS[name])(address)
+    return _routines[full], lambda value: ctypes.byref(number(value))

@@ -17,6 +17,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from chimap._validation import DataError
+from chimap._version import __version__
 
 FORMAT = 4  # raised when what a file holds changes its meaning
 _AGAIN = "Write it again, or take another copy."
@@ -138,8 +139,6 @@ def write_tensors(path: str | Path, kind: str, meta: dict[str, Any], arrays: dic
     The metadata list the arrays with their digests, and have a digest of their own, so that ``read_tensors`` tells a
     file that was changed or damaged from one that is whole. Raises OSError for a full disk.
     """
-    from chimap import __version__
-
     ordered = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
     listed = {name: {"shape": list(a.shape), "digest": _digest(a)} for name, a in ordered.items()}
     text = json.dumps({"kind": kind, "format": FORMAT, "version": __version__, **meta, "arrays": listed})
@@ -218,8 +217,6 @@ def _listed_shapes(listed: Any) -> dict[str, Any] | None:
 
 
 def _check_format(meta: dict[str, Any], path: Path) -> None:
-    from chimap import __version__
-
     number, version = meta.get("format"), meta.get("version")
     if number == FORMAT:
         return

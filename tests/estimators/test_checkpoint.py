@@ -141,7 +141,7 @@ def test_other_data_are_refused(interrupted):
 
 
 def test_another_version_and_other_files_are_refused(interrupted, monkeypatch):
-    monkeypatch.setattr("chimap.__version__", "9.9")
+    monkeypatch.setattr("chimap.fit.checkpoint.__version__", "9.9")
     with pytest.raises(DataError, match=r"it was written by chimap 0\.\S+, and this is 9\.9"):
         model().fit_source(ArraySource(X, y), checkpoint=interrupted)
     monkeypatch.undo()

@@ -25,7 +25,6 @@ def test_checks(estimator, check):
 @pytest.mark.slow  # its solver is compiled anew in each process
 @parametrize_with_checks([MomentsGroupLasso(alpha=0.1)])
 def test_checks_of_group_lasso(estimator, check):
-    pytest.importorskip("skglm")
     check(estimator)
 
 
@@ -101,7 +100,6 @@ def test_lasso():
 
 
 def test_group_lasso():
-    pytest.importorskip("skglm")
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((200, 9))
     y = Z[:, 3:6] @ [1.0, -2.0, 1.5]

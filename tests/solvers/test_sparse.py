@@ -10,13 +10,12 @@ from chimap._validation import DataError
 from chimap.moments import Moments, fold_of_rows
 from chimap.penalties import check_groups
 from chimap.selection import score_path
+from chimap.solvers.group_path import group_lasso, largest_group_alpha
 from chimap.solvers.sparse import (
     elastic_net,
     equivalent_rows,
-    group_lasso,
     held_out_error,
     largest_alpha,
-    largest_group_alpha,
 )
 
 from ..moments.cases import moments_of, rows

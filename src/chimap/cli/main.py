@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chimap import __version__
+from chimap._version import __version__
 from chimap.cli.commands.compare import compare
 from chimap.cli.commands.demo import demo
 from chimap.cli.commands.evaluate import evaluate

@@ -14,14 +14,13 @@ from chimap.moments import FoldMoments, Moments
 from chimap.penalties import check_groups
 from chimap.selection import score_path
 from chimap.solvers import LinearSolution
+from chimap.solvers.group_path import group_lasso, largest_group_alpha
 from chimap.solvers.sparse import (
     SparsePath,
     alphas_below,
     check_alphas,
     elastic_net,
-    group_lasso,
     largest_alpha,
-    largest_group_alpha,
 )
 
 
@@ -117,14 +116,14 @@ class MomentsLasso(_SparseModel):
 class MomentsGroupLasso(_SparseModel):
     """Group LASSO from moments: whole groups of features are used or left out.
 
-    min sum (z'w + b - y)^2 / (2n) + alpha sum_g sqrt(|g|) |w_g|_2. Needs skglm (the extra "sparse").
+    min sum (z'w + b - y)^2 / (2n) + alpha sum_g sqrt(|g|) |w_g|_2.
 
     Parameters
     ----------
     groups : lists of columns, or slices; each column in exactly one group.
     alpha, n_alphas, selection, random_state : as in ``MomentsLasso``.
 
-    Learned: as in ``MomentsLasso``. Raises ImportError where skglm is missing, ValueError for groups that overlap or
+    Learned: as in ``MomentsLasso``. Raises ValueError for groups that overlap or
     leave features out.
 
     Source: Yuan and Lin, Model selection and estimation in regression with grouped variables (2006).

@@ -13,6 +13,7 @@ import numpy as np
 
 from chimap import _files
 from chimap._validation import DataError, check_positive
+from chimap._version import __version__
 from chimap.data import Source
 from chimap.fit.recipe import Recipe
 from chimap.fit.result import Known
@@ -102,8 +103,6 @@ class Checkpoint:
 
     def write(self, recipe: Recipe, sources: Sequence[Source], standing: Standing) -> None:
         """Write where the fit stands."""
-        from chimap import __version__
-
         arrays: dict[str, np.ndarray] = {}
         known = {one.name: getattr(standing.known, one.name) for one in fields(Known)}
         state = model_file.encode(known | {"principal": standing.principal}, "state", arrays)
@@ -125,8 +124,6 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
     def _differing(self, meta: dict[str, Any], recipe: Recipe, sources: Sequence[Source]) -> list[str]:
-        from chimap import __version__
-
         told = []
         if meta["version"] != __version__:
             told.append(f"it was written by chimap {meta['version']}, and this is {__version__}")

@@ -10,9 +10,8 @@ from __future__ import annotations
 from chimap.kernels.additive import AdditiveKernel, chi2, hellinger, intersection, jensen_shannon
 from chimap.kernels.anisotropic import Anisotropic
 from chimap.kernels.arccos import ArccosKernel
-from chimap.kernels.base import Kernel
+from chimap.kernels.base import Kernel, Product, Sum
 from chimap.kernels.columns import OnColumns
-from chimap.kernels.combined import Product, Sum
 from chimap.kernels.dirichlet import DirichletKernel
 from chimap.kernels.exponential import Exponential, Gaussian
 from chimap.kernels.minmax import MinMax

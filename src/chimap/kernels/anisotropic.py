@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from chimap.kernels.base import Kernel
+from chimap.kernels.base import Kernel, Product
 from chimap.kernels.columns import OnColumns
-from chimap.kernels.combined import Product
 from chimap.kernels.exponential import Exponential
 from chimap.kernels.skewed import Skewed
 

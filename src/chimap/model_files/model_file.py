@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, Self
 
 import numpy as np
@@ -58,13 +60,18 @@ register(SelectionResult, Candidate, Trial, RaceResult, KernelPath, PCA, LineTab
 register(WordCounts, MorganCounts, NamedCounts)
 
 
+def _import_folders() -> None:
+    """Import every folder of the package: each has then registered what it writes to model files."""
+    for folder in iter_modules([str(Path(__file__).parents[1])]):
+        if folder.ispkg and folder.name != "cli":
+            import_module(f"chimap.{folder.name}")
+
+
 def _class_of(name: str) -> type:
     """The registered class. Raises KeyError for other names."""
     if (
         name not in _classes
     ):  # of a folder that this process has had no use for: an image model, opened by ``load``
-        from chimap import _import_folders
-
         _import_folders()
     return _classes[name]
 

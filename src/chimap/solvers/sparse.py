@@ -1,8 +1,7 @@
-"""LASSO, elastic net and group LASSO from moments, through a problem of D rows that has the same objective."""
+"""LASSO and elastic net from moments, through a problem of D rows that has the same objective."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,6 @@ from scipy.linalg.lapack import dpotrf
 
 from chimap._validation import DataError, check_positive
 from chimap.moments import Moments
-from chimap.penalties import L21
 from chimap.solvers.ridge import LinearSolution, solution
 
 _SMALLEST = 1e-3  # of the strength at which all weights are zero: the end of a path, as in scikit-learn
@@ -101,40 +99,6 @@ def largest_alpha(moments: Moments, l1_ratio: float = 1.0) -> float:
     return float(np.abs(moments.cross_scatter()).max() / (moments.count * l1_ratio))
 
 
-def group_lasso(moments: Moments, alphas: np.ndarray, groups: Sequence[np.ndarray]) -> SparsePath:
-    """Minimise sum (z'w + b - y)^2 / (2n) + alpha sum_g sqrt(|g|) |w_g|_2, each target by itself.
-
-    groups: indices of columns, each column in exactly one. By working sets and block coordinate descent (skglm, of the
-    extra "sparse").
-    """
-    skglm = _skglm()
-    alphas = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
-    R, Q = equivalent_rows(moments)
-    rows = R.shape[0]
-    R, Q = np.asfortranarray(np.sqrt(rows) * R), np.sqrt(rows) * Q
-    weights = np.sqrt([len(group) for group in groups])
-    coefs = np.empty((R.shape[1], Q.shape[1], alphas.size))
-    for t in range(Q.shape[1]):
-        model = skglm.GroupLasso(
-            [list(map(int, group)) for group in groups], weights=weights, fit_intercept=False, warm_start=True,
-            tol=1e-9 * float(np.abs(R.T @ Q[:, t]).max() / rows or 1.0), max_iter=200,
-        )  # fmt: skip
-        for s, alpha in enumerate(alphas):
-            coefs[:, t, s] = model.set_params(alpha=float(alpha)).fit(R, Q[:, t]).coef_
-    gradients = _gradients(moments, coefs)
-    residuals = np.array([
-        L21(float(alpha), groups, R.shape[1], weights.tolist()).residuals(coefs[:, :, s], gradients[:, :, s]).max()
-        for s, alpha in enumerate(alphas)
-    ])  # fmt: skip
-    return _path(moments, alphas, coefs, residuals)
-
-
-def largest_group_alpha(moments: Moments, groups: Sequence[np.ndarray]) -> float:
-    """The least strength of ``group_lasso`` at which all weights are zero."""
-    pull = moments.cross_scatter() / moments.count
-    return L21(1.0, groups, pull.shape[0], [len(g) ** 0.5 for g in groups]).largest(pull)
-
-
 def held_out_error(fold: Moments, found: LinearSolution) -> float:
     """Mean over the rows of moments of |f(z) - y|^2, summed over targets."""
     W = found.coef
@@ -162,16 +126,6 @@ def _path(moments: Moments, alphas: np.ndarray, coefs: np.ndarray, residuals: np
         solution(moments, np.ascontiguousarray(coefs[:, :, s]), float(alphas[s])) for s in range(alphas.size)
     ]
     return SparsePath(alphas, found, residuals)
-
-
-def _skglm() -> Any:
-    try:
-        import skglm
-    except ImportError:
-        raise ImportError(
-            'the group LASSO is solved by skglm, which is not installed: pip install "chimap[sparse]".'
-        ) from None
-    return skglm
 
 
 def check_alphas(alphas: Any) -> np.ndarray:

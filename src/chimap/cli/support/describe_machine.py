@@ -19,7 +19,8 @@ def describe() -> tuple[dict[str, Any], dict[str, str | None]]:
     import scipy.linalg  # noqa: F401  brings a BLAS of its own
     from threadpoolctl import threadpool_info
 
-    from chimap import __version__, _threads
+    from chimap import _threads
+    from chimap._version import __version__
 
     np.ones((2, 2)) @ np.ones((2, 2))
     pools = [p for p in threadpool_info() if p["user_api"] == "blas"]

@@ -141,7 +141,7 @@ def _remembered(
     """What the model file says of its training: plain values."""
     import numpy as np
 
-    from chimap import __version__
+    from chimap._version import __version__
     from chimap.data import SvmlightSource
 
     y = data_rows.labels_of(training)

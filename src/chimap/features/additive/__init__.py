@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from chimap.features.additive.anchors import AnchorMap
-from chimap.features.additive.base import AdditiveMap, check_map
+from chimap.features.additive.base import CATALOGUE, AdditiveMap, check_map
 from chimap.features.additive.chebyshev import ChebyshevMap
 from chimap.features.additive.compressed import CompressedMap
 from chimap.features.additive.direct import DirectMap
@@ -19,7 +19,7 @@ from chimap.features.additive.sign_stable import SignStableProjection
 from chimap.features.additive.staircase import StaircaseMap
 from chimap.features.additive.stationary import StationaryMap
 
-CATALOGUE: dict[str, type[AdditiveMap]] = {
+CATALOGUE |= {
     "optimal": OptimalMap,
     "compressed": CompressedMap,
     "direct": DirectMap,

@@ -17,6 +17,10 @@ from chimap.kernels.additive import signature_powers
 _SAMPLE_VALUES = 2**20  # non-zero entries that a data-dependent map looks at
 
 
+CATALOGUE: dict[str, type[AdditiveMap]] = {}
+"""Maps by name; the folder's ``__init__`` lists them."""
+
+
 class AdditiveMap(TransformerMixin, BaseEstimator):
     """A map Psi with K(x, y) ~ Psi(x) . Psi(y) for an additive kernel, ``n_terms`` features a bin.
 
@@ -171,9 +175,7 @@ class AdditiveMap(TransformerMixin, BaseEstimator):
     def _checked_kernel(self) -> AdditiveKernel:
         kernel = as_additive(self.kernel, type(self).__name__)
         if not self.takes(kernel):
-            from chimap.features.additive import CATALOGUE as MAPS
-
-            able = [make.__name__ for make in MAPS.values() if make.takes(kernel)]
+            able = [make.__name__ for make in CATALOGUE.values() if make.takes(kernel)]
             raise ValueError(
                 f"{type(self).__name__} approximates {' and '.join(self.kernels or ())}; got {kernel.name!r}. "
                 f"Maps of {kernel.name!r}: {', '.join(able)}."
