@@ -90,13 +90,13 @@ def test_scores_are_those_of_refits():
     whole = moments.whole()
     alphas = largest_alpha(whole) * np.array([0.5, 0.05])
     seen = []
-    errors = score_path(moments, whole, lambda rest: elastic_net(rest, alphas), seen.append)
+    result = score_path(moments, whole, alphas, elastic_net, seen.append)
     for k in range(3):
         held = folds == k
         for s, alpha in enumerate(alphas):
             model = ElasticNet(alpha, l1_ratio=1.0, tol=1e-12, max_iter=100_000).fit(Z[~held], Y[~held])
             expected = np.mean(np.sum((model.predict(Z[held]) - Y[held]) ** 2, axis=1))
-            np.testing.assert_allclose(errors[s, k], expected, rtol=1e-4)
+            np.testing.assert_allclose(result.scores[s, k], expected, rtol=1e-4)
     assert seen == [0, 1, 2]
 
 
