@@ -15,6 +15,7 @@ from chimap._version import __version__
 from chimap.cli.commands.compare import compare
 from chimap.cli.commands.demo import demo
 from chimap.cli.commands.evaluate import evaluate
+from chimap.cli.commands.explain import explain
 from chimap.cli.commands.export import export
 from chimap.cli.commands.features import features
 from chimap.cli.commands.fit import fit
@@ -23,7 +24,7 @@ from chimap.cli.commands.learn_kernel import learn_kernel
 from chimap.cli.commands.predict import predict
 from chimap.cli.support import blas, describe_machine, errors, panels, streams
 
-COMMANDS = (demo, features, fit, predict, evaluate, compare, learn_kernel, export, info)
+COMMANDS = (demo, features, fit, predict, evaluate, explain, compare, learn_kernel, export, info)
 
 app = typer.Typer(
     name="chimap",
@@ -77,6 +78,7 @@ def chimap(
     On your own file: chimap fit data.npz --test-fraction 0.2 --output my.model
                       chimap evaluate my.model data.npz --output report.html
                       chimap predict my.model new.npz --output predictions.csv
+                      chimap explain my.model data.npz --output why.html
 
     \b
     From images:      chimap fit photos/ --test-fraction 0.2 --output photos.model

@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from chimap import _arrays
 from chimap._threads import threads
 from chimap._validation import DataError, check_choice, rows_as_fitted
-from chimap.data import matched
+from chimap.data import Source, matched
 from chimap.data.layouts import opener_of
 from chimap.explain import (
     Explanation,
@@ -25,8 +25,10 @@ from chimap.explain import (
     rows_like,
     variance_importance,
 )
+from chimap.explain.effects import BinEffect, bin_effect
 from chimap.explain.neighbours import expansion_of, strongest
 from chimap.features.mapped import MappedModel
+from chimap.features.mapped_functions import LinearFunction
 
 KINDS = ("gradient", "permutation", "variance")
 _VARIANCE_ROWS = 200  # whose contributions are compared
@@ -147,6 +149,37 @@ class Explaining:
             values = self._gradients(rows) if kind == "gradient" else self._variances(rows)
         return Importance.of(kind, values, self._bin_names())
 
+    def effects(self, bins: Any, X: Any = None) -> list[BinEffect]:
+        """How the scores change with each of these bins (places), the others as in the mean row.
+
+        For an additive model these are the functions of the bins that its scores are the sum of, up to a constant.
+        X: rows whose values the axes span, with their density; without them, those that ``importance`` uses.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from chimap import HistogramClassifier
+        >>> X, y = load_digits(return_X_y=True)
+        >>> effect = HistogramClassifier("chi2").fit(X, y).effects([36], X)[0]
+        >>> effect.values.shape, effect.effects.shape, int(effect.counts.sum())
+        ((49,), (49, 10), 1797)
+        """
+        self._refresh()
+        rows = self._rows_like_the_fit() if X is None else self._rows_to_explain(X)
+        reference, names = self._reference(None), self._bin_names()
+        with threads(self.n_jobs):
+            return [
+                bin_effect(self._outputs_of_prepared, reference, int(i), str(names[i]), rows, X is not None)
+                for i in bins
+            ]
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether the scores are a sum of functions of single bins."""
+        self._refresh()
+        model = self._mapped_model()
+        return model is not None and isinstance(model.function, LinearFunction)
+
     def nearest(self, X: Any, k: int = 5) -> list[Neighbours]:
         """The k landmarks, or training rows, that add the most to the score of what is predicted, row by row.
 
@@ -225,9 +258,10 @@ class Explaining:
         opener, reading = opener_of(X), getattr(self, "reading_", None)
         if opener is None and reading is not None and isinstance(X, list) and isinstance(X[0], str | dict):
             opener = reading.source
-        if opener is not None:
+        if opener is not None or isinstance(X, Source):
             names = getattr(self, "feature_names_in_", None)
-            source = matched(opener(X), names, self.n_features_in_, type(self).__name__)
+            source = X if opener is None else opener(X)
+            source = matched(source, names, self.n_features_in_, type(self).__name__)
             return self._prepare(source.block(0, source.n_rows).X, 0, source.name)
         return self._prepare(rows_as_fitted(self, X), 0, "X")
 

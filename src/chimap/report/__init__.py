@@ -17,6 +17,8 @@ from chimap.report.comparison import Comparison
 from chimap.report.comparison_page import render_comparison, write_comparison
 from chimap.report.evaluation import ComponentScores, Evaluation, StrengthCurve, package_versions
 from chimap.report.examples import Example, ExampleRow, Examples, examples
+from chimap.report.explanation import ExplainedRow, Likeness, ModelExplanation
+from chimap.report.explanation_page import render_explanation, write_explanation
 from chimap.report.html import render_report, write_report
 from chimap.report.kernel import ChannelPath, ChannelWeights, LearnedKernel, Widths
 from chimap.report.kernel_page import render_learned_kernel, write_learned_kernel
@@ -83,4 +85,9 @@ __all__ = [
     "render_report",
     "write_report",
     "write_selection",
+    "ExplainedRow",
+    "Likeness",
+    "ModelExplanation",
+    "render_explanation",
+    "write_explanation",
 ]

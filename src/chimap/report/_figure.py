@@ -20,7 +20,7 @@ PALETTE = {
     "muted": "#5a6675",
     "rule": "#d6dce4",
     "good": "#1f77b8",
-    "bad": "#c8590a",
+    "bad": "#bb5009",
     "on-shade": "#0b1118",
     # of lines side by side, in the order in which they are told apart best (after Okabe and Ito)
     "line-1": "#0072b2",

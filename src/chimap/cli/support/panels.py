@@ -14,7 +14,7 @@ _PANELS = {
     "Data": (
         "labels", "task", "test_fraction", "unlabelled", "blocks", "normalize", "part", "all_rows", "splits",
         "per_class", "rows", "test_rows", "exact_rows", "id", "columns", "exclude", "missing",
-        "text", "smiles", "morgan_radius", "morgan_size", "transpose",
+        "text", "smiles", "morgan_radius", "morgan_size", "transpose", "shape",
     ),
     "Model": (
         "kernel", "gamma", "terms", "components", "map", "maps", "features", "sampling", "loss", "alpha", "folds",

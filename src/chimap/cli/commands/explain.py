@@ -1,0 +1,217 @@
+"""``chimap explain``: which bins matter to a model, and why single rows are answered as they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from chimap.cli.support import data_rows, errors, image_options, options, outputs, show
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from chimap.explain import Explanation
+    from chimap.report import ExplainedRow, ModelExplanation
+
+KINDS = ("auto", "gradient", "variance", "permutation")
+_ARRAYS = (".npz",)
+
+
+def explain(
+    model: options.Model,
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[DATA]",
+            help="Rows to explain, as for 'chimap evaluate'. Without them, the model alone.",
+            show_default=False,
+        ),
+    ] = None,
+    labels: options.Labels = None,
+    id: options.Id = None,
+    columns: options.Columns = None,
+    exclude: options.Exclude = None,
+    missing: options.Missing = None,
+    transpose: options.Transpose = False,
+    output: Annotated[
+        Path | None,
+        options.output("FILE", "Write a page (.html), or contributions and importance as arrays (.npz)."),
+    ] = None,
+    rows: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROWS",
+            help="Rows to explain, by id or number from 0, such as 3,17. Without it, the worst mistakes, given "
+            "labels, else the least sure answers; all rows for .npz.",
+            show_default=False,
+        ),
+    ] = None,
+    kind: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="How bins are ranked: gradient, variance, permutation (needs labels), or auto: variance for additive "
+            "kernels, gradient for others.",
+        ),
+    ] = "auto",
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HxW",
+            help="Bins are pixels of a picture so high and wide, such as 28x28. Squares are recognised.",
+            show_default=False,
+        ),
+    ] = None,
+    part: image_options.ImagePart = None,
+    overwrite: options.Overwrite = False,
+    json: options.Json = False,
+) -> None:
+    """Explain MODEL: which bins matter, what each does to the scores, and why rows of DATA are answered as they are.
+
+    Contributions of the bins of a row add up, with the score of the mean row, to the score of the row. On the file that
+    the model was fitted on, with --test-fraction, the rows that were held out are taken.
+
+    \b
+    Examples:
+      chimap explain my.model
+      chimap explain my.model data.npz --output why.html
+      chimap explain my.model table.csv --rows sample-12,sample-40 --output why.html
+      chimap explain my.model data.npz --rows 0,1,2 --output contributions.npz
+      chimap explain digits.model digits.npz --shape 28x28 --output why.html
+      chimap explain my.model data.npz --kind permutation --json
+    """  # fmt: skip
+    from chimap import load
+    from chimap._validation import check_choice
+    from chimap.cli.support import explained
+
+    check_choice(kind, "--kind", KINDS)
+    _check_output(output)
+    if data is None and (rows is not None or labels is not None):
+        raise ValueError("--rows and --labels are of DATA; name it after MODEL.")
+    outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
+    fitted = load(model)
+    exact = explained.explainable(fitted)
+    source = sample = y = None
+    which, places = "", None
+    if data is not None:
+        table = data_rows.Table(id, columns, exclude, missing, transpose)
+        source = data_rows.open_data(data, labels, fitted, part=part, silent=json, table=table)
+        if rows is None:
+            source = data_rows.choose_rows(fitted, source, all_rows=False).source
+        y = source.labels()
+        places, which = _chosen(exact, source, y, rows, output, json)
+        sample, of_sample = explained.sample_of(source)
+    with show.busy("explaining"):
+        pixels = _pixels(exact, shape, sample)
+        importance = explained.importance_of(exact, sample, None if y is None else y[of_sample], kind)
+        explanation: Explanation | None = None
+        found: list[ExplainedRow] = []
+        if source is not None and places is not None:
+            explained.check_room(places.size, exact.n_features_in_, exact.intercept_.size)
+            found, explanation = explained.explained_rows(exact, source, places, y, pixels)
+        page = explained.page_of(exact, model.name, source, sample, importance, found, which, pixels)
+    _write(page, explanation, output, overwrite)
+    if json:
+        show.as_json({"command": "explain", "output": output and str(output), **page.as_dict()})
+        return
+    show.facts(f"Explained {model}", summary(page, output))
+    if output is None:
+        given = "" if data is None else f" {show.quoted(data)}"
+        show.next_commands(
+            "next, as a page with functions and rows:",
+            f"chimap explain {show.quoted(model)}{given or ' DATA'} --output why.html",
+        )
+
+
+def _check_output(output: Path | None) -> None:
+    if output is not None and output.suffix.lower() not in (".html", ".htm", *_ARRAYS):
+        raise ValueError(f"--output must end in .html (a page) or .npz (arrays); got {str(output)!r}.")
+
+
+def _chosen(
+    model: Any, source: Any, y: np.ndarray | None, rows: str | None, output: Path | None, silent: bool
+) -> tuple[np.ndarray, str]:
+    """Places of the rows to explain, and which these are in words."""
+    import numpy as np
+
+    from chimap.cli.support import explained
+
+    if rows is not None:
+        return explained.named_rows(source, rows), "The rows that were asked for."
+    if output is not None and output.suffix.lower() in _ARRAYS:
+        return np.arange(source.n_rows), "All rows."
+    worst = np.argsort(explained.margins(model, source, y, silent), kind="stable")[: explained.MISTAKES]
+    which = "The worst mistakes first." if y is not None else "The least sure answers first."
+    return worst, which
+
+
+def _pixels(model: Any, shape: str | None, sample: Any) -> tuple[int, int] | None:
+    """The picture that a row is: as given, or a square whose neighbouring pixels are alike."""
+    import numpy as np
+
+    from chimap.report.painting import check_shape, picture_shape
+
+    if shape is not None:
+        sizes = re.fullmatch(r"(\d+)[x×](\d+)", shape.strip())
+        if sizes is None:
+            raise ValueError(f"--shape must be HEIGHTxWIDTH in pixels, such as 28x28; got {shape!r}.")
+        found = int(sizes[1]), int(sizes[2])
+        check_shape(found, model.n_features_in_)
+        return found
+    if sample is None or getattr(model, "histograms_", None) is not None:
+        return None
+    from chimap import _arrays
+
+    return picture_shape(np.asarray(_arrays.to_dense(sample.block(0, sample.n_rows).X), np.float64))
+
+
+def _write(
+    page: ModelExplanation, explanation: Explanation | None, output: Path | None, overwrite: bool
+) -> None:
+    import numpy as np
+
+    from chimap._files import replacing
+    from chimap.report import write_explanation
+
+    if output is None:
+        return
+    if output.suffix.lower() not in _ARRAYS:
+        with show.busy("drawing the page"):
+            write_explanation(page, output, overwrite=overwrite)
+    else:
+        ranked = page.importance
+        arrays: dict[str, Any] = {
+            "importance": ranked.by_bin, "bin_names": page.bin_names.astype(str),
+            "output_names": np.asarray(page.output_names).astype(str),
+        }  # fmt: skip
+        if explanation is not None:
+            arrays |= {
+                "contributions": explanation.contributions, "base": explanation.base,
+                "rows": np.array([row.name for row in page.rows]),
+            }  # fmt: skip
+        with replacing(output) as unfinished, unfinished.open("wb") as file:
+            np.savez_compressed(file, **arrays)
+    errors.written.append(str(output))
+
+
+def summary(page: ModelExplanation, output: Path | None) -> dict[str, str | None]:
+    """The bins that matter most and the rows, in words."""
+    width = max(len(name) for name, _ in page.importance.top())
+    bins = [
+        f"{i:>2}  {name:<{width}}  {value:.3g}" for i, (name, value) in enumerate(page.importance.top(), 1)
+    ]
+    rows = []
+    for row in page.rows[:5]:
+        largest = ", ".join(f"{page.bin_names[i]} {row.contributions[i]:+.2g}" for i in row.top(3))
+        told = f"{row.predicted}" if not isinstance(row.predicted, float) else f"{row.predicted:.4g}"
+        truth = "" if row.truth is None or row.truth == row.predicted else f", is {row.truth}"
+        rows.append(f"row {row.name}: {told}{truth}; {largest}")
+    return {
+        "ranked by": page.importance.kind,
+        "bins": "\n".join(bins),
+        "rows": "\n".join(rows) or None,
+        "output": None if output is None else str(output),
+    }

@@ -1,0 +1,258 @@
+"""What ``chimap explain`` shows, made of a model and rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from chimap.cli.support import show
+from chimap.cli.support.image_models import images_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from chimap.data import Source
+    from chimap.explain import Explanation, Importance
+    from chimap.report import ExplainedRow, ModelExplanation
+
+SAMPLE = 1000  # rows that importance and densities are taken from
+MISTAKES = 5  # rows that are explained where none are named
+_FUNCTIONS = 6  # bins whose functions are drawn
+_LANDMARKS = 5
+_PERMUTED = 300  # rows that bins are shuffled among
+_NUMBERS = 2**27  # of contributions that are in memory together
+
+
+def explainable(model: Any) -> Any:
+    """The model, or of a compiled one that which it was made from. Raises DataError for others."""
+    from chimap._validation import DataError
+
+    exact = getattr(model, "exact_", model)
+    if exact is None or not hasattr(exact, "explain"):
+        raise DataError(
+            f"a {type(model).__name__} has no explanation. Explain the model that it was made from, or one of "
+            "'chimap fit'."
+        )
+    return exact
+
+
+def row_names(source: Source) -> np.ndarray:
+    """What rows go by: their ids, else their numbers in the file."""
+    import numpy as np
+
+    from chimap.data.split import PartSource
+
+    if source.row_ids is not None:
+        return np.asarray(source.row_ids).astype(str)
+    places = source.places if isinstance(source, PartSource) else np.arange(source.n_rows)
+    return places.astype(str)
+
+
+def named_rows(source: Source, text: str) -> np.ndarray:
+    """Places of rows that are named by id or number, with commas between. Raises DataError for unknown ones."""
+    import numpy as np
+
+    from chimap._validation import DataError
+    from chimap.cli.support.options import listed
+
+    names = row_names(source)
+    found = []
+    for word in listed(text):
+        places = np.flatnonzero(names == word)
+        if places.size:
+            found.append(int(places[0]))
+        elif word.isdecimal() and int(word) < source.n_rows:
+            found.append(int(word))
+        else:
+            some = ", ".join(names[:3])
+            raise DataError(
+                f"--rows: {source.name} has no row {word!r}. Its {source.n_rows:,} rows are called {some}, ..., "
+                "or go by number from 0."
+            )
+    if not found:
+        raise DataError("--rows must name rows by id or number, such as 0,17; got none.")
+    return np.array(found)
+
+
+def margins(model: Any, source: Source, y: np.ndarray | None, silent: bool) -> np.ndarray:
+    """How clearly each row is answered, and rightly if its label is known: the worst mistake is the least, (n,)."""
+    import numpy as np
+
+    out = np.empty(source.n_rows)
+    for start, outputs in model.predict_chunks(source, show.progress(silent)):
+        part = slice(start, start + len(outputs))
+        if not hasattr(model, "classes_"):
+            out[part] = 0.0 if y is None else -np.abs(outputs[:, 0] - y[part])
+            continue
+        scores = np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs.copy()
+        if y is None:
+            best = np.partition(scores, -2, axis=1)
+            out[part] = best[:, -1] - best[:, -2]
+            continue
+        true = np.searchsorted(model.classes_, y[part]).clip(0, model.classes_.size - 1)
+        rows = np.arange(len(outputs))
+        own = scores[rows, true]
+        scores[rows, true] = -np.inf
+        out[part] = own - scores.max(axis=1)
+    return out
+
+
+def sample_of(source: Source, size: int = SAMPLE) -> tuple[Any, np.ndarray]:
+    """Some rows of a source as a source of their own, and their places."""
+    from chimap.data.source import choose_rows
+
+    places = choose_rows(source.n_rows, min(size, source.n_rows), 0)
+    return taken(source, places), places
+
+
+def taken(source: Source, places: np.ndarray) -> Any:
+    """Rows at places, in that order, as a source in memory."""
+    import numpy as np
+
+    from chimap.data import ArraySource
+
+    increasing, order = np.unique(places, return_inverse=True)
+    return ArraySource(source.take(increasing)[order], name=source.name, column_names=source.column_names)
+
+
+def importance_of(model: Any, sample: Any, y: np.ndarray | None, kind: str) -> Importance:
+    """Ranked bins. kind "auto": variance for additive models, slopes for others that have any, else variance."""
+    if kind == "permutation":
+        from chimap._validation import DataError
+
+        if sample is None or y is None:
+            raise DataError(
+                "--kind permutation needs rows with labels: give DATA, and --labels where it has none."
+            )
+        few, places = sample_of(sample, _PERMUTED)
+        return model.importance(few, y[places], kind="permutation")
+    if kind == "auto":
+        has_slopes = model._mapped_model() is not None and not model.is_additive
+        kind = "gradient" if has_slopes else "variance"
+    return model.importance(sample, kind=kind)
+
+
+def check_room(n_rows: int, n_bins: int, n_outputs: int) -> None:
+    """Refuse contributions of too many rows at once."""
+    from chimap._validation import DataError
+
+    if n_rows * n_bins * n_outputs > _NUMBERS:
+        most = max(1, _NUMBERS // (n_bins * n_outputs))
+        raise DataError(
+            f"contributions of {n_rows:,} rows, {n_bins:,} bins and {n_outputs:,} outputs take "
+            f"{show.size(8 * n_rows * n_bins * n_outputs)}. Name at most {most:,} rows with --rows."
+        )
+
+
+def explained_rows(
+    model: Any, source: Source, places: np.ndarray, y: np.ndarray | None, shape: tuple[int, int] | None
+) -> tuple[list[ExplainedRow], Explanation]:
+    """Each row with what speaks for its answer, and all contributions."""
+    import numpy as np
+
+    from chimap._validation import DataError
+    from chimap.report import ExplainedRow, Likeness
+
+    rows, names = taken(source, places), row_names(source)
+    explanation = model.explain(rows)
+    outputs = explanation.scores
+    values = np.asarray(_dense(model._rows_to_explain(rows)), np.float64)
+    answers = model.labels_of(outputs) if hasattr(model, "classes_") else outputs[:, 0]
+    try:
+        like: list[Any] = model.nearest(rows, k=_LANDMARKS)
+    except DataError:  # no sum over landmarks
+        like = [None] * len(places)
+    kept = getattr(model, "row_numbers_", None)
+    landmarks = None if kept is None else np.array([f"row {i} of the fit" for i in kept])
+    images = images_of(source)
+    found = []
+    for i, place in enumerate(places):
+        truth = None if y is None else y[place]
+        weights, rival = _against(model, outputs[i], answers[i], truth)
+        contributions = explanation.contributions[i] @ weights
+        pictures = _pictures(images, int(place), values[i], contributions, shape)
+        found.append(
+            ExplainedRow(
+                str(names[place]), _item(truth), _item(answers[i]), _item(rival), contributions,
+                float(explanation.base @ weights), float(outputs[i] @ weights), values[i],
+                [] if like[i] is None else Likeness.of(like[i], landmarks), *pictures,
+            )
+        )  # fmt: skip
+    return found, explanation
+
+
+def _against(model: Any, outputs: np.ndarray, answer: Any, truth: Any) -> tuple[np.ndarray, Any]:
+    """Weights (t,) of the scores that make what speaks for the answer, and the class that it is compared with."""
+    import numpy as np
+
+    if not hasattr(model, "classes_"):
+        return np.ones(1), None
+    classes = model.classes_
+    if outputs.size == 1:
+        return np.array([1.0 if answer == classes[1] else -1.0]), classes[0 if answer == classes[1] else 1]
+    order = np.argsort(-outputs, kind="stable")
+    rival = order[1]
+    if truth is not None and truth != answer:
+        rival = np.flatnonzero(classes == truth)[0]
+    weights = np.zeros(outputs.size)
+    weights[order[0]], weights[rival] = 1.0, -1.0
+    return weights, classes[rival]
+
+
+def _pictures(
+    images: Any, place: int, values: np.ndarray, contributions: np.ndarray, shape: tuple[int, int] | None
+) -> tuple[str | None, str | None]:
+    from chimap.report.examples import small_jpeg
+    from chimap.report.painting import grey, painted
+
+    if images is not None:
+        return small_jpeg(images.read(place), 168), None
+    return (None, None) if shape is None else (grey(values, shape), painted(contributions, shape, values))
+
+
+def page_of(
+    model: Any,
+    file: str,
+    source: Source | None,
+    sample: Any,
+    importance: Importance,
+    rows: list[ExplainedRow],
+    which_rows: str,
+    shape: tuple[int, int] | None,
+) -> ModelExplanation:
+    """All that the page and ``--json`` show."""
+    from chimap.report import ModelExplanation
+    from chimap.report.painting import painted
+
+    about = model.describe()
+    facts = {
+        "model": file,
+        "kernel": show.kernel(about["kernel"], about["gamma"]),
+        "features": about["features"],
+        "rows trained on": getattr(model, "n_rows_", None),
+        "file": None if source is None else source.name.partition(",")[0],
+        "rows looked at": None if sample is None else sample.n_rows,
+    }
+    return ModelExplanation(
+        title=f"{about['kernel']}: {file}",
+        model_name=type(model).__name__,
+        data={name: fact for name, fact in facts.items() if fact is not None},
+        importance=importance,
+        is_additive=model.is_additive,
+        output_names=tuple(model._output_names(model.intercept_.size).tolist()),
+        bin_names=model._bin_names(),
+        effects=tuple(model.effects(importance.bins[:_FUNCTIONS], sample)),
+        rows=tuple(rows),
+        which_rows=which_rows,
+        painted=None if shape is None else painted(importance.by_bin, shape),
+    )
+
+
+def _dense(rows: Any) -> np.ndarray:
+    from chimap import _arrays
+
+    return _arrays.to_dense(rows)
+
+
+def _item(value: Any) -> Any:
+    """A number or text of Python's own."""
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,75 @@
+"""How the scores change with one bin: for an additive model the function of that bin, which the model is the sum of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+
+_POINTS = 49  # of the function
+_BARS = 24  # of the density under it
+_RARE = 0.005  # share of the rows beyond the end of the axis
+
+
+@dataclass(frozen=True, eq=False)
+class BinEffect:
+    """Scores over the values of one bin, the others at the reference row.
+
+    Attributes
+    ----------
+    bin : int
+    name : str
+    values : ndarray of shape (m,)
+        Of the bin, ascending.
+    effects : ndarray of shape (m, outputs)
+        Score there less its mean over the rows: for an additive model f_i(x) up to a constant.
+    edges, counts : ndarray of shape (b + 1,) and (b,)
+        How many rows have such values; no edges where no rows are known.
+    """
+
+    bin: int
+    name: str
+    values: np.ndarray
+    effects: np.ndarray
+    edges: np.ndarray
+    counts: np.ndarray
+
+    @property
+    def spread(self) -> np.ndarray:
+        """From the least to the greatest effect, (outputs,)."""
+        return np.asarray(np.ptp(self.effects, axis=0))
+
+
+def bin_effect(
+    outputs: Callable[[Any], np.ndarray], reference: np.ndarray, place: int, name: str, rows: Any, known: bool
+) -> BinEffect:
+    """The effect of the bin at a place.
+
+    Parameters
+    ----------
+    outputs : callable
+        Scores (n, t) of prepared rows.
+    reference : ndarray of shape (bins,)
+        What the other bins are.
+    rows : array or CSR matrix of shape (n, bins)
+        Whose values of the bin the axis spans.
+    known : bool
+        Whether these are rows of data, so that their density is worth showing.
+    """
+    column = _arrays.to_dense(_arrays.take_columns(rows, np.array([place])))[:, 0].astype(np.float64)
+    low, high = np.quantile(column, [_RARE if column.min() < 0 else 0.0, 1 - _RARE])
+    if high <= low:
+        low, high = min(low, column.min()), max(column.max(), low + 1e-12)
+    values = np.linspace(low, high, _POINTS)
+    path = np.tile(reference, (_POINTS, 1))
+    path[:, place] = values
+    effects = outputs(path)
+    means = [np.interp(column, values, effect).mean() for effect in effects.T]
+    counts, edges = (
+        np.histogram(column, _BARS, (low, high)) if known else (np.zeros(0, np.int64), np.zeros(0))
+    )
+    return BinEffect(place, name, values, effects - means, edges, counts)

@@ -1,0 +1,79 @@
+"""Rows whose bins are pixels as pictures, and contributions painted on them."""
+
+from __future__ import annotations
+
+import base64
+import io
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.report._figure import BAD, GOOD
+
+Shape = tuple[int, int]
+_SIDE = 168  # pixels of a picture
+_LEAST = 36  # bins that may be a picture
+_ALIKE = 0.2  # mean correlation of pixels one above the other
+
+
+def picture_shape(rows: np.ndarray) -> Shape | None:
+    """The square that rows are pictures of, as far as pixels one above the other are alike; None where they are not.
+
+    >>> smooth = np.cumsum(np.random.default_rng(0).random((40, 8, 8)), axis=1).reshape(40, 64)
+    >>> picture_shape(smooth), picture_shape(np.random.default_rng(0).random((40, 64)))
+    ((8, 8), None)
+    """
+    side = round(np.sqrt(rows.shape[1]))
+    if side * side != rows.shape[1] or rows.shape[1] < _LEAST or rows.shape[0] < 3:
+        return None
+    centred = rows - rows.mean(axis=0)
+    norms = np.linalg.norm(centred, axis=0)
+    varies = norms > 0
+    z = np.where(varies, centred / np.where(varies, norms, 1), 0).reshape(-1, side, side)
+    both = (varies.reshape(side, side)[1:] & varies.reshape(side, side)[:-1]).sum()
+    along = (z[:, 1:] * z[:, :-1]).sum()
+    far = (z[:, side // 2 :] * z[:, : side - side // 2]).sum()
+    is_alike = both > 0 and along / both > _ALIKE and along > 2 * far
+    return (side, side) if is_alike else None
+
+
+def check_shape(shape: Shape, n_bins: int) -> None:
+    """Refuse a shape of other than so many pixels. Raises DataError."""
+    if shape[0] * shape[1] != n_bins:
+        raise DataError(
+            f"--shape {shape[0]}x{shape[1]} is of {shape[0] * shape[1]:,} pixels, but a row has {n_bins:,} bins."
+        )
+
+
+def grey(values: np.ndarray, shape: Shape) -> str:
+    """A row as a grey picture, dark where it is large: the address of a PNG that holds its own data."""
+    return _png(np.repeat(255 - 255 * _unit(values).reshape(shape)[..., None], 3, axis=2))
+
+
+def painted(contributions: np.ndarray, shape: Shape, values: np.ndarray | None = None) -> str:
+    """Contributions in blue (they add) and orange (they take) over a faint picture of the row."""
+    under = 0.0 if values is None else _unit(values).reshape(shape)[..., None]
+    largest = float(np.abs(contributions).max()) or 1.0
+    opacity = np.sqrt(np.abs(contributions) / largest).reshape(shape)[..., None]
+    colour = np.where(contributions.reshape(shape)[..., None] >= 0, _rgb(GOOD), _rgb(BAD))
+    return _png((1 - opacity) * (255 - 70 * under) + opacity * colour)
+
+
+def _unit(values: np.ndarray) -> np.ndarray:
+    span = float(np.ptp(values)) or 1.0
+    return np.asarray((values - values.min()) / span)
+
+
+def _rgb(colour: str) -> np.ndarray:
+    return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], np.float64)
+
+
+def _png(pixels: np.ndarray) -> str:
+    from PIL import Image
+
+    picture = Image.fromarray(np.clip(np.round(pixels), 0, 255).astype(np.uint8))
+    scale = max(1, _SIDE // max(picture.size))
+    picture = picture.resize((picture.width * scale, picture.height * scale), Image.Resampling.NEAREST)
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -1,0 +1,60 @@
+"""Explanations from the command line: the page, arrays, JSON, and what is refused."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+import chimap
+
+from .terminal import run_many
+
+BAD = {
+    "ending": (["digits.model", "-o", "why.pdf"], r"--output must end in .html \(a page\) or .npz"),
+    "kind": (["digits.model", "--kind", "shap"], r"--kind must be one of|--kind must be"),
+    "shape": (["digits.model", "--shape", "8"], r"--shape must be HEIGHTxWIDTH"),
+    "pixels": (["digits.model", "--shape", "8x9"], r"is of 72 pixels, but a row has 64 bins"),
+    "rows without data": (["digits.model", "--rows", "1"], r"--rows and --labels are of DATA"),
+    "unknown row": (["digits.model", "digits.npz", "--rows", "x7"], r"has no row 'x7'"),
+    "no labels": (["digits.model", "unlabelled.npz", "--kind", "permutation"], r"needs rows with labels"),
+    "input": (["digits.model", "-o", "digits.model"], r"must end in"),
+}  # fmt: skip
+
+
+def test_a_page_arrays_json_and_the_terminal(folder):
+    page, arrays, told, alone, ink = run_many(
+        [
+            ["explain", "digits.model", "digits.npz", "--output", "why.html"],
+            ["explain", "names.model", "sparse.npz", "--labels", "names.csv", "--rows", "3,5", "-o", "why.npz"],
+            ["explain", "names.model", "sparse.npz", "--labels", "names.csv", "--json"],
+            ["explain", "digits.model"],
+            ["explain", "ink.model", "ink.npz", "--json", "--kind", "permutation"],
+        ],
+        folder,
+    )  # fmt: skip
+    for result in (page, arrays, told, alone, ink):
+        assert result.code == 0, result.err
+    text = (folder / "why.html").read_text()
+    assert "Which bins matter" in text
+    assert text.count("data:image/png") == 1 + 2 * 5  # digits are known to be pictures
+    found = np.load(folder / "why.npz")
+    model = chimap.load(folder / "names.model")
+    rows = np.load(folder / "rows.npy")[[3, 5]]
+    sums = found["base"] + found["contributions"].sum(axis=1)
+    np.testing.assert_allclose(sums, model.decision_function(rows), atol=1e-6)
+    assert found["output_names"].tolist() == model.classes_.tolist()
+    assert found["rows"].tolist() == ["3", "5"]
+    plain = told.json
+    assert plain["additive"]
+    assert len(plain["importance"]["bins"]) == 20
+    assert plain["rows"][0]["truth"] != plain["rows"][0]["predicted"]
+    assert "next, as a page" in alone.out
+    assert set(range(20, 30)) & {one["bin"] for one in ink.json["importance"]["bins"][:5]}
+
+
+def test_what_cannot_be_explained_is_refused(folder):
+    results = run_many([["explain", *arguments] for arguments, _ in BAD.values()], folder)
+    for result, (_, message) in zip(results, BAD.values(), strict=True):
+        assert result.code == 2
+        assert re.search(message, result.err)
