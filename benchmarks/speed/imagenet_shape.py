@@ -34,7 +34,7 @@ rng = np.random.default_rng(0)
 Z = rng.random((2048, D), dtype=np.float32)
 coded = OneVersusAll(rng.integers(0, t, 2048), t)
 dense = np.asarray(coded, dtype=np.float32)
-sums, cross = ClassSums(D, t), np.zeros((t, D))
+sums, cross = ClassSums(D), np.zeros((t, D))
 by_class = seconds(lambda: sums.add(Z, coded, cross), 3)
 report(
     f"cross moments of {t} classes: dense product / sums by class",

@@ -104,7 +104,19 @@ def test_many_classes_take_no_vectors_of_an_iteration():
         return Job(5000, n_targets, 5, 0, 0, 4000.0, 4000.0, 4, n_rows=100_000).solve_bytes
 
     vectors = 8 * 5000 * 1000  # of moments, of the sum of the folds, and of the choice
-    assert solving(1000) - solving(60) < (5 + 1 + 4) * vectors + 8 * 11 * 1000**2
+    assert solving(1000) - solving(60) < (5 + 1 + 4) * vectors + 8 * 11 * 3 * 1000
     assert iterates(5000, 50, 80_000)
     assert not iterates(5000, 60, 80_000)
     assert not iterates(5000, 50, 4000)
+
+
+def test_a_hundred_thousand_classes_need_no_matrix_of_all_pairs_of_them():
+    n_classes, rng = 100_000, np.random.default_rng(0)
+    X = rng.random((n_classes, 3), dtype=np.float32)
+    model = HistogramClassifier(
+        "chi2", features="additive", n_terms=1, alpha=1e-3, memory="64MiB", random_state=0
+    )
+    peak = peak_of(lambda: model.fit(X, np.arange(n_classes)))
+    assert peak < 64 * 2**20
+    largest = np.argsort(-X[:, 0])[:3]
+    assert model.decision_function(X[largest]).shape == (3, n_classes)

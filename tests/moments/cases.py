@@ -35,7 +35,7 @@ def assert_says(moments, Z, Y, rtol=1e-10):
     for found, expected in (
         (moments.covariance(), Zc.T @ Zc / n),
         (moments.cross_scatter(), Zc.T @ Yc),
-        (moments.target_scatter(), Yc.T @ Yc),
+        (moments.target_scatter(), (Yc * Yc).sum(axis=0)),
         (moments.scatter_diagonal(), (Zc * Zc).sum(axis=0)),
         (moments.scatter_product(B), Zc.T @ (Zc @ B)),
     ):

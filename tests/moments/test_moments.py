@@ -96,7 +96,7 @@ def test_files(tmp_path, is_empty):
     for name in ("count", "n_features", "n_targets"):
         assert getattr(again, name) == getattr(moments, name)
     np.testing.assert_array_equal(again.features.flat, moments.features.flat)
-    for name in ("feature_sum", "target_sum", "cross", "targets"):
+    for name in ("feature_sum", "target_sum", "cross", "target_squares"):
         np.testing.assert_array_equal(getattr(again, name), getattr(moments, name))
     # and it goes on from there
     assert_same(again.update(Z, Y), moments.copy().update(Z, Y))

@@ -39,7 +39,7 @@ def test_moments_are_those_of_the_matrix(n_rows, n_classes, dtype):
         moments.add_shifted(Z - shift.astype(dtype), Y, product)
         product.move_to(moments.features)
     rtol = 1e-5 if dtype == np.float32 else 1e-12
-    np.testing.assert_array_equal(coded.targets, matrix.targets)
+    np.testing.assert_array_equal(coded.target_squares, matrix.target_squares)
     np.testing.assert_array_equal(coded.target_sum, matrix.target_sum)
     if n_rows > 1:
         assert_same(coded, matrix, rtol)

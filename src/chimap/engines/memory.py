@@ -61,7 +61,7 @@ class Job:
     @property
     def moments_bytes(self) -> int:
         """Half a matrix a fold, with sums and cross moments."""
-        vectors = 8 * self.n_features * (self.n_targets + 2) + 8 * self.n_targets**2
+        vectors = 8 * (self.n_features * (self.n_targets + 2) + 3 * self.n_targets)
         return self.n_folds * (Symmetric.nbytes(self.n_features) + vectors)
 
     @property

@@ -18,7 +18,7 @@ from chimap.moments.targets import ClassSums, OneVersusAll, Targets, sums_of, su
 
 class Moments:
     """Sums over rows z of features and y of targets, in one pass: count n, sum z, sum y, H = sum zz', V = sum
-    zy', sum yy'.
+    zy', sum y^2 of each target.
 
     Sums are kept in float64; the products of a batch are done in the dtype of its features. Features and
     targets are first shifted by a provisional mean (given, or that of the first batch), so that subtracting the mean
@@ -55,28 +55,18 @@ class Moments:
         self.target_sum = np.zeros(n_targets)
         self.features = Symmetric(n_features)
         self._cross = np.zeros((n_targets, n_features))
-        self._targets = np.zeros((n_targets, n_targets))
-        self._waiting = ClassSums(n_features, n_targets)
+        self.target_squares = np.zeros(n_targets)
+        self._waiting = ClassSums(n_features)
 
     @property
     def cross(self) -> np.ndarray:
         """sum zy', (D, t): the rows of a target's column lie side by side."""
-        self._waiting.join(self._cross, self._targets)
+        self._waiting.join(self._cross)
         return self._cross.T
 
     @cross.setter
     def cross(self, sums: np.ndarray) -> None:
         self._cross = np.ascontiguousarray(sums.T)
-
-    @property
-    def targets(self) -> np.ndarray:
-        """sum yy', (t, t)."""
-        self._waiting.join(self._cross, self._targets)
-        return self._targets
-
-    @targets.setter
-    def targets(self, sums: np.ndarray) -> None:
-        self._targets = sums
 
     # --- adding rows
 
@@ -98,17 +88,13 @@ class Moments:
 
     def add_shifted(self, Z: np.ndarray, Y: Targets, product: Product) -> None:
         """Add C-contiguous rows already less the shifts, but for Z'Z: that is added to ``product``. No checks."""
-        self.count += Z.shape[0]
+        self.add_targets(Y)
         if isinstance(Y, OneVersusAll):
             self.feature_sum += self._waiting.add(Z, Y, self._cross)
-            self.target_sum += 2 * np.bincount(Y.classes, minlength=self.n_targets) - Y.shape[0]
         else:
             feature_sum, cross = sums_with(Z, Y)
-            target_sum, targets = sums_of(Y)
             self.feature_sum += feature_sum
             self._cross += cross
-            self.target_sum += target_sum
-            self._targets += targets
         product.add(Z)
 
     def add_sums(self, square: np.ndarray, sums: np.ndarray) -> None:
@@ -116,6 +102,13 @@ class Moments:
         self.features.flat += Symmetric.of(square).flat
         self.feature_sum += sums[0]
         self.cross += sums[1:].T
+
+    def add_targets(self, Y: Targets) -> None:
+        """Add what is of targets alone, less their shift."""
+        target_sum, squares = sums_of(Y)
+        self.count += Y.shape[0]
+        self.target_sum += target_sum
+        self.target_squares += squares
 
     def _checked(self, Z: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
         Z = _arrays.to_dense(_arrays.as_rows(Z))
@@ -143,7 +136,7 @@ class Moments:
     def copy(self) -> Moments:
         """An independent copy."""
         twin = Moments(self.n_features, self.n_targets, self.shift, self.target_shift)
-        for name in ("feature_sum", "target_sum", "_cross", "_targets", "features", "_waiting"):
+        for name in ("feature_sum", "target_sum", "_cross", "target_squares", "features", "_waiting"):
             setattr(twin, name, getattr(self, name).copy())
         twin.count = self.count
         return twin
@@ -180,7 +173,7 @@ class Moments:
         self.target_sum += sign * other.target_sum
         self.features.combine(other.features, sign)
         self._cross += sign * other._cross
-        self._targets += sign * other._targets
+        self.target_squares += sign * other.target_squares
         self._waiting.combine(other._waiting, sign)
         return self
 
@@ -194,7 +187,7 @@ class Moments:
         # sum (z+d)(z+d)' = H + m d' + d m' + n d d' = H + sym(2 (m + n d / 2), d)
         moved.features.add_outer(self.feature_sum + 0.5 * n * d, d, 2.0)
         moved.cross += np.outer(self.feature_sum, e) + np.outer(d, self.target_sum) + n * np.outer(d, e)
-        moved.targets += np.outer(self.target_sum, e) + np.outer(e, self.target_sum) + n * np.outer(e, e)
+        moved.target_squares += e * (2 * self.target_sum + n * e)
         moved.feature_sum += n * d
         moved.target_sum += n * e
         moved.shift, moved.target_shift = shift, target_shift
@@ -216,7 +209,7 @@ class Moments:
         some.count, some.feature_sum = self.count, self.feature_sum[chosen]
         some.features = Symmetric.of(self.features.to_square()[np.ix_(chosen, chosen)])
         some.cross = self.cross[chosen]
-        some.target_sum, some.targets = self.target_sum.copy(), self.targets.copy()
+        some.target_sum, some.target_squares = self.target_sum.copy(), self.target_squares.copy()
         return some
 
     def projected(self, components: np.ndarray, center: np.ndarray) -> Moments:
@@ -227,7 +220,7 @@ class Moments:
         moved.feature_sum = components.T @ self.feature_sum
         moved.features = Symmetric.of(components.T @ (self.features @ components))
         moved.cross = components.T @ self.cross
-        moved.target_sum, moved.targets = self.target_sum.copy(), self.targets.copy()
+        moved.target_sum, moved.target_squares = self.target_sum.copy(), self.target_squares.copy()
         return moved
 
     # --- what they say
@@ -281,8 +274,8 @@ class Moments:
         return by_target.T
 
     def target_scatter(self) -> np.ndarray:
-        """sum (y - mean)(y - mean)', (t, t)."""
-        return self.targets - np.outer(self.target_sum, self.target_sum) / max(1, self.count)
+        """sum (y - mean)^2 of each target, (t,)."""
+        return self.target_squares - self.target_sum**2 / max(1, self.count)
 
     def covariance(self) -> np.ndarray:
         """Hc / n, (D, D) float64."""
@@ -310,7 +303,7 @@ class Moments:
         arrays = {
             "shift": shift, "target_shift": target_shift, "feature_sum": self.feature_sum,
             "target_sum": self.target_sum, "features": self.features.flat, "cross": self._cross,
-            "targets": self._targets, "class_total": self._waiting.total, "class_counts": self._waiting.counts,
+            "target_squares": self.target_squares, "class_total": self._waiting.total,
         }  # fmt: skip
         meta = {"count": self.count, "n_features": self.n_features, "n_targets": self.n_targets,
                 "is_shifted": self.shift is not None}  # fmt: skip
@@ -324,8 +317,8 @@ class Moments:
             moments.shift, moments.target_shift = arrays["shift"], arrays["target_shift"]
         moments.count = meta["count"]
         moments.feature_sum, moments.target_sum = arrays["feature_sum"], arrays["target_sum"]
-        moments._cross, moments._targets = arrays["cross"], arrays["targets"]
-        moments._waiting.total, moments._waiting.counts = arrays["class_total"], arrays["class_counts"]
+        moments._cross, moments.target_squares = arrays["cross"], arrays["target_squares"]
+        moments._waiting.total = arrays["class_total"]
         moments.features = Symmetric(moments.n_features, arrays["features"])
         return moments
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap.moments.covariance import Moments
 from chimap.moments.product import MOST_ROWS, Product, product_of
-from chimap.moments.targets import Targets, sums_of
+from chimap.moments.targets import Targets
 
 _BLOCK = 1024  # rows whose folds are drawn together
 
@@ -97,11 +97,7 @@ class FoldMoments:
 
     def add_targets(self, fold: int, Y: Targets) -> None:
         """Count targets (rows, t) less their shift, of rows whose features come by ``add_sums``."""
-        target_sum, targets = sums_of(Y)
-        moments = self.folds[fold]
-        moments.count += Y.shape[0]
-        moments.target_sum += target_sum
-        moments.targets += targets
+        self.folds[fold].add_targets(Y)
 
     def add_shifted(self, fold: int, Z: np.ndarray, Y: Targets) -> None:
         """Add C-contiguous rows, already less the shifts, to a fold; see ``collecting``."""

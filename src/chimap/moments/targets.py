@@ -39,15 +39,14 @@ Targets = np.ndarray | OneVersusAll
 
 
 class ClassSums:
-    """What one-versus-all targets add to sums y z' and yy' for every class alike, kept until these are asked for.
+    """What one-versus-all targets add to sums y z' for every class alike, kept until these are asked for.
 
-    With y = 2 e_k - 1 the products are 2 e_k z' - 1 z' and 4 e_k e_k' - 2 (e_k 1' + 1 e_k') + 1 1'. A batch adds the
-    first term of each where its class is; the others would be a pass over all classes for every batch.
+    With y = 2 e_k - 1 the product is 2 e_k z' - 1 z'. A batch adds the first term where its class is; the other would
+    be a pass over all classes for every batch.
     """
 
-    def __init__(self, n_features: int, n_targets: int):
+    def __init__(self, n_features: int):
         self.total = np.zeros(n_features)
-        self.counts = np.zeros(n_targets)
 
     def add(self, Z: np.ndarray, Y: OneVersusAll, cross: np.ndarray) -> np.ndarray:
         """Add rows, and the products that are theirs alone to cross (t, D) float64; returns sum z (D,)."""
@@ -58,33 +57,23 @@ class ClassSums:
             lambda columns: _loops.add_by_class(Z, Y.classes, columns.start, columns.stop, cross, total),
         )
         self.total += total
-        self.counts += np.bincount(Y.classes, minlength=self.counts.size)
         return total
 
     def copy(self) -> ClassSums:
         """An independent copy."""
-        twin = ClassSums(0, 0)
-        twin.total, twin.counts = self.total.copy(), self.counts.copy()
+        twin = ClassSums(0)
+        twin.total = self.total.copy()
         return twin
 
     def combine(self, other: ClassSums, sign: int) -> None:
         """Add or subtract what others keep."""
         self.total += sign * other.total
-        self.counts += sign * other.counts
 
-    def join(self, cross: np.ndarray, targets: np.ndarray) -> None:
-        """Add what was kept to cross (t, D) and targets (t, t), and begin anew."""
-        if self.counts.any():
+    def join(self, cross: np.ndarray) -> None:
+        """Add what was kept to cross (t, D), and begin anew."""
+        if self.total.any():
             cross -= self.total
-            targets += sums_of_classes(self.counts)
-            self.total[:] = self.counts[:] = 0
-
-
-def sums_of_classes(counts: np.ndarray) -> np.ndarray:
-    """sum yy' (t, t) of so many rows of each class."""
-    sums = counts.sum() - 2 * (counts[:, None] + counts)
-    sums[np.diag_indices_from(sums)] += 4 * counts
-    return sums
+            self.total[:] = 0
 
 
 def sums_with(Z: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -96,8 +85,8 @@ def sums_with(Z: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sums_of(Y: Targets) -> tuple[np.ndarray, np.ndarray]:
-    """(sum y (t,), sum yy' (t, t)), float64."""
+    """(sum y (t,), sum y^2 (t,)), float64."""
     if isinstance(Y, OneVersusAll):
         counts = np.bincount(Y.classes, minlength=Y.shape[1]).astype(np.float64)
-        return 2 * counts - Y.shape[0], sums_of_classes(counts)
-    return Y.sum(axis=0, dtype=np.float64), Y.T.astype(np.float64) @ Y
+        return 2 * counts - Y.shape[0], np.full(Y.shape[1], float(Y.shape[0]))
+    return Y.sum(axis=0, dtype=np.float64), np.square(Y, dtype=np.float64).sum(axis=0)

@@ -45,7 +45,7 @@ def score_principal(
         errors[:, :, k] = _fold_errors(whole - fold, fold, components, lambdas, device)
         if on_fold is not None:
             on_fold(k)
-    total = float(np.trace(whole.target_scatter())) / whole.count
+    total = float(whole.target_scatter().sum()) / whole.count
     return _of_pairs(components, lambdas, errors, total, folds)
 
 
@@ -103,7 +103,7 @@ def _fold_errors(
     gap = U.T @ (rest.mean - fold.mean)
     target_gap = rest.target_mean - fold.target_mean
     lower = np.tril(B, -1)
-    constant = np.diagonal(fold.target_scatter())
+    constant = fold.target_scatter()
     errors = np.empty((components.size, alphas.size))
     for s, alpha in enumerate(alphas):
         A = model.coordinates(alpha)

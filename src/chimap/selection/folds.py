@@ -39,7 +39,7 @@ def working_bytes(n_features: int, n_targets: int, n_folds: int, fewest_rows: in
     vectors = _VECTORS_DIRECTLY
     if n_folds > 1 and iterates(n_features, n_targets, fewest_rows):
         vectors = _VECTORS_BY_ITERATION * n_folds
-    return 8 * (n_features * (vectors * n_targets + PANEL) + 2 * n_targets**2)
+    return 8 * (n_features * (vectors * n_targets + PANEL) + min(PANEL, n_features) * n_targets)
 
 
 def check_folds(folds: FoldMoments, whole: Moments) -> None:
@@ -157,7 +157,7 @@ class _Scorer:
             np.array([self.scores[s][0] for s in alphas]),
             np.array([fold.count for fold in self.folds]),
             int(np.searchsorted(alphas, best)),
-            baseline=float(np.trace(self.whole.target_scatter())) / self.whole.count,
+            baseline=float(self.whole.target_scatter().sum()) / self.whole.count,
             iterations=np.array([self.scores[s][1] for s in alphas]),
         )
 

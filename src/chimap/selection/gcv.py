@@ -104,7 +104,7 @@ def choose_by_gcv(
         np.ones(1),
         tried.index(best),
         "gcv",
-        baseline=float(np.trace(whole.target_scatter())) / whole.count,
+        baseline=float(whole.target_scatter().sum()) / whole.count,
     )
     return solution(whole, best.coef, best.alpha), result
 
@@ -153,7 +153,7 @@ class _Scorer:
         self.probes = np.random.default_rng(seed).choice([-1.0, 1.0], (n, min(_PROBES, n)))
         self.cross = whole.cross_scatter()
         self.diagonal = whole.scatter_diagonal()
-        self.total = float(np.trace(whole.target_scatter()))
+        self.total = float(whole.target_scatter().sum())
         self.scores: dict[float, GcvScore] = {}
 
     def best(self) -> GcvScore:

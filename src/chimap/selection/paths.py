@@ -33,5 +33,5 @@ def of_path(folds: FoldMoments, whole: Moments, alphas: np.ndarray, errors: np.n
     """What held-out squared errors (s, K) of a path say."""
     counts = np.array([fold.count for fold in folds.folds])
     chosen = int(np.argmin(np.average(errors, axis=1, weights=counts)))
-    total = float(np.trace(whole.target_scatter())) / whole.count
+    total = float(whole.target_scatter().sum()) / whole.count
     return SelectionResult("folds", {"alpha": alphas}, errors, counts, chosen, baseline=total)

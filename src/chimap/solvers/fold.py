@@ -24,7 +24,7 @@ class Fold:
         self.target_gap = (whole.target_sum - fold.target_sum) / rest - fold.target_sum / fold.count
         self.weight = rest * fold.count / whole.count
         self.whole = whole
-        self.target_scatter = np.diagonal(fold.target_scatter()).copy()  # not a view of all of it
+        self.target_scatter = fold.target_scatter()
         self.train_share = rest / whole.count
 
     @property

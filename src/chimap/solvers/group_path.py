@@ -68,7 +68,7 @@ class SquareProblem:
             raise DataError("no rows: fit needs moments that have seen some.")
         self.moments, self.penalty, self.tolerance = moments, penalty, tolerance
         self._V = moments.cross_scatter()
-        self._constant = float(np.trace(moments.target_scatter())) / 2
+        self._constant = float(moments.target_scatter().sum()) / 2
         if not (np.isfinite(self._V).all() and np.isfinite(self._constant)):
             raise DataError(
                 "the objective of the square loss is not finite: the targets y are too large to be squared. Divide "

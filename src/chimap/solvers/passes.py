@@ -105,7 +105,7 @@ class PassesSolver:
 
 def loss_of(loss: str | Loss, whole: Moments) -> Loss:
     """A loss, by its name or itself; its widths are in units of the targets' standard deviation."""
-    spread = float(np.sqrt(np.trace(whole.target_scatter()) / whole.count)) or 1.0
+    spread = float(np.sqrt(whole.target_scatter().sum() / whole.count)) or 1.0
     return named(loss, spread) if isinstance(loss, str) else loss
 
 

@@ -103,7 +103,7 @@ def held_out_error(fold: Moments, found: LinearSolution) -> float:
     """Mean over the rows of moments of |f(z) - y|^2, summed over targets."""
     W = found.coef
     within = (W * (fold.scatter_product(W) - 2 * fold.cross_scatter())).sum(axis=0)
-    within += np.diagonal(fold.target_scatter())
+    within += fold.target_scatter()
     bias = fold.mean @ W + found.intercept - fold.target_mean
     return float((within / fold.count + bias**2).sum())
 

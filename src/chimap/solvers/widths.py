@@ -147,7 +147,7 @@ def training(whole: Moments, alpha: float) -> Outcome:
     factor.of(whole, alpha)
     V = whole.cross_scatter()
     W = factor.solve(V)
-    value = float(np.trace(whole.target_scatter()) - (W * V).sum())
+    value = float(whole.target_scatter().sum() - (W * V).sum())
     slope = alpha * float(np.square(W).sum())
     return Outcome(
         value / total, slope / total, TrainingSlopes(W, whole.mean @ W - whole.target_mean, 1 / total)
@@ -156,4 +156,4 @@ def training(whole: Moments, alpha: float) -> Outcome:
 
 def total_scatter(moments: Moments) -> float:
     """sum |y - mean|^2; 1 where the targets are all equal."""
-    return float(np.trace(moments.target_scatter())) or 1.0
+    return float(moments.target_scatter().sum()) or 1.0

@@ -16,7 +16,7 @@ from chimap.features.fourier.base import RandomFeatures
 from chimap.features.fourier.sampling import CATALOGUE as SAMPLING
 from chimap.kernels import AdditiveKernel, Exponential, as_kernel
 
-_CENTRE_ROWS = 256  # that the means of mapped bins are taken of
+_CENTRE_ROWS = 64  # that the means of mapped bins are taken of
 _LARGE_MEAN = 16.0  # in standard deviations: means above it are subtracted
 
 

@@ -77,7 +77,7 @@ class SkewedFourierFeatures(RandomFeatures):
         self.kernel_ = kernel.fitted(rows)
         self._logarithm = self.kernel_  # the inputs are its ln(x + c), whatever widths kernel_ comes to have
         self.centre_ = self._logarithm.centre(rows)
-        self._logarithm.logarithms(rows, self.centre_)
+        self._check_above(rows)
         random = check_random_state(self.random_state)
         rng = np.random.default_rng(random.randint(2**31))
         drawn = BY_QUANTILE[self.sampling](
@@ -85,6 +85,12 @@ class SkewedFourierFeatures(RandomFeatures):
         )
         self._keep(drawn.scaled(self.kernel_.sigma), rng, rows.dtype)
         return self
+
+    def _check_above(self, rows: Any) -> None:
+        """Raise DataError for entries not above -c, named by row and column."""
+        c = rows.dtype.type(self._logarithm.c)
+        if not (_arrays.stored_values(rows).min(initial=0) + c > 0):
+            self._logarithm.logarithms(rows, self.centre_)
 
     @property
     def _n_inputs(self) -> int:
