@@ -121,12 +121,18 @@ def rows_as_fitted(estimator: Any, X: Any) -> Any:
     from sklearn.utils.validation import validate_data
 
     from chimap import _arrays
+    from chimap.data.formats.frames import without_index
 
     is_plain = _arrays.is_plain(X) and X.shape[0] > 0 and X.shape[1] == estimator.n_features_in_
     if is_plain and not hasattr(estimator, "feature_names_in_"):
         return X
     return validate_data(
-        estimator, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
+        estimator,
+        without_index(X, estimator),
+        reset=False,
+        accept_sparse="csr",
+        dtype="numeric",
+        ensure_all_finite=False,
     )
 
 

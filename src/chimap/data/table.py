@@ -14,7 +14,7 @@ import numpy as np
 from chimap._validation import DataError
 
 LABEL_NAMES = ("y", "label")  # taken for labels where none are named
-_INDEX = re.compile(r"(Unnamed: \d+)?|__index_level_\d+__")  # how pandas writes the index of a data frame
+INDEX = re.compile(r"(Unnamed: \d+)?|__index_level_\d+__")  # how pandas writes the index of a data frame
 _LEAST_COUNTED = 3  # rows from which a column that counts is no accident
 
 
@@ -79,7 +79,7 @@ def roles_of(
         for place, name in enumerate(names)
         if place != label
         and has_names
-        and (name in indices or (_INDEX.fullmatch(name) and (name or not place)))
+        and (name in indices or (INDEX.fullmatch(name) and (name or not place)))
     ]
     if choice.id is not None:
         aside.insert(0, place_of(names, choice.id, where, "id"))

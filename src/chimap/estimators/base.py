@@ -12,7 +12,7 @@ from chimap._threads import threads
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.formats.dask import is_collection
-from chimap.data.formats.frames import check_same_order
+from chimap.data.formats.frames import FrameSource, frame_rows, is_frame
 from chimap.data.labelling import labelled
 from chimap.data.layouts import opener_of
 from chimap.data.table import named_blocks
@@ -99,15 +99,18 @@ class HistogramModel(LinearModel):
 
         groups (n,): rows of one group are held out together, where rows are held out to choose (features="exact").
 
-        X may be a Dask array or data frame, or an object that ``open_source`` takes, such as AnnData, whose labels y
-        may be the name of a column. Dask collections are worked on by the cluster of the current
-        client, if there is one.
+        X may be a data frame of pandas or polars or an Arrow table, a Dask array or data frame, or an object that
+        ``open_source`` takes, such as AnnData; the labels y may be the name of a column of these. A column that a data
+        frame wrote as its index (``Unnamed: 0``) is set aside. Dask collections are worked on by the cluster of
+        the current client, if there is one.
         """
         if is_collection(X):
             return self.fit_source(DaskSource(X, y), engine=current_engine())
         if (opener := opener_of(X)) is not None:
             return self.fit_source(opener(X, y))
-        check_same_order(X, y)
+        if isinstance(y, str) and is_frame(X):
+            return self.fit_source(FrameSource(X, y), groups=groups)
+        X, y = frame_rows(X, y)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
         )

@@ -12,7 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
-from chimap._validation import DataError, check_choice, check_histograms, check_positive
+from chimap._validation import DataError, check_choice, check_histograms, check_positive, rows_as_fitted
+from chimap.data.formats.frames import frame_rows
 from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.features.fourier.widths import partition, width_groups
 from chimap.kernels import Anisotropic, Exponential, as_kernel
@@ -54,6 +55,7 @@ class ExactKernelModel(BaseEstimator):
 
         Raises DataError for bad rows or labels, ValueError for kernels without widths and for bad blocks.
         """
+        X, y = frame_rows(X, y)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
         )
@@ -73,7 +75,7 @@ class ExactKernelModel(BaseEstimator):
 
     def _outputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "widths_")
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        X = rows_as_fitted(self, X)
         rows = _arrays.as_rows(X, np.float64)
         check_histograms(rows, signed=self._kernel.is_signed)
         return self._weights.outputs(exact_kernel(self._distances(rows, self._rows), np.log(self.widths_)))

@@ -20,7 +20,9 @@ from chimap._validation import (
     check_positive,
     format_bytes,
     parse_memory,
+    rows_as_fitted,
 )
+from chimap.data.formats.frames import frame_rows
 from chimap.estimators.explaining import Explaining
 from chimap.estimators.targets import ClassTargets
 from chimap.explain import contributions_of, mean_and_deviation
@@ -100,6 +102,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         """
         costs = self._costs()
         check_choice(self.loss, "loss", LOSSES)
+        X, y = frame_rows(X, y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         self._learn_targets(y)
         rows = self._checked(X)
@@ -221,8 +224,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
     def _outputs(self, X: Any) -> np.ndarray:
         """f(x) of rows X, (n, t) float64."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        return self._outputs_of_prepared(self._checked(X))
+        return self._outputs_of_prepared(self._checked(rows_as_fitted(self, X)))
 
     def _outputs_of_prepared(self, rows: Any) -> np.ndarray:
         out = np.empty((rows.shape[0], len(self.intercept_)))

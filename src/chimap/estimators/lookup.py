@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap._arrays import stored_bytes
 from chimap._threads import threads
-from chimap._validation import DataError, check_choice, check_positive
+from chimap._validation import DataError, check_choice, check_positive, rows_as_fitted
+from chimap.data.formats.frames import frame_rows
 from chimap.estimators.compiled import CompiledClassifier, compiled_codes
 from chimap.estimators.targets import ClassTargets
 from chimap.features.additive import AnchorMap
@@ -83,6 +84,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
 
         Raises DataError for bad rows and for fewer than two classes, ValueError for parameters.
         """
+        X, y = frame_rows(X, y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         psi = AnchorMap() if self.map is None else self.map
         if not isinstance(psi, AnchorMap):
@@ -126,7 +128,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
     def _outputs(self, X: Any) -> np.ndarray:
         """w . Psi(x) + b of rows X (n, bins), (n, t) float64."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        X = rows_as_fitted(self, X)
         with threads(self.n_jobs):
             return self._outputs_of_codes(self.map_.encode(X))
 

@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays, _loops, _threads
 from chimap._threads import threads
-from chimap._validation import check_histograms, check_positive
+from chimap._validation import check_histograms, check_positive, rows_as_fitted
+from chimap.data.formats.frames import frame_rows
 from chimap.estimators.targets import ClassTargets
 from chimap.kernels import intersection
 
@@ -88,6 +89,7 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         return self
 
     def _rows(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+        X, y = frame_rows(X, y)
         X, y = validate_data(
             self, X, y, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
         )
@@ -129,7 +131,7 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
     def _outputs(self, X: Any) -> np.ndarray:
         """f(x) of rows X, (n, t) float64."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        X = rows_as_fitted(self, X)
         rows = _arrays.as_rows(X)
         check_histograms(rows)
         sparse, out = _arrays.to_sparse(rows), np.empty((rows.shape[0], self._n_targets))

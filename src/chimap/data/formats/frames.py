@@ -9,7 +9,16 @@ import numpy as np
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.labels import clean_labels
-from chimap.data.table import LABEL_NAMES, Choice, check_not_counting, counts, place_of, roles_of, unique_ids
+from chimap.data.table import (
+    INDEX,
+    LABEL_NAMES,
+    Choice,
+    check_not_counting,
+    counts,
+    place_of,
+    roles_of,
+    unique_ids,
+)
 
 _LIBRARIES = {"pandas": ("DataFrame",), "polars": ("DataFrame",), "pyarrow": ("Table", "RecordBatch")}
 
@@ -65,6 +74,45 @@ class FrameSource(ArraySource):
             self.row_ids = unique_ids(values, name) if choice.id is not None else values
         elif hasattr(table, "index") and not _only_counts(table.index):
             self.row_ids = np.asarray(table.index.astype(str), dtype=str)
+
+
+def frame_rows(X: Any, y: Any) -> tuple[Any, Any]:
+    """Rows and labels as ``fit`` takes them: of a data frame without columns that hold its index; others as they are.
+
+    Raises DataError for a series of labels in another order, for a first column that counts the rows, and for the name
+    of a column as the labels of rows that have no names.
+    """
+    if isinstance(y, str):
+        raise DataError(
+            f"y={y!r} names a column of a data frame; X is {type(X).__name__}. Give the labels as an array (n,)."
+        )
+    check_same_order(X, y)
+    X = without_index(X)
+    if is_frame(X) and X.shape[0] and len(names := [str(name) for name in _names_of(X)]) > 1:
+        first = _column(X, 0)
+        if first.dtype.kind in "iu" and counts(first):
+            raise DataError(
+                f"{type(X).__name__}: the first column, {names[0]!r}, counts the rows, as the index of a table does. "
+                f"Leave it out, X.drop(columns={names[0]!r}); if it is a bin, give open_source(X, y, columns=...) to "
+                "fit_source."
+            )
+    return X, y
+
+
+def without_index(X: Any, fitted: Any = None) -> Any:
+    """A data frame less the columns that hold its index, unless ``fitted`` was fitted on them; any other X as it is."""
+    if not is_frame(X):
+        return X
+    known = {*getattr(fitted, "feature_names_in_", ())}
+    names = [name for name in _names_of(X) if isinstance(name, str)]
+    aside = [
+        name
+        for place, name in enumerate(names)
+        if name not in known and INDEX.fullmatch(name) and (name or not place)
+    ]
+    if not aside:
+        return X
+    return X.drop(columns=aside) if hasattr(X, "iloc") else X.drop(aside)
 
 
 def check_same_order(X: Any, y: Any, name: str = "X") -> None:
