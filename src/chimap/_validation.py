@@ -121,7 +121,7 @@ def rows_as_fitted(estimator: Any, X: Any) -> Any:
     from sklearn.utils.validation import validate_data
 
     from chimap import _arrays
-    from chimap.data.formats.frames import without_index
+    from chimap._frames import without_index
 
     is_plain = _arrays.is_plain(X) and X.shape[0] > 0 and X.shape[1] == estimator.n_features_in_
     if is_plain and not hasattr(estimator, "feature_names_in_"):

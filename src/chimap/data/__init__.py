@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from chimap._frames import is_frame
 from chimap._validation import DataError
 from chimap.data.class_splits import PerClassSplits
 from chimap.data.formats.arrays import ArraySource
@@ -20,7 +21,7 @@ from chimap.data.formats.batches import BatchSource
 from chimap.data.formats.csv import CsvSource
 from chimap.data.formats.dask import DaskSource, is_collection
 from chimap.data.formats.fields import Reading
-from chimap.data.formats.frames import FrameSource, is_frame
+from chimap.data.formats.frames import FrameSource
 from chimap.data.formats.hdf5 import Hdf5Source
 from chimap.data.formats.matrix_market import MatrixMarketSource
 from chimap.data.formats.molecules import MorganCounts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -11,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from chimap._frames import INDEX
 from chimap._validation import DataError
 
 LABEL_NAMES = ("y", "label")  # taken for labels where none are named
-INDEX = re.compile(r"(Unnamed: \d+)?|__index_level_\d+__")  # how pandas writes the index of a data frame
 _LEAST_COUNTED = 3  # rows from which a column that counts is no accident
 
 

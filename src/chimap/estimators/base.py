@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from chimap._frames import is_frame
 from chimap._threads import threads
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.formats.dask import is_collection
-from chimap.data.formats.frames import FrameSource, frame_rows, is_frame
+from chimap.data.formats.frames import FrameSource, frame_rows
 from chimap.data.labelling import labelled
 from chimap.data.layouts import opener_of
 from chimap.data.table import named_blocks

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from chimap._frames import is_frame, names_of, without_index
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.labels import clean_labels
 from chimap.data.table import (
-    INDEX,
     LABEL_NAMES,
     Choice,
     check_not_counting,
@@ -19,13 +19,6 @@ from chimap.data.table import (
     roles_of,
     unique_ids,
 )
-
-_LIBRARIES = {"pandas": ("DataFrame",), "polars": ("DataFrame",), "pyarrow": ("Table", "RecordBatch")}
-
-
-def is_frame(X: Any) -> bool:
-    """Whether X is a table of columns with names; no library is imported to tell."""
-    return type(X).__name__ in _LIBRARIES.get(type(X).__module__.split(".")[0], ())
 
 
 class FrameSource(ArraySource):
@@ -47,7 +40,7 @@ class FrameSource(ArraySource):
     def __init__(self, table: Any, labels: Any = None, choice: Choice | None = None) -> None:
         choice = choice or Choice()
         name = type(table).__name__ if not hasattr(table, "iloc") else "data frame"
-        names = [str(column) for column in _names_of(table)]
+        names = [str(column) for column in names_of(table)]
         if len({*names}) < len(names):
             twice = next(column for column in names if names.count(column) > 1)
             raise DataError(f"{name}: two columns are called {twice!r}. Rename one of them.")
@@ -88,7 +81,7 @@ def frame_rows(X: Any, y: Any) -> tuple[Any, Any]:
         )
     check_same_order(X, y)
     X = without_index(X)
-    if is_frame(X) and X.shape[0] and len(names := [str(name) for name in _names_of(X)]) > 1:
+    if is_frame(X) and X.shape[0] and len(names := [str(name) for name in names_of(X)]) > 1:
         first = _column(X, 0)
         if first.dtype.kind in "iu" and counts(first):
             raise DataError(
@@ -97,22 +90,6 @@ def frame_rows(X: Any, y: Any) -> tuple[Any, Any]:
                 "fit_source."
             )
     return X, y
-
-
-def without_index(X: Any, fitted: Any = None) -> Any:
-    """A data frame less the columns that hold its index, unless ``fitted`` was fitted on them; any other X as it is."""
-    if not is_frame(X):
-        return X
-    known = {*getattr(fitted, "feature_names_in_", ())}
-    names = [name for name in _names_of(X) if isinstance(name, str)]
-    aside = [
-        name
-        for place, name in enumerate(names)
-        if name not in known and INDEX.fullmatch(name) and (name or not place)
-    ]
-    if not aside:
-        return X
-    return X.drop(columns=aside) if hasattr(X, "iloc") else X.drop(aside)
 
 
 def check_same_order(X: Any, y: Any, name: str = "X") -> None:
@@ -126,16 +103,6 @@ def check_same_order(X: Any, y: Any, name: str = "X") -> None:
             f"{name} and its labels have the same index in another order: row {row} is {index[row]!r} in the one and "
             f"{other[row]!r} in the other. Align them, y.loc[X.index], or drop the index, y.to_numpy()."
         )
-
-
-def _names_of(table: Any) -> Any:
-    return (
-        table.column_names
-        if hasattr(table, "column_names")
-        else table.schema.names
-        if hasattr(table, "num_rows")
-        else table.columns
-    )
 
 
 def _label_place(names: list[str], labels: Any) -> int | None:
