@@ -26,13 +26,16 @@ __all__ = [
 @contextmanager
 def engine_of(engine: Any) -> Iterator[Engine]:
     """The engine of a name: "local"; "dask", workers on this machine that end with the block; the address of a
-    scheduler; or of a client of ``dask.distributed``.
+    scheduler; of a client of ``dask.distributed``; or an ``Engine``, itself.
 
     Raises ValueError for other names, ImportError where Dask is wanted and not installed, DataError for a
     scheduler that does not answer.
     """
     if isinstance(engine, str) and engine == "local":
         yield LocalEngine()
+        return
+    if hasattr(engine, "can_keep"):
+        yield engine
         return
     if isinstance(engine, str) and engine != "dask" and "://" not in engine:
         raise ValueError(
