@@ -85,6 +85,7 @@ def test_just_below_the_largest_alpha_one_group_is_used():
     assert (penalty_of().norms(below.coef) > 0).sum() == 1
 
 
+@pytest.mark.slow  # the peer is compiled anew in each process
 @pytest.mark.parametrize("share", [0.5, 0.05, 0.005])
 def test_objective_is_that_of_skglm(share):
     skglm = pytest.importorskip("skglm")

@@ -62,6 +62,7 @@ def groups_of(n, size):
     return [np.arange(first, min(n, first + size)) for first in range(0, n, size)]
 
 
+@pytest.mark.slow  # skglm is compiled anew in each process
 def test_group_lasso_is_that_of_skglm_on_the_rows():
     skglm = pytest.importorskip("skglm")
     Z, Y = rows(200, 12, 1, mean=10.0)
