@@ -16,14 +16,13 @@ from chimap._validation import DataError, MemoryBudgetError, format_bytes
 from chimap.backends.host import HOST
 from chimap.engines import Job, Stopwatch, chunk_rows_within
 from chimap.engines.local import Pass
-from chimap.moments import FoldMoments
+from chimap.fit.passes import empty_moments
 from chimap.report import classification_metrics, regression_metrics
 from chimap.report.comparison import Score
 from chimap.selection import choose_alpha
 from chimap.solvers import ridge
 
 N_FOLDS = 5
-_SHIFT_ROWS = 1024
 _BLOCK = 2048  # rows, or columns, that are dense float64 at a time
 _SURE = 1.959964  # standard deviations to the end of a 95 % interval
 
@@ -120,15 +119,11 @@ def _by_moments(
     features: Any, n_features: int, rows: Any, Y: np.ndarray, seed: int, memory: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights (D, t) and intercepts (t,) at the strength with the smallest held-out error."""
-    into = features if hasattr(features, "features_into") else _Into(features)
+    into = features if hasattr(features, "features_into") else _Into(features, n_features)
     row_bytes = rows.dtype.itemsize * rows.shape[1]
     job = Job(n_features, Y.shape[1], N_FOLDS, 0, 0, row_bytes, row_bytes, rows.dtype.itemsize)
     chunk_rows = chunk_rows_within(job, memory)
-    first = _arrays.take_rows(rows, slice(_SHIFT_ROWS))
-    Z = np.empty((first.shape[0], n_features), rows.dtype)
-    into.features_into(first, Z)
-    shift = Z.mean(axis=0, dtype=np.float64).astype(rows.dtype).astype(np.float64)
-    moments = FoldMoments(N_FOLDS, n_features, Y.shape[1], shift, Y.mean(axis=0), rows.dtype)
+    moments = empty_moments(into, rows, N_FOLDS, Y.mean(axis=0), rows.dtype)
     encode = lambda y: y - moments.target_shift  # noqa: E731
     adding = Pass(lambda X, first, name: X, encode, HOST.sums(into, moments), N_FOLDS, seed, Stopwatch())
     for start in range(0, rows.shape[0], chunk_rows):
@@ -143,8 +138,8 @@ def _by_moments(
 class _Into:
     """A transformer as the pass over the rows takes it."""
 
-    def __init__(self, features: Any):
-        self._features = features
+    def __init__(self, features: Any, n_features: int):
+        self._features, self._n_features_out = features, n_features
 
     def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         out[:] = _arrays.to_dense(self._features.transform(rows))

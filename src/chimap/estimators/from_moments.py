@@ -13,9 +13,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from chimap import _arrays
 from chimap._validation import check_positive
 from chimap.backends import check_device
+from chimap.backends.host import HOST
+from chimap.engines import Stopwatch
+from chimap.engines.local import Pass
+from chimap.engines.memory import FIRST_ROWS
 from chimap.estimators.component_curves import ComponentCurves, component_curves
 from chimap.estimators.targets import ClassTargets, RealTargets
-from chimap.moments import FoldMoments, Moments, fold_of_rows
+from chimap.features.additive.identity import IdentityMap
+from chimap.moments import FoldMoments, Moments, provisional_mean
 from chimap.selection import SelectionResult, choose_alpha, fold_count, score_principal
 from chimap.selection.components import DECADES
 from chimap.solvers import LinearSolution, PrincipalRidge, ridge
@@ -64,20 +69,20 @@ class MomentsModel(BaseEstimator):
         self._check_parameters(X.shape[1])
         self._seed = int(check_random_state(self.random_state).randint(2**31))
         n_folds = max(1, min(fold_count(self.selection), X.shape[0] // 2)) if self._chooses() else 1
-        shift = np.asarray(X[:1024].mean(axis=0), dtype=X.dtype).reshape(-1).astype(np.float64)
+        shift = provisional_mean(X[:FIRST_ROWS])
         return FoldMoments(n_folds, X.shape[1], self._n_targets, shift, self._target_shift(), X.dtype)
 
     def _add(self, X: Any, y: Any) -> None:
         moments, seen = self._moments, self._moments.count
-        shift = moments.shift.astype(moments.dtype)
+        sums = HOST.sums(IdentityMap(), moments)
+        adding = Pass(self._rows, self._encode, sums, len(moments.folds), self._seed, Stopwatch())
         for first in range(0, X.shape[0], _ROWS):
-            part = slice(first, min(X.shape[0], first + _ROWS))
-            rows = _arrays.to_dense(_arrays.as_rows(_arrays.take_rows(X, part), moments.dtype))
-            targets = self._encode(y[part])
-            folds = fold_of_rows(seen + first, rows.shape[0], len(moments.folds), self._seed)
-            for fold in range(len(moments.folds)):
-                chosen = folds == fold
-                moments.add_shifted(fold, np.ascontiguousarray(rows[chosen] - shift), targets[chosen])
+            chunk = slice(first, first + _ROWS)
+            adding.add(_arrays.take_rows(X, chunk), y[chunk], seen + first, "X")
+
+    def _rows(self, X: Any, first_row: int, name: str) -> Any:
+        """Rows as the pass takes them: they have been checked."""
+        return _arrays.as_rows(X, self._moments.dtype)
 
     def _solve_now(self) -> Self:
         whole = self._moments.whole()

@@ -15,7 +15,7 @@ from chimap._validation import DataError, check_blocks
 from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Folded, fold
 from chimap.kernels import Kernel, OnColumns, Sum
-from chimap.moments import Moments, Product
+from chimap.moments import Moments, Product, provisional_mean
 
 _ROWS = 2048  # whose features are projected together
 
@@ -255,8 +255,7 @@ class BlockMoments:
         found = []
         for j in range(len(features.features_)):
             Z = features.block_features(j, rows)
-            shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
-            found.append(Moments(Z.shape[1], 0, shift, np.zeros(0)))
+            found.append(Moments(Z.shape[1], 0, provisional_mean(Z), np.zeros(0)))
         return cls(found)
 
     @property

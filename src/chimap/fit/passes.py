@@ -16,16 +16,15 @@ from chimap.features.blocks import BlockMoments
 from chimap.features.rounded import RoundedFeatures
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.moments import FoldMoments
+from chimap.moments import FoldMoments, provisional_mean
 
 
-def provisional_mean(features: Any, rows: Any, dtype: np.dtype) -> np.ndarray:
-    """The mean feature (D,) of the first of some prepared rows, which moments are taken about."""
+def first_mean(features: Any, rows: Any, dtype: np.dtype) -> np.ndarray:
+    """The provisional mean (D,) of the features of the first of some prepared rows."""
     first = _arrays.take_rows(rows, slice(FIRST_ROWS))
     Z = np.empty((first.shape[0], features._n_features_out), dtype=dtype)
     features.features_into(first, Z)
-    # rounded to the precision of the features: what is subtracted and what is remembered are then the same number
-    return np.asarray(Z.mean(axis=0, dtype=np.float64).astype(dtype).astype(np.float64))
+    return provisional_mean(Z)
 
 
 def empty_moments(
@@ -37,7 +36,7 @@ def empty_moments(
     is_rounded: bool = False,
 ) -> FoldMoments:
     """Moments of no rows about the provisional mean of these."""
-    shift = provisional_mean(features, rows, dtype)
+    shift = first_mean(features, rows, dtype)
     return FoldMoments(n_folds, shift.size, target_shift.size, shift, target_shift, dtype, is_rounded)
 
 

@@ -4,6 +4,7 @@ from chimap.moments.covariance import Moments
 from chimap.moments.folds import FoldMoments, fold_of_rows
 from chimap.moments.pca import PCA
 from chimap.moments.product import Product
+from chimap.moments.shift import provisional_mean
 from chimap.moments.symmetric import Symmetric
 from chimap.moments.targets import OneVersusAll, Targets
 
@@ -16,4 +17,5 @@ __all__ = [
     "Symmetric",
     "Targets",
     "fold_of_rows",
+    "provisional_mean",
 ]

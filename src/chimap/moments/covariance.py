@@ -12,6 +12,7 @@ from chimap import _arrays, _threads
 from chimap._files import read_tensors, write_tensors
 from chimap._validation import DataError
 from chimap.moments.product import Product
+from chimap.moments.shift import provisional_mean
 from chimap.moments.symmetric import PANEL, Symmetric
 from chimap.moments.targets import ClassSums, OneVersusAll, Targets, sums_of, sums_with
 
@@ -79,7 +80,7 @@ class Moments:
         if Z.shape[0] == 0:
             return self
         if self.shift is None or self.target_shift is None:
-            self.shift = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype).astype(np.float64)
+            self.shift = provisional_mean(Z)
             self.target_shift = Y.mean(axis=0, dtype=np.float64)
         product = Product(self.n_features, Z.dtype)
         self.add_shifted(np.ascontiguousarray(Z - self.shift.astype(Z.dtype)), Y - self.target_shift, product)
