@@ -30,8 +30,9 @@ from chimap.data.formats.npy import NpySource
 from chimap.data.formats.npz import NpzSource
 from chimap.data.formats.svmlight import SvmlightSource
 from chimap.data.formats.words import WordCounts
-from chimap.data.formats.zarr import ZarrSource, is_store
+from chimap.data.formats.zarr import ZarrSource
 from chimap.data.io.compressed import COMPRESSIONS
+from chimap.data.io.containers import is_store
 from chimap.data.io.files import existing_file, is_address, is_folder, split_member
 from chimap.data.labelling import is_join, joined, labelled
 from chimap.data.labels import MarkedLabels, check_labels, read_labels

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
 from chimap.data.formats.stored_array import StoredArraySource
-from chimap.data.io.files import DataFile, existing_file, file_digest, needed
+from chimap.data.io.containers import Hdf5Container
 
 
 class Hdf5Source(StoredArraySource):
@@ -31,33 +27,9 @@ class Hdf5Source(StoredArraySource):
     (3, array(['a', 'b', 'a'], dtype='<U1'))
     """
 
-    path: DataFile
-
-    def _locate(self, address: str) -> DataFile:
-        return existing_file(address)
-
-    @contextmanager
-    def _opened(self) -> Iterator[Any]:
-        h5py = needed("h5py", "HDF5 files")
-        opened = self.path.open()  # for a local file a check that it is there, unchanged
-        with opened:
-            with self._naming():
-                root = h5py.File(self.path.address if self.path.is_local else opened, "r")
-            with root:
-                yield root
+    _kind = Hdf5Container
 
     def _names(self, root: Any) -> list[str]:
         names: list[str] = []
         root.visititems(lambda name, item: names.append(name) if hasattr(item, "shape") else None)
         return names
-
-    def _label_values(self, array: Any) -> np.ndarray:
-        h5py = needed("h5py", "HDF5 files")
-        is_text = h5py.check_string_dtype(array.dtype) is not None
-        return np.asarray(array.asstr()[...] if is_text else array[...])
-
-    def _content(self) -> dict[str, Any]:
-        return {"bytes": self.path.size, "digest": file_digest(self.path)}
-
-    def _check_unchanged(self) -> None:
-        self.path.check_unchanged()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._validation import DataError
+from chimap.data.io.containers import Container, is_group
 from chimap.data.io.files import base_name, split_member
 from chimap.data.io.stream import BLOCK_BYTES, SeekableStream
 from chimap.data.labels import clean_labels, one_column, read_labels
@@ -30,6 +31,7 @@ class StoredArraySource(SeekableStream):
 
     is_sparse = False
     from_files = True
+    _kind: Callable[[str], Container]
 
     def __init__(
         self,
@@ -41,10 +43,11 @@ class StoredArraySource(SeekableStream):
     ) -> None:
         address, member_of_path = split_member(path)
         member = member or member_of_path
-        self.path = self._locate(address)
+        self._container = self._kind(address)
+        self.path = self._container.address
         base = base_name(address)
         self.name = base if member is None else f"{base}::{member}"
-        with self._opened() as root, self._naming():
+        with self._opened() as root, self._container.naming():
             self._look(root, address, member, labels, id)
         if self._y is None:
             self._y = read_labels(None if self._has_label_here else labels, self.n_rows)
@@ -107,24 +110,24 @@ class StoredArraySource(SeekableStream):
                 yield self._read(array, max(start, first), min(start + step, stop))
 
     def _read(self, array: Any, start: int, stop: int) -> np.ndarray:
-        with self._naming(f", rows {start} to {stop}"):
+        with self._container.naming(f", rows {start} to {stop}"):
             rows = np.asarray(array[start:stop])
         return _arrays.as_rows(rows.reshape(rows.shape[0], -1), self.dtype)
 
     def _array(self, root: Any) -> Any:
-        with self._naming():
+        with self._container.naming():
             return root[self._member]
 
     def _check_array(self, array: Any) -> None:
         """Refuse an array that the library would misread; nothing to check by default."""
 
     def _values_of(self, array: Any) -> np.ndarray:
-        with self._naming(", names"):
-            return self._label_values(array)
+        with self._container.naming(", names"):
+            return self._container.values(array)
 
     def _labels_of(self, array: Any, column: int | None, where: str) -> np.ndarray:
-        with self._naming(", labels"):
-            values = self._label_values(array)
+        with self._container.naming(", labels"):
+            values = self._container.values(array)
         return clean_labels(one_column(values, column, where), self.n_rows, where)
 
     def _rows_name(self, names: list[str], member: str | None) -> str:
@@ -141,33 +144,20 @@ class StoredArraySource(SeekableStream):
         )
 
     @contextmanager
-    def _naming(self, place: str = "") -> Iterator[None]:
-        """Errors become DataError with the place. Decoders raise what they like, so all errors are meant."""
-        try:
-            yield
-        except DataError:
-            raise
-        except Exception as error:
-            raise DataError(
-                f"{self.path}{place}: cannot be read ({type(error).__name__}: {error}). It is damaged, cut off or of "
-                "another kind; copy or write it again."
-            ) from error
+    def _opened(self) -> Iterator[Any]:
+        """The container, open while the block runs: a mapping from names to arrays."""
+        with self._container.opened() as root:
+            yield root if is_group(root) else {"": root}
 
-    @abstractmethod
-    def _locate(self, address: str) -> Any:
-        """What stands for the container: its file, or its address. FileNotFoundError if it is not there."""
+    def _content(self) -> dict[str, Any]:
+        return self._container.content()
 
-    @abstractmethod
-    def _opened(self) -> AbstractContextManager[Any]:
-        """The container, open while the block runs: a mapping from names to arrays, or ``{"": array}``."""
+    def _check_unchanged(self) -> None:
+        self._container.check_unchanged()
 
     @abstractmethod
     def _names(self, root: Any) -> list[str]:
         """The names of all arrays in the container, with ``/`` between the steps."""
-
-    @abstractmethod
-    def _label_values(self, array: Any) -> np.ndarray:
-        """All of an array of labels; text as str."""
 
 
 def _label_name(names: list[str], labels: Any) -> tuple[str | None, int | None]:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from chimap._validation import DataError
 from chimap.data.formats.stored_array import StoredArraySource
-from chimap.data.io.files import existing_file, files_under, has_file, is_address, is_folder, needed
+from chimap.data.io.containers import ZarrContainer
+from chimap.data.io.files import is_address
 from chimap.data.rows import digest
-
-MARKS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")  # of which one lies in the folder of any store
 
 
 class ZarrSource(StoredArraySource):
@@ -40,33 +37,12 @@ class ZarrSource(StoredArraySource):
     (4, array([0, 1, 0, 1]))
     """
 
-    path: str
-
-    def _locate(self, address: str) -> str:
-        if not is_folder(address):
-            address = existing_file(address).address
-        self._stamp, self._bytes = _stamp(address)
-        return address
-
-    @contextmanager
-    def _opened(self) -> Iterator[Any]:
-        zarr = needed("zarr", "Zarr stores")
-        self._check_unchanged()
-        with self._naming():
-            root = zarr.open(_store(zarr, self.path), mode="r")
-        try:
-            yield {"": root} if isinstance(root, zarr.Array) else root
-        finally:
-            root.store.close()
+    _kind = ZarrContainer
 
     def _names(self, root: Any) -> list[str]:
         if isinstance(root, dict):
             return list(root)
         return sorted(name for name, item in root.members(max_depth=None) if hasattr(item, "shape"))
-
-    def _label_values(self, array: Any) -> np.ndarray:
-        values = np.asarray(array[...])
-        return values.astype(object) if values.dtype.kind == "T" else values
 
     def _check_array(self, array: Any) -> None:
         """Refuse a folder in the place of a chunk: the library reads such a chunk as filled with zeros."""
@@ -85,31 +61,4 @@ class ZarrSource(StoredArraySource):
 
     def _content(self) -> dict[str, Any]:
         some = self.take(np.unique(np.linspace(0, self.n_rows - 1, 16).astype(np.int64)))
-        return {"bytes": self._bytes, "digest": digest(some)}
-
-    def _check_unchanged(self) -> None:
-        if _stamp(self.path) != (self._stamp, self._bytes):
-            raise DataError(
-                f"{self.path}: the store has changed since it was opened. All passes must read the same rows; let what "
-                "writes it finish, then open it again."
-            )
-
-
-def is_store(folder: str) -> bool:
-    """Whether a folder is a Zarr store or array."""
-    return any(has_file(folder, name) for name in MARKS)
-
-
-def _store(zarr: Any, address: str) -> Any:
-    if is_address(address):
-        return zarr.storage.FsspecStore.from_url(address, read_only=True)
-    if address.lower().endswith(".zip"):
-        return zarr.storage.ZipStore(address, mode="r")
-    return address
-
-
-def _stamp(address: str) -> tuple[str, int]:
-    """A digest of names, sizes and times of all files of a store, and the sum of their sizes."""
-    files = files_under(address) if is_folder(address) else {"": existing_file(address)}
-    listing = [f"{inner} {file.size} {file.stamp}" for inner, file in files.items()]
-    return digest(np.array(listing)), sum(file.size for file in files.values())
+        return {"bytes": self._container.n_bytes, "digest": digest(some)}

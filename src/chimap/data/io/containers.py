@@ -28,10 +28,11 @@ ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")  # one of them li
 class Container(ABC):
     """Named arrays and groups of them in one file or folder.
 
-    address: for messages. name: the address without folders.
+    address: for messages. n_bytes: of all files together.
     """
 
     address: str
+    n_bytes: int
 
     @property
     def name(self) -> str:
@@ -73,7 +74,7 @@ class Hdf5Container(Container):
 
     def __init__(self, address: str) -> None:
         self._file = existing_file(address)
-        self.address = self._file.address
+        self.address, self.n_bytes = self._file.address, self._file.size
 
     @contextmanager
     def opened(self) -> Iterator[Any]:
@@ -87,7 +88,7 @@ class Hdf5Container(Container):
 
     def content(self) -> dict[str, Any]:
         """See ``Container``."""
-        return {"bytes": self._file.size, "digest": file_digest(self._file)}
+        return {"bytes": self.n_bytes, "digest": file_digest(self._file)}
 
     def check_unchanged(self) -> None:
         """See ``Container``."""
@@ -105,7 +106,7 @@ class ZarrContainer(Container):
 
     def __init__(self, address: str) -> None:
         self.address = address if is_folder(address) else existing_file(address).address
-        self._stamp, self._bytes = _stamp_of(self.address)
+        self._stamp, self.n_bytes = _stamp_of(self.address)
 
     @contextmanager
     def opened(self) -> Iterator[Any]:
@@ -125,11 +126,11 @@ class ZarrContainer(Container):
         some = [files[inner] for inner in list(files)[:: max(1, len(files) // 16)]]
         listing = [f"{inner} {file.size}" for inner, file in files.items()]
         contents = [file_digest(file) for file in some if file.size]
-        return {"bytes": self._bytes, "digest": digest(np.array(listing + contents))}
+        return {"bytes": self.n_bytes, "digest": digest(np.array(listing + contents))}
 
     def check_unchanged(self) -> None:
         """See ``Container``."""
-        if _stamp_of(self.address) != (self._stamp, self._bytes):
+        if _stamp_of(self.address) != (self._stamp, self.n_bytes):
             raise DataError(
                 f"{self.address}: the store has changed since it was opened. All passes must read the same rows; let "
                 "what writes it finish, then open it again."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from chimap.data.formats.arrow_parts import PARQUET, find_parts
-from chimap.data.formats.zarr import is_store
+from chimap.data.io.containers import is_store
 from chimap.data.io.files import existing_file, files_under, is_folder, needed, split_member
 from chimap.images.reading.decoding import is_image_name
 from chimap.images.reading.files import TAR, ZIP
