@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import json
 import zlib
 from pathlib import Path
 
@@ -38,7 +39,13 @@ def whole_files(folder: Path) -> list[str]:
     (folder / "rows.tsv").write_bytes(text.replace(b",", b"\t"))
     (folder / "rows.csv.gz").write_bytes(gzip.compress(text, mtime=0))
     (folder / "rows.svm.bz2").write_bytes(bz2.compress((folder / "rows.svm").read_bytes()))
+    counts = [
+        {"counts": dict(zip("abcdef", row, strict=True)), "y": int(c)}
+        for row, c in zip(X.tolist(), y, strict=True)
+    ]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(record) + "\n" for record in counts))
     _with_libraries(folder, X, y, words, text)
+    _of_ecosystems(folder, X, y)
     return sorted(path.name for path in folder.iterdir() if path.is_file())
 
 
@@ -82,6 +89,30 @@ def _with_libraries(folder: Path, X: np.ndarray, y: np.ndarray, words: np.ndarra
         (folder / "rows.svm.zst").write_bytes(
             zstandard.ZstdCompressor().compress((folder / "rows.svm").read_bytes())
         )
+
+
+def _of_ecosystems(folder: Path, X: np.ndarray, y: np.ndarray) -> None:
+    """Tables of cells and of taxa."""
+    rows, names = [f"row {i}" for i in range(len(X))], list("abcdef")
+    try:
+        import anndata
+        import pandas
+    except ImportError:
+        pass
+    else:
+        obs = pandas.DataFrame({"label": y}, index=rows)
+        for name, counts in (("dense.h5ad", X), ("sparse.h5ad", sp.csr_matrix(X))):
+            anndata.AnnData(counts, obs, pandas.DataFrame(index=names)).write_h5ad(folder / name)
+    try:
+        import biom
+        import h5py
+    except ImportError:
+        pass
+    else:
+        table = biom.Table(sp.csr_matrix(X.T), names, rows, type="OTU table")
+        (folder / "json.biom").write_text(table.to_json("a test"))
+        with h5py.File(folder / "hdf5.biom", "w") as file:
+            table.to_hdf5(file, "a test")
 
 
 def mutated(whole: bytes, seed: int, name: str) -> bytes:

@@ -160,7 +160,7 @@ def test_csr_parts_that_do_not_fit(tmp_path, changed, message):
         ("1:3 2:4", "the label is missing, the line starts with '1:3'"),
         ("cat 2:4", "label 'cat', expected one finite number"),
         ("1,2 2:4", "label '1,2', expected one finite number"),
-        ("nan 2:4", "label 'nan', expected one finite number"),
+        ("-inf 2:4", "label '-inf', expected one finite number"),
         ("", "blank.*needs its label"),
         ("1 9:1", "column 9, but n_features=4"),
     ],

@@ -25,6 +25,7 @@ _TRY = textwrap.dedent(
     warnings.simplefilter("ignore")
     from chimap import open_source
     from chimap._validation import DataError
+    from chimap.data.formats.named_counts import NamedCounts
     from tests.data.mutations import mutated
 
     folder, log = pathlib.Path(sys.argv[1]), open(sys.argv[2], "w")
@@ -35,7 +36,8 @@ _TRY = textwrap.dedent(
             path.write_bytes(mutated(whole, seed, name))
             print(json.dumps([path.name, seed, "begun", ""]), file=log, flush=True)
             try:
-                source = open_source(path)
+                reading = NamedCounts("counts") if name.endswith(".jsonl") else None
+                source = open_source(path, reading=reading)
                 rows = sum(chunk.X.shape[0] for chunk in source.chunks(16))
                 assert rows == source.n_rows
                 end, said = "rows", ""

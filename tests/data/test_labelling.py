@@ -78,6 +78,15 @@ def test_a_source_with_missing_labels_is_fitted_without_them():
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
 
 
+def test_nan_is_a_missing_label_of_svmlight(tmp_path):
+    (tmp_path / "rows.svm").write_text("1 1:2\nnan 2:3\n-1 1:4\nNaN 1:1 2:1\n")
+    source = open_source(tmp_path / "rows.svm")
+    assert source.labels().tolist() == [1, -1]
+    assert source.labels().dtype == np.int64
+    np.testing.assert_array_equal(next(source.chunks(9)).X.toarray(), [[2, 0], [4, 0]])
+    assert source.n_left_out == 2
+
+
 def test_chosen_rows_are_read_alike_however_they_are_cut():
     y = np.where(np.arange(N_ROWS) % 4 == 1, np.nan, LABELS)
     source = open_source(COUNTS, y)

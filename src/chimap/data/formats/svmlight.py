@@ -14,7 +14,7 @@ from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.io.compressed import decompressed, read_piece
 from chimap.data.io.files import DataFile, existing_file, file_digest
 from chimap.data.io.stream import StreamSource
-from chimap.data.label_text import whole_numbers
+from chimap.data.label_text import masked, whole_numbers
 from chimap.data.labels import is_number, read_labels
 from chimap.data.rows import LARGEST_WIDTH, csr_row_bytes, csr_rows
 
@@ -86,7 +86,7 @@ class SvmlightSource(StreamSource):
             )
         self.row_bytes = csr_row_bytes(scan.n_values, self.n_rows, self.dtype)
         given = read_labels(labels, self.n_rows)
-        self._y = whole_numbers(np.concatenate(scan.labels)) if given is None else given
+        self._y = _clean(np.concatenate(scan.labels)) if given is None else given
         self.has_labels = True
 
     def _blocks(self) -> Iterator[Any]:
@@ -170,9 +170,9 @@ def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[Any,
         from sklearn.datasets import load_svmlight_file  # slow to import, and other files do without
 
         X, y = load_svmlight_file(io.BytesIO(block), zero_based=True)
-        if np.isfinite(y).all() and (lowest == 0 or X.nnz == 0 or X.indices.min() >= lowest):
+        if not np.isinf(y).any() and (lowest == 0 or X.nnz == 0 or X.indices.min() >= lowest):
             return X, y
-        reason = "a label that is not finite, or a column below the first"
+        reason = "an infinite label, or a column below the first"
     except (ValueError, OverflowError) as error:
         reason = str(error)
     for number, line in enumerate(_lines(block), first_line):
@@ -182,6 +182,12 @@ def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[Any,
     raise DataError(
         f"{where}, line {first_line} or one of the next: {reason}. Give 'label column:value ...'."
     )
+
+
+def _clean(y: np.ndarray) -> np.ndarray:
+    """Labels of the file; ``nan`` marks one that is missing."""
+    missing = np.isnan(y)
+    return masked(whole_numbers(y, missing), missing)
 
 
 def _lines(block: bytes) -> list[bytes]:
@@ -197,7 +203,7 @@ def _fault(line: bytes, lowest: int) -> str | None:
     label, entries = tokens[0], tokens[1:]
     if ":" in label:
         return f"the label is missing, the line starts with {label!r}. Put the label first."
-    if not _is_finite(label):
+    if not (_is_finite(label) or label.lower() == "nan"):
         return f"label {label!r}, expected one finite number. Correct or delete the line."
     if entries and entries[0].startswith("qid:"):
         entries = entries[1:]
