@@ -1,0 +1,40 @@
+"""Maps: a kernel as a few numbers a bin
+
+A map turns one count into `n_terms` numbers whose dot product is the kernel. How far off is each map, by terms?
+"""
+
+# %%
+# Rows with bins of very different sizes, as species counts have them.
+import matplotlib.pyplot as plt
+import numpy as np
+
+from chimap import ChebyshevMap, DirectMap, HomogeneousMap, OptimalMap, chi2
+
+X = np.random.default_rng(0).dirichlet(np.geomspace(0.05, 5, 40), size=300)
+exact = chi2(X)
+
+
+def error(psi):
+    Z = psi.fit_transform(X)
+    return np.linalg.norm(Z @ Z.T - exact) / np.linalg.norm(exact)
+
+
+# %%
+# `OptimalMap`, the default, is the best possible for the density of these values.
+terms = range(1, 8)
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+for kind in (ChebyshevMap, HomogeneousMap, DirectMap, OptimalMap):
+    allowed = [n for n in terms if n % 2 or kind is not HomogeneousMap]
+    errors = [error(kind(n_terms=n)) for n in allowed]
+    left.semilogy(allowed, errors, marker="o", label=kind.__name__)
+    print(f"{kind.__name__:15} 3 terms: {errors[allowed.index(3)]:.1e}")
+left.set(xlabel="terms a bin", ylabel="relative error of the kernel", title="Error of maps by terms")
+left.legend()
+
+# %%
+# What it learned: three functions of the value of a bin.
+psi = OptimalMap(n_terms=3).fit(X)
+x = np.geomspace(1e-4, 0.3, 300)
+right.semilogx(x, psi.eigenfunctions(x), label=["term 1", "term 2", "term 3"])
+right.set(xlabel="value of a bin", title="The terms of the optimal map")
+right.legend()

@@ -1,0 +1,46 @@
+"""Molecules: fingerprints from SMILES
+
+A molecule becomes a row of counts of its small neighbourhoods of atoms. Here are chains and rings with oxygen, nitrogen and chlorine in
+places; what we predict is Crippen's estimate of logP, how much a molecule prefers oil to water.
+"""
+
+# %%
+# Make molecules from fragments, and write them as a table.
+from itertools import product
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from rdkit import Chem
+from rdkit.Chem.Crippen import MolLogP
+
+from chimap import HistogramRegressor
+from chimap.data.formats.molecules import MorganCounts
+
+heads = ["C", "CC", "CCC", "CC(C)", "c1ccccc1", "c1ccncc1", "C1CCCCC1", "c1ccoc1"]
+middles = ["", "C", "CC", "C(O)", "C(=O)N", "C(=O)O", "OC", "NC", "C(Cl)", "C=C"]
+tails = ["C", "O", "N", "Cl", "C(=O)O", "C#N", "c1ccccc1", "C(F)(F)F", "S", "CBr"]
+smiles = ["".join(parts) for parts in product(heads, middles, tails)]
+logp = np.array([MolLogP(Chem.MolFromSmiles(text)) for text in smiles])
+rows = "\n".join(f"{text},{value:.3f}" for text, value in zip(smiles, logp, strict=True))
+Path("molecules.csv").write_text("smiles,logp\n" + rows + "\n")
+print(len(smiles), "molecules, such as", smiles[123])
+
+# %%
+# `chimap fit molecules.csv --smiles smiles --labels logp` does the same from a shell.
+source = MorganCounts("smiles", size=512).source("molecules.csv", labels="logp")
+X = np.vstack([chunk.X.toarray() for chunk in source.chunks(256)])
+held_out = np.random.default_rng(0).random(len(smiles)) < 0.4
+predictions = {}
+for kernel in ("linear", "chi2", "exp-chi2"):
+    model = HistogramRegressor(kernel, n_components=1024, random_state=0).fit(X[~held_out], logp[~held_out])
+    predictions[kernel] = model.predict(X[held_out])
+    print(f"{kernel:10} R2 = {model.score(X[held_out], logp[held_out]):.3f}")
+
+# %%
+figure, axes = plt.subplots(1, 2, figsize=(8, 3.8), sharey=True, layout="constrained")
+for ax, kernel in zip(axes, ("linear", "exp-chi2"), strict=True):
+    ax.scatter(logp[held_out], predictions[kernel], s=8)
+    ax.axline((0, 0), slope=1, color="gray", linewidth=1)
+    ax.set(title=f"{kernel} kernel", xlabel="logP")
+axes[0].set_ylabel("predicted")

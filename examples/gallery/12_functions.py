@@ -1,0 +1,38 @@
+"""Functions of bins: what an additive model has learned
+
+A model of an additive kernel is a sum of one function a bin. Exported as tables it is those functions, which any program can look up and anybody can look at.
+"""
+
+# %%
+# Counts of four species; a site is healthy if moss is present, and grass neither too rare nor too common.
+import matplotlib.pyplot as plt
+import numpy as np
+
+from chimap import HistogramRegressor, export_model
+
+rng = np.random.default_rng(0)
+names = ["moss", "grass", "clover", "nettle"]
+X = rng.poisson(rng.gamma(2.0, [1.5, 6.0, 3.0, 3.0], (1500, 4))).astype(float)
+health = np.sqrt(np.minimum(X[:, 0], 6)) - ((np.sqrt(X[:, 1]) - 3) / 1.5) ** 2 + rng.normal(0, 0.3, 1500)
+
+# %%
+model = HistogramRegressor("chi2", n_terms=5).fit(X[:1000], health[:1000])
+linear = HistogramRegressor("linear").fit(X[:1000], health[:1000])
+print(f"R2 {model.score(X[1000:], health[1000:]):.3f}, linear {linear.score(X[1000:], health[1000:]):.3f}")
+
+# %%
+# Tables hold the functions at knots, with a bound on what lies between.
+done = export_model(model, "health.npz")
+with np.load("health.npz") as file:
+    table = dict(file)
+print(done.format, {name: values.shape for name, values in table.items() if name in ("knots", "values")})
+
+# %%
+figure, axes = plt.subplots(1, 4, figsize=(10, 2.8), sharey=True, layout="constrained")
+for i, (ax, name) in enumerate(zip(axes, names, strict=True)):
+    inside = table["knots"][i] <= np.quantile(X[:, i], 0.995)
+    ax.hist(X[:, i], bins=20, weights=np.full(1500, 4 / 1500), bottom=-3, color="lightgray")
+    ax.plot(table["knots"][i][inside], table["values"][i][inside, 0])
+    ax.set(title=name, xlabel="count", xlim=(0, np.quantile(X[:, i], 0.995)))
+axes[0].set_ylabel("adds to the health")
+figure.suptitle("The function of each species, over the density of its counts")
