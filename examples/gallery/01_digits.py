@@ -1,7 +1,8 @@
 """Digits: which kernel for 64 counts of ink?
 
-Each of the 1797 scans that come with scikit-learn is a histogram: how much ink lies in each of 64 cells. We compare a linear model on the
-counts with an additive kernel (one function a cell) and its exponential form (cells together), by how many rows they have seen.
+Each of the 1797 scans that come with scikit-learn is a histogram: how much ink lies in each of 64 cells. We
+compare a linear model on the counts with an additive kernel (one function a cell) and its exponential form
+(cells together), by how many rows they have seen.
 """
 
 # %%

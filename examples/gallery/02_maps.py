@@ -22,7 +22,7 @@ def error(psi):
 # %%
 # `OptimalMap`, the default, is the best possible for the density of these values.
 terms = range(1, 8)
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+figure, left = plt.subplots(figsize=(6, 3.6))
 for kind in (ChebyshevMap, HomogeneousMap, DirectMap, OptimalMap):
     allowed = [n for n in terms if n % 2 or kind is not HomogeneousMap]
     errors = [error(kind(n_terms=n)) for n in allowed]
@@ -35,6 +35,7 @@ left.legend()
 # What it learned: three functions of the value of a bin.
 psi = OptimalMap(n_terms=3).fit(X)
 x = np.geomspace(1e-4, 0.3, 300)
+figure, right = plt.subplots(figsize=(6, 3.6))
 right.semilogx(x, psi.eigenfunctions(x), label=["term 1", "term 2", "term 3"])
 right.set(xlabel="value of a bin", title="The terms of the optimal map")
 right.legend()

@@ -1,7 +1,7 @@
 """Landmarks and random features: how many are enough?
 
-The exponential kernel compares whole rows. Landmarks are rows to compare with; random features are cosines of random projections.
-Landmarks follow the data and need fewer.
+The exponential kernel compares whole rows. Landmarks are rows to compare with; random features are cosines of
+random projections. Landmarks follow the data and need fewer.
 """
 
 # %%

@@ -1,7 +1,7 @@
 """Microbes: body sites from a BIOM table
 
-Samples by species, in a BIOM file with its metadata in a second table. Rows join by the id of the sample, not by order. The community of
-a site shares most species with that of the others, in other shares.
+Samples by species, in a BIOM file with its metadata in a second table. Rows join by the id of the sample, not
+by order. The community of a site shares most species with that of the others, in other shares.
 """
 
 # %%
@@ -18,9 +18,9 @@ from chimap.explain import permutation_importance
 rng = np.random.default_rng(1)
 sites, n_species = ["gut", "skin", "tongue"], 60
 base = rng.dirichlet(np.full(n_species, 0.4))
-shares = [0.6 * base + 0.4 * rng.dirichlet(np.full(n_species, 0.15)) for _ in sites]
+shares = [0.75 * base + 0.25 * rng.dirichlet(np.full(n_species, 0.15)) for _ in sites]
 labels = rng.integers(0, 3, 240)
-counts = np.array([rng.multinomial(rng.integers(200, 5000), rng.dirichlet(30 * shares[k])) for k in labels])
+counts = np.array([rng.multinomial(rng.integers(200, 5000), rng.dirichlet(10 * shares[k])) for k in labels])
 table = {
     "id": None, "format": "Biological Observation Matrix 1.0.0", "format_url": "http://biom-format.org",
     "type": "OTU table", "generated_by": "example", "date": "2026-01-01T00:00:00",

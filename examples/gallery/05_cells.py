@@ -1,6 +1,7 @@
 """Single cells: types from an .h5ad file
 
-Counts of molecules by gene, most of them zero, with types in `obs`. The file is read cell by cell; genes of a second file are matched by name.
+Counts of molecules by gene, most of them zero, with types in `obs`. The file is read cell by cell; genes of a
+second file are matched by name.
 """
 
 # %%

@@ -1,6 +1,7 @@
 """Text: documents as counts of words
 
-A document is a row of many thousand bins, nearly all of them empty. chimap keeps such rows sparse, and so does an additive kernel with its features.
+A document is a row of many thousand bins, nearly all of them empty. chimap keeps such rows sparse, and so does
+an additive kernel with its features.
 """
 
 # %%

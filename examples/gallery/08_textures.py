@@ -1,6 +1,7 @@
 """Images: textures by their visual words
 
-An image becomes a histogram of visual words: what its small patches look like. Here are four textures under changing light and shift.
+An image becomes a histogram of visual words: what its small patches look like. Here are four textures under
+changing light and shift.
 """
 
 # %%

@@ -1,14 +1,14 @@
 """Rows that never stop: sums that merge and subtract
 
-A ridge needs only sums of its features. They merge over days and machines, and what was added can be subtracted again, so a model follows a
-drifting stream with a window of days, without keeping rows.
+A ridge needs only sums of its features. They merge over days and machines, and what was added can be subtracted
+again, so a model follows a drifting stream with a window of days, without keeping rows.
 """
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 
-from chimap import Moments, MomentsRidge, OptimalMap
+from chimap import Moments, OptimalMap
 
 rng = np.random.default_rng(0)
 
@@ -22,6 +22,7 @@ def day(t, n=400):
 
 
 psi = OptimalMap(n_terms=3).fit(day(0)[0])
+
 
 # %%
 # A ridge from sums: the scatter of the features, and their products with the target.

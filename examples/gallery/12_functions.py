@@ -1,6 +1,7 @@
 """Functions of bins: what an additive model has learned
 
-A model of an additive kernel is a sum of one function a bin. Exported as tables it is those functions, which any program can look up and anybody can look at.
+A model of an additive kernel is a sum of one function a bin. Exported as tables it is those functions, which
+any program can look up and anybody can look at.
 """
 
 # %%
