@@ -22,7 +22,7 @@ RESULTS = TOP / "benchmarks" / "results"
 # What a reader compares with; the linear model is the best of its rows as they are, divided by sums, or rooted.
 SHOWN = {
     "chimap": ("chimap", "o", "tab:red"),
-    "linear-svm": ("linear SVM, best of three", "s", "tab:blue"),
+    "linear-svm": ("linear SVM", "s", "tab:blue"),
     "lightgbm": ("LightGBM", "^", "tab:green"),
     "random-forest": ("random forest", "v", "tab:olive"),
     "exact-svm": ("exact SVM", "D", "tab:purple"),

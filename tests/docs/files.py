@@ -37,7 +37,9 @@ def write_tables(folder: Path) -> None:
     write("new-plots.csv", head, *rows[:20])
     write("counts.csv", f"plot,{head}", *(f"p{i},{row}" for i, row in enumerate(rows)))
     write("metadata.csv", "plot,site", *(f"p{i},{site}" for i, site in reversed(list(enumerate(sites)))))
-    texts = [(f"a {WORDS[stars]} thing {i % 7}", stars) for i in range(60) for stars in WORDS]
+    draw = np.random.default_rng(0).choice
+    plain = [a + b for a in "bdfgklmn" for b in ("ar", "el", "os", "um")]
+    texts = [(" ".join([WORDS[s], *draw(plain, 12)]), s) for _ in range(60) for s in WORDS]
     write("reviews.csv", "review,stars", *map(",".join, texts))
     write("new-reviews.csv", "review", *(text for text, _ in texts[:8]))
     molecules = [(smiles, str(int("1" in smiles))) for smiles in SMILES * 10]
