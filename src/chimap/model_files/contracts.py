@@ -62,7 +62,7 @@ def check(cls: type, state: dict[str, Any]) -> None:
     """
     _complete_parameters(cls, state)
     for name, older in YOUNGER.get(cls.__name__, {}).items():
-        if name not in state:
+        if name not in state and "n_features_in_" in state:  # which templates that are not fitted do not have
             state[name] = older(state)
     sizes: dict[str, int] = {k: v for k, v in state.items() if isinstance(v, int)}
     for name, axes in ({**_WEIGHTS, **SHAPES.get(cls.__name__, {})}).items():
