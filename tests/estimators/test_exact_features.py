@@ -146,9 +146,9 @@ def test_refusals():
         machine().fit(X, y, groups=np.zeros(40))
     for options in ({"scoring": "accuracy"}, {"gamma": "auto"}):
         with pytest.raises(ValueError, match="features='exact' alone"):
-            HistogramClassifier(**options).fit(X, y)
+            HistogramClassifier(features="landmarks", **options).fit(X, y)
     with pytest.raises(ValueError, match="groups are held out together by features='exact' alone"):
-        HistogramClassifier().fit(X, y, groups=np.arange(40))
+        HistogramClassifier(features="landmarks").fit(X, y, groups=np.arange(40))
     X[7, 3] = -1
     with pytest.raises(DataError, match="row 7"):
         machine().fit(X, y)

@@ -71,7 +71,7 @@ def test_same_model_from_a_source_and_from_arrays():
 
 def test_same_model_whatever_the_budget():
     X, y = classes(6000, 30)
-    settings = {**SMALL, "precision": "float64", "n_components": 128}
+    settings = {**SMALL, "features": "fourier", "precision": "float64", "n_components": 128}
     large = HistogramClassifier(**settings, memory="1GiB").fit(X, y)
     small = HistogramClassifier(**settings, memory="7MiB").fit(X, y)
     assert small.alpha_ == pytest.approx(large.alpha_, rel=1e-9)
@@ -110,7 +110,7 @@ def test_partial_fit_chooses_the_alpha_too():
 def test_partial_fit_draws_the_features_on_the_first_batch(form):
     """What the first batch fixes stays; sparse batches add up as dense ones do."""
     X, y = classes(900)
-    settings = {**SMALL, "gamma": 2.0, "alpha": 0.3, "precision": "float64",
+    settings = {**SMALL, "features": "fourier", "gamma": 2.0, "alpha": 0.3, "precision": "float64",
                 "map": chimap.DirectMap(n_terms=3, nodes=[0.3, 0.05, 0.01])}  # fmt: skip
     batches = HistogramClassifier(**settings)
     for part in (slice(0, 400), slice(400, 401), slice(401, 900)):

@@ -10,14 +10,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap._frames import is_frame
 from chimap._threads import threads
-from chimap._validation import DataError, check_choice, check_positive
+from chimap._validation import DataError, check_choice, check_positive, parse_memory
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.formats.dask import is_collection
 from chimap.data.formats.frames import FrameSource, frame_rows
 from chimap.data.labelling import labelled
 from chimap.data.layouts import opener_of
 from chimap.data.table import named_blocks
-from chimap.engines import Progress, RichProgress, Stopwatch, current_engine, engine_of
+from chimap.engines import (
+    Progress,
+    RichProgress,
+    Stopwatch,
+    chunk_rows_within,
+    current_engine,
+    engine_of,
+)
 from chimap.engines.compilation import compilation
 from chimap.estimators.exact_fit import fit_exactly
 from chimap.estimators.linear_model import LinearModel
@@ -26,10 +33,18 @@ from chimap.estimators.race import race_of
 from chimap.features.additive import check_map
 from chimap.features.base import FeatureSettings
 from chimap.features.families import check_features
+from chimap.fit.automatic import (
+    is_automatic,
+    landmarks_within,
+    takes_exact,
+    takes_landmarks,
+    words_of_a_batch,
+)
 from chimap.fit.batches import Batches
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.design import Design, Part, PlainDesign, parts_of
 from chimap.fit.fit import fit
+from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe
 from chimap.fit.result import FitResult
 from chimap.fit.solving import PenalisedLoss
@@ -50,7 +65,7 @@ class HistogramModel(LinearModel):
         *,
         features: Any = "auto",
         gamma: Any = "mean",
-        n_components: int = 2048,
+        n_components: Any = "auto",
         n_terms: Any = "auto",
         map: Any = None,
         sampling: str = "auto",
@@ -151,6 +166,7 @@ class HistogramModel(LinearModel):
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
         progress = progress or (RichProgress() if self.verbose else Progress())
         self._race(source, groups, progress)
+        self._settle(source, is_plain=checkpoint is None and unlabelled is None and engine == "local")
         if self._keeps_rows:
             if checkpoint is not None or unlabelled is not None:
                 raise ValueError("features='exact' has no checkpoint and no unlabelled rows: leave them out.")
@@ -189,6 +205,32 @@ class HistogramModel(LinearModel):
             with threads(self.n_jobs), progress:
                 self.race_, self.chosen_ = race_of(self, source, groups, progress)
 
+    def _settle(
+        self, source: Source, *, is_plain: bool = True, is_batch: bool = False, n_targets: int | None = None
+    ) -> None:
+        """Decide what "auto" stands for, for the rows of a source.
+
+        is_plain: False where something is asked of the fit that the exact machine does not have. is_batch: whether more
+        rows will come. n_targets: where the source has no labels.
+        """
+        self._taken: dict[str, Any] = {}
+        given = self._given()
+        is_open = is_plain and not is_batch and is_automatic(given.get("features"))
+        if is_open and takes_exact(given, source, parse_memory(self.memory)):
+            self._taken = {"features": "exact"}
+        self._check_sizes()
+        if is_batch:
+            self._taken = words_of_a_batch(self._settings(), source.n_rows)
+        if is_automatic(given["n_components"]) and takes_landmarks(self._settings()):
+            t = n_targets or self._codec_type.of(source.labels()).n_targets
+
+            def check(n: int) -> None:
+                self._taken = {**self._taken, "n_components": n}
+                recipe = self._recipe()
+                chunk_rows_within(largest_job(recipe, source, t), recipe.budget)
+
+            landmarks_within(source.n_rows, check)
+
     @property
     def _keeps_rows(self) -> bool:
         features = self._given().get("features")
@@ -204,6 +246,7 @@ class HistogramModel(LinearModel):
         with threads(self.n_jobs):
             if batches is None:
                 self._race(source, None, Progress())
+                self._settle(source, is_batch=True)
                 batches = Batches(self._recipe(), self._codec, source)
             batches.add(source)
         self._batches, self._stale = batches, True
@@ -218,9 +261,9 @@ class HistogramModel(LinearModel):
                 self._adopt(self._batches.result())
 
     def _given(self) -> dict[str, Any]:
-        """The parameters, with those that the race has chosen in their place."""
+        """The parameters, with those that the race has chosen, and what "auto" stands for, in their place."""
         given: dict[str, Any] = self.get_params(deep=False)
-        return given | getattr(self, "chosen_", {})
+        return given | getattr(self, "chosen_", {}) | getattr(self, "_taken", {})
 
     # --- from parameters to a recipe, and from its result to attributes
 
@@ -274,8 +317,9 @@ class HistogramModel(LinearModel):
     def _check_sizes(self) -> None:
         given = self._given()
         check_features(given.get("features", "auto"))
-        check_positive(given["n_components"], "n_components", integer=True)
-        if given["n_terms"] != "auto":
+        if not is_automatic(given["n_components"]):
+            check_positive(given["n_components"], "n_components", integer=True)
+        if not is_automatic(given["n_terms"]):
             check_positive(given["n_terms"], "n_terms", integer=True)
         if given.get("map") is not None:
             check_map(given["map"])

@@ -8,7 +8,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._threads import threads
-from chimap._validation import DataError, parse_memory
+from chimap._validation import DataError
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, engine_of
@@ -18,6 +18,7 @@ from chimap.explain import mean_and_deviation
 from chimap.features.base import Features
 from chimap.features.exact import ExactFeatures
 from chimap.features.scaled import ScaledFeatures
+from chimap.fit.automatic import bytes_of_exact
 from chimap.fit.exact import ExactFit, ExactSettings, check_room, order_of, solve_exactly
 from chimap.fit.recipe import Recipe
 from chimap.fit.result import FitResult, Known
@@ -46,9 +47,7 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
             codec = recipe.codec.of(y)
             settings = _settings(recipe, model, source, groups)
             given = model._given()
-            n_terms = 2 if given["n_terms"] == "auto" else given["n_terms"]
-            terms = n_terms if given["map"] is None else given["map"]._terms_at_most
-            check_room(source.n_rows, terms * source.row_bytes, settings.dtype, parse_memory(model.memory))
+            check_room(source.n_rows, bytes_of_exact(model._given(), source), recipe.budget)
             order, together = order_of(settings, y, source.n_rows)
             progress.stage("sampling", source.n_rows)
             rows = _arrays.take_rows(_all_rows(model, source, progress), order)

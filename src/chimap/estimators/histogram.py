@@ -39,7 +39,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         (scikit-learn's gamma of ``chi2_kernel``); "auto" is chosen, from a quarter to four times that
         (features="exact").
     n_components : random features in all, or landmarks. More is more accurate: the pass grows linearly with the
-        bins and quadratically with this.
+        bins and quadratically with this. "auto" is 2048 random features, or landmarks by the rows, 8 times their root
+        (1000 to 8000), as the memory has room.
     n_terms : features a bin of the additive map; "auto" is 2, and 1 below landmarks, where more do not help.
     map : another additive map (unfitted) in place of ``OptimalMap(n_terms=n_terms)``.
     features : "additive", the map of an additive kernel; "fourier", random features of exponential and skewed kernels;

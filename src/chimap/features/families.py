@@ -22,7 +22,15 @@ FAMILIES: dict[str, tuple[type[Family], ...]] = {
     "landmarks": (LandmarkFamily, NystroemFamily),
     "exact": (ExactFamily,),
 }
-"""By the word of the parameter ``features``; "auto" is the first family here that takes the kernel."""
+"""By the word of the parameter ``features``."""
+
+AUTOMATIC: tuple[type[Family], ...] = (
+    *FAMILIES["additive"],
+    LandmarkFamily,
+    *FAMILIES["fourier"],
+    NystroemFamily,
+)
+"""features="auto" is the first of these that takes the kernel, where rows are too many for the exact machine."""
 
 
 def check_features(features: Any) -> None:
@@ -43,12 +51,14 @@ def family_of(settings: FeatureSettings) -> type[Family]:
         if any(family.takes(kernel) for family in several)
     }
     if settings.features == "auto":
-        word = next(iter(able))
-        if word == "landmarks" and settings.sampling != "auto":
+        first = next(family for family in AUTOMATIC if family.takes(kernel))
+        if first not in FAMILIES["landmarks"] or (settings.sampling == "auto" and settings.form == "pair"):
+            return first
+        if "fourier" not in able:
             raise ValueError(
                 f"{kernel.name!r} has no random features: sampling must be 'auto'; got {settings.sampling!r}."
             )
-        return able[word]
+        return able["fourier"]
     if settings.features not in able:
         raise ValueError(
             f"features={settings.features!r} are not features of {kernel.name!r}: use 'auto' or "

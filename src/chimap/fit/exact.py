@@ -103,9 +103,8 @@ class ExactSettings:
     seed: int
 
 
-def check_room(n_rows: int, row_bytes: float, dtype: np.dtype, budget: int) -> None:
+def check_room(n_rows: int, needed: int, budget: int) -> None:
     """Raise MemoryBudgetError where the kernel matrix and the rows, as they are and mapped, are above the budget."""
-    needed = exact_bytes(n_rows, row_bytes, dtype)
     if needed > budget:
         raise MemoryBudgetError(
             f"memory of {format_bytes(budget)} is too small for the kernel matrix of {n_rows:,} rows: it takes "

@@ -148,7 +148,7 @@ def _summary(
     lines: dict[str, str | None] = {
         "data": f"{model.n_rows_:,} rows to learn from, {metrics.n_rows:,} held out; {model.n_features_in_} bins",
         "held-out accuracy": (
-            f"{show.percent(metrics.accuracy)}  chimap, {model.kernel_.name}, {model.n_components:,} features "
+            f"{show.percent(metrics.accuracy)}  chimap, {model.kernel_.name}, {model.coef_.shape[1]:,} features "
             f"({low} to {high} at 95 % confidence)"
         ),
     }

@@ -44,14 +44,17 @@ def fit(
     ] = Settings.gamma,
     terms: fit_options.Terms = Settings.terms,
     components: Annotated[
-        int,
-        typer.Option(metavar="N", help="Random features of an exponential kernel. More is more accurate."),
-    ] = Settings.components,
+        str,
+        typer.Option(
+            metavar="N",
+            help="Landmarks, or random features, of an exponential kernel: a number, or auto. More is more accurate.",
+        ),
+    ] = str(Settings.components),
     map: Annotated[
         str, typer.Option(metavar="NAME", help="Of the additive kernel; 'chimap compare' tries them all.")
     ] = Settings.map,
     features: Annotated[
-        str, typer.Option(metavar="NAME", help="Of the kernel: auto, additive, fourier or landmarks.")
+        str, typer.Option(metavar="NAME", help="Of the kernel: auto, additive, exact, landmarks or fourier.")
     ] = Settings.features,
     sampling: Annotated[
         str, typer.Option(metavar="NAME", help="Of the frequencies of random features: orthogonal, iid, ...")

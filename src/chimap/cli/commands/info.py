@@ -30,8 +30,8 @@ def info(
         ),
     ] = None,
     components: Annotated[
-        int, typer.Option(metavar="N", help="Random features of that fit.", show_default=True)
-    ] = 2048,
+        str, typer.Option(metavar="N", help="Features of that fit, or auto.", show_default=True)
+    ] = "auto",
     json: options.Json = False,
 ) -> None:
     """Describe a model, a data file or this machine.

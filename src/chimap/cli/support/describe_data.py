@@ -22,13 +22,15 @@ def describe(
     path: str,
     labels: str | None,
     memory: str | None,
-    components: int,
+    components: str,
     *,
     silent: bool,
     table: data_rows.Table = data_rows.AS_IT_IS,
 ) -> tuple[dict[str, Any], dict[str, str | None]]:
     """As plain values, and in words."""
-    options.check_least(components, "--components", 2)
+    from chimap.cli.support.fit_options import Settings
+
+    Settings(components=components).check()
     source = data_rows.open_data(path, labels, table=table)
     plan = None if memory is None else _plan(source, memory, components)
     found = {
@@ -123,11 +125,12 @@ def _labels(source: Source) -> dict[str, Any] | None:
     return about | {"counts": {str(c): int(n) for c, n in zip(classes, counts, strict=True)}}
 
 
-def _plan(source: Source, memory: str, components: int) -> dict[str, Any]:
-    """Chunks and peak of a fit of an exponential kernel. Raises MemoryBudgetError for too small a budget."""
+def _plan(source: Source, memory: str, components: str) -> dict[str, Any]:
+    """Features, chunks and peak of a fit of an exponential kernel. Raises MemoryBudgetError for too small a budget."""
     from chimap._validation import parse_memory
     from chimap.cli.support.fit_options import Settings
     from chimap.engines import chunk_rows_within
+    from chimap.fit.automatic import bytes_of_exact
     from chimap.fit.plan import largest_job
 
     y = source.labels()
@@ -135,24 +138,33 @@ def _plan(source: Source, memory: str, components: int) -> dict[str, Any]:
     model = Settings(components=components, memory=memory).estimator(task)
     loaded = show.resident_memory()  # all that a fit needs is loaded now, and no row but the labels
     libraries = None if loaded is None else loaded + _RUNNING_BYTES
-    recipe = model._recipe()
-    job = largest_job(recipe, source, 1 if y is None else recipe.codec.of(y).n_targets)
+    n_targets = 1 if y is None else model._codec_type.of(y).n_targets
+    model._settle(source, n_targets=n_targets)
+    found = {"memory_bytes": parse_memory(memory), "library_bytes": libraries}
+    if model._keeps_rows:
+        peak = bytes_of_exact(model._given(), source)
+        return {**found, "components": source.n_rows, "features": "exact", "chunk_rows": source.n_rows,
+                "peak_bytes": peak}  # fmt: skip
+    job = largest_job(model._recipe(), source, n_targets)
     chunk_rows = chunk_rows_within(job, parse_memory(memory))
     return {
-        "memory_bytes": parse_memory(memory),
-        "components": components,
+        **found,
+        "components": job.n_features,
+        "features": "landmarks",
         "chunk_rows": min(chunk_rows, source.n_rows),
         "peak_bytes": job.peak_bytes(chunk_rows),
-        "library_bytes": libraries,
     }
 
 
 def _plan_line(plan: dict[str, Any]) -> str:
     libraries = show.size(plan["library_bytes"])
     beside = f"and {libraries} for libraries" if libraries else "libraries not counted"
+    if plan["features"] == "exact":
+        reads = f"an exact fit keeps all {plan['chunk_rows']:,} rows"
+    else:
+        reads = f"a fit with {plan['components']:,} landmarks reads {plan['chunk_rows']:,} rows at a time"
     return (
-        f"a fit with {plan['components']:,} features reads {plan['chunk_rows']:,} rows at a time and peaks at "
-        f"{show.size(plan['peak_bytes'])} of {show.size(plan['memory_bytes'])}, {beside}"
+        f"{reads} and peaks at {show.size(plan['peak_bytes'])} of {show.size(plan['memory_bytes'])}, {beside}"
     )
 
 

@@ -20,7 +20,7 @@ class Settings:
     kernel: str = default("kernel")
     gamma: str = default("gamma")
     terms: str = default("n_terms")
-    components: int = default("n_components")
+    components: str | int = default("n_components")
     map: str = "optimal"
     sampling: str = default("sampling")
     alpha: str = default("alpha")
@@ -31,7 +31,7 @@ class Settings:
     precision: Precision = Precision[default("precision")]
     engine: Engine = Engine.local
     jobs: int | None = default("n_jobs")
-    folds: int = 5
+    folds: int | None = None
     seed: int = 0
     loss: str = default("loss")
     blocks: str | None = None
@@ -52,6 +52,16 @@ class Settings:
         if not self.terms.isdecimal():
             raise ValueError(f"--terms must be auto or a whole number of at least 1; got {self.terms!r}.")
         return int(self.terms)
+
+    @property
+    def n_components(self) -> int | str:
+        """A number, or "auto"."""
+        text = str(self.components)
+        if text == "auto":
+            return text
+        if not text.isdecimal():
+            raise ValueError(f"--components must be auto or a whole number of at least 2; got {text!r}.")
+        return int(text)
 
     def check(self, n_descriptors: int = 0) -> None:
         """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag.
@@ -74,7 +84,9 @@ class Settings:
         options.number_or("mean", self.gamma, "--gamma")
         options.number_or("auto", self.alpha, "--alpha")
         for flag, value, least in (
-            ("--terms", self.n_terms, 1), ("--components", self.components, 2), ("--folds", self.folds, 2),
+            ("--terms", self.n_terms, 1),
+            ("--components", None if isinstance(self.n_components, str) else self.n_components, 2),
+            ("--folds", self.folds, 2),
             ("--jobs", self.jobs, 1), ("--seed", self.seed, 0),
         ):  # fmt: skip
             options.check_least(value, flag, least)
@@ -92,7 +104,7 @@ class Settings:
         return (HistogramClassifier if task is Task.classify else HistogramRegressor)(
             self.kernels if len(self.kernels) > 1 else self.kernels[0],
             gamma=options.number_or("mean", self.gamma, "--gamma"),
-            n_components=self.components,
+            n_components=self.n_components,
             n_terms=n_terms,
             map=None
             if self.map == "optimal"
@@ -104,7 +116,7 @@ class Settings:
             n_principal=options.one_or_several(self.principal, "--principal"),
             loss=self.loss,
             alpha=options.number_or("auto", self.alpha, "--alpha"),
-            selection=self.folds,
+            selection="auto" if self.folds is None else self.folds,
             memory=self.memory,
             precision=self.precision.value,
             device=self.device,
@@ -133,4 +145,11 @@ Memory = Annotated[
     str, typer.Option(metavar="SIZE", help="Budget of the fit, such as 512MiB; libraries not counted.")
 ]
 PrecisionOption = Annotated[Precision, typer.Option(help="Of features; sums are always float64.")]
-Folds = Annotated[int, typer.Option(metavar="K", help="Of the cross-validation that chooses alpha.")]
+Folds = Annotated[
+    int | None,
+    typer.Option(
+        metavar="K",
+        help="Choose alpha by exact cross-validation over so many folds; without it, by rows left out in closed form.",
+        show_default=False,
+    ),
+]

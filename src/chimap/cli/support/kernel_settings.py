@@ -33,7 +33,7 @@ class Objective(StrEnum):
     training = "training"
 
 
-COMPONENTS = {Method.widths: Settings.components, Method.multiple: 512}
+COMPONENTS = {Method.widths: 2048, Method.multiple: 512}
 """Random features where no number is given: of the model, or of each block."""
 
 _OF_WIDTHS = (
@@ -113,11 +113,11 @@ class KernelSettings(Settings):
     def _common(self) -> dict[str, Any]:
         return {
             "blocks": options.blocks_of(self.blocks),
-            "n_components": self.components,
+            "n_components": self.n_components,
             "normalize": "l1" if self.normalize else None,
             "loss": self.loss,
             "alpha": options.number_or("auto", self.alpha, "--alpha"),
-            "selection": self.folds,
+            "selection": "auto" if self.folds is None else self.folds,
             "memory": self.memory,
             "precision": self.precision.value,
             "n_jobs": self.jobs,

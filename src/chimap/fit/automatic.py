@@ -1,0 +1,105 @@
+"""What features="auto" and n_components="auto" stand for, for the rows that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import MemoryBudgetError
+from chimap.backends import on_host
+from chimap.data import Source
+from chimap.features.base import FeatureSettings
+from chimap.features.exact.family import MOST_ROWS
+from chimap.features.families import family_of
+from chimap.features.landmarks.family import LandmarkFamily, NystroemFamily
+from chimap.fit.exact import exact_bytes
+from chimap.kernels import Exponential
+from chimap.solvers.from_moments import RidgeSolver
+
+FEWEST_LANDMARKS, MOST_LANDMARKS = 1000, 8000
+_GROWTH = 8  # landmarks are so many times the root of the rows: 2000 of 60,000
+_LESS = 0.8  # of the landmarks that the memory has no room for
+_LEAST = 64  # landmarks: of fewer the budget itself is at fault
+_BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch from which landmarks can be chosen for those to come
+
+
+def is_automatic(value: Any) -> bool:
+    """Whether a parameter is left open."""
+    return isinstance(value, str) and value == "auto"
+
+
+def takes_exact(given: dict[str, Any], source: Source, budget: int) -> bool:
+    """Whether features="auto" keeps every row: an exponential kernel by loss="square", of rows that fit.
+
+    given: parameters of an estimator. What the exact machine does not have (blocks, components, devices, bfloat16,
+    folds of moments) takes other features, as a number of them does.
+    """
+    asks_otherwise = (
+        given["blocks"] is not None
+        or given["n_principal"] is not None
+        or not is_automatic(given["n_components"])
+        or given["sampling"] != "auto"
+        or not isinstance(given["landmarks"], str)
+        or given["precision"] == "bfloat16"
+        or not on_host(given["device"])
+        or not RidgeSolver().supports(given["loss"])
+        or (isinstance(given["selection"], str) and given["selection"] in ("gcv", "holdout"))
+    )
+    if asks_otherwise or source.n_rows > MOST_ROWS:
+        return False
+    settings = FeatureSettings(given["kernel"], given["gamma"] if given["gamma"] != "auto" else "mean")
+    if not isinstance(settings.exact, Exponential):
+        return False
+    return bytes_of_exact(given, source) <= budget
+
+
+def bytes_of_exact(given: dict[str, Any], source: Source) -> int:
+    """What features="exact" takes of a source, by the parameters of an estimator."""
+    if given["map"] is not None:
+        terms = given["map"]._terms_at_most
+    else:
+        terms = 2 if is_automatic(given["n_terms"]) else given["n_terms"]
+    dtype = np.dtype("float64" if given["precision"] == "float64" else "float32")
+    return exact_bytes(source.n_rows, terms * source.row_bytes, dtype)
+
+
+def takes_landmarks(settings: FeatureSettings) -> bool:
+    """Whether the features of these settings are landmarks."""
+    if not isinstance(settings.features, str) or isinstance(settings.kernel, list | tuple):
+        return False
+    return family_of(settings) in (LandmarkFamily, NystroemFamily)
+
+
+def landmarks_of(n_rows: int) -> int:
+    """How many landmarks suit so many rows, whatever the memory.
+
+    >>> [landmarks_of(n) for n in (500, 60_000, 10**9)]
+    [1000, 1960, 8000]
+    """
+    return int(np.clip(_GROWTH * np.sqrt(n_rows), FEWEST_LANDMARKS, MOST_LANDMARKS))
+
+
+def landmarks_within(n_rows: int, check: Callable[[int], None]) -> int:
+    """As many landmarks as suit the rows and fit the budget.
+
+    check: raises MemoryBudgetError for a number that does not fit. That error is raised where even few do not.
+    """
+    n = landmarks_of(n_rows)
+    while True:
+        try:
+            check(n)
+        except MemoryBudgetError:
+            if n <= _LEAST:
+                raise
+            n = max(_LEAST, int(_LESS * n))
+        else:
+            return n
+
+
+def words_of_a_batch(settings: FeatureSettings, n_rows: int) -> dict[str, Any]:
+    """Settings for rows that come in batches: random features, where the first batch is too small for landmarks."""
+    if settings.features == "auto" and n_rows < _BATCH and takes_landmarks(settings):
+        return {"features": "fourier"}
+    return {}
