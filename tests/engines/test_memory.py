@@ -12,7 +12,7 @@ from chimap._validation import MemoryBudgetError, parse_memory
 from chimap.engines import Job
 from chimap.fit.plan import largest_job
 from chimap.fit.rows import Preparation, PreparedRows
-from chimap.moments import FoldMoments, OneVersusAll
+from chimap.moments import DealtFolds, FoldMoments, OneVersusAll
 from chimap.selection import choose_alpha
 from chimap.selection.folds import iterates, working_bytes
 from chimap.solvers.ridge import Factor
@@ -66,7 +66,7 @@ def test_the_sample_and_what_is_fitted_on_it(X, settings):
     codec = recipe.codec.of(LABELS)
     job = largest_job(recipe, source, codec.n_targets)
     preparation = Preparation(recipe.design.parts(source.n_features), recipe.dtype, recipe.normalizes)
-    rows = PreparedRows(source, preparation, codec, 1, recipe.seed)
+    rows = PreparedRows(source, preparation, codec, DealtFolds(1, recipe.seed), recipe.seed)
 
     def start():
         recipe.design.fit(rows.sample(), recipe.seed)

@@ -11,7 +11,7 @@ import chimap
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import MemoryBudgetError
 from chimap.features.additive import OptimalMap
-from chimap.moments import OneVersusAll, fold_of_rows
+from chimap.moments import DealtFolds, OneVersusAll, fold_of_rows
 from chimap.moments.kept import KeptFeatures
 
 from ..histograms import classes
@@ -148,7 +148,7 @@ def test_additive_blocks_of_sparse_rows_are_kept_sparse(monkeypatch):
 def test_kept_rows_are_those_of_the_folds():
     Z = np.arange(40.0).reshape(20, 2)
     signs = OneVersusAll(np.arange(20) % 3, 3)
-    kept = KeptFeatures(4, seed=0)
+    kept = KeptFeatures(DealtFolds(4, 0))
     for part in (slice(0, 7), slice(7, 8), slice(8, 20)):
         kept.put(sp.csr_matrix(Z[part]), signs[part], part.start)
     kept.stack()

@@ -16,6 +16,7 @@ from chimap.engines import Progress, Stopwatch
 from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPenalty
 from chimap.features.fourier import WidthFeatures
 from chimap.fit.rows import PreparedRows
+from chimap.moments import DealtFolds
 
 from ..features.fourier.test_widths import BLOCKS, KERNELS, difference
 from ..histograms import classes, histograms
@@ -29,7 +30,9 @@ def objective_of(kernel, kind, n_folds=3, rho=0.01, penalty="l2", n_components=1
     features = WidthFeatures(kernel, n_components, blocks=BLOCKS, random_state=0).fit(X)
     codec = SimpleNamespace(encode=lambda y: Y[y] - 0.3, shift=np.array([0.3, 0.3]))
     source = ArraySource(X, np.arange(60))
-    rows = TuningRows(PreparedRows(source, lambda X, first, name: X, codec, n_folds, 0), 25, Stopwatch())
+    rows = TuningRows(
+        PreparedRows(source, lambda X, first, name: X, codec, DealtFolds(n_folds, 0), 0), 25, Stopwatch()
+    )
     return WidthObjective(features, rows, kind, WidthPenalty(penalty, rho))
 
 

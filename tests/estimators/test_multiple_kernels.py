@@ -19,6 +19,7 @@ from chimap.data import ArraySource
 from chimap.engines.rows import KeptRows
 from chimap.estimators.kernel_weights import held_out_loss
 from chimap.losses import Logistic
+from chimap.moments import DealtFolds
 from chimap.solvers import LinearSolution
 
 X, y = load_digits(return_X_y=True)
@@ -318,7 +319,7 @@ def test_gradient_in_the_widths_is_that_of_the_objective(name):
     common = FeatureSettings("exp-chi2", "mean", 24, 2, None, "auto", "pair")
     channels = ChannelWidths(parts_of(common, THREE, 18), 24, "bin", 0).fit(rows)
     codec = SimpleNamespace(encode=lambda t: np.asarray(t, float)[:, None], shift=np.zeros(1))
-    prepared = PreparedRows(ArraySource(rows, targets), lambda X, first, name: X, codec, 2, 0)
+    prepared = PreparedRows(ArraySource(rows, targets), lambda X, first, name: X, codec, DealtFolds(2, 0), 0)
     tuning = TuningRows(prepared, 64, Stopwatch())
     groups = L21(1.0, [slice(0, 24), slice(24, 48), slice(48, 72)], 72)
     objective = ChannelObjective(channels, tuning, groups, loss, WidthPenalty("l2", 0.01))

@@ -17,6 +17,7 @@ from chimap.backends.host import HOST
 from chimap.engines import Job, Stopwatch, chunk_rows_within
 from chimap.engines.local import Pass
 from chimap.fit.passes import empty_moments
+from chimap.moments import DealtFolds
 from chimap.report import classification_metrics, regression_metrics
 from chimap.report.comparison import Score
 from chimap.selection import choose_alpha
@@ -125,7 +126,9 @@ def _by_moments(
     chunk_rows = chunk_rows_within(job, memory)
     moments = empty_moments(into, rows, N_FOLDS, Y.mean(axis=0), rows.dtype)
     encode = lambda y: y - moments.target_shift  # noqa: E731
-    adding = Pass(lambda X, first, name: X, encode, HOST.sums(into, moments), N_FOLDS, seed, Stopwatch())
+    adding = Pass(
+        lambda X, first, name: X, encode, HOST.sums(into, moments), DealtFolds(N_FOLDS, seed), Stopwatch()
+    )
     for start in range(0, rows.shape[0], chunk_rows):
         part = slice(start, start + chunk_rows)
         adding.add(_arrays.take_rows(rows, part), Y[part], start, "rows")

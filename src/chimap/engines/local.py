@@ -12,7 +12,7 @@ from chimap.backends.base import Sums
 from chimap.data import Source
 from chimap.data.io.read_ahead import chunks_ahead
 from chimap.engines.progress import Progress, Stopwatch
-from chimap.moments import Targets, fold_of_rows
+from chimap.moments import RowFolds, Targets
 
 S = TypeVar("S", bound=Sums)
 
@@ -88,15 +88,14 @@ class Pass(Generic[S]):
     """A pass over the rows: checked, and their features added up.
 
     prepare(X, first row, name) checks and normalises rows; encode(y) gives targets (rows, t) less their shifts; sums
-    map the rows and add them up, on this machine or a device. The fold of a row depends on the seed and on its place in
-    the source alone, so that another chunk size gives the same folds.
+    map the rows and add them up, on this machine or a device. The fold of a row depends on its place in the source
+    alone, so that another chunk size gives the same folds.
     """
 
     prepare: Callable[[Any, Any, str], Any]
     encode: Callable[[Any], Targets | None]
     sums: S
-    n_folds: int
-    seed: int
+    folds: RowFolds
     clock: Stopwatch
 
     @property
@@ -107,7 +106,7 @@ class Pass(Generic[S]):
     def fresh(self) -> Pass[Any]:
         """See ``Work``."""
         sums = self.sums.fresh()
-        return Pass(self.prepare, self.encode, sums, self.n_folds, self.seed, Stopwatch())
+        return Pass(self.prepare, self.encode, sums, self.folds, Stopwatch())
 
     def add(self, X: Any, y: Any, start: int, name: str) -> None:
         """Add a chunk whose first row is row ``start`` of the source, fold by fold.
@@ -121,7 +120,7 @@ class Pass(Generic[S]):
         with self.clock("check"):
             rows = self.prepare(X, start, name)
             targets = self.encode(y)
-            return rows, targets, fold_of_rows(start, rows.shape[0], self.n_folds, self.seed)
+            return rows, targets, self.folds(start, rows.shape[0])
 
     def finish(self) -> None:
         """Bring the sums to ``moments``; nothing is added after that."""

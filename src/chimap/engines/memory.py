@@ -28,7 +28,7 @@ class Job:
     weights. solver_bytes: what a solver takes beside a full matrix and its vectors. n_waiting: moments of parts that
     wait in memory to be merged (``Engine``). n_rows of the source, 0 where it is not known. n_sampled rows, which the
     features are fitted on; fitting_bytes: what that takes beside them; seeks: whether the source reads single rows
-    without those before.
+    without those before. n_tried rows that stay, whose features are scored when the strength is chosen.
     """
 
     n_features: int
@@ -51,6 +51,7 @@ class Job:
     n_sampled: int = 0
     fitting_bytes: int = 0
     seeks: bool = True
+    n_tried: int = 0
 
     @property
     def model_bytes(self) -> int:
@@ -89,7 +90,13 @@ class Job:
         choosing = working_bytes(self.n_features, self.n_targets, self.n_folds, fewest)
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
         return (
-            self.moments_bytes + whole + 8 * self.n_features**2 + choosing + frequencies + self.solver_bytes
+            self.moments_bytes
+            + whole
+            + 8 * self.n_features**2
+            + choosing
+            + frequencies
+            + self.solver_bytes
+            + int(self.n_tried * (self.mapped_row_bytes + 2 * self.itemsize * self.n_features))
         )
 
     def pass_bytes(self, chunk_rows: int) -> int:
@@ -103,7 +110,7 @@ class Job:
         targets += 24 * chunk_rows * (self.n_targets if self.n_vectors else 1)
         rows = self._rows_bytes(chunk_rows, piece)
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
-        moments = (1 + self.n_waiting) * self.moments_bytes
+        moments = (1 + self.n_waiting) * self.moments_bytes + int(self.n_tried * self.mapped_row_bytes)
         return int(moments + square + features + targets + rows + frequencies)
 
     def _rows_bytes(self, chunk_rows: int, piece: int) -> float:

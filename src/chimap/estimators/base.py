@@ -174,9 +174,9 @@ class HistogramModel(LinearModel):
             fit_exactly(self, source, groups, engine, progress)
             self._folded()
             return self
-        if groups is not None:
+        if groups is not None and not self._holds_out_groups:
             raise ValueError(
-                "groups are held out together by features='exact' alone, as yet; leave them out."
+                f"{type(self).__name__} tunes widths on rows of its own, without groups: leave them out."
             )
         given = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
         clock = Stopwatch()
@@ -189,6 +189,7 @@ class HistogramModel(LinearModel):
                 unlabelled=unlabelled,
                 checkpoint=given,
                 clock=clock,
+                groups=groups,
             )
         self._batches = None
         self._adopt(result)
@@ -335,6 +336,7 @@ class HistogramModel(LinearModel):
             )
         return loss
 
+    _holds_out_groups: ClassVar[bool] = True
     _batches: Batches | None
     _stale: bool
     _seed: int

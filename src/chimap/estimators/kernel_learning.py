@@ -19,6 +19,8 @@ from chimap.selection import fold_count
 class KernelLearner(HistogramModel):
     """What the two share: widths first, on a part of the rows and with few features; then a plain fit with them."""
 
+    _holds_out_groups = False
+
     def __init__(
         self,
         kernel: Any = "exp-chi2",

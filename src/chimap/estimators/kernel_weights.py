@@ -57,6 +57,11 @@ class KernelWeights:
         """See ``Objective``."""
         return solver_of(self.loss).n_vectors
 
+    @property
+    def has_gcv(self) -> bool:
+        """See ``Objective``: groups of features are in or out, which has no closed form."""
+        return False
+
     def footprint(self, job: Job, parts: list[Part]) -> Job:
         """The moments of the rows outside a fold; eigenvectors of the blocks, with the workspace of the largest."""
         each = [part.footprint.features for part in parts]

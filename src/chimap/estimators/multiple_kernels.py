@@ -30,6 +30,8 @@ class Channels(PlainDesign):
 class MultipleKernelModel(KernelLearner):
     """A sum of kernels, one a channel, whose weights are learned. See ``MultipleKernelLearner``."""
 
+    _holds_out_groups = True
+
     def __init__(
         self,
         kernel: Any = "exp-chi2",

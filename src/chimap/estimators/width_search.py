@@ -20,7 +20,7 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.features.fourier import WidthFeatures
 from chimap.fit.passes import empty_moments
 from chimap.fit.rows import PreparedRows
-from chimap.moments import FoldMoments, Moments, fold_of_rows
+from chimap.moments import FoldMoments, Moments
 from chimap.solvers import LinearSolution, ridge
 from chimap.solvers.lbfgs import stop_reason
 from chimap.solvers.widths import Outcome, held_out, total_scatter, training
@@ -49,7 +49,7 @@ class TuningRows:
         rows, codec = self.rows, self.rows.codec
         for chunk in self._read():
             prepared = rows.prepare(chunk.X, chunk.start, rows.source.name)
-            folds = fold_of_rows(chunk.start, prepared.shape[0], rows.n_folds, rows.seed)
+            folds = rows.folds(chunk.start, prepared.shape[0])
             yield prepared, np.asarray(codec.encode(np.asarray(chunk.y))) + codec.shift, folds
 
     def moments(self, features: Any, dtype: np.dtype) -> FoldMoments:
@@ -57,9 +57,7 @@ class TuningRows:
         rows, source = self.rows, self.rows.source
         some = rows.prepare(source.block(0, min(FIRST_ROWS, source.n_rows)).X, 0, source.name)
         found = empty_moments(features, some, rows.n_folds, rows.codec.shift, dtype)
-        work = Pass(
-            rows.prepare, rows.codec.encode, HOST.sums(features, found), rows.n_folds, rows.seed, self.clock
-        )
+        work = Pass(rows.prepare, rows.codec.encode, HOST.sums(features, found), rows.folds, self.clock)
         for chunk in self._read():
             work.add(chunk.X, chunk.y, chunk.start, source.name)
         found.release_buffers()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, chunk_rows_within
 from chimap.explain import mean_and_deviation
@@ -26,13 +28,14 @@ class Batches:
             raise ValueError("n_principal takes two passes over all rows: use fit or fit_source.")
         self.recipe = recipe
         preparation = Preparation(recipe.design.parts(first.n_features), recipe.dtype, recipe.normalize)
-        self.rows = PreparedRows(first, preparation, codec, recipe.n_folds, recipe.seed)
+        folds = recipe.holding.folds(None, None, None, recipe.seed)
+        self.rows = PreparedRows(first, preparation, codec, folds, recipe.seed)
         size = min(first.n_rows, sample_rows(first.n_features))
         sample = preparation(first.block(0, size).X, 0, first.name)
         features = recipe.design.fit(sample, recipe.seed)
         self.known = Known(recipe.seed, codec, features, mean_and_deviation(sample))
         self.moments = empty_moments(
-            self.known.features, sample, recipe.n_folds, codec.shift, recipe.dtype, recipe.is_rounded
+            self.known.features, sample, folds.n_folds, codec.shift, recipe.dtype, recipe.is_rounded
         )
 
     @property
@@ -44,7 +47,7 @@ class Batches:
         """Add a batch. Raises DataError, naming the row, for rows and labels that will not do; the chunks before it
         have been added."""
         job = largest_job(self.recipe, source, self.known.codec.n_targets)
-        rows, seen = self.rows.over(source, self.recipe.n_folds), self.count
+        rows, seen = replace(self.rows, source=source), self.count
         work = learning_pass(self.recipe, rows, self.known.features, self.moments, Stopwatch())
         for chunk in source.chunks(chunk_rows_within(job, self.recipe.budget)):
             work.add(chunk.X, chunk.y, seen + chunk.start, source.name)
@@ -53,7 +56,7 @@ class Batches:
     def result(self) -> FitResult:
         """The weights of all rows so far."""
         clock, recipe = Stopwatch(), self.recipe
-        evidence = Evidence(self.moments, None, None, recipe.device, recipe.seed)
+        evidence = Evidence(self.moments, None, None, recipe.device, recipe.seed, asked=recipe.holding.asked)
         learned = recipe.objective.learn(evidence, self.known.features, clock, Progress())
         shift = self.moments.shift if recipe.is_rounded else None
         solution = learned.solution

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from chimap.fit.passes import component_pass, empty_moments, learning_pass, roun
 from chimap.fit.plan import Plan, keeping_job, room_for
 from chimap.fit.recipe import Recipe
 from chimap.fit.result import FitResult, Known
-from chimap.fit.rows import Preparation, PreparedRows
+from chimap.fit.rows import Preparation, PreparedRows, SomeRows
 from chimap.moments import PCA, FoldMoments
 from chimap.moments.kept import KeptFeatures
 from chimap.solvers.base import Evidence
@@ -39,11 +39,12 @@ def fit(
     unlabelled: Source | None = None,
     checkpoint: Checkpoint | None = None,
     clock: Stopwatch | None = None,
+    groups: Any = None,
 ) -> FitResult:
     """Learn features and weights from a source.
 
     unlabelled: rows that join the principal components alone. checkpoint: where to write where the fit stands, and to
-    go on from. clock: that the stages are put down to.
+    go on from. clock: that the stages are put down to. groups (n,): rows of one group are held out together.
     """
     clock = clock or Stopwatch()
     sources = [source] if unlabelled is None else [source, unlabelled]
@@ -55,7 +56,9 @@ def fit(
         recipe = recipe if standing is None else recipe.with_seed(standing.known.seed)
         parts = recipe.design.parts(source.n_features)
         preparation = Preparation(parts, recipe.dtype, recipe.normalize)
-        rows = PreparedRows(source, preparation, codec, recipe.folds(source.n_rows), recipe.seed)
+        folds = recipe.holding.folds(source.n_rows, source.labels(), groups, recipe.seed)
+        recipe = replace(recipe, n_folds=folds.n_folds)
+        rows = PreparedRows(source, preparation, codec, folds, recipe.seed)
         plan = Plan.of(
             recipe, rows, engine, may_keep=engine.can_keep and checkpoint is None,
             chunk_rows=None if standing is None else standing.chunk_rows,
@@ -63,12 +66,16 @@ def fit(
         sample = rows.sample() if standing is None else None
     known = standing.known if standing is not None else _learn_features(recipe, rows, sample, clock, progress)
     first = None if sample is None else _arrays.take_rows(sample, slice(FIRST_ROWS)).copy()
+    with clock("sample"):
+        tried = _tried(rows, plan, sample, recipe)
     del sample  # the first rows are all that is still needed
     passes = _Passes(recipe, rows, sources, known, plan, engine, checkpoint, clock, progress)
     principal = passes.components(standing, first)
     features = known.features if principal is None else PrincipalFeatures(known.features, principal)
     keeps = recipe.objective.needs == "features"
-    evidence = passes.keep(features, first) if keeps else passes.learn(features, first, standing, principal)
+    evidence = (
+        passes.keep(features, first) if keeps else passes.learn(features, first, standing, principal, tried)
+    )
     learned = recipe.objective.learn(evidence, features, clock, progress)
     coef, intercept = learned.solution.coef, learned.solution.intercept
     if principal is not None:
@@ -76,6 +83,16 @@ def fit(
     return FitResult(
         known, learned, coef, intercept, passes.shift, source.n_features, clock.seconds, plan.chunk_rows
     )
+
+
+def _tried(rows: PreparedRows, plan: Plan, sample: Any, recipe: Recipe) -> SomeRows | None:
+    """Rows whose score has a say in the choice of the strength, where the plan has room for them."""
+    n = plan.job.n_tried
+    if not n:
+        return None
+    if recipe.holding.asked == "holdout":
+        return rows.held_out(n)
+    return rows.some_of(rows.sample() if sample is None else sample, n)
 
 
 def _learn_features(
@@ -140,7 +157,12 @@ class _Passes:
             return [PCA.of(own, min(most, own.n_features), device) for own in work.moments.blocks]
 
     def learn(
-        self, features: Any, first: Any, standing: Standing | None, principal: Sequence[PCA] | None
+        self,
+        features: Any,
+        first: Any,
+        standing: Standing | None,
+        principal: Sequence[PCA] | None,
+        tried: SomeRows | None,
     ) -> Evidence:
         """Moments of folds and, for losses that pass over them again, the rows."""
         recipe, rows = self.recipe, self.rows
@@ -154,7 +176,7 @@ class _Passes:
                     features, first, rows.n_folds, rows.codec.shift, recipe.dtype, recipe.is_rounded
                 ), 0  # fmt: skip
         self.shift = moments.shift if recipe.is_rounded else None
-        kept = room_for(self.plan.job, moments, recipe.seed, recipe.dtype)
+        kept = room_for(self.plan.job, moments, rows.folds, recipe.dtype)
         work = learning_pass(recipe, rows, features, moments, self.clock, None if kept is None else kept.put)
         self._run(work, rows.source, "learning", next_row, 0, principal)
         work.finish()
@@ -162,7 +184,21 @@ class _Passes:
         again = None
         if recipe.objective.needs == "rows":
             again = kept or ReplayedRows(work, rows.source, self.plan.chunk_rows, self.engine)
-        return Evidence(moments, again, None, recipe.device, recipe.seed, self.progress.advance)
+        scored = None
+        if tried is not None:
+            with self.clock("features"):
+                mapped = rounded(recipe, features, moments.shift)
+                scored = tried.with_features(mapped, moments, rows.codec, recipe.scoring)
+        return Evidence(
+            moments,
+            again,
+            None,
+            recipe.device,
+            recipe.seed,
+            self.progress.advance,
+            recipe.holding.asked,
+            scored,
+        )
 
     def keep(self, features: Any, first: Any) -> Evidence:
         """The features of all rows."""
@@ -170,7 +206,7 @@ class _Passes:
         self.shift = np.zeros(features._n_features_out) if recipe.is_rounded else None
         features = rounded(recipe, features, np.zeros(features._n_features_out))
         job = keeping_job(self.plan.job, rows.source, first, features)
-        kept = KeptFeatures(rows.n_folds, recipe.seed)
+        kept = KeptFeatures(rows.folds)
         work = KeepingPass(rows.prepare, features, rows.codec.encode, kept, self.clock, job.is_sparse)
         chunk_rows = chunk_rows_within(job, recipe.budget)
         self.engine.run(work, rows.source, chunk_rows, self.progress, "learning", 0, lambda work, row: None)

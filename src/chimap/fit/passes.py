@@ -16,7 +16,7 @@ from chimap.features.blocks import BlockMoments
 from chimap.features.rounded import RoundedFeatures
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.moments import FoldMoments, provisional_mean
+from chimap.moments import DealtFolds, FoldMoments, provisional_mean
 
 
 def first_mean(features: Any, rows: Any, dtype: np.dtype) -> np.ndarray:
@@ -51,7 +51,7 @@ def learning_pass(
     """The pass that adds up the features of the rows, fold by fold."""
     features = rounded(recipe, features, moments.shift)
     sums = backend_of(recipe.device).sums(features, moments, keep)
-    return Pass(rows.prepare, rows.codec.encode, sums, len(moments.folds), rows.seed, clock)
+    return Pass(rows.prepare, rows.codec.encode, sums, rows.folds, clock)
 
 
 def component_pass(
@@ -59,7 +59,7 @@ def component_pass(
 ) -> Pass[Any]:
     """The pass that adds up the features of each block, without targets."""
     sums = backend_of(recipe.device).block_sums(features, moments, recipe.dtype)
-    return Pass(rows.prepare, no_targets, sums, 1, rows.seed, clock)
+    return Pass(rows.prepare, no_targets, sums, DealtFolds(1, rows.seed), clock)
 
 
 def rounded(recipe: Recipe, features: Any, shift: np.ndarray) -> Any:

@@ -17,7 +17,8 @@ from chimap.features.additive.base import keeps_zeros, mapped
 from chimap.fit.design import Part, sample_size, sizes_of
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.moments import FoldMoments, fold_of_rows
+from chimap.moments import FoldMoments, RowFolds
+from chimap.selection.tried import TRIED_ROWS
 
 _SAMPLE_ERROR = 1.05  # what a sample's density may fall short of that of all rows by
 _SPARSE_BELOW = 2 / 3  # density under which float64 CSR, with its columns, is the smaller
@@ -113,6 +114,8 @@ class Plan:
         job = largest_job(recipe, rows.source, rows.codec.n_targets)
         if recipe.objective.needs == "features" and recipe.n_principal is None:
             return cls(job, CHUNK_UNIT)  # planned once the features are there
+        asked = recipe.holding.asked
+        tries = asked == "holdout" or (asked == "gcv" and rows.n_folds == 1)
         job = replace(
             job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, recipe.objective.n_vectors)
         )
@@ -122,15 +125,22 @@ class Plan:
                 return cls(keeping, chunk_rows or chunk_rows_within(keeping, recipe.budget))
             except MemoryBudgetError:
                 pass  # they are computed again at each pass
+        if tries:
+            trying = replace(job, n_tried=min(TRIED_ROWS, rows.source.n_rows))
+            try:
+                return cls(trying, chunk_rows or chunk_rows_within(trying, recipe.budget))
+            except MemoryBudgetError:
+                if asked == "holdout":
+                    raise
         return cls(job, chunk_rows or chunk_rows_within(job, recipe.budget))
 
 
-def room_for(job: Job, moments: FoldMoments, seed: int, dtype: np.dtype) -> KeptRows | None:
+def room_for(job: Job, moments: FoldMoments, folds: RowFolds, dtype: np.dtype) -> KeptRows | None:
     """Memory for the features of all rows, where the plan has it."""
     if not job.n_kept:
         return None
-    n_folds, whole = len(moments.folds), moments.folds[0]
-    counts = np.bincount(fold_of_rows(0, job.n_kept, n_folds, seed), minlength=n_folds)
+    whole = moments.folds[0]
+    counts = np.bincount(folds(0, job.n_kept), minlength=folds.n_folds)
     return KeptRows(counts, whole.n_features, whole.n_targets, dtype)
 
 

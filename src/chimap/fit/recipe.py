@@ -13,11 +13,11 @@ from chimap._validation import check_choice, check_positive, parse_memory
 from chimap.backends import check_device, on_host
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.fit.design import Design, Part
+from chimap.fit.holding_out import HoldingOut, holding_out
 from chimap.fit.rows import NORMALIZATIONS
 from chimap.fit.solving import Learned
 from chimap.fit.targets import Codec
 from chimap.losses import Loss
-from chimap.selection import fold_count
 from chimap.solvers.base import Evidence, Needs
 
 PRECISIONS = ("float32", "float64", "bfloat16")
@@ -41,6 +41,11 @@ class Objective(Protocol):
         """Of the size of the weights, in memory together."""
         ...
 
+    @property
+    def has_gcv(self) -> bool:
+        """Whether generalised cross-validation chooses what is to be chosen, and a held-out score can."""
+        ...
+
     def footprint(self, job: Job, parts: list[Part]) -> Job:
         """The job, with what finding the weights takes."""
         ...
@@ -55,9 +60,9 @@ class Recipe:
     """How a model is fitted, whatever it is fitted to.
 
     estimator, given: its name and parameters as they came, which a checkpoint is known by. design: of the features.
-    codec: what learns the targets. n_folds: 1 where there is nothing to choose. n_principal: components of each block,
-    at most, or None. budget: bytes. dtype: of features as they are computed; is_rounded: to bfloat16 before they are
-    added up.
+    codec: what learns the targets. n_folds: 1 where no rows are held out, as ``holding`` says. scoring: of rows that
+    are, None for accuracy and R^2. n_principal: components of each block, at most, or None. budget: bytes. dtype: of
+    features as they are computed; is_rounded: to bfloat16 before they are added up.
     """
 
     estimator: str
@@ -66,6 +71,8 @@ class Recipe:
     codec: type[Codec]
     objective: Objective
     n_folds: int
+    holding: HoldingOut
+    scoring: Any
     n_principal: int | tuple[int, ...] | None
     normalize: str | None
     dtype: np.dtype
@@ -73,10 +80,6 @@ class Recipe:
     device: str
     budget: int
     seed: int
-
-    def folds(self, n_rows: int | None) -> int:
-        """Folds of so many rows, at least two a fold."""
-        return self.n_folds if n_rows is None else max(1, min(self.n_folds, n_rows // 2))
 
     @property
     def most_principal(self) -> int | None:
@@ -120,9 +123,9 @@ def checked_recipe(
         raise ValueError(
             f"device={device!r} makes the passes of loss='square'; got loss={objective.loss!r}. Use device='cpu'."
         )
+    holding = holding_of(alpha, selection, objective, n_principal, keeps_rows)
     return Recipe(
-        estimator, given, design, codec, objective,
-        folds_to_choose(alpha, selection, isinstance(n_principal, tuple), keeps_rows), n_principal,
+        estimator, given, design, codec, objective, holding.n_folds, holding, given.get("scoring"), n_principal,
         normalize,
         np.dtype("float32" if is_rounded else precision), is_rounded, device, parse_memory(memory),
         int(check_random_state(random_state).randint(2**31)),
@@ -135,14 +138,12 @@ def _check_selection(
     """Refuse what one way of choosing alone has."""
     if keeps_rows:
         return  # which takes splitters too, and checks them with the rows
-    if given.get("scoring") is not None:
-        raise ValueError("scoring is the measure of features='exact' alone, as yet; leave it out.")
+    if given.get("scoring") is not None and not objective.has_gcv:
+        raise ValueError(
+            f"scoring is of rows held out by loss='square'; got loss={objective.loss!r}. Leave scoring out."
+        )
     if _is_word(given.get("gamma"), "auto"):
         raise ValueError("gamma='auto' is chosen by features='exact' alone, as yet; use gamma='mean'.")
-    if _is_word(selection, "gcv") and objective.needs != "moments":
-        raise ValueError(
-            f"selection='gcv' is of loss='square'; got loss={objective.loss!r}. Use selection='auto'."
-        )
     if _is_word(selection, "gcv") and isinstance(n_principal, tuple):
         raise ValueError("several n_principal are compared by folds: use selection='auto', not 'gcv'.")
 
@@ -164,20 +165,22 @@ def _is_word(value: Any, word: str) -> bool:
     return isinstance(value, str) and value == word
 
 
-def folds_to_choose(alpha: Any, selection: Any, chooses_more: bool = False, keeps_rows: bool = False) -> int:
-    """Folds of a selection; one where alpha is given and nothing else is to be chosen."""
-    if keeps_rows or _is_word(selection, "gcv"):
-        checked_alpha(alpha)
-        return 1
-    n_folds = fold_count(selection)
-    if isinstance(checked_alpha(alpha), float) and not chooses_more:
-        return 1
-    if n_folds < 2:
-        raise ValueError(
-            f"selection must be at least 2 folds to choose alpha; got {selection}. "
-            "Give alpha as one number to fit without folds."
-        )
-    return n_folds
+def holding_of(
+    alpha: Any, selection: Any, objective: Objective, n_principal: Any, keeps_rows: bool = False
+) -> HoldingOut:
+    """Rows that are held out to choose alpha, and components where there are several numbers of them."""
+    chosen = checked_alpha(alpha)
+    if keeps_rows:
+        return HoldingOut("nothing", 1, 1)
+    is_fixed = isinstance(chosen, float) and not isinstance(n_principal, tuple)
+    is_automatic = _is_word(selection, "auto")
+    return holding_out(
+        selection,
+        is_fixed=is_fixed,
+        has_gcv=objective.has_gcv and not (is_automatic and n_principal is not None),
+        has_score=objective.has_gcv,
+        by_name=f"loss='square'; got loss={objective.loss!r}",
+    )
 
 
 def checked_components(n_principal: Any, objective: Objective) -> int | tuple[int, ...] | None:

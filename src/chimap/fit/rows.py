@@ -13,6 +13,9 @@ from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.fit.design import Part, check_rows, normalised, sample_size
 from chimap.fit.targets import Codec
+from chimap.moments import DealtFolds, FoldMoments, RowFolds
+from chimap.selection.scoring import HeldOutScore
+from chimap.selection.tried import TriedRows
 
 
 def _log1p(rows: Any, parts: list[Part]) -> Any:
@@ -50,14 +53,34 @@ class Preparation:
 
 
 @dataclass(frozen=True)
+class SomeRows:
+    """Prepared rows in memory, and their labels."""
+
+    X: Any
+    y: np.ndarray
+
+    def with_features(self, features: Any, moments: FoldMoments, codec: Codec, scoring: Any) -> TriedRows:
+        """Their features and targets less the shifts of moments, with the score of outputs for them."""
+        Z = np.empty((self.y.size, features._n_features_out), dtype=moments.dtype)
+        features.features_into(self.X, Z, moments.shift)
+        score = HeldOutScore(self.y, getattr(codec, "classes", None), scoring)
+        return TriedRows(Z, np.asarray(codec.encode(self.y)), np.asarray(codec.shift), score)
+
+
+@dataclass(frozen=True)
 class PreparedRows:
     """A source with all that is done to its rows before they are mapped."""
 
     source: Source
     prepare: Preparation
     codec: Codec
-    n_folds: int
+    folds: RowFolds
     seed: int
+
+    @property
+    def n_folds(self) -> int:
+        """That the rows are divided into."""
+        return self.folds.n_folds
 
     def sample(self) -> Any:
         """Prepared rows for what depends on the data."""
@@ -65,6 +88,24 @@ class PreparedRows:
         chosen = choose_rows(self.source.n_rows, size, self.seed)
         return self.prepare(self.source.take(chosen), chosen, self.source.name)
 
+    def held_out(self, n: int) -> SomeRows:
+        """At most so many rows of fold 0, read apart."""
+        members = np.flatnonzero(self.folds(0, self.source.n_rows) == 0)
+        chosen = members[choose_rows(members.size, n, self.seed + 1)]
+        return self._some(chosen, self.prepare(self.source.take(chosen), chosen, self.source.name))
+
+    def some_of(self, sample: Any, n: int) -> SomeRows:
+        """At most so many rows of the ``sample``."""
+        among = choose_rows(sample.shape[0], n, self.seed + 1)
+        places = choose_rows(self.source.n_rows, sample.shape[0], self.seed)
+        return self._some(places[among], _arrays.take_rows(sample, among))
+
+    def _some(self, places: np.ndarray, X: Any) -> SomeRows:
+        labels = self.source.labels()
+        if labels is None:
+            raise TypeError("rows without labels have no score")
+        return SomeRows(X, labels[places])
+
     def over(self, source: Source, n_folds: int) -> PreparedRows:
-        """Other rows of the same kind."""
-        return replace(self, source=source, n_folds=n_folds)
+        """Other rows of the same kind, in random folds."""
+        return replace(self, source=source, folds=DealtFolds(n_folds, self.seed))

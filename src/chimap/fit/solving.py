@@ -64,6 +64,11 @@ class PenalisedLoss:
         """See ``Objective``."""
         return self.solver.n_vectors
 
+    @property
+    def has_gcv(self) -> bool:
+        """See ``Objective``."""
+        return self.solver.needs == "moments" and not np.ndim(self.n_principal)
+
     def footprint(self, job: Job, parts: Any) -> Job:
         """See ``Objective``."""
         return job
@@ -91,7 +96,7 @@ def learn(
     rule = (
         None
         if isinstance(alpha, float)
-        else rule_of(solver.needs, problem.n_folds, problem.n_rows, progress.advance)
+        else rule_of(solver.needs, problem.n_folds, problem.n_rows, evidence.asked, progress.advance)
     )
     result, solution = None, None
     if isinstance(alpha, float):

@@ -1,7 +1,7 @@
 """Moments: sums over rows that merge, subtract and are all that a quadratic loss needs."""
 
 from chimap.moments.covariance import Moments
-from chimap.moments.folds import FoldMoments, fold_of_rows
+from chimap.moments.folds import DealtFolds, FoldMoments, GivenFolds, RowFolds, fold_of_rows
 from chimap.moments.pca import PCA
 from chimap.moments.product import Product
 from chimap.moments.shift import provisional_mean
@@ -18,4 +18,7 @@ __all__ = [
     "Targets",
     "fold_of_rows",
     "provisional_mean",
+    "DealtFolds",
+    "GivenFolds",
+    "RowFolds",
 ]

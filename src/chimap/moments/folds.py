@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -28,6 +30,46 @@ def fold_of_rows(first: int, n_rows: int, n_folds: int, seed: int) -> np.ndarray
     folds = [np.random.default_rng([seed, b]).permuted(deals, axis=1).reshape(-1)[:_BLOCK] for b in blocks]
     start = first % _BLOCK
     return np.concatenate(folds or [deals[0]])[start : start + n_rows]
+
+
+class RowFolds(Protocol):
+    """Which of ``n_folds`` folds each row of a source is in."""
+
+    @property
+    def n_folds(self) -> int:
+        """K; 1 where none are held out."""
+        ...
+
+    def __call__(self, first: int, n_rows: int) -> np.ndarray:
+        """Folds (n_rows,) of the rows from ``first`` on."""
+        ...
+
+
+@dataclass(frozen=True)
+class DealtFolds:
+    """Random folds of equal size, see ``fold_of_rows``. parts: that rows are dealt to, of which those beyond the last
+    fold join it: of two folds from five parts the first has a fifth of the rows. 0: as many as folds."""
+
+    n_folds: int
+    seed: int
+    parts: int = 0
+
+    def __call__(self, first: int, n_rows: int) -> np.ndarray:
+        """See ``RowFolds``."""
+        dealt = fold_of_rows(first, n_rows, self.parts or self.n_folds, self.seed)
+        return np.minimum(dealt, self.n_folds - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class GivenFolds:
+    """Folds (n,) of all rows, as they are given."""
+
+    folds: np.ndarray
+    n_folds: int
+
+    def __call__(self, first: int, n_rows: int) -> np.ndarray:
+        """See ``RowFolds``."""
+        return self.folds[first : first + n_rows]
 
 
 class FoldMoments:

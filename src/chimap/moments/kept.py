@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
-from chimap.moments.folds import fold_of_rows
+from chimap.moments.folds import RowFolds
 from chimap.moments.targets import Targets
 
 
@@ -21,14 +21,14 @@ class KeptFeatures:
     Z: Any
     Y: np.ndarray
 
-    def __init__(self, n_folds: int, seed: int):
-        self.n_folds, self._seed = n_folds, seed
+    def __init__(self, folds: RowFolds):
+        self.n_folds, self._folds = folds.n_folds, folds
         self._parts: tuple[list[Any], list[Any]] = ([], [])
         self._signs: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
 
     def put(self, Z: Any, Y: Targets, start: int) -> None:
         """Keep a copy of consecutive rows from row ``start`` of the source on."""
-        folds = fold_of_rows(start, Z.shape[0], self.n_folds, self._seed)
+        folds = self._folds(start, Z.shape[0])
         is_held = (folds == 0) & (self.n_folds > 1)
         for part, signs, members in zip(self._parts, self._signs, (~is_held, is_held), strict=True):
             chosen = np.flatnonzero(members)

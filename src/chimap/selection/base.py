@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 
 from chimap._validation import check_choice, check_positive
-from chimap.solvers.base import Needs
+from chimap.solvers.base import Asked, Needs
 from chimap.solvers.ridge import LinearSolution
 
 USUAL_FOLDS = 5
@@ -133,7 +133,7 @@ class Selection(Protocol[Problem]):
     usual_scores: ClassVar[int | None]
 
     @classmethod
-    def serves(cls, needs: Needs, n_folds: int, n_rows: int) -> bool:
+    def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
         """Whether it chooses for a solver with these needs, from rows in so many folds (1: none are held out)."""
         ...
 

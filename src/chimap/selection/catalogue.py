@@ -8,19 +8,22 @@ from typing import Any
 from chimap.selection.base import Selection
 from chimap.selection.folds import Folds
 from chimap.selection.gcv import GeneralisedCrossValidation
+from chimap.selection.held_out import HeldOutMoments
 from chimap.selection.holdout import HoldOut
-from chimap.solvers.base import Needs
+from chimap.solvers.base import Asked, Needs
 
-RULES = {rule.rule: rule for rule in (Folds, GeneralisedCrossValidation, HoldOut)}
-"""By name."""
+RULES = (HeldOutMoments, Folds, GeneralisedCrossValidation, HoldOut)
+"""The first that serves is taken."""
 
 
-def rule_of(needs: Needs, n_folds: int, n_rows: int, on_score: Callable[[], None]) -> Selection[Any] | None:
+def rule_of(
+    needs: Needs, n_folds: int, n_rows: int, asked: Asked, on_score: Callable[[], None]
+) -> Selection[Any] | None:
     """The first rule that chooses for a solver with these needs; None where there are too few rows to hold some out.
 
     on_score: called after each score.
     """
-    for rule in RULES.values():
-        if rule.serves(needs, n_folds, n_rows):
+    for rule in RULES:
+        if rule.serves(needs, n_folds, n_rows, asked):
             return rule(on_score)
     return None

@@ -11,7 +11,7 @@ from chimap._validation import check_positive
 from chimap.moments import FoldMoments, Moments
 from chimap.selection.base import Choice, SelectionResult
 from chimap.selection.folds import check_folds, choose_alpha
-from chimap.solvers.base import Needs
+from chimap.solvers.base import Asked, Needs
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.principal import PrincipalRidge, leading
 
@@ -129,7 +129,7 @@ class ComponentFolds:
         self._borders, self._numbers, self._on_score = borders, numbers, on_score
 
     @classmethod
-    def serves(cls, needs: Needs, n_folds: int, n_rows: int) -> bool:
+    def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
         """See ``Selection``."""
         return needs == "moments" and n_folds > 1
 

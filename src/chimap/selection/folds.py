@@ -11,7 +11,7 @@ from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
 from chimap.moments.symmetric import PANEL
 from chimap.selection.base import Choice, SelectionResult
-from chimap.solvers.base import Needs
+from chimap.solvers.base import Asked, Needs
 from chimap.solvers.fold import Fold
 from chimap.solvers.fold_weights import FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
@@ -179,7 +179,7 @@ class Folds:
     usual_scores: ClassVar[int | None] = 7
 
     @classmethod
-    def serves(cls, needs: Needs, n_folds: int, n_rows: int) -> bool:
+    def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
         """See ``Selection``."""
         return needs == "moments" and n_folds > 1
 

@@ -12,8 +12,9 @@ from chimap import _threads
 from chimap._validation import DataError
 from chimap.moments import Moments
 from chimap.selection.base import Choice, SelectionResult
-from chimap.solvers.base import Needs
-from chimap.solvers.cholesky import factorise, inverse_diagonal, solve
+from chimap.selection.tried import TriedRows
+from chimap.solvers.base import Asked, Needs
+from chimap.solvers.cholesky import factorise, inverse_diagonal, solve, squared_norms
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import LinearSolution, solution
 
@@ -25,6 +26,10 @@ _CLOSE = 1e-4  # a correction below this share of the weights is the last
 _STEPS = 3  # of refinement at most
 _FAR = 1e9  # strengths are looked for within that factor of the mean scatter of a feature
 _WORTH = 0.999  # of the score: a decade that gains less is the last
+_DOWN = (
+    100  # from the strength of least squared error to the least that the score of rows left out is asked of
+)
+_LEAST_LEFT = 1e-6  # of a row that is not its own prediction
 _ENOUGH = 0.25 * float(np.log(10))  # strengths closer than that, a quarter of a decade, are as good
 
 
@@ -45,6 +50,7 @@ def choose_by_gcv(
     on_score: Callable[[float, float], None] | None = None,
     scale: float | None = None,
     seed: int = 0,
+    tried: TriedRows | None = None,
 ) -> tuple[LinearSolution, SelectionResult]:
     """The strength of least generalised cross-validation, and ridge at it.
 
@@ -67,6 +73,8 @@ def choose_by_gcv(
     on_score : called with (strength, score) after each
     scale : what a search begins from, the mean scatter of a feature where it is None
     seed : of the probes
+    tried : rows of these moments whose score has the last word between that strength and two decades below it, each
+        predicted from all others in closed form; or None
 
     Returns
     -------
@@ -96,13 +104,22 @@ def choose_by_gcv(
         for alpha in sorted((float(a) for a in alphas), reverse=True):
             scorer.at(alpha)
     best = scorer.best()
-    tried = sorted(scorer.scores.values(), key=lambda score: score.alpha)
+    word = None if tried is None else LastWord(scorer, tried)
+    if word is not None:
+        best = word.between(best, None if isinstance(alphas, str) else alphas)
+    compared = sorted(scorer.scores.values(), key=lambda score: score.alpha)
+    settings = {
+        "alpha": np.array([score.alpha for score in compared]),
+        "df": np.array([score.df for score in compared]),
+    }
+    if word is not None:
+        settings[word.name] = np.array([word.scores.get(score.alpha, np.nan) for score in compared])
     result = SelectionResult(
         "gcv",
-        {"alpha": np.array([score.alpha for score in tried]), "df": np.array([score.df for score in tried])},
-        np.array([[score.score] for score in tried]),
+        settings,
+        np.array([[score.score] for score in compared]),
         np.ones(1),
-        tried.index(best),
+        compared.index(best),
         "gcv",
         baseline=float(whole.target_scatter().sum()) / whole.count,
     )
@@ -142,6 +159,39 @@ def _cubic_minimum(x: np.ndarray, one: GcvScore, other: GcvScore) -> float:
     return float(x[0] + step * t[np.argmin(cubic)])
 
 
+class LastWord:
+    """The user's score of rows that are left out one by one, between the strength of least squared error and two
+    decades below it: scores of classes want a weaker one.
+
+        y_i - f_-i(x_i) = (y_i - f(x_i)) / (1 - h_i),   h_i = 1/n + (z_i - mean)' (Hc + alpha I)^-1 (z_i - mean)
+    """
+
+    def __init__(self, scorer: _Scorer, tried: TriedRows):
+        self._scorer, self._tried = scorer, tried
+        self.name = tried.score.name
+        self.scores: dict[float, float] = {}
+
+    def between(self, top: GcvScore, alphas: Sequence[float] | None) -> GcvScore:
+        """The best of some strengths from that of ``top`` down; of equals the largest."""
+        if alphas is not None:
+            for alpha in alphas:
+                if top.alpha / _DOWN <= alpha <= top.alpha:
+                    self._at(float(alpha))
+        elif self._at(top.alpha / 10) >= self._at(top.alpha):
+            lower = self._at(top.alpha / _DOWN) > self._at(top.alpha / 10)
+            self._at(top.alpha / 10 ** (1.5 if lower else 0.5))
+        else:
+            self._at(top.alpha / 10**0.5)
+        best = max(self.scores, key=lambda alpha: (self.scores[alpha], alpha))
+        return self._scorer.scores[best] if np.isfinite(self.scores[best]) else top
+
+    def _at(self, alpha: float) -> float:
+        if alpha not in self.scores:
+            outputs = self._scorer.left_out(self._tried, alpha)
+            self.scores[alpha] = -np.inf if outputs is None else self._tried.scored(outputs)
+        return self.scores[alpha]
+
+
 class _Scorer:
     """Scores one strength at a time in one (D, D) buffer, scaled so that its diagonal is one."""
 
@@ -155,6 +205,7 @@ class _Scorer:
         self.diagonal = whole.scatter_diagonal()
         self.total = float(whole.target_scatter().sum())
         self.scores: dict[float, GcvScore] = {}
+        self._factor_of: float | None = None  # the strength whose factor is in the buffer
 
     def best(self) -> GcvScore:
         best = min(self.scores.values(), key=lambda score: (score.score, -score.alpha))
@@ -177,10 +228,29 @@ class _Scorer:
             self.on_score(alpha, self.scores[alpha].score)
         return self.scores[alpha]
 
+    def left_out(self, tried: TriedRows, alpha: float) -> np.ndarray | None:
+        """What ridge says of each of some of the rows when it is left out, (h, t), less the targets' shift; None where
+        the matrix is singular to rounding."""
+        if self._factor_of != alpha or alpha not in self.scores:
+            self.at(alpha)
+        found = self.scores[alpha]
+        if not np.isfinite(found.score):
+            return None
+        whole, roots = self.whole, self._roots(alpha)
+        origin, mean = whole.feature_sum / whole.count, whole.target_sum / whole.count
+        X = np.empty(tried.Z.shape, dtype=self.square.dtype)
+        for part in tried.blocks():
+            X[part] = (tried.Z[part] - origin) * roots
+        leverages = 1 / whole.count + squared_norms(self.square, X)
+        errors = tried.Y - tried.outputs(found.coef, origin, mean)
+        return np.asarray(tried.Y - errors / np.maximum(1 - leverages, _LEAST_LEFT)[:, None])
+
     def _score(self, alpha: float) -> GcvScore | None:
+        self._factor_of = None
         roots = self._fill(alpha)
         if not factorise(self.square):
             return None
+        self._factor_of = alpha
         t = self.cross.shape[1]
         right = np.hstack([self.cross, self.probes])
         X = self._solve(right, alpha, roots)
@@ -206,7 +276,7 @@ class _Scorer:
 
     def _fill(self, alpha: float) -> np.ndarray:
         """diag(roots) (Hc + alpha I) diag(roots), with ones on its diagonal, above; returns roots (D,)."""
-        roots = 1 / np.sqrt(np.maximum(self.diagonal, 0) + alpha)
+        roots = self._roots(alpha)
         sums, count = self.whole.feature_sum, self.whole.count
 
         def part(panel: tuple[int, np.ndarray]) -> None:
@@ -219,7 +289,10 @@ class _Scorer:
 
         _threads.tasks(self.whole.features.panels(), part)
         np.fill_diagonal(self.square, 1)
-        return np.asarray(roots)
+        return roots
+
+    def _roots(self, alpha: float) -> np.ndarray:
+        return np.asarray(1 / np.sqrt(np.maximum(self.diagonal, 0) + alpha))
 
     def _divide(self, B: np.ndarray, roots: np.ndarray) -> np.ndarray:
         """(Hc + alpha I)^-1 B in the precision of the factor."""
@@ -250,7 +323,7 @@ class GeneralisedCrossValidation:
         self._on_score = on_score
 
     @classmethod
-    def serves(cls, needs: Needs, n_folds: int, n_rows: int) -> bool:
+    def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
         """See ``Selection``."""
         return needs == "moments" and n_folds == 1 and n_rows >= FEWEST_ROWS
 
@@ -258,6 +331,6 @@ class GeneralisedCrossValidation:
         """See ``Selection``."""
         several: Sequence[float] | str = "auto" if alphas is None else alphas
         weights, result = choose_by_gcv(
-            problem.whole, several, lambda alpha, score: self._on_score(), problem.scale
+            problem.whole, several, lambda alpha, score: self._on_score(), problem.scale, tried=problem.tried
         )
         return result, problem.in_features(weights)

@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap.selection.base import Choice, SelectionResult
 from chimap.selection.folds import choose_alpha
-from chimap.solvers.base import Needs, Trials
+from chimap.solvers.base import Asked, Needs, Trials
 
 _STEP = 10**0.5  # from a strength to the next that is tried
 _MOST_STEPS = 10
@@ -29,7 +29,7 @@ class HoldOut:
         """Steps are told by the solver: ``on_score`` is not called."""
 
     @classmethod
-    def serves(cls, needs: Needs, n_folds: int, n_rows: int) -> bool:
+    def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
         """See ``Selection``."""
         return needs != "moments" and n_folds > 1
 

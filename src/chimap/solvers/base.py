@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
 
 from chimap.losses import FeatureRows, Loss
 from chimap.moments import FoldMoments
@@ -15,10 +17,16 @@ Needs = Literal["moments", "rows", "features"]
 """moments of folds alone; moments, and rows that can be passed over again; or the features of all rows in memory."""
 
 
+Asked = Literal["nothing", "gcv", "folds", "holdout", "splitter"]
+"""How what is open is to be chosen: not at all, by generalised cross-validation, folds, the score of rows held out, or
+the folds of a splitter."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What the passes over the rows have given: as much of it as the solver needs.
 
+    asked: how what is open is to be chosen. tried: rows whose score of predictions has a say in it, or None.
     device: where matrices are factorised. seed: of what a solver draws. on_step: called after each of its steps.
     """
 
@@ -28,6 +36,18 @@ class Evidence:
     device: str = "cpu"
     seed: int = 0
     on_step: Callable[[], None] = lambda: None
+    asked: Asked = "folds"
+    tried: Tried | None = None
+
+
+class Tried(Protocol):
+    """See ``selection.tried.TriedRows``."""
+
+    def __len__(self) -> int: ...
+
+    def projected(self, basis: np.ndarray) -> Any:
+        """In other coordinates."""
+        ...
 
 
 class Problem(Protocol):

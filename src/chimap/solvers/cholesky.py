@@ -55,6 +55,18 @@ def solve(R: np.ndarray, B: np.ndarray) -> np.ndarray:
     return X.T
 
 
+def squared_norms(R: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """x'(R'R)^-1 x of rows X (m, n), (m,), for the upper triangle of R, in m n^2 operations. X is overwritten."""
+    out = np.empty(X.shape[0])
+
+    def part(rows: slice) -> None:
+        _substitute(R, X[rows])
+        out[rows] = np.einsum("ij,ij->i", X[rows], X[rows], dtype=np.float64)
+
+    _threads.tasks(_parts(X.shape[0]), part)
+    return out
+
+
 def inverse_diagonal(R: np.ndarray, first: int = 0) -> np.ndarray:
     """The diagonal of (R'R)^-1 from row ``first`` on, (n - first,), in (n - first)^3/3 operations.
 

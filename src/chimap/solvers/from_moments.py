@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import qr
@@ -22,12 +22,13 @@ class RidgeProblem:
     """sum |z'w + b - y|^2 / 2 + alpha/2 |w|^2, from moments of folds.
 
     Of far fewer rows than features the weights lie in the span of the rows: in its coordinates all is of their number,
-    and ``moments`` and ``whole`` are of these. spans: whether that may be.
+    and ``moments`` and ``whole`` are of these. spans: whether that may be. tried: ``selection.tried.TriedRows``, or
+    None.
     """
 
     passes = 1
 
-    def __init__(self, moments: FoldMoments, device: str = "cpu", *, spans: bool = True):
+    def __init__(self, moments: FoldMoments, device: str = "cpu", *, spans: bool = True, tried: Any = None):
         whole = moments.whole()
         self.scale = float(whole.scatter_diagonal().mean())
         self._span = _span(whole) if spans and _FEW * whole.count <= whole.n_features else None
@@ -36,6 +37,8 @@ class RidgeProblem:
             folds = [fold.projected(self._span, origin) for fold in moments.folds]
             moments, device = FoldMoments.of(folds, moments.dtype), "cpu"
             whole = moments.whole()
+            tried = None if tried is None else tried.projected(self._span)
+        self.tried = tried
         self.moments, self.whole = moments, whole
         self.n_folds = len(moments.folds)
         self.factor = Factor(whole.n_features, device)
@@ -82,7 +85,7 @@ class RidgeSolver:
         """See ``Solver``."""
         if evidence.moments is None:
             raise TypeError("ridge is solved from moments")
-        return RidgeProblem(evidence.moments, evidence.device)
+        return RidgeProblem(evidence.moments, evidence.device, tried=evidence.tried)
 
 
 def _span(whole: Moments) -> np.ndarray:

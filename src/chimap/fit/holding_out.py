@@ -1,0 +1,128 @@
+"""Which rows are held out together to choose, as the parameter ``selection`` asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError, check_choice, check_positive
+from chimap.moments import DealtFolds, GivenFolds, RowFolds
+from chimap.selection.base import USUAL_FOLDS
+from chimap.solvers.base import Asked
+
+_HELD_PARTS = 5  # of which one is held out by selection="holdout"
+
+
+@dataclass(frozen=True)
+class HoldingOut:
+    """How rows are held out.
+
+    asked: "nothing" is chosen; by "gcv", without folds; by "folds"; by the score of one part, the "holdout"; by the
+    test sets of a ``splitter``. n_folds: as many as are planned for. with_groups: folds where rows come in groups.
+    """
+
+    asked: Asked
+    n_folds: int
+    with_groups: int
+    splitter: Any = None
+
+    def folds(self, n_rows: int | None, y: Any, groups: np.ndarray | None, seed: int) -> RowFolds:
+        """Of so many rows (None: nobody knows), with labels, those of one group in one fold.
+
+        Raises DataError for groups that are not one a row, or all the same; ValueError for a splitter whose test sets
+        do not hold every row out once.
+        """
+        if groups is not None and n_rows is not None:
+            groups = checked_groups(groups, n_rows)
+        if self.splitter is not None:
+            if n_rows is None:
+                raise ValueError(
+                    "rows that come in batches have no splitter: give selection as a number of folds."
+                )
+            return _split(self.splitter, n_rows, y, groups)
+        if groups is not None and self.with_groups > 1:
+            return _by_group(groups, self.with_groups, self.asked == "holdout")
+        if self.asked == "holdout":
+            return DealtFolds(
+                2, seed, _HELD_PARTS if n_rows is None else max(2, min(_HELD_PARTS, n_rows // 2))
+            )
+        return DealtFolds(self.n_folds if n_rows is None else max(1, min(self.n_folds, n_rows // 2)), seed)
+
+
+def holding_out(
+    selection: Any, *, is_fixed: bool, has_gcv: bool, has_score: bool, by_name: str = "loss='square'"
+) -> HoldingOut:
+    """From the parameter ``selection``.
+
+    is_fixed: whether there is nothing to choose. has_gcv: whether generalised cross-validation is of what is chosen,
+    and has_score: whether a held-out score is. by_name: what has both. Raises ValueError.
+    """
+    if isinstance(selection, str):
+        check_choice(selection, "selection", ("auto", "gcv", "holdout"))
+        if selection == "gcv" and not has_gcv:
+            raise ValueError(f"selection='gcv' is of {by_name}. Use selection='auto'.")
+    elif not hasattr(selection, "split"):
+        check_positive(selection, "selection (folds)", integer=True)
+        if selection < 2 and not is_fixed:
+            raise ValueError(
+                f"selection must be at least 2 folds to choose alpha; got {selection}. "
+                "Give alpha as one number to fit without folds."
+            )
+    if is_fixed:
+        return HoldingOut("nothing", 1, 1)
+    if isinstance(selection, str):
+        if has_gcv and selection != "holdout":
+            return HoldingOut("gcv", 1, USUAL_FOLDS if selection == "auto" else 0)
+        if selection == "holdout" and has_score:
+            return HoldingOut("holdout", 2, _HELD_PARTS)
+        return HoldingOut("folds", USUAL_FOLDS, USUAL_FOLDS)
+    if hasattr(selection, "split"):
+        return HoldingOut("splitter", USUAL_FOLDS, USUAL_FOLDS, selection)
+    return HoldingOut("folds", int(selection), int(selection))
+
+
+def checked_groups(groups: Any, n_rows: int) -> np.ndarray:
+    """Numbers (n_rows,) from 0 on of the groups of rows. Raises DataError."""
+    found = np.asarray(groups)
+    if found.shape != (n_rows,):
+        raise DataError(
+            f"groups must be one for each of the {n_rows} rows that have labels; got {found.shape}."
+        )
+    names, numbers = np.unique(found, return_inverse=True)
+    if names.size < 2:
+        raise DataError("all rows are of one group: there is none to hold out. Leave groups out.")
+    return np.asarray(numbers)
+
+
+def _by_group(groups: np.ndarray, n_folds: int, is_holdout: bool) -> GivenFolds:
+    """Whole groups, the largest first, each to the fold that has the fewest rows."""
+    sizes = np.bincount(groups)
+    n_folds = min(n_folds, sizes.size)
+    filled, fold_of = np.zeros(n_folds, dtype=np.int64), np.empty(sizes.size, dtype=np.int64)
+    for group in np.argsort(-sizes, kind="stable"):
+        fold = n_folds - 1 - int(np.argmin(filled[::-1]))  # the last of equals: fold 0 is the one held out
+        fold_of[group] = fold
+        filled[fold] += sizes[group]
+    folds = fold_of[groups]
+    if is_holdout:
+        return GivenFolds(np.minimum(folds, 1), 2)
+    return GivenFolds(folds, n_folds)
+
+
+def _split(splitter: Any, n_rows: int, y: Any, groups: np.ndarray | None) -> GivenFolds:
+    folds = np.full(n_rows, -1)
+    times = np.zeros(n_rows, dtype=np.int64)
+    n_folds = 0
+    for _, test in splitter.split(np.empty((n_rows, 0)), y, groups):
+        folds[test] = n_folds
+        times[test] += 1
+        n_folds += 1
+    if n_folds < 2 or (times != 1).any():
+        raise ValueError(
+            f"selection={splitter!r} must hold every row out once; they hold out {int((times > 0).sum())} rows "
+            f"of {n_rows}, {int((times > 1).sum())} of them more than once. Use KFold, GroupKFold or the like, "
+            "or selection='holdout'."
+        )
+    return GivenFolds(folds, n_folds)

@@ -1,0 +1,100 @@
+"""Ridge by the score of rows that are held out: the moments of the others, and the features of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.selection.base import Choice, SelectionResult
+from chimap.selection.tried import TriedRows
+from chimap.solvers.base import Asked, Needs
+from chimap.solvers.from_moments import RidgeProblem
+from chimap.solvers.ridge import ridge
+
+_MOST_STEPS = 20  # half decades down
+_LESS = 0.999  # of the squared error of another strength that scores the same
+
+
+class HeldOutMoments:
+    """The best score of predictions for rows of fold 0, each strength solved from the moments of the others.
+
+    Without strengths to compare it goes down by decades from a tenth of the mean scatter of a feature while that is
+    better, and tries the half decades beside the best. Of equal scores the one of the smaller squared error is better.
+    """
+
+    rule: ClassVar[str] = "holdout"
+    usual_scores: ClassVar[int | None] = 6
+
+    def __init__(self, on_score: Callable[[], None] = lambda: None):
+        self._on_score = on_score
+
+    @classmethod
+    def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
+        """See ``Selection``."""
+        return needs == "moments" and asked == "holdout" and n_folds == 2
+
+    def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
+        """See ``Selection``. Raises DataError where every strength is too small."""
+        tried, rest = problem.tried, problem.moments.folds[1]
+        if tried is None or not len(tried) or not rest.count:
+            raise DataError("too few rows to hold some out: give selection='gcv', or alpha as one number.")
+        scores: dict[float, tuple[float, float]] = {}
+
+        def at(alpha: float) -> tuple[float, float]:
+            """(score, less the squared error), the larger the better."""
+            if alpha not in scores:
+                scores[alpha] = self._score(problem, tried, alpha)
+                self._on_score()
+            return scores[alpha]
+
+        if alphas is not None:
+            for alpha in alphas:
+                at(float(alpha))
+        else:
+            scale = problem.scale or 1.0
+            step = -2
+            while step > -_MOST_STEPS and _beats(
+                at(scale * 10 ** (step / 2 - 1)), at(scale * 10 ** (step / 2))
+            ):
+                step -= 2
+            for beside in (step - 1, step + 1):
+                at(scale * 10 ** (beside / 2))
+        return _result(scores, tried.score.name), None
+
+    def _score(self, problem: RidgeProblem, tried: TriedRows, alpha: float) -> tuple[float, float]:
+        rest = problem.moments.folds[1]
+        try:
+            found = ridge(rest, alpha, problem.factor)
+        except DataError:
+            return -np.inf, -np.inf
+        origin, mean = rest.feature_sum / rest.count, rest.target_sum / rest.count
+        outputs = tried.outputs(found.coef, origin, mean)
+        return tried.scored(outputs), -float(np.square(tried.Y - outputs).sum(axis=1).mean())
+
+
+def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one[0] > other[0] or (one[0] == other[0] and -one[1] < _LESS * -other[1])
+
+
+def _result(scores: dict[float, tuple[float, float]], measure: str) -> SelectionResult:
+    alphas = sorted(scores)
+    best = alphas[-1]
+    for alpha in alphas[-2::-1]:
+        best = alpha if _beats(scores[alpha], scores[best]) else best
+    if not np.isfinite(scores[best][0]):
+        raise DataError(
+            f"none of alpha={alphas} is large enough: the features are linearly dependent to rounding. Give larger "
+            "ones, or alpha='auto'."
+        )
+    return SelectionResult(
+        HeldOutMoments.rule,
+        {"alpha": np.array(alphas)},
+        np.array([[scores[alpha][0]] for alpha in alphas]),
+        np.ones(1),
+        alphas.index(best),
+        measure,
+        greater_is_better=True,
+    )

@@ -1,0 +1,49 @@
+"""Some rows of a pass with their features, by which a score of predictions has its say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from chimap.selection.scoring import HeldOutScore
+
+TRIED_ROWS = 2000  # whose score is known to a percent
+_BLOCK = 512  # rows that are in float64 together
+
+
+@dataclass(frozen=True)
+class TriedRows:
+    """Features Z (h, D) and targets Y (h, t), less the shifts of the moments; and the score of outputs for them.
+
+    target_shift (t,): what the targets are less by.
+    """
+
+    Z: np.ndarray
+    Y: np.ndarray
+    target_shift: np.ndarray
+    score: HeldOutScore
+
+    def __len__(self) -> int:
+        return int(self.Z.shape[0])
+
+    def outputs(self, coef: np.ndarray, origin: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """(z - origin)'coef + intercept, (h, t) float64, of the shifted targets."""
+        found = np.empty((len(self), coef.shape[1]))
+        for part in self.blocks():
+            found[part] = (self.Z[part].astype(np.float64) - origin) @ coef
+        return found + intercept
+
+    def scored(self, outputs: np.ndarray) -> float:
+        """The score of outputs for the shifted targets; -inf where it is not defined."""
+        score = self.score(outputs + self.target_shift)
+        return score if np.isfinite(score) else -np.inf
+
+    def projected(self, basis: np.ndarray) -> TriedRows:
+        """The same in coordinates of the columns of ``basis`` (D, p)."""
+        return replace(self, Z=np.asarray(self.Z @ basis))
+
+    def blocks(self) -> Iterator[slice]:
+        """Of rows."""
+        return (slice(first, first + _BLOCK) for first in range(0, len(self), _BLOCK))
