@@ -65,7 +65,7 @@ def test_the_sample_and_what_is_fitted_on_it(X, settings):
     recipe = model._recipe()
     codec = recipe.codec.of(LABELS)
     job = largest_job(recipe, source, codec.n_targets)
-    preparation = Preparation(recipe.design.parts(source.n_features), recipe.dtype, recipe.normalizes)
+    preparation = Preparation(recipe.design.parts(source.n_features), recipe.dtype, recipe.normalize)
     rows = PreparedRows(source, preparation, codec, DealtFolds(1, recipe.seed), recipe.seed)
 
     def start():

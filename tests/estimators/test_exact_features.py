@@ -144,11 +144,10 @@ def test_refusals():
         machine().fit(X, y, groups=[1, 2])
     with pytest.raises(DataError, match="all rows are of one group"):
         machine().fit(X, y, groups=np.zeros(40))
-    for options in ({"scoring": "accuracy"}, {"gamma": "auto"}):
-        with pytest.raises(ValueError, match="features='exact' alone"):
-            HistogramClassifier(features="landmarks", **options).fit(X, y)
-    with pytest.raises(ValueError, match="groups are held out together by features='exact' alone"):
-        HistogramClassifier(features="landmarks").fit(X, y, groups=np.arange(40))
+    with pytest.raises(ValueError, match="gamma"):
+        HistogramClassifier(features="landmarks", gamma="auto").fit(X, y)
+    with pytest.raises(ValueError, match="scoring is of rows held out by loss='square'"):
+        HistogramClassifier(features="landmarks", loss="logistic", scoring="accuracy").fit(X, y)
     X[7, 3] = -1
     with pytest.raises(DataError, match="row 7"):
         machine().fit(X, y)

@@ -98,7 +98,7 @@ def test_partial_fit_over_batches_is_fit_on_their_union():
 
 def test_partial_fit_chooses_the_alpha_too():
     X, y = classes(900)
-    model = HistogramClassifier(**SMALL)
+    model = HistogramClassifier(**SMALL, selection=5)
     for first in range(0, 900, 300):
         model.partial_fit(X[first : first + 300], y[first : first + 300], classes=[0, 1, 2])
     assert model.score(X, y) > 0.7
@@ -138,7 +138,7 @@ def test_text_labels():
 
 def test_many_classes_are_scored_by_a_factor_a_fold():
     X, y = classes(1200, 20, n_classes=12)
-    model = HistogramClassifier(n_components=128, random_state=0).fit(X, y)
+    model = HistogramClassifier(n_components=128, selection=5, random_state=0).fit(X, y)
     assert not model.selection_.iterations.any()
     assert model.score(X, y) > 0.5
 

@@ -21,7 +21,7 @@ from chimap.losses import EpsilonInsensitive, Logistic, SmoothHinge, Square, Squ
 from ..histograms import classes, histograms
 
 SMOOTH = ("logistic", "squared_hinge", "smooth_hinge")
-SMALL = {"n_components": 64, "random_state": 0}
+SMALL = {"features": "fourier", "n_components": 64, "random_state": 0}
 
 
 def regression(n_rows: int = 500):
@@ -32,8 +32,9 @@ def regression(n_rows: int = 500):
 @pytest.mark.parametrize("loss", [*SMOOTH, "hinge"])
 def test_every_loss_learns(loss):
     X, y = load_digits(return_X_y=True)
-    model = HistogramClassifier(n_components=256, loss=loss, random_state=0).fit(X[:1200], y[:1200])
-    ridge = HistogramClassifier(n_components=256, random_state=0).fit(X[:1200], y[:1200])
+    settings = {**SMALL, "n_components": 256}
+    model = HistogramClassifier(**settings, loss=loss).fit(X[:1200], y[:1200])
+    ridge = HistogramClassifier(**settings).fit(X[:1200], y[:1200])
     assert model.score(X[1200:], y[1200:]) > ridge.score(X[1200:], y[1200:]) - 0.015
     assert (model.selection_.rule, model.selection_.measure) == ("holdout", "loss")
     assert model.alpha_ == model.selection_.best["alpha"]
@@ -99,7 +100,7 @@ def test_epsilon_insensitive_withstands_outliers():
 @pytest.mark.parametrize("loss", [*SMOOTH, SquaredHinge(), SmoothHinge(0.3)])
 def test_kept_and_replayed_features_give_one_model(loss):
     X, y = classes(9000, 20)
-    settings = {"loss": loss, "n_components": 64, "random_state": 0, "precision": "float64"}
+    settings = {**SMALL, "loss": loss, "precision": "float64"}
     kept = HistogramClassifier(**settings, memory="1GiB").fit(X, y)
     replayed = HistogramClassifier(**settings, memory="4MiB").fit(X, y)
     assert replayed.alpha_ == pytest.approx(kept.alpha_, rel=1e-6)

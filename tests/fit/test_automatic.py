@@ -1,0 +1,73 @@
+"""What is taken where features and their number are left open."""
+
+import numpy as np
+import pytest
+
+from chimap import HistogramClassifier, HistogramRegressor
+from chimap.data import ArraySource
+from chimap.features.exact import ExactFeatures
+from chimap.features.fourier import FourierFeatures
+from chimap.features.landmarks import LandmarkFeatures
+from chimap.fit import automatic
+
+from ..histograms import classes
+
+X, Y = classes(300)
+EXP = {"kernel": "exp-chi2", "random_state": 0}
+
+
+def test_rows_that_fit_are_all_kept():
+    model = HistogramClassifier(**EXP).fit(X, Y)
+    assert isinstance(model.features_, ExactFeatures)
+    given = HistogramClassifier(**EXP, features="exact").fit(X, Y)
+    np.testing.assert_array_equal(model.decision_function(X), given.decision_function(X))
+    assert model.features == "auto"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"n_components": 50},
+        {"loss": "logistic", "n_components": 50},
+        {"blocks": [slice(0, 4), slice(4, None)], "n_components": 30},
+        {"n_principal": 5, "n_components": 50},
+        {"selection": "gcv"},
+        {"precision": "bfloat16", "n_components": 50},
+    ],
+    ids=str,
+)
+def test_what_the_exact_machine_does_not_have_takes_landmarks(asked):
+    model = HistogramClassifier(**EXP, **asked).fit(X, Y)
+    assert "landmarks" in model.features_.describe()
+
+
+def test_more_rows_than_the_most_take_landmarks(monkeypatch):
+    monkeypatch.setattr(automatic, "MOST_ROWS", 299)
+    model = HistogramRegressor(**EXP).fit(X, X[:, 0])
+    assert isinstance(model.features_, LandmarkFeatures)
+    monkeypatch.setattr(automatic, "MOST_ROWS", 300)
+    assert isinstance(model.fit(X, X[:, 0]).features_, ExactFeatures)
+
+
+def test_sampling_takes_random_features_and_additive_kernels_their_map():
+    assert isinstance(HistogramClassifier(**EXP, sampling="iid").fit(X, Y).features_, FourierFeatures)
+    assert "Optimal" in HistogramClassifier("chi2").fit(X, Y).features_.describe()
+
+
+def test_the_number_of_landmarks_follows_rows_and_memory():
+    sizes = [automatic.landmarks_of(n) for n in (10, 20_000, 100_000, 10**8)]
+    assert sizes[0] == 1000 < sizes[1] < sizes[2] < sizes[3] == 8000
+    rows = ArraySource(np.random.default_rng(0).dirichlet(np.ones(20), 40_000), np.arange(40_000) % 3)
+
+    def landmarks(memory):
+        model = HistogramClassifier(**EXP, memory=memory)
+        model._settle(rows)
+        return model._given()["n_components"]
+
+    assert landmarks("1GiB") == automatic.landmarks_of(40_000)
+    assert 64 <= landmarks("24MiB") < landmarks("48MiB") < landmarks("1GiB")
+
+
+def test_a_small_first_batch_takes_random_features():
+    model = HistogramClassifier(**EXP).partial_fit(X[:100], Y[:100], classes=np.unique(Y))
+    assert isinstance(model.features_, FourierFeatures)
