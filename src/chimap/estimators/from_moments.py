@@ -20,7 +20,7 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.estimators.component_curves import ComponentCurves, component_curves
 from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.features.additive.identity import IdentityMap
-from chimap.moments import FoldMoments, Moments, provisional_mean
+from chimap.moments import DealtFolds, FoldMoments, Moments, provisional_mean
 from chimap.selection import SelectionResult, choose_alpha, fold_count, score_principal
 from chimap.selection.components import DECADES
 from chimap.solvers import LinearSolution, PrincipalRidge, ridge
@@ -75,7 +75,8 @@ class MomentsModel(BaseEstimator):
     def _add(self, X: Any, y: Any) -> None:
         moments, seen = self._moments, self._moments.count
         sums = HOST.sums(IdentityMap(), moments)
-        adding = Pass(self._rows, self._encode, sums, len(moments.folds), self._seed, Stopwatch())
+        folds = DealtFolds(len(moments.folds), self._seed)
+        adding = Pass(self._rows, self._encode, sums, folds, Stopwatch())
         for first in range(0, X.shape[0], _ROWS):
             chunk = slice(first, first + _ROWS)
             adding.add(_arrays.take_rows(X, chunk), y[chunk], seen + first, "X")
