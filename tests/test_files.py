@@ -128,3 +128,12 @@ def test_a_claim_is_for_one_process(tmp_path):
     assert "is in use by another process" in refused.stderr
     held.close()
     assert subprocess.run(command, check=False).returncode == 0
+
+
+def test_two_writers_of_one_file_leave_one_of_both(tmp_path):
+    path = tmp_path / "model"
+    with _files.replacing(path) as first, _files.replacing(path) as second:
+        first.write_bytes(b"a" * 10_000)
+        second.write_bytes(b"b" * 5_000)
+    assert path.read_bytes() in (b"a" * 10_000, b"b" * 5_000)
+    assert [file.name for file in tmp_path.iterdir()] == ["model"]
