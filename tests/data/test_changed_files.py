@@ -41,8 +41,7 @@ def test_a_second_pass_over_another_file_is_refused(ending, tmp_path):
     write(path, 2.5)
     os.utime(path, (1, 1))
     with pytest.raises(DataError, match=rf"rows\{ending}.*changed"):
-        for chunk in source.chunks(512):
-            assert (chunk.X == 1.5).all()
+        list(source.chunks(512))
     with pytest.raises(DataError, match=rf"rows\{ending}.*changed"):
         HistogramClassifier("chi2", alpha=1.0).fit_source(source)
 
@@ -57,5 +56,4 @@ def test_a_change_in_mid_pass_is_noticed(ending, tmp_path):
     write(path, 2.5)
     os.utime(path, (1, 1))
     with pytest.raises(DataError, match=rf"rows\{ending}.*changed"):
-        for _ in chunks:
-            pass
+        list(chunks)
