@@ -9,13 +9,17 @@ import numpy as np
 from chimap.report import (
     Baseline,
     Evaluation,
+    Insight,
+    LearningCurve,
     SplitScores,
     StrengthCurve,
+    TwoClasses,
     classification_metrics,
     examples,
     mean_baseline,
     ranking_metrics,
     regression_metrics,
+    worst_mistakes,
 )
 
 STAGES = {"read": 0.4, "map": 1.2, "features": 2.5, "moments": 4.0, "choose alpha": 0.3, "solve": 0.05}
@@ -88,7 +92,34 @@ def ranked(n_classes: int, with_images: bool = False, **changes) -> Evaluation:
     )
 
 
+def unequal(n_rows: int = 400) -> Evaluation:
+    """Two classes, one of them rare, with all that is known beyond the score."""
+    rng = np.random.default_rng(3)
+    y = np.where(rng.random(n_rows) < 0.1, "active", "inactive")
+    scores = rng.normal(size=n_rows) + 2 * (y == "inactive") - 0.5
+    predicted = np.where(scores > 0, "inactive", "active")
+    classes = np.array(["active", "inactive"])
+    metrics = classification_metrics(y, predicted, classes=classes, scores=scores)
+    both = np.stack([-scores, scores], axis=1)
+    insight = Insight(
+        linear=0.8,
+        linear_rows=1000,
+        curve=LearningCurve(
+            "balanced accuracy", np.array([250, 500, 1000]), np.array([0.7, 0.8, 0.9]), np.full(3, 0.8)
+        ),
+        importance=[("<bit> 17", 0.5), ("bit 4", 0.25)],
+        mistakes=worst_mistakes(
+            np.array([f"m{i}" for i in range(n_rows)]), y, predicted, both, classes.tolist()
+        ),
+        two=TwoClasses(y == "inactive", scores, np.clip((scores + 1) / 2, 0, 1)),
+    )
+    ranking = ranking_metrics(y, both, classes.tolist())
+    baseline = Baseline("always answering “inactive”", 0.9)
+    return evaluation_of(metrics, baseline, insight=insight, ranking=ranking)
+
+
 CASES = {
+    "two unequal classes": unequal,
     "two classes": lambda: classification(2),
     "ten classes": lambda: classification(10),
     "forty classes": lambda: classification(40, "a rather long name of class {}"),

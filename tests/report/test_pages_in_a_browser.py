@@ -17,6 +17,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, as Deb
 
 _SHOWN = (
     "two classes",
+    "two unequal classes",
     "ten classes",
     "two ranked classes",
     "thirty ranked classes with images",

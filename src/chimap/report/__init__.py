@@ -20,6 +20,7 @@ from chimap.report.examples import Example, ExampleRow, Examples, examples
 from chimap.report.explanation import ExplainedRow, Likeness, ModelExplanation
 from chimap.report.explanation_page import render_explanation, write_explanation
 from chimap.report.html import render_report, write_report
+from chimap.report.insight import Insight, LearningCurve, Mistake, TwoClasses, worst_mistakes
 from chimap.report.kernel import ChannelPath, ChannelWeights, LearnedKernel, Widths
 from chimap.report.kernel_page import render_learned_kernel, write_learned_kernel
 from chimap.report.metrics import (
@@ -85,6 +86,11 @@ __all__ = [
     "render_report",
     "write_report",
     "write_selection",
+    "Insight",
+    "LearningCurve",
+    "Mistake",
+    "TwoClasses",
+    "worst_mistakes",
     "ExplainedRow",
     "Likeness",
     "ModelExplanation",

@@ -104,7 +104,9 @@ def seconds(value: float) -> str:
 
 
 def microseconds(value: float) -> str:
-    """A time a row: 2.5e-6 (s) -> '2.5 µs'."""
+    """A time a row: 2.5e-6 (s) -> '2.5 µs', 2.16e-3 -> '2.16 ms'."""
+    if value >= 0.9995e-3:
+        return seconds(value)
     return f"{number(1e6 * value, 3)}{NARROW_SPACE}µs"
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from chimap.report._plain import plain
 from chimap.report.examples import Examples
+from chimap.report.insight import Insight
 from chimap.report.metrics import Baseline, ClassificationMetrics, RegressionMetrics
 from chimap.report.ranking import RankingMetrics
 from chimap.report.splits import SplitScores
@@ -162,6 +163,7 @@ class Evaluation:
     ranking: RankingMetrics | None = None
     examples: Examples | None = None
     splits: SplitScores | None = None
+    insight: Insight | None = None
     created: datetime = field(default_factory=now)
 
     def as_dict(self) -> dict[str, Any]:
@@ -174,6 +176,7 @@ class Evaluation:
             "metrics": self.metrics.as_dict(),
             "ranking": self.ranking and self.ranking.as_dict(),
             "splits": self.splits and self.splits.as_dict(),
+            "insight": self.insight and self.insight.as_dict(),
             "baseline": self.baseline and self.baseline.as_dict(),
             "curve": self.curve and self.curve.as_dict(),
             "components": self.components and self.components.as_dict(),

@@ -13,12 +13,14 @@ import numpy as np
 from chimap._files import replacing
 from chimap.report import _plain
 from chimap.report.evaluation import ComponentScores, Evaluation
+from chimap.report.insight import Insight
 from chimap.report.metrics import ClassificationMetrics, most_confused
 from chimap.report.ranking import RankingMetrics
 
-LISTED = 30  # classes up to which the page lists all; beyond, the weakest come first and the rest is folded
+LISTED = 10  # classes up to which the page lists all; beyond, the weakest come first and the rest is folded
 EXTREME = 8  # best and worst classes listed by average precision
-WEAKEST = 15  # classes listed before the fold
+_UNEQUAL = 3  # times as many rows as another class has: accuracy alone then misleads
+WEAKEST = 10  # classes listed before the fold
 
 
 def write_report(evaluation: Evaluation, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
@@ -120,9 +122,29 @@ def _classification_parts(evaluation: Evaluation) -> dict[str, Any]:
         "numbered": len(rows) > NAMED,
         "pairs": most_confused(metrics, 20 if len(rows) > NAMED else 10),
         "confusion_svg": as_markup(confusion_heat_map(metrics)),
-        "ranking": evaluation.ranking,
+        "is_unequal": metrics.support.max() > _UNEQUAL * max(1, metrics.support.min()),
+        # of two classes the curves of one are those of the other
+        "ranking": None if evaluation.insight and evaluation.insight.two else evaluation.ranking,
         "examples": evaluation.examples,
         **(_ranking_parts(evaluation.ranking) if evaluation.ranking else {}),
+        **(_insight_parts(evaluation.insight, metrics.auc) if evaluation.insight else {}),
+    }
+
+
+def _insight_parts(insight: Insight, auc: float | None) -> dict[str, Any]:
+    """The figures of what is known beyond the score, and their tables."""
+    from chimap.report.insight_curves import learning_curve, reliability_figure, roc_figure
+
+    two, curve = insight.two, insight.curve
+    bands = [] if two is None else two.reliability()
+    return {
+        "roc_svg": None if two is None or auc is None else as_markup(roc_figure(two, auc)),
+        "reliability": bands,
+        "reliability_svg": as_markup(reliability_figure(two)) if two is not None and bands else None,
+        "learning_svg": None if curve is None else as_markup(learning_curve(curve)),
+        "steps": []
+        if curve is None
+        else list(zip(curve.rows.tolist(), curve.scores, curve.linear, strict=True)),
     }
 
 

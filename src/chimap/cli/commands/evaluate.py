@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from chimap.report import (
         ClassificationMetrics,
         Evaluation,
+        Insight,
         RankingMetrics,
         RegressionMetrics,
         SplitScores,
@@ -30,6 +31,7 @@ class Evaluated(NamedTuple):
     chosen: Chosen
     score: Score
     splits: SplitScores | None = None
+    insight: Insight | None = None
 
 
 def evaluate(
@@ -135,7 +137,11 @@ def measure(
     if drawn is not None:
         found = found._replace(splits=repeated(fitted, source, drawn))
     if output is not None:
+        from chimap.cli.support.insights import insight_of, training_rows
+
         with show.busy("drawing the report"):
+            seen = training_rows(fitted, source, chosen.source)
+            found = found._replace(insight=insight_of(fitted, chosen.source, found.score, seen))
             write_report(page_of(found), output, overwrite=overwrite)
         errors.written.append(str(output))
     return found
@@ -174,6 +180,7 @@ def page_of(found: Evaluated) -> Evaluation:
         ranking=found.score.ranking,
         examples=_examples(found),
         splits=found.splits,
+        insight=found.insight,
     )
 
 

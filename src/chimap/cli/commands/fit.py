@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from chimap.cli.commands import evaluate
 from chimap.cli.support import config, data_rows, fit_options, image_options, options, outputs, show
 from chimap.cli.support.fit_options import Settings
 from chimap.cli.support.image_options import ImageSettings
@@ -134,6 +135,14 @@ def fit(
     jobs: options.Jobs = Settings.jobs,
     folds: fit_options.Folds = Settings.folds,
     seed: options.Seed = Settings.seed,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="REPORT",
+            help="Also write a report on the rows held out, as 'chimap evaluate' does (needs --test-fraction).",
+            show_default=False,
+        ),
+    ] = None,
     config_file: config.Config = None,
     save_config: config.SaveConfig = None,
     overwrite: options.Overwrite = False,
@@ -167,11 +176,13 @@ def fit(
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
     """
     outputs.check_outputs(
-        {"--output": output, "--save-config": save_config},
+        {"--output": output, "--save-config": save_config, "--report": report},
         (data, labels, unlabelled, config_file),
         overwrite,
         resumed={"--checkpoint": checkpoint},
     )
+    if report is not None and not test_fraction:
+        raise ValueError("--report is on rows that are held out: add --test-fraction 0.2, or leave it out.")
     config.save(context, save_config)
     settings = Settings(
         kernel, gamma, terms, components, map, sampling, alpha, normalize, task, test_fraction, memory,
@@ -184,6 +195,11 @@ def fit(
         table=data_rows.Table(id, columns, exclude, missing, transpose),
         reading=options.reading_of(text, smiles, morgan_radius, morgan_size),
     )  # fmt: skip
+    if report is not None:
+        evaluate.measure(
+            output, data, labels, report, part=part, overwrite=overwrite, silent=json,
+            table=data_rows.Table(id, columns, exclude, missing, transpose),
+        )  # fmt: skip
     if json:
         show.as_json(as_dict(fitted, output))
         return

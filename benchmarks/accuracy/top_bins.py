@@ -1,0 +1,108 @@
+"""Do the bins that are ranked first matter the most? Held-out score lost when the first ten are taken away.
+
+On each shared set a model is fitted to some rows of the bins that are fullest. Bins are ranked by ``importance`` (gradient,
+on rows without their labels), by permutation importance on the same rows with their labels, and by the weights of a
+linear model. The first ten of each are set to zero in other held-out rows; what the model then loses is printed, and how
+much it loses when it is fitted anew without them.
+
+python -m benchmarks.accuracy.top_bins                       # eight sets, some minutes
+python -m benchmarks.accuracy.top_bins --sets mnist,hmp --rows 500
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.metrics import get_scorer
+from sklearn.preprocessing import MaxAbsScaler
+
+from benchmarks.sets import SETS, LabelledSet
+from chimap import HistogramClassifier, HistogramRegressor
+
+REMOVED = 10
+WAYS = ("gradient", "permutation", "linear")
+
+
+def dense(X: Any) -> np.ndarray:
+    """Rows as a matrix, float32."""
+    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float32)
+
+
+def reduced(data: LabelledSet, n_rows: int, n_bins: int, seed: int) -> tuple[Any, ...]:
+    """Training rows, rows to rank on and rows to measure on, of the fullest bins, with their labels."""
+    data = data.some(n_rows, seed)
+    chosen = np.sort(np.random.default_rng(seed).permutation(data.X_test.shape[0])[:n_rows])
+    rank, measure = chosen[::2], chosen[1::2]
+    means = np.asarray(data.X.mean(axis=0)).ravel()
+    bins = np.sort(np.argsort(-means, kind="stable")[:n_bins])
+    X, X_test = dense(data.X[:, bins]), dense(data.X_test[:, bins])
+    return X, data.y, X_test[rank], data.y_test[rank], X_test[measure], data.y_test[measure]
+
+
+def rankings(model: Any, is_regression: bool, X: Any, y: Any, X_rank: Any, y_rank: Any) -> dict[str, Any]:
+    """The first bins by each way."""
+    scaler = MaxAbsScaler().fit(X)
+    linear = (Ridge(1.0) if is_regression else RidgeClassifier(1.0)).fit(scaler.transform(X), y)
+    weights = np.sqrt(np.square(np.atleast_2d(linear.coef_)).sum(axis=0))
+    return {
+        "gradient": model.importance(X_rank).bins[:REMOVED],
+        "permutation": model.importance(X_rank, y_rank, kind="permutation").bins[:REMOVED],
+        "linear": np.argsort(-weights, kind="stable")[:REMOVED],
+    }
+
+
+def without(X: np.ndarray, bins: np.ndarray) -> np.ndarray:
+    """A copy with these bins empty."""
+    X = X.copy()
+    X[:, bins] = 0
+    return X
+
+
+def measured(name: str, n_rows: int, n_bins: int, seed: int) -> dict[str, tuple[float, float]]:
+    """Score lost by the model as it is, and fitted anew, for each way; and the score itself."""
+    data = SETS[name]()
+    X, y, X_rank, y_rank, X_test, y_test = reduced(data, n_rows, n_bins, seed)
+    is_regression, score = data.scoring == "r2", get_scorer(data.scoring)
+    make = HistogramRegressor if is_regression else HistogramClassifier
+
+    def fitted(X: np.ndarray) -> Any:
+        return make(
+            "exp-chi2", features="landmarks", n_components=min(300, len(X)), normalize=None, random_state=seed
+        ).fit(X, y)
+
+    model = fitted(X)
+    best = score(model, X_test, y_test)
+    out = {"score": (best, best)}
+    for way, bins in rankings(model, is_regression, X, y, X_rank, y_rank).items():
+        anew = fitted(without(X, bins))
+        emptied = without(X_test, bins)
+        out[way] = (best - score(model, emptied, y_test), best - score(anew, emptied, y_test))
+    return out
+
+
+def main() -> None:
+    """Print a line a set, and on how many the gradient is ahead of both others."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--rows", type=int, default=1500, help="to train on, and held out")
+    parser.add_argument("--bins", type=int, default=128)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    ahead: dict[str, list[int]] = {"as it is": [], "fitted anew": []}
+    print(f"{'set':<15} {'score':>6}   " + "   ".join(f"{way:>11} (anew)" for way in WAYS))
+    for name in given.sets.split(","):
+        found = measured(name, given.rows, given.bins, given.seed)
+        lost = "   ".join(f"{found[way][0]:>11.3f} {found[way][1]:>6.3f}" for way in WAYS)
+        print(f"{name:<15} {found['score'][0]:>6.3f}   {lost}", flush=True)
+        for i, sense in enumerate(ahead):
+            others = max(found[way][i] for way in WAYS[1:])
+            ahead[sense].append(found["gradient"][i] > others)
+    for sense, wins in ahead.items():
+        print(f"{sense}: the gradient's ten cost more than both others on {sum(wins)} of {len(wins)} sets")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""What an evaluation says beyond the score, and where the page says it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from chimap.report import TwoClasses, render_report, worst_mistakes
+from chimap.report._plain import microseconds
+
+from .cases import CASES, unequal
+
+
+def test_of_unequal_classes_balanced_accuracy_and_auc_lead():
+    page = render_report(unequal())
+    head = page[page.index('class="label"') : page.index("What is taken for what")]
+    assert head.index("Balanced accuracy") < head.index("ROC AUC") < head.index("Accuracy ")
+    assert "Balanced accuracy on" not in render_report(CASES["ten classes"]())
+
+
+def test_two_classes_have_roc_and_reliability_in_place_of_curves_a_class():
+    page = render_report(unequal())
+    for told in ("Telling the two apart", "Would more rows help?", "Bins that matter most", "Worst mistakes"):
+        assert page.count(told) == 1
+    assert "Finding each class" not in page
+    assert "&lt;bit&gt; 17" in page
+    assert "A linear model on 1,000 of the training rows: 80.0" in page
+
+
+def test_the_most_surely_wrong_come_first():
+    names, y, predicted = np.array(["a", "b", "c"]), np.array([0, 1, 1]), np.array([1, 0, 1])
+    scores = np.array([[0.0, 0.2], [3.0, 1.0], [0.0, 9.0]])
+    found = worst_mistakes(names, y, predicted, scores, [0, 1])
+    assert [(one.row, one.true, one.predicted) for one in found] == [("b", 1, 0), ("a", 0, 1)]
+
+
+def test_probabilities_that_are_right_lie_on_the_line():
+    rng = np.random.default_rng(0)
+    p = rng.random(20_000)
+    bands = TwoClasses(rng.random(p.size) < p, p, p).reliability()
+    assert len(bands) == 10
+    assert max(abs(said - share) for said, share, _ in bands) < 0.05
+    assert sum(rows for *_, rows in bands) == p.size
+    assert TwoClasses(p > 0.5, p).reliability() == []
+
+
+def test_json_holds_it():
+    plain = json.loads(json.dumps(unequal().as_dict()["insight"]))
+    assert plain["linear"] == 0.8
+    assert plain["learning_curve"]["rows"] == [250, 500, 1000]
+    assert plain["worst_mistakes"][0]["row"].startswith("m")
+
+
+def test_times_a_row_have_a_unit_that_fits():
+    assert microseconds(2.16e-3).replace("\u202f", " ") == "2.16 ms"
+    assert microseconds(2.16e-6).replace("\u202f", " ") == "2.16 µs"
