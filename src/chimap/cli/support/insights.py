@@ -79,10 +79,13 @@ def _curve(model: Any, training: Source | None, source: Source, y: np.ndarray) -
     from sklearn.metrics import accuracy_score, balanced_accuracy_score
 
     from chimap import HistogramClassifier
+    from chimap.data import ArraySource
     from chimap.data.source import choose_rows
     from chimap.report import LearningCurve
 
     if training is None or training.n_rows < _FEWEST or not isinstance(model, HistogramClassifier):
+        return None
+    if getattr(model, "histograms_", None) is not None:  # images would be described again
         return None
     most = max(_FEWEST, _NUMBERS // source.n_features)
     learned, places = explained.sample_of(training, min(_LEARNED, most))
@@ -91,7 +94,7 @@ def _curve(model: Any, training: Source | None, source: Source, y: np.ndarray) -
     order = np.random.default_rng(0).permutation(places.size)
     X, t = learned.block(0, learned.n_rows).X[order], labels[places][order]
     held = choose_rows(source.n_rows, min(_MEASURED, most, source.n_rows), 0)
-    X_held, y_held = source.take(held), y[held]
+    held_out, y_held = explained.taken(source, held), y[held]
     counts = np.unique(y, return_counts=True)[1]
     is_unequal = counts.max() > 3 * counts.min()
     measure = balanced_accuracy_score if is_unequal else accuracy_score
@@ -103,7 +106,11 @@ def _curve(model: Any, training: Source | None, source: Source, y: np.ndarray) -
         if np.unique(t[:n]).size < 2:
             continue
         straight = HistogramClassifier("linear", normalize=model.normalize, random_state=0)
-        found = [clone(one).fit(X[:n], t[:n]).predict(X_held) for one in (model, straight)]
+        some = ArraySource(X[:n], t[:n], column_names=source.column_names)
+        found = []
+        for one in (model, straight):
+            anew = clone(one).fit_source(some)
+            found.append(anew.labels_of(anew.predict_source(held_out)))
         kept.append(int(n))
         own.append(float(measure(y_held, found[0])))
         linear.append(float(measure(y_held, found[1])))
