@@ -123,12 +123,18 @@ def _classification_parts(evaluation: Evaluation) -> dict[str, Any]:
         "pairs": most_confused(metrics, 20 if len(rows) > NAMED else 10),
         "confusion_svg": as_markup(confusion_heat_map(metrics)),
         "is_unequal": metrics.support.max() > _UNEQUAL * max(1, metrics.support.min()),
-        # of two classes the curves of one are those of the other
-        "ranking": None if evaluation.insight and evaluation.insight.two else evaluation.ranking,
+        "ranking": None if _has_roc(evaluation) else evaluation.ranking,
         "examples": evaluation.examples,
         **(_ranking_parts(evaluation.ranking) if evaluation.ranking else {}),
         **(_insight_parts(evaluation.insight, metrics.auc) if evaluation.insight else {}),
     }
+
+
+def _has_roc(evaluation: Evaluation) -> bool:
+    """Whether two classes have a curve already, and no images that stand beside those of the classes."""
+    return (
+        evaluation.insight is not None and evaluation.insight.two is not None and evaluation.examples is None
+    )
 
 
 def _insight_parts(insight: Insight, auc: float | None) -> dict[str, Any]:
