@@ -31,12 +31,12 @@ print(len(smiles), "molecules, such as", smiles[123])
 
 # %%
 # `chimap fit molecules.csv --smiles smiles --labels distance` does the same from a shell.
-source = MorganCounts("smiles", size=512).source("molecules.csv", labels="distance")
+source = MorganCounts("smiles", size=256).source("molecules.csv", labels="distance")
 X = np.vstack([chunk.X.toarray() for chunk in source.chunks(256)])
 held_out = np.random.default_rng(0).random(len(smiles)) < 0.4
 predictions = {}
 for kernel in ("linear", "chi2", "exp-chi2"):
-    model = HistogramRegressor(kernel, n_components=1024, random_state=0).fit(
+    model = HistogramRegressor(kernel, n_components=512, random_state=0).fit(
         X[~held_out], distance[~held_out]
     )
     predictions[kernel] = model.predict(X[held_out])

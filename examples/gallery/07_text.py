@@ -17,12 +17,13 @@ from chimap.data.formats.words import WordCounts
 
 rng = np.random.default_rng(0)
 syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
-vocabulary = np.array([a + b for a in syllables for b in syllables[::4]])
+vocabulary = np.array([a + b for a in syllables for b in syllables[::6]])
 common = rng.dirichlet(np.full(len(vocabulary), 0.3))
 topics = [0.8 * common + 0.2 * rng.dirichlet(np.full(len(vocabulary), 0.02)) for _ in range(4)]
 names = np.array(["hockey", "space", "medicine", "cars"])
 labels = rng.integers(0, 4, 1200)
-texts = [" ".join(rng.choice(vocabulary, rng.integers(20, 120), p=topics[k])) for k in labels]
+shares = [rng.dirichlet(40 * topics[k] + 1e-4) for k in labels]  # a word that was used is used again
+texts = [" ".join(rng.choice(vocabulary, rng.integers(20, 120), p=p)) for p in shares]
 lines = [json.dumps({"text": text, "topic": names[k]}) for text, k in zip(texts, labels, strict=True)]
 Path("documents.jsonl").write_text("\n".join(lines) + "\n")
 print(texts[0][:70], "...")
