@@ -157,6 +157,7 @@ def test_automatic_offset():
     # mostly empty bins: the quantile of the distribution lies far below what the data resolve
     counts = np.random.default_rng(0).multinomial(20, np.full(200, 1 / 200), size=50)
     assert DirichletKernel().fitted(counts).offset == pytest.approx(0.5 / 20)
+    assert DirichletKernel(np.full(200, 1e-3)).fitted(counts).offset == pytest.approx(0.5 / 20)
 
 
 def test_columns_that_say_nothing():

@@ -1,0 +1,23 @@
+"""Tables of scores by code: their sizes, and scores that are those of the features."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chimap import AnchorMap
+from chimap.tables.codes import CodeTables
+
+from ..histograms import histograms
+
+
+def test_sizes_and_scores():
+    X = histograms(60, 10)
+    psi = AnchorMap("chi2", n_terms=2, n_anchors=4).fit(X)
+    Z = psi.transform(X)
+    coef, intercept = np.random.default_rng(0).normal(size=(Z.shape[1], 3)), np.array([1.0, 2.0, 3.0])
+    tables = CodeTables.of(psi, coef, intercept)
+    assert (tables.n_bins, tables.n_outputs) == (10, 3)
+    assert tables.tables.shape[1] == psi.n_codes_ != 10
+    scores, outside = tables.scores(X)
+    assert not outside.any()
+    assert abs(scores - (Z @ coef + intercept)).max() < tables.worst_error < 1e-2
