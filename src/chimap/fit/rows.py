@@ -46,6 +46,10 @@ class Preparation:
 
     def __call__(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
         """Rows of ``name`` that begin at a row, or are these; an error names the row."""
+        return self.of(X, first_row, name)
+
+    def of(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
+        """The same; rows that nobody else holds are let go of once they are converted."""
         rows = _arrays.as_rows(X, self.dtype)
         del X  # as it came, where it was converted
         check_rows(rows, self.parts, name, first_row)
@@ -86,7 +90,7 @@ class PreparedRows:
         """Prepared rows for what depends on the data."""
         size = sample_size(self.source, self.prepare.parts)
         chosen = choose_rows(self.source.n_rows, size, self.seed)
-        return self.prepare(self.source.take(chosen), chosen, self.source.name)
+        return self.prepare.of(self.source.take(chosen), chosen, self.source.name)
 
     def held_out(self, n: int) -> SomeRows:
         """At most so many rows of fold 0, read apart."""
