@@ -33,6 +33,7 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "AdditiveKPCA": _MAP | {"landmarks_": ("n_features_in_", "m"), "_coefficients": ("n_features_in_", "k", "m"),
                             "eigenvalues_": ("n_features_in_", "k")},
     "CodeTables": {"tables": ("bins", "codes", "t"), "intercept": ("t",)},
+    "Calibration": {"offsets": ("t",)},
     "Matrix": {"matrix": ("inputs", "outputs")},
     "Hadamard": {"signs": ("blocks", 3, "padded"), "lengths": ("m",)},
     "FourierFeatures": {"offset_": ("n_waves",), "centre_": ("n_centred",)},
