@@ -20,7 +20,9 @@ def _compiled() -> Any:
 
 
 MODELS: dict[str, Callable[[], Any]] = {
-    "random-features": lambda: chimap.HistogramClassifier("exp-chi2", n_components=16, random_state=0).fit(X, Y),
+    "random-features": lambda: chimap.HistogramClassifier(
+        "exp-chi2", features="fourier", n_components=16, random_state=0
+    ).fit(X, Y),
     "additive": lambda: chimap.HistogramClassifier("intersection", random_state=0).fit(X, Y.astype(str)),
     "regression": lambda: chimap.HistogramRegressor("chi2", random_state=0).fit(X, TARGETS),
     "blocks": lambda: chimap.HistogramClassifier(
