@@ -33,7 +33,7 @@ class Noted(Progress):
             self.notes.append((self.rows, now, 1024 * int(size)))
 
 source = chimap.open_source({path!r}, {labels!r})
-model = chimap.HistogramClassifier(n_components={D}, memory={memory!r}, random_state=0)
+model = chimap.HistogramClassifier("exp-chi2", n_components={D}, memory={memory!r}, random_state=0)
 noted = Noted()
 model.fit_source(source, noted)
 print(json.dumps({{"notes": noted.notes, "seconds": model.stage_seconds_}}))

@@ -35,7 +35,7 @@ with tempfile.TemporaryDirectory() as folder:
 in_memory = child(
     "import json,numpy as np,chimap\n"
     f"X,y=np.load({str(path)!r}),np.load({str(labels)!r})\n"
-    "m=chimap.HistogramClassifier(memory='1GiB',random_state=0).fit_source(chimap.open_source(X,y))\n"
+    "m=chimap.HistogramClassifier('exp-chi2',memory='1GiB',random_state=0).fit_source(chimap.open_source(X,y))\n"
     "print(json.dumps({'seconds':m.stage_seconds_}))"
 )
 passes = [

@@ -47,7 +47,7 @@ def peak_bytes():
 def fit(source, client, n_components=options.components):
     timed = Timed()
     model = HistogramClassifier(
-        n_components=n_components, selection=2, memory=options.memory, n_jobs=1, random_state=0
+        "exp-chi2", n_components=n_components, selection=2, memory=options.memory, n_jobs=1, random_state=0
     ).fit_source(source, timed, engine=client)
     return timed.seconds, model._coef
 

@@ -70,7 +70,7 @@ def libsvm(some, gamma):
 
 def exact(**options):
     return HistogramClassifier(
-        features="exact", gamma="auto", normalize="l1", memory="4GiB", random_state=0, **options
+        "exp-chi2", features="exact", gamma="auto", normalize="l1", memory="4GiB", random_state=0, **options
     )
 
 
@@ -91,7 +91,7 @@ def main(n_rows, n_components):
     report("accuracy of both", f"{peer_score:.4f} / {score:.4f}", "")
     some = SETS["mnist"]().some(n_rows, 0)
     common = {"n_components": n_components, "normalize": "l1", "memory": "4GiB", "random_state": 0}
-    by_gcv = HistogramClassifier(selection="gcv", features="fourier", **common)
+    by_gcv = HistogramClassifier("exp-chi2", selection="gcv", features="fourier", **common)
     _, score = timed(by_gcv, some)
     stages = by_gcv.stage_seconds_
     choice = stages["choose alpha"]
@@ -101,7 +101,7 @@ def main(n_rows, n_components):
         round(choice / passing, 2),
         "<= 1.0 at 10 000 x 8192",
     )
-    _, folds_score = timed(HistogramClassifier(selection=5, features="fourier", **common), some)
+    _, folds_score = timed(HistogramClassifier("exp-chi2", selection=5, features="fourier", **common), some)
     report("accuracy by gcv less that by five folds", round(score - folds_score, 4), ">= -0.001")
 
 

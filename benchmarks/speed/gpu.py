@@ -119,7 +119,13 @@ def main():
         )
     X, y = rows_like_imagenet(ROWS)
     model = HistogramClassifier(
-        n_components=D, alpha=1.0, device="cuda", precision="bfloat16", memory="64GiB", random_state=0
+        "exp-chi2",
+        n_components=D,
+        alpha=1.0,
+        device="cuda",
+        precision="bfloat16",
+        memory="64GiB",
+        random_state=0,
     )
     began = time.perf_counter()
     model.fit(X, y)

@@ -47,7 +47,7 @@ with tempfile.TemporaryDirectory() as folder:
     labels = write_histograms(path, options.rows, options.bins, t, seed=0)
     source = open_source(path, labels)
     model = HistogramClassifier(
-        n_components=D, selection=options.folds, memory=options.memory, random_state=0
+        "exp-chi2", n_components=D, selection=options.folds, memory=options.memory, random_state=0
     ).fit_source(source)
 
 stages = model.stage_seconds_

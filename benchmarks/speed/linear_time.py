@@ -6,7 +6,7 @@ from benchmarks.measure import mnist, report
 from chimap import HistogramClassifier, open_source
 
 X, y, _, _ = mnist()
-HistogramClassifier(alpha=0.3, random_state=0).fit(X[:3000], y[:3000])
+HistogramClassifier("exp-chi2", alpha=0.3, random_state=0).fit(X[:3000], y[:3000])
 rows = 7500 * 2 ** np.arange(5)
 times = []
 for n in rows:
@@ -14,7 +14,7 @@ for n in rows:
     source = open_source(np.tile(X, (tiles, 1))[:n], np.tile(y, tiles)[:n])
     runs = []
     for _ in range(3):
-        model = HistogramClassifier(alpha=0.3, random_state=0).fit_source(source)
+        model = HistogramClassifier("exp-chi2", alpha=0.3, random_state=0).fit_source(source)
         runs.append(sum(model.stage_seconds_[k] for k in ("read", "check", "features", "moments")))
     times.append(min(runs))
 slope, start = np.polyfit(rows, times, 1)

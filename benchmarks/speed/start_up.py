@@ -28,7 +28,7 @@ y = (X[:, 0] > X[:, 1]).astype(int)
 took = []
 for _ in range(2):
     began = time.perf_counter()
-    model = chimap.HistogramClassifier(n_components=256, random_state=0).fit(X, y)
+    model = chimap.HistogramClassifier("exp-chi2", n_components=256, random_state=0).fit(X, y)
     took.append((time.perf_counter() - began, model.stage_seconds_.get("compile", 0.0)))
 print(json.dumps({{"took": took}}))
 """

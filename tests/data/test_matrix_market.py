@@ -47,7 +47,7 @@ def test_too_small_a_budget_is_refused_before_the_file_is_read(tmp_path, monkeyp
     source = MatrixMarketSource(tmp_path / "rows.mtx", np.arange(3000) % 2)
     assert source.held_bytes == 28 * X.nnz
     monkeypatch.setattr(scipy.io, "mmread", None)
-    model = HistogramClassifier(n_components=64, memory=16 * 2**20)
+    model = HistogramClassifier("exp-chi2", n_components=64, memory=16 * 2**20)
     with pytest.raises(MemoryBudgetError, match="is too small"):
         model.fit_source(source)
 

@@ -53,7 +53,7 @@ def rows(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(client, rows):
-    return HistogramClassifier(**SETTINGS).fit_source(rows, engine=client)
+    return HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(rows, engine=client)
 
 
 def test_parts_grow_with_the_rows(monkeypatch):
@@ -79,7 +79,7 @@ def test_parts_grow_with_the_rows(monkeypatch):
 
 
 def test_as_on_one_machine(found, rows):
-    alone = HistogramClassifier(**SETTINGS).fit_source(rows)
+    alone = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(rows)
     assert found.alpha_ == pytest.approx(alone.alpha_, rel=1e-6)
     sample = rows.take(np.arange(500))
     np.testing.assert_allclose(found.decision_function(sample), alone.decision_function(sample), atol=1e-4)
@@ -87,14 +87,14 @@ def test_as_on_one_machine(found, rows):
 
 
 def test_the_same_to_the_bit_however_often(client, found, rows):
-    again = HistogramClassifier(**SETTINGS).fit_source(rows, engine=client)
+    again = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(rows, engine=client)
     np.testing.assert_array_equal(again._coef, found._coef)
 
 
 def test_principal_components(client, rows):
     settings = SETTINGS | {"n_principal": 30, "blocks": [slice(0, 16), slice(16, 32)], "alpha": 0.1}
-    alone = HistogramClassifier(**settings).fit_source(rows)
-    spread = HistogramClassifier(**settings).fit_source(rows, engine=client)
+    alone = HistogramClassifier(**{"kernel": "exp-chi2"} | settings).fit_source(rows)
+    spread = HistogramClassifier(**{"kernel": "exp-chi2"} | settings).fit_source(rows, engine=client)
     sample = rows.take(np.arange(200))
     np.testing.assert_allclose(spread.decision_function(sample), alone.decision_function(sample), atol=1e-3)
 
@@ -106,11 +106,11 @@ def test_principal_components(client, rows):
 )
 def test_passes_of_other_losses_run_on_the_workers(client, rows, settings, monkeypatch):
     settings = SETTINGS | {"loss": "logistic", "n_components": 48} | settings
-    alone = HistogramClassifier(**settings).fit_source(rows)
+    alone = HistogramClassifier(**{"kernel": "exp-chi2"} | settings).fit_source(rows)
     with monkeypatch.context() as patch:
         patch.setattr("chimap.engines.local.LocalEngine.run", None)
         patch.setattr("chimap.losses.LossAt.add", None)  # of this process; the workers have their own
-        spread = HistogramClassifier(**settings).fit_source(rows, engine=client)
+        spread = HistogramClassifier(**{"kernel": "exp-chi2"} | settings).fit_source(rows, engine=client)
     assert spread.n_passes_ > 3
     assert spread.alpha_ == pytest.approx(alone.alpha_, rel=1e-3)
     sample = rows.take(np.arange(200))
@@ -121,7 +121,7 @@ def test_the_hinge_needs_one_process(client, rows):
     with pytest.raises(
         ValueError, match=r"memory of one process: use engine='local', or loss='squared_hinge'"
     ):
-        HistogramClassifier(**SETTINGS, loss="hinge").fit_source(rows, engine=client)
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, loss="hinge").fit_source(rows, engine=client)
 
 
 def test_workers_let_go_of_what_is_merged(client, rows, monkeypatch):
@@ -142,7 +142,9 @@ def test_workers_let_go_of_what_is_merged(client, rows, monkeypatch):
         def reached(self, *standing):
             held.append(parts_held(5))
 
-    HistogramClassifier(**SETTINGS).fit_source(rows, engine=client, checkpoint=Watched("unused"))
+    HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(
+        rows, engine=client, checkpoint=Watched("unused")
+    )
     assert len(held) > 1
     assert max(held) <= 5  # of the group that is ahead, and a merge that is going on
     assert parts_held(0) == 0
@@ -152,15 +154,17 @@ def test_arrays_and_frames(client, found, rows):
     pd = pytest.importorskip("pandas")
     dd = pytest.importorskip("dask.dataframe")
     X, y = rows.take(np.arange(N_ROWS)), rows.labels()
-    ours = HistogramClassifier(**SETTINGS).fit(
+    ours = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(
         da.from_array(X, chunks=(7000, 32)), da.from_array(y, chunks=9000)
     )
     frame = pd.DataFrame(X, columns=[f"bin{i}" for i in range(32)]).assign(species=y)
     source = open_source(dd.from_pandas(frame, npartitions=12), "species")
-    again = HistogramClassifier(**SETTINGS).fit_source(source, engine=client)
-    in_memory = HistogramClassifier(**SETTINGS).fit_source(open_source(X, y), engine=client)
+    again = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(source, engine=client)
+    in_memory = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(
+        open_source(X, y), engine=client
+    )
     persisted = da.from_array(X, chunks=(7000, 32)).persist()
-    held = HistogramClassifier(**SETTINGS).fit(persisted, y)
+    held = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(persisted, y)
     assert open_source(persisted, y).stored_rows == 7000
     for model in (ours, again, in_memory, held):  # whose chunks are a little larger: nothing is read ahead
         np.testing.assert_allclose(model._coef, found._coef, rtol=1e-3, atol=1e-5)
@@ -187,7 +191,7 @@ class Deadly(DaskEngine):
 @pytest.mark.slow
 def test_a_worker_that_dies_in_the_middle(found, rows):
     with two_workers() as client:
-        model, engine = HistogramClassifier(**SETTINGS), Deadly(client)
+        model, engine = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS), Deadly(client)
         model._adopt(fit(model._recipe(), rows, engine, Progress()))
     assert engine.killed
     np.testing.assert_array_equal(model._coef, found._coef)
@@ -197,7 +201,7 @@ def test_a_worker_that_dies_in_the_middle(found, rows):
 def test_the_only_worker_dies_with_all_that_was_sent(found, rows):
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        model, engine = HistogramClassifier(**SETTINGS), Deadly(client)
+        model, engine = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS), Deadly(client)
         model._adopt(fit(model._recipe(), rows, engine, Progress()))
     assert engine.killed
     np.testing.assert_array_equal(model._coef, found._coef)
@@ -214,12 +218,14 @@ def test_goes_on_from_a_checkpoint(client, found, rows, tmp_path, monkeypatch):
             super().reached(*standing)
             raise Stopped
 
-    whole = HistogramClassifier(**SETTINGS).fit_source(rows, engine=client)
+    whole = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(rows, engine=client)
     with pytest.raises(Stopped):
-        HistogramClassifier(**SETTINGS).fit_source(
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(
             rows, engine=client, checkpoint=Watched(tmp_path / "c", 1e-9)
         )
-    again = HistogramClassifier(**SETTINGS).fit_source(rows, engine=client, checkpoint=tmp_path / "c")
+    again = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(
+        rows, engine=client, checkpoint=tmp_path / "c"
+    )
     np.testing.assert_array_equal(again._coef, whole._coef)
 
 
@@ -229,18 +235,20 @@ def test_bad_rows_are_named(client, tmp_path):
     np.save(tmp_path / "bad.npy", X)
     source = open_source(tmp_path / "bad.npy", np.arange(30_000) % 2)
     with pytest.raises(DataError, match=r"bad\.npy, row 25000, column 3: NaN"):
-        HistogramClassifier(**SETTINGS).fit_source(source, engine=client)
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(source, engine=client)
 
 
 def test_text_cannot_be_read_in_parts(client, tmp_path):
     (tmp_path / "rows.svm").write_text("".join(f"{i % 2} 1:{i} 2:1\n" for i in range(200)))
     with pytest.raises(DataError, match=r"rows\.svm can be read from its beginning only"):
-        HistogramClassifier(**SETTINGS).fit_source(SvmlightSource(tmp_path / "rows.svm"), engine=client)
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(
+            SvmlightSource(tmp_path / "rows.svm"), engine=client
+        )
 
 
 def test_no_scheduler(rows, monkeypatch):
     monkeypatch.setattr("chimap.engines.dask._CONNECT_SECONDS", 0.5)
     with pytest.raises(DataError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9 "):
-        HistogramClassifier(**SETTINGS).fit_source(rows, engine="tcp://127.0.0.1:9")
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(rows, engine="tcp://127.0.0.1:9")
     with pytest.raises(ValueError, match="engine must be 'local', 'dask', the address"):
-        HistogramClassifier(**SETTINGS).fit_source(rows, engine="spark")
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(rows, engine="spark")

@@ -57,24 +57,26 @@ def moments_of(model, rows, targets):
 
 
 def test_map_and_moments_agree_in_bfloat16():
-    model = HistogramClassifier(**SETTINGS, precision="bfloat16", alpha=1e-3).fit(X, y)
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, precision="bfloat16", alpha=1e-3).fit(
+        X, y
+    )
     targets = np.where(y[:, None] == model.classes_, 1.0, -1.0)
     moments = moments_of(model, X, targets)
     A = moments.covariance() * moments.count + 1e-3 * np.eye(96)
     # the normal equations of the rounded features hold, as they would not for features that are not rounded
     left = A @ model.coef_.T - moments.cross_scatter()
     assert np.abs(left).max() < 1e-5 * np.abs(moments.cross_scatter()).max()
-    plain = HistogramClassifier(**SETTINGS, alpha=1e-3).fit(X, y)
+    plain = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, alpha=1e-3).fit(X, y)
     assert np.abs(A @ plain.coef_.T - moments.cross_scatter()).max() > 100 * np.abs(left).max()
     assert abs(model.score(X, y) - plain.score(X, y)) < 0.005
 
 
 def test_a_file_and_a_part_keep_the_rounding(tmp_path):
-    model = HistogramRegressor(**SETTINGS, features="fourier", precision="bfloat16").fit(X, X[:, 0])
+    model = HistogramRegressor(**{"kernel": "exp-chi2"} | SETTINGS, precision="bfloat16").fit(X, X[:, 0])
     model.save(tmp_path / "m")
     again = load(tmp_path / "m")
     np.testing.assert_array_equal(again.predict(X[:100]), model.predict(X[:100]))
-    grown = HistogramRegressor(**SETTINGS, features="fourier", precision="bfloat16")
+    grown = HistogramRegressor(**{"kernel": "exp-chi2"} | SETTINGS, precision="bfloat16")
     for part in np.array_split(np.arange(len(X)), 3):
         grown.partial_fit(X[part], X[part, 0])
     assert grown.score(X, X[:, 0]) > model.score(X, X[:, 0]) - 0.05
@@ -82,12 +84,14 @@ def test_a_file_and_a_part_keep_the_rounding(tmp_path):
 
 def test_what_cannot_be():
     with pytest.raises(ValueError, match="n_principal takes features as they are"):
-        HistogramClassifier(**SETTINGS, precision="bfloat16", n_principal=5).fit(X, y)
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, precision="bfloat16", n_principal=5).fit(
+            X, y
+        )
     for wrong in ("gpu", 0, "cpu:0"):
         with pytest.raises(ValueError, match="device must be 'cpu', 'cuda' or 'cuda:1'"):
-            HistogramClassifier(**SETTINGS, device=wrong).fit(X, y)
+            HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, device=wrong).fit(X, y)
     with pytest.raises(ValueError, match="precision must be"):
-        HistogramClassifier(**SETTINGS, precision="float16").fit(X, y)
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, precision="float16").fit(X, y)
 
 
 def test_what_takes_features_as_they_are():
@@ -131,11 +135,11 @@ KINDS = {
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 def test_a_device_fits_the_same_model(settings, kind, torch_cpu, monkeypatch):
     rows = kind(X)
-    there = HistogramClassifier(**SETTINGS | settings).fit(rows, y)
+    there = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS | settings).fit(rows, y)
     outputs_there = there.decision_function(rows)
     assert "device" in there.stage_seconds_
     monkeypatch.undo()
-    here = HistogramClassifier(**SETTINGS | settings).fit(rows, y)
+    here = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS | settings).fit(rows, y)
     assert "device" not in here.stage_seconds_
     assert there.alpha_ == pytest.approx(here.alpha_)
     outputs = here.decision_function(rows)
@@ -146,7 +150,7 @@ def test_a_device_fits_the_same_model(settings, kind, torch_cpu, monkeypatch):
 
 
 def test_partial_fits_on_a_device(torch_cpu):
-    model = HistogramRegressor(**SETTINGS)
+    model = HistogramRegressor(**{"kernel": "exp-chi2"} | SETTINGS)
     for part in np.array_split(np.arange(len(X)), 2):
         model.partial_fit(X[part], X[part, 0])
     assert model._batches.count == len(X)
@@ -155,14 +159,16 @@ def test_partial_fits_on_a_device(torch_cpu):
 
 def test_a_device_says_what_it_does_not_do(torch_cpu, tmp_path):
     with pytest.raises(ValueError, match="the passes of loss='square'"):
-        HistogramClassifier(**SETTINGS, device="cuda", loss="logistic").fit(X, y)
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, device="cuda", loss="logistic").fit(X, y)
     with pytest.raises(ValueError, match="no checkpoint"):
-        HistogramClassifier(**SETTINGS).fit_source(ArraySource(X, y), checkpoint=tmp_path / "c")
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(
+            ArraySource(X, y), checkpoint=tmp_path / "c"
+        )
 
 
 def test_a_wrong_device_is_named_before_what_it_cannot_do(tmp_path):
     with pytest.raises(ValueError, match="device must be 'cpu', 'cuda' or 'cuda:1'; got 'gpu'"):
-        HistogramClassifier(device="gpu").fit_source(ArraySource(X, y), checkpoint=tmp_path / "c")
+        HistogramClassifier("exp-chi2", device="gpu").fit_source(ArraySource(X, y), checkpoint=tmp_path / "c")
 
 
 def test_without_a_cuda_device():
@@ -170,7 +176,7 @@ def test_without_a_cuda_device():
     if torch.cuda.is_available():
         pytest.skip("there is one here")
     with pytest.raises(ValueError, match=r"finds 0 CUDA device\(s\) here"):
-        HistogramClassifier(**SETTINGS, device="cuda").fit(X, y)
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, device="cuda").fit(X, y)
 
 
 def test_the_product_for_units_of_bfloat16():

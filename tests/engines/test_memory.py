@@ -60,7 +60,7 @@ FOURIER = {"chi2": "auto", "dirichlet": "auto"}  # kernels without random featur
 )
 def test_the_sample_and_what_is_fitted_on_it(X, settings):
     common = {"features": FOURIER.get(settings.get("kernel"), "fourier"), "n_components": 64, "alpha": 1.0}
-    model = HistogramClassifier(**{"random_state": 0, **common, **settings})
+    model = HistogramClassifier(**{"kernel": "exp-chi2", "random_state": 0, **common, **settings})
     source = open_source(X, LABELS)
     recipe = model._recipe()
     codec = recipe.codec.of(LABELS)
@@ -76,7 +76,7 @@ def test_the_sample_and_what_is_fitted_on_it(X, settings):
 
 def test_a_budget_below_the_sample_names_one_that_would_do():
     def fit(memory):
-        return HistogramClassifier(n_components=16, alpha=1.0, random_state=0, memory=memory).fit(
+        return HistogramClassifier("exp-chi2", n_components=16, alpha=1.0, random_state=0, memory=memory).fit(
             ROWS, LABELS
         )
 

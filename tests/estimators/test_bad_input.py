@@ -22,11 +22,11 @@ SMALL = {"n_components": 32, "random_state": 0}
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 def test_bad_values_are_named_by_row_and_column(kind, value, message):
     X, y = classes(300)
-    fitted = HistogramClassifier(**SMALL).fit(kind(X), y)
+    fitted = HistogramClassifier(**{"kernel": "exp-chi2"} | SMALL).fit(kind(X), y)
     X[217, 3] = value
     for call in (
-        HistogramClassifier(**SMALL).fit,
-        HistogramRegressor(**SMALL).partial_fit,
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SMALL).fit,
+        HistogramRegressor(**{"kernel": "exp-chi2"} | SMALL).partial_fit,
         lambda rows, _: fitted.predict(rows),
     ):
         with pytest.raises(DataError, match="row 217, column 3") as error:
@@ -38,41 +38,41 @@ def test_bad_value_beyond_the_sample_is_named_too():
     X, y = classes(9000, 5)
     X[8999, 4] = np.nan
     with pytest.raises(DataError, match="row 8999, column 4"):
-        HistogramClassifier(**SMALL).fit(X, y)
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SMALL).fit(X, y)
 
 
 def test_one_class():
     X, _ = classes(50)
     with pytest.raises(DataError, match="one class only"):
-        HistogramClassifier(**SMALL).fit(X, np.ones(50, int))
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SMALL).fit(X, np.ones(50, int))
 
 
 def test_other_width_at_prediction():
     X, y = classes(100)
     with pytest.raises(ValueError, match=r"19 features.*expecting 20"):
-        HistogramClassifier(**SMALL).fit(X, y).predict(X[:, :19])
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SMALL).fit(X, y).predict(X[:, :19])
 
 
 def test_source_without_labels():
     with pytest.raises(DataError, match="no labels"):
-        HistogramClassifier(**SMALL).fit_source(open_source(classes(50)[0]))
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SMALL).fit_source(open_source(classes(50)[0]))
 
 
 def test_text_targets_for_a_regressor():
     X, y = classes(50)
     with pytest.raises(ValueError, match=r"targets|could not convert"):
-        HistogramRegressor(**SMALL).fit(X, np.array(["a", "b", "c"])[y])
+        HistogramRegressor(**{"kernel": "exp-chi2"} | SMALL).fit(X, np.array(["a", "b", "c"])[y])
 
 
 def test_first_partial_fit_needs_the_classes():
     X, y = classes(50)
     with pytest.raises(ValueError, match="classes must be given"):
-        HistogramClassifier(**SMALL).partial_fit(X, y)
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SMALL).partial_fit(X, y)
 
 
 def test_unknown_label_adds_nothing():
     X, y = classes(100)
-    model = HistogramClassifier(**SMALL).partial_fit(X, y, classes=[0, 1, 2])
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SMALL).partial_fit(X, y, classes=[0, 1, 2])
     before = model.decision_function(X)
     with pytest.raises(DataError, match="unknown label 7"):
         model.partial_fit(X, np.full(100, 7))
@@ -82,9 +82,9 @@ def test_unknown_label_adds_nothing():
 def test_smallest_budget_that_is_named_would_do():
     X, y = classes(2000)
     with pytest.raises(MemoryBudgetError, match="too small") as error:
-        HistogramClassifier(n_components=512, random_state=0, memory="2MiB").fit(X, y)
+        HistogramClassifier("exp-chi2", n_components=512, random_state=0, memory="2MiB").fit(X, y)
     smallest = re.search(r"memory='(\d+MiB)'", str(error.value))[1]
-    HistogramClassifier(n_components=512, random_state=0, memory=smallest).fit(X, y)
+    HistogramClassifier("exp-chi2", n_components=512, random_state=0, memory=smallest).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_smallest_budget_that_is_named_would_do():
 def test_bad_settings(settings, message):
     X, y = classes(60)
     with pytest.raises(ValueError, match=message):
-        HistogramClassifier(**{**SMALL, **settings}).fit(X, y)
+        HistogramClassifier(**{"kernel": "exp-chi2", **SMALL, **settings}).fit(X, y)
 
 
 def test_equal_rows_have_no_mean_distance():

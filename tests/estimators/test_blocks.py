@@ -81,7 +81,7 @@ def test_a_kernel_for_each_block(kind, tmp_path):
 def test_principal_components_are_those_of_scikit_learn(blocks):
     more = X[::-1] * np.linspace(0.5, 2, 600)[:, None]
     for unlabelled in (None, ArraySource(more)):
-        model = HistogramClassifier(blocks=blocks, n_principal=20, **SETTINGS)
+        model = HistogramClassifier("exp-chi2", blocks=blocks, n_principal=20, **SETTINGS)
         model.fit_source(ArraySource(X, y), unlabelled=unlabelled)
         Z = model.features_.transform(X)
         rows = Z if unlabelled is None else np.vstack([Z, model.features_.transform(more)])
@@ -100,7 +100,9 @@ def test_principal_components_are_those_of_scikit_learn(blocks):
 @pytest.mark.parametrize("blocks", [None, BLOCKS])
 def test_components_and_alpha_are_chosen_together_by_exact_folds(blocks, tmp_path):
     given = {**SETTINGS, "blocks": blocks, "selection": 3}
-    model = HistogramClassifier(**{**given, "alpha": [0.1, 3.0]}, n_principal=[30, 5, 12]).fit(X, y)
+    model = HistogramClassifier(
+        **{"kernel": "exp-chi2", **given, "alpha": [0.1, 3.0]}, n_principal=[30, 5, 12]
+    ).fit(X, y)
     scores, r = model.selection_, 1 if blocks is None else 2
     np.testing.assert_array_equal(scores.settings["n_components"], [5, 5, 12, 12, 30, 30])
     assert scores.scores.shape == (6, 3)
@@ -117,7 +119,9 @@ def test_components_and_alpha_are_chosen_together_by_exact_folds(blocks, tmp_pat
                 wrong = np.square(refit.predict(Z[folds == k]) - Y[folds == k]).sum(axis=1).mean()
                 assert errors[s, k] == pytest.approx(wrong, rel=1e-4)
     assert scores.best == {"n_components": model.n_principal_, "alpha": model.alpha_}
-    alone = HistogramClassifier(**{**given, "alpha": model.alpha_}, n_principal=model.n_principal_)
+    alone = HistogramClassifier(
+        **{"kernel": "exp-chi2", **given, "alpha": model.alpha_}, n_principal=model.n_principal_
+    )
     np.testing.assert_allclose(model.decision_function(X), alone.fit(X, y).decision_function(X), atol=1e-8)
     model.save(tmp_path / "m.model")
     again = load(tmp_path / "m.model")
@@ -126,17 +130,20 @@ def test_components_and_alpha_are_chosen_together_by_exact_folds(blocks, tmp_pat
 
 
 def test_a_alpha_that_is_given_leaves_components_to_choose():
-    model = HistogramClassifier(**SETTINGS, n_principal=[2, 40]).fit(X, y)
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, n_principal=[2, 40]).fit(X, y)
     assert (model.n_principal_, model.alpha_) == (40, 0.1)
     assert model.selection_.scores.shape == (2, 5)
     assert (
-        HistogramClassifier(**{**SETTINGS, "alpha": "auto"}, n_principal=[2, 40]).fit(X, y).n_principal_ == 40
+        HistogramClassifier(**{"kernel": "exp-chi2", **SETTINGS, "alpha": "auto"}, n_principal=[2, 40])
+        .fit(X, y)
+        .n_principal_
+        == 40
     )
 
 
 def test_blocks_are_normalised_by_themselves():
     for rows in (X, sp.csr_matrix(X)):
-        model = HistogramClassifier(blocks=BLOCKS, normalize="l1", **SETTINGS).fit(rows, y)
+        model = HistogramClassifier("exp-chi2", blocks=BLOCKS, normalize="l1", **SETTINGS).fit(rows, y)
         prepared = model._prepare(rows, 0, "X")
         prepared = prepared.toarray() if sp.issparse(prepared) else prepared
         np.testing.assert_allclose(prepared[:, :32].sum(axis=1), 1, rtol=1e-12)
@@ -144,12 +151,12 @@ def test_blocks_are_normalised_by_themselves():
 
 
 def test_other_losses_and_regression_on_components():
-    model = HistogramClassifier(blocks=BLOCKS, n_principal=30, loss="logistic", **SETTINGS).fit(
+    model = HistogramClassifier("exp-chi2", blocks=BLOCKS, n_principal=30, loss="logistic", **SETTINGS).fit(
         X[:400], y[:400]
     )
     assert model.score(X[400:], y[400:]) > 0.75
     target = X[:, :10].sum(axis=1)
-    fitted = HistogramRegressor(n_principal=50, **SETTINGS).fit(X[:400], target[:400])
+    fitted = HistogramRegressor("exp-chi2", n_principal=50, **SETTINGS).fit(X[:400], target[:400])
     assert fitted.score(X[400:], target[400:]) > 0.7
 
 
@@ -181,15 +188,17 @@ def test_signs_are_those_of_the_blocks():
 )
 def test_bad_settings(settings, message):
     with pytest.raises(ValueError, match=message):
-        HistogramClassifier(**{**SETTINGS, **settings}).fit(X, y)
+        HistogramClassifier(**{"kernel": "exp-chi2", **SETTINGS, **settings}).fit(X, y)
 
 
 def test_what_two_passes_cannot_do():
     with pytest.raises(ValueError, match="use fit or fit_source"):
-        HistogramClassifier(n_principal=5).partial_fit(X, y, classes=np.unique(y))
+        HistogramClassifier("exp-chi2", n_principal=5).partial_fit(X, y, classes=np.unique(y))
     with pytest.raises(ValueError, match="give n_principal"):
-        HistogramClassifier(**SETTINGS).fit_source(ArraySource(X, y), unlabelled=ArraySource(X))
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(
+            ArraySource(X, y), unlabelled=ArraySource(X)
+        )
     with pytest.raises(ValueError, match="5 features, but HistogramClassifier is expecting 64"):
-        HistogramClassifier(n_principal=5, **SETTINGS).fit_source(
+        HistogramClassifier("exp-chi2", n_principal=5, **SETTINGS).fit_source(
             ArraySource(X, y), unlabelled=ArraySource(X[:, :5])
         )

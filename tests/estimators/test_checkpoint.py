@@ -102,7 +102,7 @@ def test_a_file_name_is_enough_and_is_cleared_away(tmp_path):
 
 def test_regression(tmp_path):
     target = X[:, 0] + X[:, 1] ** 2
-    make = lambda: HistogramRegressor(n_components=64, memory="3MiB", random_state=0)  # noqa: E731
+    make = lambda: HistogramRegressor("exp-chi2", n_components=64, memory="3MiB", random_state=0)  # noqa: E731
     whole = make().fit_source(ArraySource(X, target), checkpoint=Watched(tmp_path / "whole"))
     with pytest.raises(Interrupted):
         make().fit_source(ArraySource(X, target), checkpoint=Watched(tmp_path / "check", 2))
@@ -180,7 +180,7 @@ from chimap.fit.checkpoint import Checkpoint
 folder = sys.argv[1]
 X = np.random.default_rng(0).random((3000, 8), dtype=np.float32)
 y = np.arange(3000) % 2
-make = lambda: chimap.HistogramClassifier(n_components=128, random_state=0, alpha=1.0)
+make = lambda: chimap.HistogramClassifier("exp-chi2", n_components=128, random_state=0, alpha=1.0)
 whole = make().fit(X, y)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))  # no file may be larger: writing fails half-way

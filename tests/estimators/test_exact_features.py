@@ -19,7 +19,9 @@ def data(n: int = 150) -> tuple[np.ndarray, np.ndarray]:
 
 
 def machine(**options: object) -> HistogramClassifier:
-    return HistogramClassifier(**{"features": "exact", "precision": "float64", "random_state": 0, **options})
+    return HistogramClassifier(
+        **{"kernel": "exp-chi2", "features": "exact", "precision": "float64", "random_state": 0, **options}
+    )
 
 
 @pytest.mark.parametrize("kernel", ["exp-chi2", "chi2", "gaussian", "linear", "jensen_shannon+pq"])
@@ -62,7 +64,7 @@ def test_two_classes_and_regression():
     assert two.held_out_.shape == (150, 1)
     assert two.decision_function(X).shape == (150,)
     target = 100 + X[:, 0] * 5
-    model = HistogramRegressor(features="exact").fit(X[:100], target[:100])
+    model = HistogramRegressor("exp-chi2", features="exact").fit(X[:100], target[:100])
     assert model.selection_.measure == "r2"
     assert model.score(X[100:], target[100:]) > 0.8
     assert abs(model.held_out_[:, 0] - target[:100]).mean() < 0.3
@@ -145,9 +147,9 @@ def test_refusals():
     with pytest.raises(DataError, match="all rows are of one group"):
         machine().fit(X, y, groups=np.zeros(40))
     with pytest.raises(ValueError, match="gamma"):
-        HistogramClassifier(features="landmarks", gamma="auto").fit(X, y)
+        HistogramClassifier("exp-chi2", features="landmarks", gamma="auto").fit(X, y)
     with pytest.raises(ValueError, match="scoring is of rows held out by loss='square'"):
-        HistogramClassifier(features="landmarks", loss="logistic", scoring="accuracy").fit(X, y)
+        HistogramClassifier("exp-chi2", features="landmarks", loss="logistic", scoring="accuracy").fit(X, y)
     X[7, 3] = -1
     with pytest.raises(DataError, match="row 7"):
         machine().fit(X, y)

@@ -30,7 +30,7 @@ def sparse_rows(n_rows: int, n_bins: int, n_classes: int = 4, seed: int = 0):
 def test_it_is_scikit_learns_on_the_features(n_classes):
     X, y = classes(300)
     y = y if n_classes > 2 else y == y[0]
-    model = HistogramClassifier(**SETTINGS, alpha=0.5).fit(X, y)
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, alpha=0.5).fit(X, y)
     Z = OptimalMap("chi2", 3).fit(X).transform(X)
     peer = LinearSVC(loss="hinge", C=2.0, tol=1e-6, max_iter=100_000).fit(Z, y)
     expected = peer.decision_function(Z)
@@ -41,15 +41,15 @@ def test_it_is_scikit_learns_on_the_features(n_classes):
 
 def test_sparse_rows_give_the_model_of_dense_ones():
     X, y = sparse_rows(400, 300)
-    sparse = HistogramClassifier(**SETTINGS).fit(X, y)
-    dense = HistogramClassifier(**SETTINGS).fit(X.toarray(), y)
+    sparse = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X, y)
+    dense = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X.toarray(), y)
     assert sparse.alpha_ == pytest.approx(dense.alpha_, rel=1e-12)
     np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-9)
     # and where few enough entries are zero, dense rows stay dense
     full = X.toarray() + 0.01
     np.testing.assert_allclose(
-        HistogramClassifier(**SETTINGS, alpha=1.0).fit(full, y).coef_,
-        HistogramClassifier(**SETTINGS, alpha=1.0).fit(sp.csr_matrix(full), y).coef_,
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, alpha=1.0).fit(full, y).coef_,
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, alpha=1.0).fit(sp.csr_matrix(full), y).coef_,
         atol=1e-9,
     )
 
@@ -67,30 +67,34 @@ def test_many_columns_fit_where_moments_do_not():
 
 def test_the_model_is_saved_and_comes_out_the_same_again(tmp_path):
     X, y = sparse_rows(300, 200)
-    model = HistogramClassifier(**SETTINGS).fit(X, y)
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X, y)
     model.save(tmp_path / "model")
     np.testing.assert_array_equal(
         chimap.load(tmp_path / "model").decision_function(X), model.decision_function(X)
     )
-    np.testing.assert_array_equal(HistogramClassifier(**SETTINGS).fit(X, y).coef_, model.coef_)
+    np.testing.assert_array_equal(
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X, y).coef_, model.coef_
+    )
 
 
 def test_chunks_make_no_difference():
     X, y = classes(5000, 20)
     settings = {**SETTINGS, "alpha": 10.0}
-    whole = HistogramClassifier(**settings, memory="1GiB").fit(X, y)
+    whole = HistogramClassifier(**{"kernel": "exp-chi2"} | settings, memory="1GiB").fit(X, y)
     with pytest.raises(MemoryBudgetError, match=r"all 5,000 rows in memory; their 300,000 numbers") as error:
-        HistogramClassifier(**settings, memory="1MiB").fit(X, y)
+        HistogramClassifier(**{"kernel": "exp-chi2"} | settings, memory="1MiB").fit(X, y)
     least = str(error.value).split("memory='")[1].split("'")[0]
     assert least.endswith("MiB")
     np.testing.assert_allclose(
-        HistogramClassifier(**settings, memory=least).fit(X, y).coef_, whole.coef_, atol=1e-9
+        HistogramClassifier(**{"kernel": "exp-chi2"} | settings, memory=least).fit(X, y).coef_,
+        whole.coef_,
+        atol=1e-9,
     )
 
 
 def test_the_alpha_is_chosen_by_the_rows_held_out():
     X, y = sparse_rows(500, 200)
-    model = HistogramClassifier(**SETTINGS, alpha=[1e-2, 1.0, 1e3]).fit(X, y)
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, alpha=[1e-2, 1.0, 1e3]).fit(X, y)
     Z = OptimalMap("chi2", 3).fit(X).transform(X)
     is_held = fold_of_rows(0, 500, 5, model._seed) == 0
     for alpha, loss in zip(model.selection_.alphas, model.selection_.means, strict=True):
@@ -103,15 +107,19 @@ def test_the_alpha_is_chosen_by_the_rows_held_out():
 
 def test_the_search_does_not_mind_the_scale_of_the_rows():
     X, y = sparse_rows(300, 200)
-    small, large = (HistogramClassifier(**SETTINGS).fit(scale * X, y) for scale in (1.0, 1024.0))
+    small, large = (
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(scale * X, y) for scale in (1.0, 1024.0)
+    )
     np.testing.assert_allclose(large.selection_.alphas[-1] / small.selection_.alphas[-1], 1024, rtol=1e-6)
 
 
 def test_a_class_that_only_held_out_rows_have_is_learned_in_the_end():
     X, y = sparse_rows(100, 50, n_classes=3)
-    held = np.flatnonzero(fold_of_rows(0, 100, 5, HistogramClassifier(**SETTINGS).fit(X, y)._seed) == 0)
+    held = np.flatnonzero(
+        fold_of_rows(0, 100, 5, HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X, y)._seed) == 0
+    )
     y[held[:2]] = 7
-    model = HistogramClassifier(**SETTINGS).fit(X, y)
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X, y)
     assert set(model.classes_) == {0, 1, 2, 7}
     assert np.abs(model.coef_[3]).max() > 0
 
@@ -125,7 +133,7 @@ def test_a_class_that_only_held_out_rows_have_is_learned_in_the_end():
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_features_of_every_kind(settings, is_sparse):
     X, y = sparse_rows(300, 64)
-    model = HistogramClassifier(loss="hinge", random_state=0, **settings).fit(
+    model = HistogramClassifier("exp-chi2", loss="hinge", random_state=0, **settings).fit(
         X if is_sparse else X.toarray(), y
     )
     assert model.score(X, y) > 0.95
@@ -138,7 +146,10 @@ def test_additive_blocks_of_sparse_rows_are_kept_sparse(monkeypatch):
     monkeypatch.setattr(KeptFeatures, "stack", lambda self: (stack(self), kept.append(self.Z)))
     settings = {**SETTINGS, "kernel": ["chi2", "intersection"], "alpha": 0.1}
     blocks = {"a": slice(0, 32), "b": slice(32, 64)}
-    models = [HistogramClassifier(**settings, blocks=blocks).fit(rows, y) for rows in (X, X.toarray() + 1e-3)]
+    models = [
+        HistogramClassifier(**{"kernel": "exp-chi2"} | settings, blocks=blocks).fit(rows, y)
+        for rows in (X, X.toarray() + 1e-3)
+    ]
     assert sp.issparse(kept[0])
     assert not sp.issparse(kept[1])
     np.testing.assert_allclose(kept[0].toarray(), models[0].features_.transform(X.toarray()), rtol=1e-9)
@@ -161,4 +172,4 @@ def test_kept_rows_are_those_of_the_folds():
 
 def test_regression_has_no_hinge():
     with pytest.raises(ValueError, match="loss must be one of 'square', 'epsilon_insensitive'; got 'hinge'"):
-        HistogramRegressor(loss="hinge").fit(np.ones((4, 2)), np.arange(4.0))
+        HistogramRegressor("exp-chi2", loss="hinge").fit(np.ones((4, 2)), np.arange(4.0))

@@ -30,7 +30,7 @@ def regression(n_rows: int = 500):
 
 def test_better_than_linear_on_digits(digits):
     X, y, X_test, y_test = digits
-    model = HistogramClassifier(n_components=1024, random_state=0).fit(X, y)
+    model = HistogramClassifier("exp-chi2", n_components=1024, random_state=0).fit(X, y)
     linear = RidgeClassifier().fit(X, y).score(X_test, y_test)
     assert model.score(X_test, y_test) > linear + 0.02
 
@@ -57,31 +57,31 @@ def test_weights_are_ridge_on_the_features():
 )
 def test_same_model_from_every_form_of_the_rows(form):
     X, y = classes(300)
-    expected = HistogramClassifier(**SMALL).fit(X, y).decision_function(X)
-    found = HistogramClassifier(**SMALL).fit(form(X), y).decision_function(form(X))
+    expected = HistogramClassifier("exp-chi2", **SMALL).fit(X, y).decision_function(X)
+    found = HistogramClassifier("exp-chi2", **SMALL).fit(form(X), y).decision_function(form(X))
     np.testing.assert_allclose(found, expected, atol=2e-4)
 
 
 def test_same_model_from_a_source_and_from_arrays():
     X, y = classes(300)
-    by_arrays = HistogramClassifier(**SMALL).fit(X, y)
-    by_source = HistogramClassifier(**SMALL).fit_source(chimap.open_source(X, y))
+    by_arrays = HistogramClassifier("exp-chi2", **SMALL).fit(X, y)
+    by_source = HistogramClassifier("exp-chi2", **SMALL).fit_source(chimap.open_source(X, y))
     np.testing.assert_array_equal(by_source.coef_, by_arrays.coef_)
 
 
 def test_same_model_whatever_the_budget():
     X, y = classes(6000, 30)
     settings = {**SMALL, "features": "fourier", "precision": "float64", "n_components": 128}
-    large = HistogramClassifier(**settings, memory="1GiB").fit(X, y)
-    small = HistogramClassifier(**settings, memory="7MiB").fit(X, y)
+    large = HistogramClassifier(**{"kernel": "exp-chi2"} | settings, memory="1GiB").fit(X, y)
+    small = HistogramClassifier(**{"kernel": "exp-chi2"} | settings, memory="7MiB").fit(X, y)
     assert small.alpha_ == pytest.approx(large.alpha_, rel=1e-9)
     np.testing.assert_allclose(small.coef_, large.coef_, rtol=1e-6, atol=1e-9)
 
 
 def test_one_thread_gives_the_same_model():
     X, y = classes(500)
-    one = HistogramClassifier(**SMALL, n_jobs=1).fit(X, y).decision_function(X)
-    all_cores = HistogramClassifier(**SMALL).fit(X, y).decision_function(X)
+    one = HistogramClassifier("exp-chi2", **SMALL, n_jobs=1).fit(X, y).decision_function(X)
+    all_cores = HistogramClassifier("exp-chi2", **SMALL).fit(X, y).decision_function(X)
     np.testing.assert_allclose(one, all_cores, atol=1e-4)
 
 
@@ -89,16 +89,16 @@ def test_partial_fit_over_batches_is_fit_on_their_union():
     X, y = regression(900)
     settings = {"alpha": 0.3, "precision": "float64", "kernel": "chi2",
                 "map": chimap.DirectMap(n_terms=3, nodes=[0.3, 0.05, 0.01])}  # fmt: skip
-    batches = HistogramRegressor(**settings)
+    batches = HistogramRegressor(**{"kernel": "exp-chi2"} | settings)
     for first in range(0, 900, 300):
         batches.partial_fit(X[first : first + 300], y[first : first + 300])
-    whole = HistogramRegressor(**settings).fit(X, y)
+    whole = HistogramRegressor(**{"kernel": "exp-chi2"} | settings).fit(X, y)
     np.testing.assert_allclose(batches.predict(X), whole.predict(X), rtol=1e-8)
 
 
 def test_partial_fit_chooses_the_alpha_too():
     X, y = classes(900)
-    model = HistogramClassifier(**SMALL, selection=5)
+    model = HistogramClassifier("exp-chi2", **SMALL, selection=5)
     for first in range(0, 900, 300):
         model.partial_fit(X[first : first + 300], y[first : first + 300], classes=[0, 1, 2])
     assert model.score(X, y) > 0.7
@@ -112,16 +112,16 @@ def test_partial_fit_draws_the_features_on_the_first_batch(form):
     X, y = classes(900)
     settings = {**SMALL, "features": "fourier", "gamma": 2.0, "alpha": 0.3, "precision": "float64",
                 "map": chimap.DirectMap(n_terms=3, nodes=[0.3, 0.05, 0.01])}  # fmt: skip
-    batches = HistogramClassifier(**settings)
+    batches = HistogramClassifier(**{"kernel": "exp-chi2"} | settings)
     for part in (slice(0, 400), slice(400, 401), slice(401, 900)):
         batches.partial_fit(form(X[part]), y[part], classes=[0, 1, 2])
-    whole = HistogramClassifier(**settings).fit(X, y)
+    whole = HistogramClassifier(**{"kernel": "exp-chi2"} | settings).fit(X, y)
     np.testing.assert_allclose(batches.decision_function(X), whole.decision_function(X), rtol=1e-7, atol=1e-9)
 
 
 def test_two_classes_have_one_score():
     X, y = classes(300, n_classes=2)
-    model = HistogramClassifier(**SMALL).fit(X, y)
+    model = HistogramClassifier("exp-chi2", **SMALL).fit(X, y)
     assert model.decision_function(X).shape == (300,)
     np.testing.assert_array_equal(
         model.predict(X), model.classes_[(model.decision_function(X) > 0).astype(int)]
@@ -131,31 +131,31 @@ def test_two_classes_have_one_score():
 def test_text_labels():
     X, y = classes(300)
     names = np.array(["cat", "dog", "owl"])[y]
-    model = HistogramClassifier(**SMALL).fit(X, names)
+    model = HistogramClassifier("exp-chi2", **SMALL).fit(X, names)
     assert set(model.predict(X)) <= {"cat", "dog", "owl"}
     assert model.score(X, names) > 0.7
 
 
 def test_many_classes_are_scored_by_a_factor_a_fold():
     X, y = classes(1200, 20, n_classes=12)
-    model = HistogramClassifier(n_components=128, selection=5, random_state=0).fit(X, y)
+    model = HistogramClassifier("exp-chi2", n_components=128, selection=5, random_state=0).fit(X, y)
     assert not model.selection_.iterations.any()
     assert model.score(X, y) > 0.5
 
 
 def test_given_alphas():
     X, y = classes(300)
-    one = HistogramClassifier(**SMALL, alpha=0.5).fit(X, y)
+    one = HistogramClassifier("exp-chi2", **SMALL, alpha=0.5).fit(X, y)
     assert one.alpha_ == 0.5
     assert one.selection_ is None
-    several = HistogramClassifier(**SMALL, alpha=[10.0, 0.1, 1.0]).fit(X, y)
+    several = HistogramClassifier("exp-chi2", **SMALL, alpha=[10.0, 0.1, 1.0]).fit(X, y)
     np.testing.assert_array_equal(several.selection_.alphas, [0.1, 1.0, 10.0])
 
 
 def test_normalisation_makes_totals_meaningless():
     X, y = classes(300)
     scaled = X * np.random.default_rng(0).uniform(0.1, 10, (300, 1))
-    model = HistogramClassifier(**SMALL, normalize="l1", precision="float64").fit(X, y)
+    model = HistogramClassifier("exp-chi2", **SMALL, normalize="l1", precision="float64").fit(X, y)
     np.testing.assert_allclose(
         model.decision_function(scaled), model.decision_function(X), rtol=1e-9, atol=1e-9
     )
@@ -164,7 +164,9 @@ def test_normalisation_makes_totals_meaningless():
 def test_empty_rows_are_rows():
     X, y = classes(300)
     X[:5] = 0
-    assert np.isfinite(HistogramClassifier(**SMALL, normalize="l1").fit(X, y).decision_function(X)).all()
+    assert np.isfinite(
+        HistogramClassifier("exp-chi2", **SMALL, normalize="l1").fit(X, y).decision_function(X)
+    ).all()
 
 
 def test_signed_rows():

@@ -18,14 +18,14 @@ from chimap._validation import DataError
 from ..histograms import classes
 
 MODELS = {
-    "exponential": HistogramClassifier(n_components=33, random_state=0),
+    "exponential": HistogramClassifier("exp-chi2", n_components=33, random_state=0),
     "additive": HistogramClassifier("jensen_shannon", n_terms=3),
     "gamma variant": HistogramClassifier(chimap.chi2.with_gamma(0.5)),
     "signed, float64": HistogramClassifier(chimap.Exponential(chimap.chi2.signed(), 2.0), n_components=32,
                                            precision="float64", form="offset", random_state=1),
-    "direct map": HistogramClassifier(map=DirectMap(nodes="minimax"), n_components=32, random_state=0),
+    "direct map": HistogramClassifier("exp-chi2", map=DirectMap(nodes="minimax"), n_components=32, random_state=0),
     "homogeneous map": HistogramClassifier("intersection", map=HomogeneousMap(n_terms=5)),
-    "regression": HistogramRegressor(n_components=32, random_state=0, map=OptimalMap(n_terms=1)),
+    "regression": HistogramRegressor("exp-chi2", n_components=32, random_state=0, map=OptimalMap(n_terms=1)),
 }  # fmt: skip
 
 
@@ -43,7 +43,9 @@ def test_round_trip(model, tmp_path):
 
 def test_text_labels_and_training_notes(tmp_path):
     X, y = classes(200)
-    model = HistogramClassifier(n_components=32, random_state=0).fit(X, np.array(["a", "bc", "d"])[y])
+    model = HistogramClassifier("exp-chi2", n_components=32, random_state=0).fit(
+        X, np.array(["a", "bc", "d"])[y]
+    )
     model.training_ = {"file": "x.npz", "rows": 200, "split": None, "counts": [["a", 3]]}
     model.save(tmp_path / "a.model")
     loaded = chimap.load(tmp_path / "a.model")
@@ -55,7 +57,7 @@ def test_a_model_of_a_folder_that_the_process_has_not_imported(tmp_path):
     from chimap.images import SIFT, HardCoding, Vocabulary
 
     X, y = classes(100)
-    model = HistogramClassifier(n_components=32, random_state=0).fit(X, y)
+    model = HistogramClassifier("exp-chi2", n_components=32, random_state=0).fit(X, y)
     model.training_ = {
         "of images": [SIFT(step=5), HardCoding(), Vocabulary(np.eye(3, dtype=np.float32), 1.0)]
     }
@@ -74,7 +76,7 @@ def test_a_model_of_a_folder_that_the_process_has_not_imported(tmp_path):
 def saved(tmp_path):
     X, y = classes(100)
     path = tmp_path / "a.model"
-    HistogramClassifier(n_components=32, random_state=0).fit(X, y).save(path)
+    HistogramClassifier("exp-chi2", n_components=32, random_state=0).fit(X, y).save(path)
     return path
 
 
@@ -139,7 +141,7 @@ def test_only_listed_classes_are_made(saved):
 def test_missing_folder(tmp_path):
     X, y = classes(100)
     with pytest.raises(FileNotFoundError, match="does not exist"):
-        HistogramClassifier(n_components=32).fit(X, y).save(tmp_path / "nowhere" / "a.model")
+        HistogramClassifier("exp-chi2", n_components=32).fit(X, y).save(tmp_path / "nowhere" / "a.model")
 
 
 def test_missing_file(tmp_path):

@@ -156,7 +156,7 @@ def test_what_cannot_be_exported(tmp_path):
         export_model(chi2_model(precision="bfloat16"), tmp_path / "a.npz")
     assert not list(tmp_path.iterdir())
     with pytest.raises(Exception, match="not fitted"):
-        export_model(HistogramClassifier(), tmp_path / "a.onnx")
+        export_model(HistogramClassifier("exp-chi2"), tmp_path / "a.onnx")
     with pytest.raises(FileNotFoundError, match="does not exist"):
         export_model(chi2_model(), tmp_path / "nowhere" / "a.csv")
     (tmp_path / "a.csv").write_text("mine")

@@ -34,7 +34,7 @@ def test_every_kernel_has_features_of_the_size_that_was_foretold(kernel, word):
 
 def test_objects_are_copied_and_keep_their_kernel():
     given = NystroemFeatures("intersection", 7, random_state=0)
-    model = HistogramClassifier(features=given, alpha=1.0).fit(X, X[:, 0] > 0.05)
+    model = HistogramClassifier("exp-chi2", features=given, alpha=1.0).fit(X, X[:, 0] > 0.05)
     assert model.kernel_.name == "intersection"
     assert model.coef_.shape == (1, 7)
     assert not hasattr(given, "kernel_")
@@ -43,4 +43,4 @@ def test_objects_are_copied_and_keep_their_kernel():
 
 def test_what_is_no_family_is_refused():
     with pytest.raises(ValueError, match="has no features_into and no footprint"):
-        HistogramClassifier(features=object()).fit(X, X[:, 0] > 0.05)
+        HistogramClassifier("exp-chi2", features=object()).fit(X, X[:, 0] > 0.05)

@@ -17,9 +17,9 @@ EXP = {"kernel": "exp-chi2", "random_state": 0}
 
 
 def test_rows_that_fit_are_all_kept():
-    model = HistogramClassifier(**EXP).fit(X, Y)
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | EXP).fit(X, Y)
     assert isinstance(model.features_, ExactFeatures)
-    given = HistogramClassifier(**EXP, features="exact").fit(X, Y)
+    given = HistogramClassifier(**{"kernel": "exp-chi2"} | EXP, features="exact").fit(X, Y)
     np.testing.assert_array_equal(model.decision_function(X), given.decision_function(X))
     assert model.features == "auto"
 
@@ -37,20 +37,23 @@ def test_rows_that_fit_are_all_kept():
     ids=str,
 )
 def test_what_the_exact_machine_does_not_have_takes_landmarks(asked):
-    model = HistogramClassifier(**EXP, **asked).fit(X, Y)
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | EXP, **asked).fit(X, Y)
     assert "landmarks" in model.features_.describe()
 
 
 def test_more_rows_than_the_most_take_landmarks(monkeypatch):
     monkeypatch.setattr(automatic, "MOST_ROWS", 299)
-    model = HistogramRegressor(**EXP).fit(X, X[:, 0])
+    model = HistogramRegressor(**{"kernel": "exp-chi2"} | EXP).fit(X, X[:, 0])
     assert isinstance(model.features_, LandmarkFeatures)
     monkeypatch.setattr(automatic, "MOST_ROWS", 300)
     assert isinstance(model.fit(X, X[:, 0]).features_, ExactFeatures)
 
 
 def test_sampling_takes_random_features_and_additive_kernels_their_map():
-    assert isinstance(HistogramClassifier(**EXP, sampling="iid").fit(X, Y).features_, FourierFeatures)
+    assert isinstance(
+        HistogramClassifier(**{"kernel": "exp-chi2"} | EXP, sampling="iid").fit(X, Y).features_,
+        FourierFeatures,
+    )
     assert "Optimal" in HistogramClassifier("chi2").fit(X, Y).features_.describe()
 
 
@@ -60,7 +63,7 @@ def test_the_number_of_landmarks_follows_rows_and_memory():
     rows = ArraySource(np.random.default_rng(0).dirichlet(np.ones(20), 40_000), np.arange(40_000) % 3)
 
     def landmarks(memory):
-        model = HistogramClassifier(**EXP, memory=memory)
+        model = HistogramClassifier(**{"kernel": "exp-chi2"} | EXP, memory=memory)
         model._settle(rows)
         return model._given()["n_components"]
 
@@ -69,5 +72,7 @@ def test_the_number_of_landmarks_follows_rows_and_memory():
 
 
 def test_a_small_first_batch_takes_random_features():
-    model = HistogramClassifier(**EXP).partial_fit(X[:100], Y[:100], classes=np.unique(Y))
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | EXP).partial_fit(
+        X[:100], Y[:100], classes=np.unique(Y)
+    )
     assert isinstance(model.features_, FourierFeatures)

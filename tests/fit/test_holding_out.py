@@ -56,11 +56,13 @@ def test_groups_and_splitters_that_will_not_do():
 
 def test_a_splitter_and_the_same_groups_choose_alike():
     X, y = classes(400)
-    by_splitter = HistogramClassifier(**SETTINGS, selection=KFold(4, shuffle=True, random_state=1)).fit(X, y)
+    by_splitter = HistogramClassifier(
+        **{"kernel": "exp-chi2"} | SETTINGS, selection=KFold(4, shuffle=True, random_state=1)
+    ).fit(X, y)
     folds = np.empty(400, int)
     for k, (_, test) in enumerate(KFold(4, shuffle=True, random_state=1).split(X)):
         folds[test] = k
-    by_groups = HistogramClassifier(**SETTINGS, selection=4).fit(X, y, groups=folds)
+    by_groups = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, selection=4).fit(X, y, groups=folds)
     assert by_splitter.selection_.n_folds == by_groups.selection_.n_folds == 4
     np.testing.assert_allclose(by_splitter.selection_.means, by_groups.selection_.means, rtol=1e-6)
 
@@ -71,8 +73,10 @@ def test_twins_ask_for_folds_by_group():
     X, y = classes(150)
     y = np.where(rng.random(150) < 0.3, rng.integers(0, 3, 150), y)
     copies = np.repeat(np.arange(150), 4)
-    alone = HistogramClassifier(**SETTINGS).fit(X[copies], y[copies])
-    together = HistogramClassifier(**SETTINGS).fit(X[copies], y[copies], groups=copies)
+    alone = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(X[copies], y[copies])
+    together = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit(
+        X[copies], y[copies], groups=copies
+    )
     assert alone.selection_.rule == "gcv"
     assert together.selection_.rule == "folds"
     assert together.alpha_ > 2 * alone.alpha_
@@ -81,11 +85,13 @@ def test_twins_ask_for_folds_by_group():
 @pytest.mark.parametrize("scoring", [None, "neg_log_loss"])
 def test_a_part_held_out_is_scored_by_the_user(scoring):
     X, y = classes(600)
-    model = HistogramClassifier(**SETTINGS, selection="holdout", scoring=scoring, precision="float64").fit(
-        X, y
-    )
+    model = HistogramClassifier(
+        **{"kernel": "exp-chi2"} | SETTINGS, selection="holdout", scoring=scoring, precision="float64"
+    ).fit(X, y)
     result = model.selection_
     assert (result.rule, result.measure) == ("holdout", scoring or "accuracy")
     assert result.means[result.chosen] == result.means.max()
-    others = HistogramClassifier(**SETTINGS, alpha=model.alpha_, precision="float64").fit(X, y)
+    others = HistogramClassifier(
+        **{"kernel": "exp-chi2"} | SETTINGS, alpha=model.alpha_, precision="float64"
+    ).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), others.decision_function(X), atol=1e-6)

@@ -64,5 +64,7 @@ def test_the_rule_is_the_first_that_serves(n_rows, n_folds, rule):
 def test_many_features_of_few_rows_make_no_large_matrix(sizes):
     rng = np.random.default_rng(0)
     X, y = rng.dirichlet(np.ones(3), 30), rng.integers(0, 2, 30)
-    HistogramClassifier(features="fourier", n_components=1024, selection=5, random_state=0).fit(X, y)
+    HistogramClassifier("exp-chi2", features="fourier", n_components=1024, selection=5, random_state=0).fit(
+        X, y
+    )
     assert max(sizes) < 50

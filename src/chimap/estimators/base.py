@@ -61,7 +61,7 @@ class HistogramModel(LinearModel):
 
     def __init__(
         self,
-        kernel: Any = "exp-chi2",
+        kernel: Any = "auto",
         *,
         features: Any = "auto",
         gamma: Any = "mean",
@@ -165,8 +165,9 @@ class HistogramModel(LinearModel):
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
         progress = progress or (RichProgress() if self.verbose else Progress())
-        self._race(source, groups, progress)
-        self._settle(source, is_plain=checkpoint is None and unlabelled is None and engine == "local")
+        is_plain = checkpoint is None and unlabelled is None and isinstance(engine, str) and engine == "local"
+        self._race(source, groups, progress, is_plain)
+        self._settle(source, is_plain=is_plain)
         if self._keeps_rows:
             if checkpoint is not None or unlabelled is not None:
                 raise ValueError("features='exact' has no checkpoint and no unlabelled rows: leave them out.")
@@ -199,12 +200,12 @@ class HistogramModel(LinearModel):
             given.remove()
         return self
 
-    def _race(self, source: Source, groups: Any, progress: Progress) -> None:
+    def _race(self, source: Source, groups: Any, progress: Progress, keeps_rows: bool) -> None:
         """Choose the settings that kernel="auto" leaves open, if it is asked for."""
         self.chosen_: dict[str, Any] = {}
         if isinstance(self.kernel, str) and self.kernel == "auto":
             with threads(self.n_jobs), progress:
-                self.race_, self.chosen_ = race_of(self, source, groups, progress)
+                self.race_, self.chosen_ = race_of(self, source, groups, progress, keeps_rows)
 
     def _settle(
         self, source: Source, *, is_plain: bool = True, is_batch: bool = False, n_targets: int | None = None
@@ -246,7 +247,7 @@ class HistogramModel(LinearModel):
         source = ArraySource(X, y)
         with threads(self.n_jobs):
             if batches is None:
-                self._race(source, None, Progress())
+                self._race(source, None, Progress(), False)
                 self._settle(source, is_batch=True)
                 batches = Batches(self._recipe(), self._codec, source)
             batches.add(source)
@@ -297,7 +298,6 @@ class HistogramModel(LinearModel):
             self.shift_ = result.shift
         for name, value in (known.attributes | learned.attributes).items():
             setattr(self, name, value)
-        self._take_held_out(result.held_out)
         self._stale = False
 
     def _parts(self, n_columns: int) -> list[Part]:
@@ -349,4 +349,3 @@ class HistogramModel(LinearModel):
     _codec_type: ClassVar[type[Codec]]
     _codec: Codec
     _take_codec: Any
-    _take_held_out: Any

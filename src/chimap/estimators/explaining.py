@@ -196,7 +196,7 @@ class Explaining:
         >>> from sklearn.datasets import load_digits
         >>> from chimap import HistogramClassifier
         >>> X, y = load_digits(return_X_y=True)
-        >>> model = HistogramClassifier(features="landmarks", n_components=100, random_state=0).fit(X, y)
+        >>> model = HistogramClassifier("exp-chi2", features="landmarks", n_components=100, random_state=0).fit(X, y)
         >>> model.nearest(X[:1], k=3)[0].answers.tolist()
         [0, 0, 0]
         """

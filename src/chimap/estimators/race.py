@@ -24,7 +24,7 @@ from chimap._validation import DataError, parse_memory
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
-from chimap.estimators.race_candidates import Look, candidates, settings_for
+from chimap.estimators.race_candidates import Look, candidates, settings_for, within
 from chimap.fit.exact import exact_bytes
 from chimap.selection.race import Candidate, RaceResult, Trial, race
 from chimap.selection.scoring import scored
@@ -67,13 +67,14 @@ class Race:
 
     def _fitted(self, candidate: Candidate, chosen: np.ndarray) -> Any:
         model = clone(self.model).set_params(**candidate.settings, scoring=self.scoring, verbose=False)
-        if candidate.settings["features"] != "exact":
+        keeps = candidate.settings.get("features") == "exact"
+        if not keeps:
             model.set_params(scoring=None)
         groups = None if self.groups is None else self.groups[chosen]
         source = ArraySource(
             _arrays.take_rows(self.rows, chosen), self.y[chosen], column_names=self.column_names
         )
-        if groups is None or candidate.settings["features"] != "exact" or np.unique(groups).size < 2:
+        if groups is None or not keeps or np.unique(groups).size < 2:
             return model.fit_source(source)
         return model.fit_source(source, groups=groups)
 
@@ -84,11 +85,13 @@ class Race:
 
 
 def race_of(
-    model: Any, source: Source, groups: np.ndarray | None, progress: Progress
+    model: Any, source: Source, groups: np.ndarray | None, progress: Progress, keeps_rows: bool = True
 ) -> tuple[RaceResult, dict[str, Any]]:
     """Run the race of an estimator on a sample of a source; the result, and the settings for all rows.
 
-    Rows are held out by group where groups are given, in the shares of the classes where there are some.
+    Rows are held out by group where groups are given, in the shares of the classes where there are some. Settings that
+    the user gave stay: the race is then among kernels and normalisations. keeps_rows: whether the fit may keep all rows
+    in memory, as exact machines do.
 
     Raises
     ------
@@ -108,6 +111,7 @@ def race_of(
     rounds = rounds_of(splits)
     running = Race(model, rows, y, sampled_groups, splits, rounds, scoring, source.column_names)
     entered = candidates(Look.at(rows, is_classifier(model)), rows.shape[0])
+    entered = entered if _is_free(model) else within(entered)
     progress.stage("race", None, "fits")
     result = race(
         entered, running, sorted(rounds), measure=_name_of(scoring, model),
@@ -117,11 +121,29 @@ def race_of(
     first = result.trials[0]
     needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
     settings = settings_for(
-        first.candidate, first.learned, source.n_rows, source.n_features, needed <= budget
+        first.candidate, first.learned, source.n_rows, source.n_features, keeps_rows and needed <= budget
     )
-    if scoring is not None and settings["features"] == "exact":
-        settings["scoring"] = scoring
+    settings["scoring"] = scoring if settings.get("features") == "exact" else None
     return result, settings
+
+
+def _is_free(model: Any) -> bool:
+    """Whether the user has left features, loss and gamma open, and asks for nothing that exact machines do not do."""
+    usual = {
+        "features": "auto",
+        "gamma": "mean",
+        "loss": "square",
+        "map": None,
+        "blocks": None,
+        "n_principal": None,
+        "device": "cpu",
+    }
+    given = model.get_params(deep=False)
+    return model.precision != "bfloat16" and all(_same(given[name], value) for name, value in usual.items())
+
+
+def _same(value: Any, usual: Any) -> bool:
+    return value is usual or (isinstance(value, str) and value == usual)
 
 
 def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:

@@ -69,6 +69,17 @@ def candidates(look: Look, n_rows: int) -> list[Candidate]:
     return [candidate for candidate in entered if candidate in kept]
 
 
+def within(entered: list[Candidate]) -> list[Candidate]:
+    """The kernels and normalisations of candidates alone: features, loss and gamma are the user's."""
+    made: dict[tuple[Any, Any], Candidate] = {}
+    for candidate in entered:
+        kernel, normalize = candidate.settings["kernel"], candidate.settings["normalize"]
+        settings = {"kernel": kernel, "normalize": normalize}
+        name = f"{kernel}, {normalize or 'raw'} rows"
+        made.setdefault((kernel, normalize), Candidate(name, settings, candidate.is_baseline))
+    return list(made.values())
+
+
 def _rank(candidate: Candidate) -> tuple[bool, int, bool]:
     """Baselines; then kernels in the order of ``_ORDER``, normalised rows first."""
     settings = candidate.settings
@@ -149,7 +160,7 @@ def settings_for(
     learned: what its last trial chose. fits: whether the kernel matrix of all rows is within the memory budget.
     """
     settings = dict(winner.settings)
-    if settings["features"] != "exact" or (n_rows <= MOST_ROWS and fits):
+    if settings.get("features") != "exact" or (n_rows <= MOST_ROWS and fits):
         return settings
     if "gamma" in settings:
         return {**settings, "features": "landmarks", "gamma": learned.get("gamma", "mean")}

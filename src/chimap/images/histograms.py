@@ -57,7 +57,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
     n_jobs : threads; None is all cores. verbose : whether to show progress.
 
     Learned: ``vocabularies_``, a ``Vocabulary`` a descriptor, None where it needs none; ``blocks_``, columns of each
-    descriptor by name, for ``HistogramClassifier(blocks=...)``; ``levels_``, columns of each level of each.
+    descriptor by name, for ``HistogramClassifier("exp-chi2", blocks=...)``; ``levels_``, columns of each level of each.
 
     The column of word w in cell c is the share of the level's points that lie in c and are of word w (hard words), or
     the sum of their shares in w (soft ones). Sources: see the descriptors, ``Pyramid`` and ``SoftCoding``.

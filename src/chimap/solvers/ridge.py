@@ -46,11 +46,10 @@ class Factor:
         self._backend = backend_of(device)
         self._cholesky: Cholesky | None = None
 
-    def of(self, moments: Moments, alpha: float | np.ndarray, less: Any = None) -> None:
-        """Factorise at a strength, or one for each feature (D,).
+    def of(self, moments: Moments, alpha: float, less: Any = None) -> None:
+        """Factorise, less a fold where one is given (its ``take_from`` subtracts it from the upper triangle).
 
-        less: a fold that is left out; its ``take_from`` subtracts it from the upper triangle. Raises DataError if the
-        matrix is not positive definite.
+        Raises DataError if the matrix is not positive definite at this strength.
         """
         moments.scatter_into(self._square)
         if less is not None:
@@ -60,7 +59,7 @@ class Factor:
         self._cholesky = self._backend.cholesky(self._square)
         if self._cholesky is None:
             raise DataError(
-                f"alpha={float(np.min(alpha)):g} is too small: the features are linearly dependent to rounding. "
+                f"alpha={alpha:g} is too small: the features are linearly dependent to rounding. "
                 "Use a larger one, or alpha='auto'."
             )
 

@@ -128,7 +128,7 @@ def test_what_is_not_read_says_the_call_that_makes_it_so():
         with pytest.raises(DataError, match=remedy):
             open_source(given)
         with pytest.raises(DataError, match=remedy):
-            HistogramClassifier().fit(given, LABELS)
+            HistogramClassifier("exp-chi2").fit(given, LABELS)
 
 
 def test_arrays_that_are_dictionaries_are_arrays():

@@ -48,7 +48,7 @@ def demo(
     data, model, report = (output / name for name in FILES)
     _check_folder(output, overwrite)
     _write_digits(data)
-    settings = dataclasses.replace(Settings(), test_fraction=0.3, seed=seed)
+    settings = dataclasses.replace(Settings(), kernel="exp-chi2", test_fraction=0.3, seed=seed)
     fitted = training.train(str(data), None, model, settings, overwrite=True, silent=json)
     found = evaluate.measure(model, str(data), None, report, overwrite=True, silent=json)
     with show.busy("the same with a linear ridge and an exact kernel machine"):

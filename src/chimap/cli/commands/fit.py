@@ -253,6 +253,7 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
         "bins": f"{source.n_features:,}",
         "histograms": None if model.histograms_ is None else model.histograms_.describe(),
         "task": f"{task} ({fitted.task_reason})",
+        "race": race_lines(model),
         "kernel": show.kernel(about["kernel"], about["gamma"]),
         "features": f"{n_features:,}: {about['features']}",
         "loss": loss_line(model),
@@ -264,11 +265,30 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
     }
 
 
+_LISTED = 5  # candidates of the race that are shown
+
+
+def race_lines(model: Any) -> str | None:
+    """The best of the race with scores and seconds, and one line against the linear machine; None without a race."""
+    result = getattr(model, "race_", None)
+    if result is None:
+        return None
+    best, linear = result.trials[0], result.baseline
+    lines = [
+        f"{t.score:.3f}  {t.candidate.name} ({t.n_rows:,} rows, {show.duration(t.seconds)})"
+        for t in result.trials[:_LISTED]
+    ]
+    against = "" if linear is None else f"; linear {linear.score:.3f}"
+    said = f"{best.candidate.name} {best.score:.3f}{against} ({result.measure}, {result.n_held_out:,} rows held out)"
+    return "\n".join([*lines, said])
+
+
 def loss_line(model: Any) -> str | None:
     """'logistic, 59 passes'; None for ridge, which needs no word."""
-    if model.loss == "square":
+    loss = getattr(model, "chosen_", {}).get("loss", model.loss)
+    if loss == "square":
         return None
-    return f"{model.loss}, {model.n_passes_} passes" if model.n_passes_ else f"{model.loss}, by LIBLINEAR"
+    return f"{loss}, {model.n_passes_} passes" if model.n_passes_ else f"{loss}, by LIBLINEAR"
 
 
 def score_line(score: Score) -> str:
@@ -307,7 +327,8 @@ def as_dict(fitted: Fitted, output: Path) -> dict[str, Any]:
         "kernel": model.kernel_.name,
         "gamma": model.describe()["gamma"],
         "features": model.coef_.shape[1],
-        "loss": model.loss,
+        "race": model.race_.table() if hasattr(model, "race_") else None,
+        "loss": getattr(model, "chosen_", {}).get("loss", model.loss),
         "alpha": model.alpha_,
         "cross_validated_r2": cross_validated_r2(model),
         "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},

@@ -61,6 +61,7 @@ def _found(path: Path) -> dict[str, Any]:
             fitted = (state["exact_"] or {}).get("state", {}) if "tables_" in state else state
             about = meta["about"]
             coef = fitted.get("_coef")
+            chosen = (fitted.get("chosen_") or {}).get("dict", {})  # by the race
             return {
                 "version": meta["version"],
                 "bytes": path.stat().st_size,
@@ -71,10 +72,10 @@ def _found(path: Path) -> dict[str, Any]:
                 "tables": _tables(state, file),
                 "features": None if coef is None else file.get_slice(coef["array"]).get_shape()[0],
                 "bins": state["n_features_in_"],
-                "normalize": fitted.get("normalize"),
+                "normalize": chosen.get("normalize", fitted.get("normalize")),
                 "precision": fitted.get("precision", "float32"),
                 "rows": fitted.get("n_rows_"),
-                "loss": _loss_name(fitted["loss"]) if "loss" in fitted else None,
+                "loss": _loss_name(chosen.get("loss", fitted["loss"])) if "loss" in fitted else None,
                 "alpha": fitted.get("alpha_"),
                 "classes": _classes(state.get("classes_"), file),
                 "training": state.get("training_"),

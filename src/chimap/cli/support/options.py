@@ -149,10 +149,12 @@ def check_kernel(kernel: str) -> None:
     """Refuse a name that the catalogue of kernels does not hold."""
     from chimap.kernels import as_kernel, names
 
+    if kernel == "auto":
+        return
     try:
         as_kernel(kernel, 1.0)
     except ValueError:
-        raise ValueError(f"--kernel must be one of {', '.join(names())}; got {kernel!r}.") from None
+        raise ValueError(f"--kernel must be auto or one of {', '.join(names())}; got {kernel!r}.") from None
 
 
 def check_map(name: str, kernel: str, flag: str = "--map") -> None:
@@ -160,6 +162,10 @@ def check_map(name: str, kernel: str, flag: str = "--map") -> None:
     from chimap.features.additive import CATALOGUE
     from chimap.kernels import AdditiveKernel, Exponential, as_kernel
 
+    if kernel == "auto":
+        if name != "optimal":
+            raise ValueError(f"{flag} is the map of a kernel that is named; give --kernel, such as chi2.")
+        return
     resolved = as_kernel(kernel, 1.0)
     additive = resolved.kernel if isinstance(resolved, Exponential) else resolved
     if not isinstance(additive, AdditiveKernel):
