@@ -70,7 +70,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "unknown kernel": (["fit", "digits.npz", "--kernel", "rbf", *OUT], r"--kernel must be one of chi2, .*got 'rbf'"),
     "gamma": (["fit", "digits.npz", "--gamma", "-1", *OUT], r"--gamma must be 'mean' or a positive number.*got '-1'"),
     "alpha": (["fit", "digits.npz", "--alpha", "0", *OUT], r"--alpha must be 'auto' or a positive number"),
-    "components": (["fit", "digits.npz", "--components", "3.5", *OUT], r"--components'?: .*got '3\.5'"),
+    "components": (["fit", "digits.npz", "--components", "3.5", *OUT], r"--components must be auto or .*got '3\.5'"),
     "folds": (["fit", "digits.npz", "--folds", "1", *OUT], r"--folds must be a whole number of at least 2; got 1"),
     "fraction": (["fit", "digits.npz", "--test-fraction", "1", *OUT], r"--test-fraction must be .*below 1; got 1"),
     "task": (["fit", "digits.npz", "--task", "rank", *OUT], r"--task'?: 'rank' is not one of"),
