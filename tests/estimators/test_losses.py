@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 import chimap
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError
-from chimap.estimators.calibration import kth_highest
+from chimap.estimators.levels import kth_highest
 from chimap.features.additive import OptimalMap
 from chimap.losses import EpsilonInsensitive, Logistic, SmoothHinge, Square, SquaredHinge
 
@@ -199,25 +199,25 @@ def test_calibration_undoes_shifts_between_classes():
     good = model.score(X[1200:], y[1200:])
     model._intercept = model._intercept + np.linspace(-1, 1, 10)
     assert model.score(X[1200:], y[1200:]) < good - 0.1
-    model.calibrate(X[1200:], k=60)
+    model.equalise_levels(X[1200:], k=60)
     assert model.score(X[1200:], y[1200:]) > good - 0.02
     np.testing.assert_allclose(kth_highest(model.decision_function(X[1200:]), 60), 0, atol=1e-6)
 
 
 def test_calibration_of_two_classes_sets_how_many_are_called():
     X, y = classes(300)
-    model = HistogramClassifier("exp-chi2", **SMALL).fit(X, y == y[0]).calibrate(X, k=40)
+    model = HistogramClassifier("exp-chi2", **SMALL).fit(X, y == y[0]).equalise_levels(X, k=40)
     assert abs(int(model.predict(X).sum()) - 40) <= 1
 
 
 def test_calibration_checks_its_input():
     X, y = classes(100)
     with pytest.raises(NotFittedError):
-        HistogramClassifier("exp-chi2").calibrate(X, k=3)
+        HistogramClassifier("exp-chi2").equalise_levels(X, k=3)
     model = HistogramClassifier("exp-chi2", **SMALL).fit(X, y)
     with pytest.raises(ValueError, match="k=101, but there are 100 rows"):
-        model.calibrate(X, k=101)
+        model.equalise_levels(X, k=101)
     with pytest.raises(ValueError, match="k must be a positive whole number"):
-        model.calibrate(X, k=0)
+        model.equalise_levels(X, k=0)
     with pytest.raises(DataError, match=r"scores must be \(rows, classes\)"):
         kth_highest(np.zeros(3), 1)

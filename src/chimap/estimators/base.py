@@ -298,6 +298,7 @@ class HistogramModel(LinearModel):
             self.shift_ = result.shift
         for name, value in (known.attributes | learned.attributes).items():
             setattr(self, name, value)
+        self._take_held_out(result.held_out)
         self._stale = False
 
     def _parts(self, n_columns: int) -> list[Part]:
@@ -349,3 +350,4 @@ class HistogramModel(LinearModel):
     _codec_type: ClassVar[type[Codec]]
     _codec: Codec
     _take_codec: Any
+    _take_held_out: Any

@@ -21,7 +21,7 @@ from chimap.features.scaled import ScaledFeatures
 from chimap.fit.automatic import bytes_of_exact
 from chimap.fit.exact import ExactFit, ExactSettings, check_room, order_of, solve_exactly
 from chimap.fit.recipe import Recipe
-from chimap.fit.result import FitResult, Known
+from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.solving import Learned
 from chimap.kernels import AdditiveKernel, Linear
 from chimap.losses import Square
@@ -69,7 +69,19 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
         about |= {"held_out_": found.held_out, "kernel_": kernel}
         known = Known(recipe.seed, codec, features, about)
         coef, intercept, n_bins = solution.coef, solution.intercept, source.n_features
-        model._adopt(FitResult(known, learned, coef, intercept, None, n_bins, clock.seconds, 0))
+        model._adopt(
+            FitResult(
+                known,
+                learned,
+                coef,
+                intercept,
+                None,
+                n_bins,
+                clock.seconds,
+                0,
+                HeldOutRows(found.held_out, y),
+            )
+        )
     model.stage_seconds_ = clock.seconds
 
 

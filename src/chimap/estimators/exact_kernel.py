@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import numpy as np
+from scipy.linalg import cho_solve
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -16,10 +17,12 @@ from chimap._validation import DataError, check_choice, check_histograms, check_
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.features.fourier.widths import partition, width_groups
+from chimap.fit.result import HeldOutRows
 from chimap.kernels import Anisotropic, Exponential, as_kernel
 from chimap.moments import fold_of_rows
 from chimap.selection import fold_count
 from chimap.solvers.exact_widths import dual_ridge, exact_held_out, exact_kernel, exact_training
+from chimap.solvers.held_out import kernel_left_out
 
 _REACH = np.log(1e4)  # a width, or the strength, may leave its start by this factor
 
@@ -68,7 +71,10 @@ class ExactKernelModel(BaseEstimator):
         self.width_names_, self.width_columns_ = width_groups(self.widths, names, blocks, rows.shape[1])
         distances = self._distances(rows)
         self._search(distances, Y, self._start(distances))
-        self._weights, _ = dual_ridge(exact_kernel(distances, np.log(self.widths_)), Y, self.alpha_)
+        self._weights, factor = dual_ridge(exact_kernel(distances, np.log(self.widths_)), Y, self.alpha_)
+        inverse = cho_solve(factor, np.eye(len(Y)), check_finite=False)
+        outputs = kernel_left_out(inverse.diagonal(), self._weights.duals, Y, self.alpha_)
+        self._take_held_out(HeldOutRows(outputs, y))
         self._rows = rows
         self.kernel_ = Anisotropic(self._kernel, self.width_columns_, self.widths_)
         return self
@@ -150,6 +156,7 @@ class ExactKernelModel(BaseEstimator):
     _learn_targets: Any
     _encode: Any
     _target_shift: Any
+    _take_held_out: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,19 +14,24 @@ from chimap import _arrays
 from chimap._validation import check_positive
 from chimap.backends import check_device
 from chimap.backends.host import HOST
+from chimap.data.source import choose_rows
 from chimap.engines import Stopwatch
 from chimap.engines.local import Pass
 from chimap.engines.memory import FIRST_ROWS
 from chimap.estimators.component_curves import ComponentCurves, component_curves
 from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.features.additive.identity import IdentityMap
+from chimap.fit.result import HeldOutRows
+from chimap.losses import Square
 from chimap.moments import DealtFolds, FoldMoments, Moments, provisional_mean
 from chimap.selection import SelectionResult, choose_alpha, fold_count, score_principal
 from chimap.selection.components import DECADES
 from chimap.solvers import LinearSolution, PrincipalRidge, ridge
+from chimap.solvers.held_out import left_out, leverages
 from chimap.solvers.sparse import check_alphas
 
 _ROWS = 8192  # made dense and added together
+_WITNESSES = 2000  # rows of which held-out outputs are wanted
 
 
 class MomentsModel(BaseEstimator):
@@ -46,8 +51,14 @@ class MomentsModel(BaseEstimator):
         X, y = self._valid(X, y, reset=True)
         self._learn_targets(y)
         self._moments = self._empty(X)
+        self._witness(X, y)
         self._add(X, y)
         return self._solve_now()
+
+    def _witness(self, X: Any, y: Any) -> None:
+        """Keep some rows, of which held-out outputs are wanted."""
+        chosen = choose_rows(X.shape[0], _WITNESSES, self._seed)
+        self._witnesses = _arrays.take_rows(X, chosen), y[chosen]
 
     def _partial_fit(self, X: Any, y: Any) -> Self:
         first = getattr(self, "_moments", None) is None
@@ -55,6 +66,7 @@ class MomentsModel(BaseEstimator):
         targets = self._encode(y)  # labels are checked before anything is added
         if first:
             self._moments = self._empty(X)
+            self._witness(X, y)
         self._add(X, y)
         del targets
         self._stale = True
@@ -91,7 +103,16 @@ class MomentsModel(BaseEstimator):
         self.coef_, self.intercept_, self.alpha_ = found.coef.T, found.intercept, found.alpha
         self.n_rows_ = whole.count
         self._stale = False
+        X, y = self._witnesses
+        Z = _arrays.to_dense(_arrays.as_rows(X, np.float64))
+        self._take_held_out(self._held_out(whole, found, Z, y))
         return self
+
+    def _held_out(
+        self, whole: Moments, found: LinearSolution, Z: np.ndarray, y: np.ndarray
+    ) -> HeldOutRows | None:
+        """Outputs for rows Z (m, D) of a model without each; None where no formula gives them."""
+        return None
 
     def _outputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "_moments")
@@ -125,6 +146,7 @@ class MomentsModel(BaseEstimator):
     _learn_targets: Any
     _encode: Any
     _target_shift: Any
+    _take_held_out: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -175,6 +197,18 @@ class _Ridge(MomentsModel):
         model = PrincipalRidge.of(whole, n_components, self.device)
         self.pca_ = model.pca
         return model.solution(n_components, alpha)
+
+    def _held_out(
+        self, whole: Moments, found: LinearSolution, Z: np.ndarray, y: np.ndarray
+    ) -> HeldOutRows | None:
+        if self.n_components is None:
+            h = leverages(whole, found.alpha, Z - whole.shifts[0])
+        else:
+            coordinates = self.pca_.transform(Z)[:, : self.n_components_]
+            scatters = self.pca_.scatters[: self.n_components_]
+            h = np.square(coordinates) @ (1 / (scatters + found.alpha)) + 1 / whole.count
+        Y = np.asarray(self._encode(y)) + self._target_shift()
+        return HeldOutRows(left_out(Square(), Y, Z @ found.coef + found.intercept, h), y)
 
     def curves(self, X: Any, y: Any) -> ComponentCurves:
         """R² and, of a classifier, accuracy on other rows for every number of components and every strength tried.

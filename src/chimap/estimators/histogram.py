@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from chimap.estimators.base import HistogramModel
-from chimap.estimators.calibration import kth_highest
+from chimap.estimators.levels import kth_highest
 from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.solvers.from_moments import RidgeSolver
 
@@ -125,18 +125,18 @@ class HistogramClassifier(ClassTargets, HistogramModel):
             raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
         return self._partial_fit(X, y)
 
-    def calibrate(self, X: Any, k: int) -> Self:
+    def equalise_levels(self, X: Any, k: int) -> Self:
         """Shift each class's scores so that the k-th highest over rows X is 0 for every class; returns self.
 
         For many classes, whose scores are learned apart and are not comparable. No labels are needed: X may be rows
         held out, or those to be classified; k is best near the rows that a class has among them. With two classes it
         puts k rows into the second. ``intercept_`` is changed; fitting anew undoes it. See
-        ``learning.calibration.kth_highest``.
+        ``chimap.estimators.levels.kth_highest``.
 
         >>> from sklearn.datasets import load_digits
         >>> X, y = load_digits(return_X_y=True)
         >>> model = HistogramClassifier("exp-chi2", n_components=256, random_state=0).fit(X[:1200], y[:1200])
-        >>> scores = model.calibrate(X[1200:], k=60).decision_function(X[1200:])
+        >>> scores = model.equalise_levels(X[1200:], k=60).decision_function(X[1200:])
         >>> (scores > -1e-9).sum(axis=0).tolist()
         [60, 60, 60, 60, 60, 60, 60, 60, 60, 60]
         """

@@ -27,7 +27,9 @@ from chimap.estimators.explaining import Explaining
 from chimap.estimators.targets import ClassTargets
 from chimap.explain import contributions_of, mean_and_deviation
 from chimap.features.mapped import MappedModel, mapped_model
+from chimap.fit.result import HeldOutRows
 from chimap.kernels import AdditiveKernel, Kernel, Linear, as_kernel
+from chimap.solvers.held_out import kernel_left_out
 
 LOSSES = ("hinge", "square")
 COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -116,6 +118,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
             targets = np.asarray(self._encode(y))
             self.C_, self.C_scores_ = self._choose(costs, gram, targets, y)
             alpha, intercept = self._solve(gram, targets, self.C_)
+            self._take_held_out(self._held_out(gram, targets, y, alpha))
         self.dual_coef_ = alpha.T / self.scale_
         # weights of a class sum to 0, so that of the centring a constant is left
         weights = self.dual_coef_
@@ -152,6 +155,19 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
                 right[cost] += int(np.sum(self.labels_of(held @ alpha + intercept) == y[test]))
         scores = {cost: count / len(y) for cost, count in right.items()}
         return max(scores, key=lambda cost: scores[cost]), scores
+
+    def _held_out(self, gram: np.ndarray, targets: np.ndarray, y: np.ndarray, alpha: np.ndarray) -> Any:
+        """Outputs of rows that are left out: of ridge each alone, of the hinge a fold."""
+        if self.loss == "square":
+            strength = 1 / self.C_
+            inverse = np.linalg.inv(gram + strength * np.eye(len(gram)))
+            return HeldOutRows(kernel_left_out(inverse.diagonal(), alpha, targets, strength), y)
+        folds = self._folds(y)
+        if folds is None:
+            return None
+        train, test = next(iter(folds.split(np.zeros(len(y)), y)))
+        weights, intercept = self._solve(gram[np.ix_(train, train)], targets[train], self.C_)
+        return HeldOutRows(gram[np.ix_(test, train)] @ weights + intercept, y[test])
 
     def _folds(self, y: np.ndarray) -> Any:
         if not isinstance(self.selection, Integral):

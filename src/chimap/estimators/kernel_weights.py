@@ -22,7 +22,8 @@ from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.catalogue import solver_of
 from chimap.solvers.group_passes import metric_of
 from chimap.solvers.group_path import KernelPath, held_out_errors, largest_alpha
-from chimap.solvers.passes import loss_of, unshifted
+from chimap.solvers.held_out import Witnesses
+from chimap.solvers.passes import fold_outputs, loss_of, shifted, step_outputs, unshifted
 from chimap.solvers.sparse import alphas_below
 
 SEARCH_TOLERANCE = 1e-3  # of residuals while strengths are compared
@@ -86,11 +87,16 @@ class KernelWeights:
         if moments is None:
             raise TypeError("weights of kernels are found from moments")
         if evidence.rows is None:
-            return self._from_moments(moments, penalty, clock, progress)
-        return self._by_passes(moments, evidence.rows, penalty, clock, progress)
+            return self._from_moments(moments, penalty, clock, progress, evidence.witnesses)
+        return self._by_passes(moments, evidence.rows, penalty, clock, progress, evidence.witnesses)
 
     def _from_moments(
-        self, moments: FoldMoments, penalty: L21, clock: Stopwatch, progress: Progress
+        self,
+        moments: FoldMoments,
+        penalty: L21,
+        clock: Stopwatch,
+        progress: Progress,
+        witnesses: Witnesses | None,
     ) -> Learned:
         whole = moments.whole()
         alphas = self.path_of(largest_alpha(whole, penalty), 1e-3)
@@ -108,10 +114,20 @@ class KernelWeights:
         # too few rows for folds: the middle of the path
         chosen = alphas.size // 2 if result is None else result.chosen
         shown = self._attributes(path[chosen], path, penalty, chosen, 1)
-        return Learned(path[chosen], Square(), result, 1, whole.count, shown)
+        held_out = None
+        if witnesses is not None:
+            less_shift = shifted(path[chosen], whole)
+            held_out = step_outputs(Square(), less_shift, _strengths(penalty, path[chosen]), whole, witnesses)
+        return Learned(path[chosen], Square(), result, 1, whole.count, shown, held_out)
 
     def _by_passes(
-        self, moments: FoldMoments, rows: FeatureRows, penalty: L21, clock: Stopwatch, progress: Progress
+        self,
+        moments: FoldMoments,
+        rows: FeatureRows,
+        penalty: L21,
+        clock: Stopwatch,
+        progress: Progress,
+        witnesses: Witnesses | None,
     ) -> Learned:
         whole, n_folds, passes = moments.whole(), len(moments.folds), [0]
         loss = loss_of(self.loss, whole)
@@ -147,7 +163,12 @@ class KernelWeights:
                 progress.stage("passes", None, "passes")
                 found = everything.solve(path[chosen].alpha, path[chosen])
         shown = self._attributes(found, path, penalty, chosen, passes[0])
-        return Learned(unshifted(found, whole), loss, result, passes[0], whole.count, shown)
+        held_out = None
+        if witnesses is not None and result is not None and np.any(witnesses.folds == 0):
+            held_out = fold_outputs(path[chosen], whole, witnesses)
+        elif witnesses is not None:
+            held_out = step_outputs(loss, found, _strengths(penalty, found), whole, witnesses)
+        return Learned(unshifted(found, whole), loss, result, passes[0], whole.count, shown, held_out)
 
     def _search(
         self, part: LossProblem, loss: Loss, rows: FeatureRows
@@ -190,3 +211,16 @@ def held_out_loss(loss: Loss, rows: FeatureRows, found: LinearSolution) -> float
             "fold 0 holds no rows: too few to choose a strength by. Use fewer folds, or give one."
         )
     return float(sums.values.sum()) / sums.count
+
+
+def _strengths(penalty: L21, found: LinearSolution) -> np.ndarray:
+    """Of the ridge (D,) whose gradient is that of the norm at the solution: weight_g alpha / |w_g|, the norms being
+    means over targets. Features without weights have one beyond all others."""
+    norms = penalty.norms(found.coef).mean(axis=1)
+    levels = found.alpha * penalty.levels()
+    each = np.divide(levels, norms, out=np.full(norms.shape, np.inf), where=norms > 0)
+    largest = 1e9 * max(float(each[np.isfinite(each)].max(initial=0.0)), found.alpha)
+    strengths = np.empty(penalty.n_features)
+    for members, strength in zip(penalty.members, each, strict=True):
+        strengths[members] = min(strength, largest)
+    return strengths

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from chimap import _arrays
 from chimap._arrays import stored_bytes
 from chimap._threads import threads
 from chimap._validation import DataError, check_choice, check_positive, rows_as_fitted
@@ -19,8 +20,13 @@ from chimap.estimators.compiled import CompiledClassifier, compiled_codes
 from chimap.estimators.targets import ClassTargets
 from chimap.features.additive import AnchorMap
 from chimap.features.additive.codes import add_up, check_codes, look_up
+from chimap.fit.result import HeldOutRows
 from chimap.losses import Logistic, Loss, SquaredHinge
+from chimap.moments import fold_of_rows
+from chimap.selection.base import USUAL_FOLDS
 
+_FEWEST_ROWS = 10  # that some are held out of
+_ROUGH = 1e-2  # tolerance of a machine whose outputs are only calibrated by
 _PAIRS_KEPT = 10  # of steps and gradients from which L-BFGS makes its curvature
 
 
@@ -104,12 +110,24 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         self._learn_targets(y)
         signs = np.asarray(self._encode(np.asarray(y)))
         with threads(self.n_jobs):
-            solution = self._minimise(codes, signs, map)
+            solution = self._minimise(codes, signs, map, self.tol)
+            self._take_held_out(self._held_out(codes, signs, np.asarray(y), map))
         self.map_, self.n_features_in_ = map, map.n_features_in_
         self.coef_, self.intercept_ = solution
         self.tables_ = map.tables(self.coef_)
         self.codes_bytes_ = stored_bytes(codes)
         return self
+
+    def _held_out(self, codes: Any, signs: np.ndarray, y: np.ndarray, map: AnchorMap) -> HeldOutRows | None:
+        """Outputs of a fifth of the rows by a machine of the others; None of too few rows."""
+        if len(y) < _FEWEST_ROWS:
+            return None
+        held = fold_of_rows(0, len(y), USUAL_FOLDS, 0) == 0
+        learning, rest = np.flatnonzero(~held), np.flatnonzero(held)
+        few = max(self.tol, _ROUGH)
+        coef, intercept = self._minimise(_arrays.take_rows(codes, learning), signs[learning], map, few, False)
+        found = look_up(_arrays.take_rows(codes, rest), map.tables(coef).transpose(1, 2, 0)) + intercept
+        return HeldOutRows(found, y[rest])
 
     def decision_codes(self, codes: Any) -> np.ndarray:
         """What ``decision_function`` gives of rows, from their codes (n, bins)."""
@@ -144,7 +162,9 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         check_positive(self.tol, "tol")
         check_positive(self.max_iter, "max_iter", integer=True)
 
-    def _minimise(self, codes: Any, signs: np.ndarray, psi: AnchorMap) -> tuple[np.ndarray, np.ndarray]:
+    def _minimise(
+        self, codes: Any, signs: np.ndarray, psi: AnchorMap, tol: float, is_final: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         loss, t = LOSSES[self.loss], signs.shape[1]
         n_features = psi.n_terms_ * psi.n_features_in_
 
@@ -164,14 +184,15 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         found = minimize(
             objective, start, jac=True, method="L-BFGS-B",
             options={"maxiter": self.max_iter, "maxfun": 2 * self.max_iter, "maxcor": _PAIRS_KEPT,
-                     "gtol": self.tol * steepest, "ftol": 0.0},
+                     "gtol": tol * steepest, "ftol": 0.0},
         )  # fmt: skip
-        if np.abs(found.jac).max() > self.tol * steepest and found.nit >= self.max_iter:
+        if is_final and np.abs(found.jac).max() > tol * steepest and found.nit >= self.max_iter:
             warnings.warn(
                 f"LookupClassifier stopped after max_iter={self.max_iter} iterations short of tol={self.tol}; "
                 "raise max_iter, tol or strength.", ConvergenceWarning, stacklevel=3,
             )  # fmt: skip
-        self.n_iter_ = int(found.nit)
+        if is_final:
+            self.n_iter_ = int(found.nit)
         return found.x[: t * n_features].reshape(t, n_features), found.x[t * n_features :]
 
     def __sklearn_tags__(self) -> Any:

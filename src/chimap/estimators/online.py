@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -14,7 +14,12 @@ from chimap._threads import threads
 from chimap._validation import check_histograms, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.targets import ClassTargets
+from chimap.fit.result import HeldOutRows
 from chimap.kernels import intersection
+from chimap.moments import fold_of_rows
+from chimap.selection.base import USUAL_FOLDS
+
+_FEWEST_ROWS = 10  # that some are held out of
 
 
 class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
@@ -75,7 +80,23 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         for _ in range(self.max_iter):
             self._steps(rows, y, random.permutation(rows.shape[0]))
         self.n_iter_ = self.max_iter
+        self._take_held_out(self._held_out(rows, y))
         return self
+
+    def _held_out(self, rows: Any, y: np.ndarray) -> HeldOutRows | None:
+        """Outputs of a fifth of the rows by a machine of the others, of as many passes."""
+        if len(y) < _FEWEST_ROWS:
+            return None
+        held = fold_of_rows(0, len(y), USUAL_FOLDS, 0) == 0
+        learning, rest = np.flatnonzero(~held), np.flatnonzero(held)
+        other = clone(self)
+        other._learn_targets(self.classes_)
+        other.n_features_in_ = self.n_features_in_
+        other._start(_arrays.take_rows(rows, learning))
+        random = check_random_state(0)
+        for _ in range(self.max_iter):
+            other._steps(rows, y, random.permutation(learning))
+        return HeldOutRows(other._outputs(_arrays.take_rows(rows, rest)), y[rest])
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """One step for each row of X, in order; the first call takes all ``classes``, and ranges from its rows."""
@@ -85,6 +106,9 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
             self._check_settings()
             self._learn_targets(y if classes is None else classes)
             self._start(rows)
+            self._take_held_out(None)
+        else:
+            self._take_held_out(HeldOutRows(self._outputs(rows), y))  # before it has seen them
         self._steps(rows, y, np.arange(rows.shape[0]))
         return self
 

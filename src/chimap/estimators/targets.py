@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
+from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import ClassCodec, Codec, RealCodec
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.moments import Targets
+from chimap.selection.calibration import Calibration
 
 
 class Encoding:
@@ -54,6 +56,7 @@ class ClassTargets(Encoding, ClassifierMixin):
     _codec_type: ClassVar[type[Codec]] = ClassCodec
     classes_: np.ndarray
     _outputs: Callable[[Any], np.ndarray]
+    _calibration: Calibration
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores (n, classes), or (n,) for two classes: positive means the second."""
@@ -64,6 +67,24 @@ class ClassTargets(Encoding, ClassifierMixin):
         """Labels of rows X, (n,)."""
         return self.labels_of(self._outputs(X))
 
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes (n, classes), in the order of ``classes_``; each row sums to one.
+
+        By calibration on outputs of rows that were held out, whatever the loss: a softmax of the outputs at one
+        temperature, with an offset for each class, or of two classes Platt's sigmoid. The class that ``predict`` gives
+        has the largest. See ``selection.calibration.Calibration``.
+        """
+        return self.probabilities_of(self._outputs(X))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of ``predict_proba``, (n, classes), without underflow."""
+        outputs = self._outputs(X)
+        return self._calibration.log(outputs)
+
+    def probabilities_of(self, outputs: np.ndarray) -> np.ndarray:
+        """Probabilities (n, classes) of linear outputs (n, t), as ``predict_source`` gives them."""
+        return self._calibration(outputs)
+
     def labels_of(self, outputs: np.ndarray) -> np.ndarray:
         """Labels (n,) of linear outputs (n, t), as ``predict_source`` gives them."""
         if outputs.shape[1] == 1:
@@ -72,6 +93,14 @@ class ClassTargets(Encoding, ClassifierMixin):
 
     def _take_codec(self, codec: ClassCodec) -> None:
         self.classes_ = codec.classes
+
+    def _take_held_out(self, held_out: HeldOutRows | None) -> None:
+        """Learn what needs outputs of rows that the machine has not seen."""
+        if held_out is None:
+            self._calibration = Calibration(1.0, np.zeros(self._n_targets))
+        else:
+            place = np.searchsorted(self.classes_, held_out.y)
+            self._calibration = Calibration.of(held_out.outputs, place, held_out.weights)
 
 
 class RealTargets(Encoding, RegressorMixin):
@@ -86,3 +115,6 @@ class RealTargets(Encoding, RegressorMixin):
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets of rows X, (n,) float64."""
         return self._outputs(X)[:, 0]
+
+    def _take_held_out(self, held_out: HeldOutRows | None) -> None:
+        """Learn what needs outputs of rows that the machine has not seen."""

@@ -8,10 +8,10 @@ from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, chunk_rows_within
 from chimap.explain import mean_and_deviation
 from chimap.fit.design import sample_rows
-from chimap.fit.passes import empty_moments, learning_pass
+from chimap.fit.passes import empty_moments, learning_pass, witnesses_of
 from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Recipe
-from chimap.fit.result import FitResult, Known
+from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.rows import Preparation, PreparedRows
 from chimap.fit.targets import Codec
 from chimap.solvers.base import Evidence
@@ -37,6 +37,12 @@ class Batches:
         self.moments = empty_moments(
             self.known.features, sample, folds.n_folds, codec.shift, recipe.dtype, recipe.is_rounded
         )
+        features = self.known.features
+        places = self.rows.witnesses(features._n_features_out, recipe.dtype.itemsize, recipe.budget)
+        self.witnesses = witnesses_of(
+            recipe, self.rows, features, self.moments, places, self.rows.take(places), False
+        )
+        self._witnessed = self.rows.labels[places]
 
     @property
     def count(self) -> int:
@@ -56,7 +62,10 @@ class Batches:
     def result(self) -> FitResult:
         """The weights of all rows so far."""
         clock, recipe = Stopwatch(), self.recipe
-        evidence = Evidence(self.moments, None, None, recipe.device, recipe.seed, asked=recipe.holding.asked)
+        evidence = Evidence(
+            self.moments, None, None, recipe.device, recipe.seed, asked=recipe.holding.asked,
+            witnesses=self.witnesses,
+        )  # fmt: skip
         learned = recipe.objective.learn(evidence, self.known.features, clock, Progress())
         shift = self.moments.shift if recipe.is_rounded else None
         solution = learned.solution
@@ -69,4 +78,5 @@ class Batches:
             self.rows.source.n_features,
             clock.seconds,
             0,
+            None if learned.held_out is None else HeldOutRows(learned.held_out.outputs, self._witnessed),
         )

@@ -20,14 +20,16 @@ from chimap.engines.rows import ReplayedRows
 from chimap.explain import mean_and_deviation
 from chimap.features.blocks import BlockMoments, PrincipalFeatures
 from chimap.fit.checkpoint import Checkpoint, Standing
-from chimap.fit.passes import component_pass, empty_moments, learning_pass, rounded
+from chimap.fit.passes import component_pass, empty_moments, learning_pass, rounded, witnesses_of
 from chimap.fit.plan import Plan, keeping_job, room_for
 from chimap.fit.recipe import Recipe
-from chimap.fit.result import FitResult, Known
+from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.rows import Preparation, PreparedRows, SomeRows
-from chimap.moments import PCA, FoldMoments
+from chimap.moments import PCA, DealtFolds, FoldMoments, RowFolds
 from chimap.moments.kept import KeptFeatures
+from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Evidence
+from chimap.solvers.held_out import Witnesses
 
 
 def fit(
@@ -63,7 +65,8 @@ def fit(
             recipe, rows, engine, may_keep=engine.can_keep and checkpoint is None,
             chunk_rows=None if standing is None else standing.chunk_rows,
         )  # fmt: skip
-        sample = rows.sample() if standing is None else None
+        places = _witnessed(recipe, rows, plan)
+        sample, seen = rows.sample_beside(places) if standing is None else (None, None)
     known = standing.known if standing is not None else _learn_features(recipe, rows, sample, clock, progress)
     first = None if sample is None else _arrays.take_rows(sample, slice(FIRST_ROWS)).copy()
     with clock("sample"):
@@ -73,16 +76,27 @@ def fit(
     principal = passes.components(standing, first)
     features = known.features if principal is None else PrincipalFeatures(known.features, principal)
     keeps = recipe.objective.needs == "features"
-    evidence = (
-        passes.keep(features, first) if keeps else passes.learn(features, first, standing, principal, tried)
-    )
+    if keeps:
+        evidence = passes.keep(features, first)
+    else:
+        evidence = passes.learn(features, first, standing, principal, tried)
+        seen = rows.take(places) if seen is None and places.size else seen
+        evidence = replace(evidence, witnesses=passes.witnesses(features, places, seen, evidence))
     learned = recipe.objective.learn(evidence, features, clock, progress)
     coef, intercept = learned.solution.coef, learned.solution.intercept
     if principal is not None:
         coef, intercept = features.folded(coef, intercept)
     return FitResult(
-        known, learned, coef, intercept, passes.shift, source.n_features, clock.seconds, plan.chunk_rows
-    )
+        known, learned, coef, intercept, passes.shift, source.n_features, clock.seconds, plan.chunk_rows,
+        HeldOutRows.of(learned.held_out, rows.labels),
+    )  # fmt: skip
+
+
+def _witnessed(recipe: Recipe, rows: PreparedRows, plan: Plan) -> np.ndarray:
+    """Places of rows whose held-out outputs are wanted; none where a solver keeps all rows."""
+    if recipe.objective.needs == "features":
+        return np.zeros(0, dtype=np.intp)
+    return rows.witnesses(plan.job.n_features, recipe.dtype.itemsize, recipe.budget)
 
 
 def _tried(rows: PreparedRows, plan: Plan, sample: Any, recipe: Recipe) -> SomeRows | None:
@@ -200,13 +214,21 @@ class _Passes:
             scored,
         )
 
+    def witnesses(self, features: Any, places: np.ndarray, seen: Any, evidence: Evidence) -> Witnesses | None:
+        """Features and targets of prepared rows at these places of the source."""
+        if evidence.moments is None:
+            return None
+        with self.clock("held out"):
+            needs_folds = self.recipe.objective.needs == "rows"
+            return witnesses_of(self.recipe, self.rows, features, evidence.moments, places, seen, needs_folds)
+
     def keep(self, features: Any, first: Any) -> Evidence:
         """The features of all rows."""
         recipe, rows = self.recipe, self.rows
         self.shift = np.zeros(features._n_features_out) if recipe.is_rounded else None
         features = rounded(recipe, features, np.zeros(features._n_features_out))
         job = keeping_job(self.plan.job, rows.source, first, features)
-        kept = KeptFeatures(rows.folds)
+        kept = KeptFeatures(_folds_kept(rows))
         work = KeepingPass(rows.prepare, features, rows.codec.encode, kept, self.clock, job.is_sparse)
         chunk_rows = chunk_rows_within(job, recipe.budget)
         self.engine.run(work, rows.source, chunk_rows, self.progress, "learning", 0, lambda work, row: None)
@@ -230,3 +252,9 @@ class _Passes:
                     self.checkpoint.reached(self.recipe, self.sources, standing)
 
         return reached
+
+
+def _folds_kept(rows: PreparedRows) -> RowFolds:
+    """Folds of features that are kept, so that one can be held out even where nothing is to be chosen."""
+    n_folds = min(USUAL_FOLDS, rows.source.n_rows // 2)
+    return rows.folds if rows.n_folds > 1 or n_folds < 2 else DealtFolds(n_folds, rows.seed)

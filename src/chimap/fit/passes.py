@@ -17,6 +17,7 @@ from chimap.features.rounded import RoundedFeatures
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.moments import DealtFolds, FoldMoments, provisional_mean
+from chimap.solvers.held_out import Witnesses
 
 
 def first_mean(features: Any, rows: Any, dtype: np.dtype) -> np.ndarray:
@@ -65,3 +66,21 @@ def component_pass(
 def rounded(recipe: Recipe, features: Any, shift: np.ndarray) -> Any:
     """The features as they are added up."""
     return RoundedFeatures(features, shift) if recipe.is_rounded else features
+
+
+def witnesses_of(
+    recipe: Recipe,
+    rows: PreparedRows,
+    features: Any,
+    moments: FoldMoments,
+    places: np.ndarray,
+    seen: Any,
+    needs_folds: bool,
+) -> Witnesses:
+    """Features and targets of the prepared rows ``seen`` at these places of the source, less the shifts of moments."""
+    Z = np.empty((places.size, moments.shift.size), dtype=recipe.dtype)
+    rounded(recipe, features, moments.shift).features_into(seen, Z, moments.shift)
+    folds = np.zeros(places.size, dtype=np.intp)
+    if needs_folds and rows.n_folds > 1:
+        folds = rows.folds(0, rows.source.n_rows)[places]
+    return Witnesses(places, Z, np.asarray(rows.codec.encode(rows.labels[places]), dtype=np.float64), folds)

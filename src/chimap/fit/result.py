@@ -9,6 +9,7 @@ import numpy as np
 
 from chimap.fit.solving import Learned
 from chimap.fit.targets import Codec
+from chimap.solvers.held_out import HeldOut
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,30 @@ class Known:
 
 
 @dataclass(frozen=True)
+class HeldOutRows:
+    """Outputs (m, t) of rows by machines that have not seen them, their labels or targets y (m,) and weights."""
+
+    outputs: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None = None
+
+    @classmethod
+    def of(
+        cls, held_out: HeldOut | None, y: np.ndarray, weights: np.ndarray | None = None
+    ) -> HeldOutRows | None:
+        """With the labels and weights of all rows of the source."""
+        if held_out is None:
+            return None
+        rows = held_out.rows
+        return cls(held_out.outputs, y[rows], None if weights is None else weights[rows])
+
+
+@dataclass(frozen=True)
 class FitResult:
-    """Features and their weights. coef (D, t), intercept (t,). shift (D,): of features that are rounded, or None."""
+    """Features and their weights. coef (D, t), intercept (t,). shift (D,): of features that are rounded, or None.
+
+    held_out: what the model says of rows that it has not seen, or None where there are too few.
+    """
 
     known: Known
     learned: Learned
@@ -33,3 +56,4 @@ class FitResult:
     n_features_in: int
     seconds: dict[str, float]
     chunk_rows: int
+    held_out: HeldOutRows | None = None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
+from chimap._validation import DataError
 from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.fit.design import Part, check_rows, normalised, sample_size
@@ -16,6 +17,10 @@ from chimap.fit.targets import Codec
 from chimap.moments import DealtFolds, FoldMoments, RowFolds
 from chimap.selection.scoring import HeldOutScore
 from chimap.selection.tried import TriedRows
+
+_MOST_WITNESSES = 2000
+_FEWEST_WITNESSES = 64
+_WITNESS_SHARE = 32  # of the budget
 
 
 def _log1p(rows: Any, parts: list[Part]) -> Any:
@@ -84,9 +89,39 @@ class PreparedRows:
 
     def sample(self) -> Any:
         """Prepared rows for what depends on the data."""
+        return self.take(self._sampled())
+
+    def sample_beside(self, others: np.ndarray) -> tuple[Any, Any]:
+        """(the sample, prepared rows at these places), the source being read once for both."""
+        sampled = self._sampled()
+        if not others.size:
+            return self.take(sampled), None
+        both = np.union1d(sampled, others)
+        rows = self.take(both)
+        beside = _arrays.take_rows(rows, np.searchsorted(both, others))
+        return _arrays.take_rows(rows, np.searchsorted(both, sampled)), beside
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Labels or targets of all rows. Raises DataError where there are none."""
+        y = self.source.labels()
+        if y is None:
+            raise DataError(f"{self.source.name} has no labels.")
+        return y
+
+    def take(self, places: np.ndarray) -> Any:
+        """Prepared rows at ascending places."""
+        return self.prepare.of(self.source.take(places), places, self.source.name)
+
+    def witnesses(self, n_features: int, itemsize: int, budget: int) -> np.ndarray:
+        """Places of the rows whose held-out outputs are wanted: as many as a part of the budget holds."""
+        each = self.source.row_bytes + itemsize * n_features
+        size = int(max(_FEWEST_WITNESSES, min(_MOST_WITNESSES, budget / _WITNESS_SHARE / each)))
+        return choose_rows(self.source.n_rows, size, self.seed + 1)
+
+    def _sampled(self) -> np.ndarray:
         size = sample_size(self.source, self.prepare.parts)
-        chosen = choose_rows(self.source.n_rows, size, self.seed)
-        return self.prepare(self.source.take(chosen), chosen, self.source.name)
+        return choose_rows(self.source.n_rows, size, self.seed)
 
     def held_out(self, n: int) -> SomeRows:
         """At most so many rows of fold 0, read apart."""

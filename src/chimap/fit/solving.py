@@ -17,6 +17,8 @@ from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs, Solver
 from chimap.solvers.catalogue import solver_of
 from chimap.solvers.from_moments import RidgeProblem
+from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.principal import leading
 
 _STEPS = {"moments": "values", "rows": "passes", "features": "classes"}
 
@@ -26,7 +28,8 @@ class Learned:
     """Weights for the features and targets as they are, and how they were found.
 
     loss: None for the hinge. selection: what was compared, or None. n_passes: over the rows; LIBLINEAR's own are not
-    counted. n_rows: learned from. attributes: what else was learned, by name.
+    counted. n_rows: learned from. attributes: what else was learned, by name. held_out: outputs of rows by machines
+    that have not seen them, or None.
     """
 
     solution: LinearSolution
@@ -35,6 +38,7 @@ class Learned:
     n_passes: int
     n_rows: int
     attributes: dict[str, Any] = field(default_factory=dict)
+    held_out: HeldOut | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,9 @@ class PenalisedLoss:
             if evidence.moments is None:
                 raise TypeError("components are chosen from moments")
             problem = RidgeProblem(evidence.moments, evidence.device, spans=False)
-            return learn_components(problem, features.borders, self.n_principal, self.alpha, clock, progress)
+            return learn_components(
+                problem, features.borders, self.n_principal, self.alpha, clock, progress, evidence.witnesses
+            )
         return learn(self.solver, self.loss, self.alpha, evidence, clock, progress)
 
 
@@ -113,7 +119,9 @@ def learn(
             if solver.needs != "moments":
                 progress.stage("solving", None, _STEPS[solver.needs])
             solution = problem.solve(chosen)
-    return Learned(solution, problem.loss, result, problem.passes, problem.n_rows)
+    with clock("held out"):
+        held_out = problem.held_out(solution, evidence.witnesses)
+    return Learned(solution, problem.loss, result, problem.passes, problem.n_rows, held_out=held_out)
 
 
 def learn_components(
@@ -123,6 +131,7 @@ def learn_components(
     alpha: float | Sequence[float] | None,
     clock: Stopwatch,
     progress: Progress,
+    witnesses: Witnesses | None = None,
 ) -> Learned:
     """Ridge on the leading coordinates of each block, at the best number of them and strength by exact folds."""
     alphas = [alpha] if isinstance(alpha, float) else alpha
@@ -132,4 +141,6 @@ def learn_components(
     with clock("solve"):
         solution = problem.solve_leading(borders, result.best["n_components"], result.best["alpha"])
     chosen = {"n_principal_": result.best["n_components"]}
-    return Learned(solution, problem.loss, result, problem.passes, problem.n_rows, chosen)
+    with clock("held out"):
+        held_out = problem.held_out(solution, witnesses, leading(borders, result.best["n_components"]))
+    return Learned(solution, problem.loss, result, problem.passes, problem.n_rows, chosen, held_out)

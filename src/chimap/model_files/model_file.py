@@ -38,6 +38,7 @@ from chimap.losses import CATALOGUE as LOSSES
 from chimap.model_files import contracts
 from chimap.moments import PCA
 from chimap.selection import SelectionResult
+from chimap.selection.calibration import Calibration
 from chimap.selection.race import Candidate, RaceResult, Trial
 from chimap.solvers.group_path import KernelPath
 from chimap.tables import CodeTables, LineTables
@@ -56,7 +57,7 @@ register(*MAPS.values(), DirichletMap, IdentityMap, StationaryMap, *LOSSES.value
 register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, BlockFeatures)
 register(LandmarkFeatures, Factor, UnitGaussianMap, NystroemFeatures, Scale, ScaledFeatures)
 register(ExactFeatures, KeptRows)
-register(SelectionResult, Candidate, Trial, RaceResult, KernelPath, PCA, LineTables, CodeTables)
+register(SelectionResult, Calibration, Candidate, Trial, RaceResult, KernelPath, PCA, LineTables, CodeTables)
 register(WordCounts, MorganCounts, NamedCounts)
 
 

@@ -25,11 +25,13 @@ class KeptFeatures:
         self.n_folds, self._folds = folds.n_folds, folds
         self._parts: tuple[list[Any], list[Any]] = ([], [])
         self._signs: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        self._places: list[np.ndarray] = []
 
     def put(self, Z: Any, Y: Targets, start: int) -> None:
         """Keep a copy of consecutive rows from row ``start`` of the source on."""
         folds = self._folds(start, Z.shape[0])
         is_held = (folds == 0) & (self.n_folds > 1)
+        self._places.append(start + np.flatnonzero(is_held))
         for part, signs, members in zip(self._parts, self._signs, (~is_held, is_held), strict=True):
             chosen = np.flatnonzero(members)
             if chosen.size:
@@ -56,6 +58,11 @@ class KeptFeatures:
     def learning(self) -> slice:
         """The rows of all folds but 0."""
         return slice(0, self._n_learning)
+
+    @property
+    def held_rows(self) -> np.ndarray:
+        """Places in the source of the rows of fold 0, as they are kept."""
+        return np.concatenate(self._places)
 
     @property
     def held_out(self) -> slice:

@@ -11,6 +11,7 @@ import numpy as np
 from chimap.losses import FeatureRows, Loss
 from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
+from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.ridge import LinearSolution
 
 Needs = Literal["moments", "rows", "features"]
@@ -28,6 +29,7 @@ class Evidence:
 
     asked: how what is open is to be chosen. tried: rows whose score of predictions has a say in it, or None.
     device: where matrices are factorised. seed: of what a solver draws. on_step: called after each of its steps.
+    witnesses: rows of which held-out outputs are wanted, or None.
     """
 
     moments: FoldMoments | None = None
@@ -38,6 +40,7 @@ class Evidence:
     on_step: Callable[[], None] = lambda: None
     asked: Asked = "folds"
     tried: Tried | None = None
+    witnesses: Witnesses | None = None
 
 
 class Tried(Protocol):
@@ -75,6 +78,11 @@ class Problem(Protocol):
 
     def solve(self, alpha: float) -> LinearSolution:
         """The minimum over all rows, for features and targets as they are."""
+        ...
+
+    def held_out(self, found: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+        """Outputs of rows by machines that have not seen them, given what ``solve`` came to; None where there are
+        none."""
         ...
 
 

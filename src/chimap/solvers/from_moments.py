@@ -11,6 +11,7 @@ from scipy.linalg import qr
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
 from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.held_out import HeldOut, Witnesses, left_out, leverages
 from chimap.solvers.principal import leading
 from chimap.solvers.ridge import Factor, LinearSolution, ridge
 
@@ -31,6 +32,7 @@ class RidgeProblem:
     def __init__(self, moments: FoldMoments, device: str = "cpu", *, spans: bool = True, tried: Any = None):
         whole = moments.whole()
         self.scale = float(whole.scatter_diagonal().mean())
+        self._shifts = whole.shifts
         self._span = _span(whole) if spans and _FEW * whole.count <= whole.n_features else None
         if self._span is not None:
             origin = np.zeros(whole.n_features)
@@ -56,6 +58,22 @@ class RidgeProblem:
     def solve(self, alpha: float) -> LinearSolution:
         """See ``Problem``."""
         return self.in_features(ridge(self.whole, alpha, self.factor))
+
+    def held_out(
+        self, found: LinearSolution, witnesses: Witnesses | None, kept: np.ndarray | None = None
+    ) -> HeldOut | None:
+        """See ``Problem``: each row left out alone. kept: the features that have weights, or None for all."""
+        if witnesses is None or self.n_rows < 2:
+            return None
+        shift, target_shift = self._shifts
+        outputs = witnesses.Z @ found.coef + (found.intercept + shift @ found.coef - target_shift)
+        Z = witnesses.Z if self._span is None else witnesses.Z @ self._span
+        if kept is None:
+            h = leverages(self.whole, found.alpha, Z, self.factor)
+        else:
+            h = leverages(self.whole.of_features(kept), found.alpha, Z[:, kept])
+        h = h if witnesses.weights is None else h * witnesses.weights
+        return HeldOut(witnesses.rows, left_out(self.loss, witnesses.Y, outputs, h) + target_shift)
 
     def in_features(self, found: LinearSolution) -> LinearSolution:
         """Weights of the features from those of the coordinates in which the problem is solved."""

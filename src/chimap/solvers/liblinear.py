@@ -13,6 +13,7 @@ from chimap.losses import Loss
 from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
 from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.ridge import LinearSolution
 
 _TOLERANCE = 1e-4  # scikit-learn's
@@ -45,6 +46,9 @@ class HingeProblem:
         kept.stack()
         self.kept, self.seed, self.n_folds = kept, seed, kept.n_folds
         self._on_target = on_target
+        self._best: tuple[float, float, np.ndarray] | None = (
+            None  # loss, strength and outputs of the best trial
+        )
 
     @property
     def n_rows(self) -> int:
@@ -64,11 +68,24 @@ class HingeProblem:
     def trial(self, alpha: float) -> float:
         """See ``Trials``: the mean of max(0, 1 - y s)."""
         found = self._fit(alpha, self.kept.learning, _SEARCH_TOLERANCE)
-        held, total = self.kept.held_out, 0.0
-        for first in range(held.start, held.stop, _ROWS):
-            Z, Y = self.kept.of(slice(first, min(first + _ROWS, held.stop)))
-            total += float(np.maximum(1 - Y * (Z @ found.coef + found.intercept), 0).sum())
-        return total / (held.stop - held.start)
+        held = self.kept.held_out
+        outputs = np.empty((held.stop - held.start, found.intercept.size))
+        for first in range(0, outputs.shape[0], _ROWS):
+            part = slice(held.start + first, min(held.start + first + _ROWS, held.stop))
+            outputs[first : first + _ROWS] = self.kept.of(part)[0] @ found.coef + found.intercept
+        loss = float(np.maximum(1 - self.kept.of(held)[1] * outputs, 0).sum()) / outputs.shape[0]
+        if self._best is None or (loss, -alpha) < (self._best[0], -self._best[1]):
+            self._best = loss, alpha, outputs
+        return loss
+
+    def held_out(self, found: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+        """See ``Problem``: fold 0, by the best machine of the trials; where there were none, by one made for it."""
+        if self.n_folds == 1:
+            return None
+        if self._best is None or self._best[1] != found.alpha:
+            self.trial(found.alpha)
+        assert self._best is not None
+        return HeldOut(self.kept.held_rows, self._best[2])
 
     def _fit(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
         Z, Y = self.kept.of(rows)

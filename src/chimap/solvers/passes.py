@@ -10,6 +10,7 @@ import numpy as np
 from chimap.losses import CATALOGUE, FeatureRows, Loss, LossAt, LossSums, named
 from chimap.moments import FoldMoments, Moments
 from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.held_out import HeldOut, Witnesses, curvatures, left_out, leverages
 from chimap.solvers.lbfgs import PAIRS, lbfgs
 from chimap.solvers.ridge import Factor, LinearSolution, solution
 
@@ -61,11 +62,19 @@ class PassesProblem:
             self._best = loss, found
         return loss
 
+    def held_out(self, found: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+        """See ``Problem``: fold 0 by the best machine of the trials, or each row left out by a step of Newton."""
+        if witnesses is None:
+            return None
+        if self._best is not None and self._best[1].alpha == found.alpha and np.any(witnesses.folds == 0):
+            return fold_outputs(self._best[1], self.whole, witnesses)
+        return step_outputs(self.loss, shifted(found, self.whole), found.alpha, self.whole, witnesses)
+
     def _ridge(self, alpha: float) -> LinearSolution:
         """Ridge at the strength that shrinks as much at the largest curvature of the loss."""
         self._whiten(alpha)
         found = solution(self.whole, self._factor.solve(self.whole.cross_scatter()), alpha)
-        return _shifted(found, self.whole, -1)
+        return shifted(found, self.whole)
 
     def _fit(
         self, alpha: float, folds: Sequence[int], start: LinearSolution, tolerance: float
@@ -109,7 +118,7 @@ def loss_of(loss: str | Loss, whole: Moments) -> Loss:
     return named(loss, spread) if isinstance(loss, str) else loss
 
 
-def _shifted(found: LinearSolution, moments: Moments, sign: int) -> LinearSolution:
+def shifted(found: LinearSolution, moments: Moments, sign: int = -1) -> LinearSolution:
     """The same function of features and targets less the shifts of the moments (sign -1), or with them again (1)."""
     intercept = found.intercept - sign * (moments.shift @ found.coef - moments.target_shift)
     return LinearSolution(found.coef, intercept, found.alpha)
@@ -117,4 +126,29 @@ def _shifted(found: LinearSolution, moments: Moments, sign: int) -> LinearSoluti
 
 def unshifted(found: LinearSolution, moments: Moments) -> LinearSolution:
     """The same function of the features and targets as they are."""
-    return _shifted(found, moments, 1)
+    return shifted(found, moments, 1)
+
+
+def fold_outputs(found: LinearSolution, moments: Moments, witnesses: Witnesses) -> HeldOut:
+    """Outputs of the witnesses of fold 0 by a machine of the other folds; found: for features less the shift."""
+    held = witnesses.of(np.flatnonzero(witnesses.folds == 0))
+    return HeldOut(held.rows, held.Z @ found.coef + found.intercept + moments.shifts[1])
+
+
+def step_outputs(
+    loss: Loss,
+    found: LinearSolution,
+    strengths: float | np.ndarray,
+    moments: Moments,
+    witnesses: Witnesses,
+) -> HeldOut:
+    """Outputs of the witnesses by a machine of all rows, each row left out; found: for features less the shift.
+
+    strengths: of the ridge, one or (D,). The matrix of the step takes the mean curvature of the loss for all rows.
+    """
+    outputs = witnesses.Z @ found.coef + found.intercept
+    curvature = max(float(np.mean(curvatures(loss, witnesses.Y, outputs))), 1e-3 * loss.curvature)
+    least = _LEAST_RIDGE * float(moments.scatter_diagonal().sum())
+    h = leverages(moments, np.maximum(np.divide(strengths, curvature), least), witnesses.Z)
+    h = h if witnesses.weights is None else h * witnesses.weights
+    return HeldOut(witnesses.rows, left_out(loss, witnesses.Y, outputs, h, curvature) + moments.shifts[1])

@@ -46,10 +46,11 @@ class Factor:
         self._backend = backend_of(device)
         self._cholesky: Cholesky | None = None
 
-    def of(self, moments: Moments, alpha: float, less: Any = None) -> None:
-        """Factorise, less a fold where one is given (its ``take_from`` subtracts it from the upper triangle).
+    def of(self, moments: Moments, alpha: float | np.ndarray, less: Any = None) -> None:
+        """Factorise at a strength, or one for each feature (D,).
 
-        Raises DataError if the matrix is not positive definite at this strength.
+        less: a fold that is left out; its ``take_from`` subtracts it from the upper triangle. Raises DataError if the
+        matrix is not positive definite.
         """
         moments.scatter_into(self._square)
         if less is not None:
@@ -59,7 +60,7 @@ class Factor:
         self._cholesky = self._backend.cholesky(self._square)
         if self._cholesky is None:
             raise DataError(
-                f"alpha={alpha:g} is too small: the features are linearly dependent to rounding. "
+                f"alpha={float(np.min(alpha)):g} is too small: the features are linearly dependent to rounding. "
                 "Use a larger one, or alpha='auto'."
             )
 

@@ -30,6 +30,9 @@ def predict(
     scores: Annotated[
         bool, typer.Option("--scores", help="Add the score of every class: the largest is the prediction.")
     ] = False,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Add the probability of every class; they sum to 1.")
+    ] = False,
     part: image_options.ImagePart = None,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -45,6 +48,7 @@ def predict(
       chimap predict my.model new.npz --output predictions.csv
       chimap predict my.model new.npz --scores --output predictions.npz
       chimap predict my.model new.svm --output - | head
+      chimap predict my.model new.csv --probabilities --output predictions.csv
       chimap predict my.model huge.parquet --labels species --output predictions.csv
       chimap predict photos.model new-photos/ --output predictions.csv
     """  # fmt: skip
@@ -56,7 +60,7 @@ def predict(
         raise ValueError("--json and --output - both write to stdout; name a file with --output.")
     outputs.check_outputs({"--output": None if to_stdout else output}, (model, data, labels), overwrite)
     fitted = load(model)
-    write = writer(output, fitted, scores)
+    write = writer(output, fitted, scores, probabilities)
     began = time.perf_counter()
     source = data_rows.open_data(
         data,

@@ -1,0 +1,94 @@
+"""What a model says of rows that it has not seen: each left out alone by the factor, or held out in a fold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from chimap.losses import Loss, Square
+from chimap.moments import Moments
+from chimap.solvers.ridge import Factor
+
+_LARGEST = 1 - 1e-6  # of leverages: beyond, a row alone holds its output
+_STEP = 1e-3  # of the difference that a second derivative is taken as
+
+
+@dataclass(frozen=True)
+class Witnesses:
+    """Some rows of the source, of which outputs are wanted that have not seen them.
+
+    rows (m,): places in the source. Z (m, D): features less the shift of the moments. Y (m, t): targets less theirs.
+    folds (m,). weights (m,), or None.
+    """
+
+    rows: np.ndarray
+    Z: np.ndarray
+    Y: np.ndarray
+    folds: np.ndarray
+    weights: np.ndarray | None = None
+
+    def of(self, members: np.ndarray) -> Witnesses:
+        """Some of them."""
+        weights = None if self.weights is None else self.weights[members]
+        return Witnesses(self.rows[members], self.Z[members], self.Y[members], self.folds[members], weights)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Outputs (m, t) of rows by machines that have not seen them. rows (m,): places in the source."""
+
+    rows: np.ndarray
+    outputs: np.ndarray
+
+
+def leverages(
+    moments: Moments, strengths: float | np.ndarray, Z: np.ndarray, factor: Factor | None = None
+) -> np.ndarray:
+    """h_i = 1/n + z_i'(Hc + strengths)^-1 z_i, (m,), of rows Z (m, D) less the shift of the moments, z_i less the mean.
+
+    strengths: of the ridge, one or (D,).
+    """
+    factor = factor or Factor(moments.n_features)
+    factor.of(moments, strengths)
+    centred = Z.astype(np.float64) - moments.feature_sum / moments.count
+    return np.asarray(np.square(factor.cholesky.whiten(centred.T)).sum(axis=0) + 1 / moments.count)
+
+
+def left_out(
+    loss: Loss, targets: np.ndarray, outputs: np.ndarray, h: np.ndarray, curvature: float = 1.0
+) -> np.ndarray:
+    """Outputs (m, t) for each row of a machine without it: f + l'(f) h / (1 - l''(f) h), exact for the square loss.
+
+    h (m,): leverages, times the weights of the rows. curvature: by which the matrix that they are of was divided; of
+    losses other than the square it is the mean of l'', and the result a Newton step from the minimum of all rows.
+
+    References
+    ----------
+    Allen, The relationship between variable selection and data augmentation (1974), for the square; Rad and Maleki, A
+    scalable estimate of the out-of-sample prediction error via approximate leave-one-out (2020), for the step.
+    """
+    share = np.minimum(h[:, None] / curvature, _LARGEST)
+    slopes = loss.gradient(targets, outputs)
+    if isinstance(loss, Square):
+        return np.asarray(outputs + slopes * share / (1 - share))
+    return np.asarray(
+        outputs + slopes * share / np.maximum(1 - curvatures(loss, targets, outputs) * share, 0.1)
+    )
+
+
+def curvatures(loss: Loss, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+    """l'' at the outputs, by a central difference of l'."""
+    above, below = loss.gradient(targets, outputs + _STEP), loss.gradient(targets, outputs - _STEP)
+    return np.asarray((above - below) / (2 * _STEP))
+
+
+def kernel_left_out(
+    inverse_diagonal: np.ndarray, duals: np.ndarray, Y: np.ndarray, alpha: float
+) -> np.ndarray:
+    """Outputs (n, t) of kernel ridge with a free intercept for each row left out.
+
+    inverse_diagonal (n,): of (K + alpha I)^-1, K centred, whose product with Y less its mean is duals (n, t).
+    """
+    left = np.maximum(alpha * inverse_diagonal - 1 / len(Y), 1 - _LARGEST)
+    return np.asarray(Y - alpha * duals / left[:, None])

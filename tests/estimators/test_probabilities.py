@@ -1,0 +1,166 @@
+"""Probabilities of every classifier and loss, from outputs that were held out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.metrics import log_loss
+
+import chimap
+from chimap import (
+    AnchorMap,
+    ExactKernelLearner,
+    FourierKernelLearner,
+    HistogramClassifier,
+    KernelClassifier,
+    LookupClassifier,
+    MultipleKernelLearner,
+    OnlineIntersectionClassifier,
+)
+from chimap.estimators.from_moments import MomentsRidgeClassifier
+from chimap.selection.calibration import Calibration
+
+DIGITS = load_digits(return_X_y=True)
+SMALL = {"n_components": 128, "random_state": 0, "precision": "float64"}
+HALVES = [slice(0, 32), slice(32, 64)]
+
+CLASSIFIERS = {
+    "folds": HistogramClassifier(**SMALL),
+    "gcv": HistogramClassifier(**SMALL, selection="gcv"),
+    "given": HistogramClassifier(**SMALL, alpha=1.0),
+    "components": HistogramClassifier(**SMALL, n_principal=[20, 60]),
+    "bfloat16": HistogramClassifier(n_components=128, random_state=0, precision="bfloat16"),
+    "few rows": HistogramClassifier(n_components=2048, random_state=0, alpha=1.0),
+    "exact": HistogramClassifier(features="exact"),
+    "hinge": HistogramClassifier("chi2", loss="hinge", random_state=0),
+    "hinge, given": HistogramClassifier("chi2", loss="hinge", alpha=10.0, random_state=0),
+    "squared hinge": HistogramClassifier(**SMALL, loss="squared_hinge", alpha=[1.0, 10.0]),
+    "squared hinge, given": HistogramClassifier(**SMALL, loss="squared_hinge", alpha=10.0),
+    "smooth hinge, given": HistogramClassifier(**SMALL, loss="smooth_hinge", alpha=10.0),
+    "logistic": HistogramClassifier(**SMALL, loss="logistic", alpha=1.0),
+    "widths": FourierKernelLearner(n_components=128, n_tune_components=32, max_iter=2, random_state=0),
+    "channels": MultipleKernelLearner(n_components=64, blocks=HALVES, n_alphas=4, selection=2, random_state=0),
+    "machine": KernelClassifier(C=10.0, random_state=0),
+    "kernel ridge": KernelClassifier(loss="square", C=10.0),
+    "exact widths": ExactKernelLearner(blocks=HALVES, max_iter=2),
+    "moments": MomentsRidgeClassifier(random_state=0),
+    "moments of components": MomentsRidgeClassifier(n_components=30, random_state=0),
+    "lookup": LookupClassifier(AnchorMap(n_anchors=17), alpha=100.0),
+    "online": OnlineIntersectionClassifier(random_state=0),
+}  # fmt: skip
+
+
+def calibration_error(p: np.ndarray, right: np.ndarray) -> float:
+    """Expected calibration error by ten bins of the largest probability."""
+    sure = p.max(axis=1)
+    bins = np.minimum((10 * sure).astype(int), 9)
+    return sum(abs(sure[bins == k].sum() - right[bins == k].sum()) for k in range(10)) / len(p)
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_probabilities_say_how_often_they_are_right(name, n_classes):
+    X, y = DIGITS
+    y = y if n_classes == 10 else (y >= 5).astype(int)
+    n = 400 if name in ("exact widths", "few rows") else 700
+    model = clone(CLASSIFIERS[name]).fit(X[:n], y[:n])
+    p = model.predict_proba(X[n:])
+    assert p.shape == (len(X) - n, n_classes)
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-8)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X[n:])), p, atol=1e-12)
+    np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X[n:]))
+    assert calibration_error(p, model.classes_[p.argmax(axis=1)] == y[n:]) < 0.06
+
+
+@pytest.mark.parametrize("settings", [{}, {"selection": "gcv"}, {"n_principal": 40}, {"n_components": 2048}])
+def test_rows_are_left_out_as_by_fits_without_them(settings):
+    X, y = (a[:60] for a in load_digits(return_X_y=True))
+    model = HistogramClassifier("gaussian", **(SMALL | settings), gamma=1e-3, alpha=1.0)
+    if "selection" in settings:
+        model.set_params(alpha=[1.0])
+    held_out = {}
+    model._take_held_out = lambda found: held_out.update(outputs=found.outputs, y=found.y)
+    model.fit(X, y)
+    np.testing.assert_array_equal(held_out["y"], y)
+    if "n_principal" in settings:
+        return  # whose components are of all rows
+    for i in (0, 7, 31):
+        rest = np.setdiff1d(np.arange(60), i)
+        other = clone(model).set_params(alpha=1.0).fit(X[rest], y[rest])
+        np.testing.assert_allclose(held_out["outputs"][i], other.decision_function(X[[i]])[0], atol=1e-7)
+
+
+def test_left_out_by_a_step_of_newton():
+    X, y = (a[:80] for a in load_digits(return_X_y=True))
+    model = HistogramClassifier(**SMALL, gamma=0.02, loss="squared_hinge", alpha=3.0)
+    held_out = {}
+    model._take_held_out = lambda found: held_out.update(outputs=found.outputs)
+    model.fit(X, y)
+    gaps, moves = [], []
+    for i in range(0, 80, 8):
+        rest = np.setdiff1d(np.arange(80), i)
+        other = clone(model).fit(X[rest], y[rest]).decision_function(X[[i]])[0]
+        gaps.append(np.abs(held_out["outputs"][i] - other).mean())
+        moves.append(np.abs(model.decision_function(X[[i]])[0] - other).mean())
+    assert np.mean(gaps) < 0.5 * np.mean(moves)
+
+
+def _exact(model: Calibration, outputs: np.ndarray) -> np.ndarray:
+    """Probabilities without agreement with the largest output."""
+    scores = model.scale * outputs + model.offsets
+    scores = np.hstack([np.zeros_like(scores), scores]) if outputs.shape[1] == 1 else scores
+    return softmax(scores, axis=1)
+
+
+@pytest.mark.parametrize("t", [1, 4])
+def test_calibration_finds_the_model_that_outputs_came_from(t):
+    random = np.random.default_rng(0)
+    outputs = random.standard_normal((20_000, t))
+    truth = Calibration(2.5, np.linspace(-0.5, 0.5, t) if t > 1 else np.array([0.7]))
+    place = (random.random((len(outputs), 1)) > _exact(truth, outputs).cumsum(axis=1)).sum(axis=1)
+    found = Calibration.of(outputs, place)
+    assert abs(found.scale - 2.5) < 0.1
+    np.testing.assert_allclose(found.offsets - found.offsets.mean() * (t > 1), truth.offsets, atol=0.1)
+    twice = Calibration.of(outputs[:500], place[:500], np.full(500, 2.0))
+    repeated = Calibration.of(np.repeat(outputs[:500], 2, axis=0), np.repeat(place[:500], 2))
+    np.testing.assert_allclose(twice(outputs), repeated(outputs), atol=1e-4)
+
+
+def test_calibration_of_rows_told_apart_without_error_and_of_none():
+    outputs, place = np.array([[-1.0], [1.0]] * 50), np.array([0, 1] * 50)
+    p = Calibration.of(outputs, place)(np.array([[1e9], [-1e9], [0.0]]))
+    assert np.isfinite(p).all()
+    assert p[0, 1] > 0.97
+    np.testing.assert_allclose(Calibration.of(np.zeros((0, 3)), np.zeros(0, int))(np.zeros((1, 3))), 1 / 3)
+    np.testing.assert_allclose(Calibration.of(np.zeros((9, 1)), np.arange(9) % 2)(np.zeros((1, 1))).sum(), 1)
+
+
+def test_partial_fit_saved_and_compiled_models_have_them(tmp_path):
+    X, y = DIGITS
+    model = HistogramClassifier("chi2", alpha=1.0).partial_fit(X[:300], y[:300], classes=range(10))
+    early = log_loss(y[900:], model.predict_proba(X[900:]))
+    model.partial_fit(X[300:900], y[300:900])
+    assert log_loss(y[900:], model.predict_proba(X[900:])) < early
+    model.save(tmp_path / "a.model")
+    expected = model.predict_proba(X[:9])
+    np.testing.assert_allclose(chimap.load(tmp_path / "a.model").predict_proba(X[:9]), expected)
+    np.testing.assert_allclose(model.compile().predict_proba(X[:9]), expected, atol=0.02)
+
+
+def test_the_predicted_class_has_the_largest_probability_and_the_rest_is_kept():
+    outputs = np.random.default_rng(1).standard_normal((2000, 6))
+    model = Calibration(1.5, np.array([2.0, -1.0, 0.0, 1.0, 0.0, -2.0]))
+    exact, p = _exact(model, outputs), model(outputs)
+    k = outputs.argmax(axis=1)
+    np.testing.assert_array_equal(p.argmax(axis=1), k)
+    np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-8)
+    agrees = exact.argmax(axis=1) == k
+    np.testing.assert_allclose(p[agrees], exact[agrees])
+    below = exact < exact[np.arange(len(k)), k][:, None]  # the less probable keep what they have
+    np.testing.assert_allclose(p[below], exact[below])
+    two = Calibration(3.0, np.array([-1.0]))(np.linspace(-1, 1, 41)[:, None])[:, 1]
+    assert (np.diff(two) > 0).all()
+    np.testing.assert_array_equal(two > 0.5, np.linspace(-1, 1, 41) > 0)
