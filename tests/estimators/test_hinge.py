@@ -143,16 +143,20 @@ def test_additive_blocks_of_sparse_rows_are_kept_sparse(monkeypatch):
     X, y = sparse_rows(2000, 64)
     kept = []
     stack = KeptFeatures.stack
-    monkeypatch.setattr(KeptFeatures, "stack", lambda self: (stack(self), kept.append(self.Z)))
+    monkeypatch.setattr(
+        KeptFeatures, "stack", lambda self: (stack(self), kept.append((self.Z, self.held_rows)))
+    )
     settings = {**SETTINGS, "kernel": ["chi2", "intersection"], "alpha": 0.1}
     blocks = {"a": slice(0, 32), "b": slice(32, 64)}
     models = [
         HistogramClassifier(**{"kernel": "exp-chi2"} | settings, blocks=blocks).fit(rows, y)
         for rows in (X, X.toarray() + 1e-3)
     ]
-    assert sp.issparse(kept[0])
-    assert not sp.issparse(kept[1])
-    np.testing.assert_allclose(kept[0].toarray(), models[0].features_.transform(X.toarray()), rtol=1e-9)
+    (Z, held), (dense, _) = kept
+    assert sp.issparse(Z)
+    assert not sp.issparse(dense)
+    order = np.concatenate([np.setdiff1d(np.arange(2000), held), held])  # a fold is behind the others
+    np.testing.assert_allclose(Z.toarray(), models[0].features_.transform(X.toarray())[order], rtol=1e-9)
     np.testing.assert_allclose(models[0].decision_function(X), models[0].decision_function(X.toarray()))
 
 
