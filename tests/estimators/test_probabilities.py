@@ -28,19 +28,20 @@ SMALL = {"n_components": 128, "random_state": 0, "precision": "float64"}
 HALVES = [slice(0, 32), slice(32, 64)]
 
 CLASSIFIERS = {
-    "folds": HistogramClassifier(**SMALL),
-    "gcv": HistogramClassifier(**SMALL, selection="gcv"),
-    "given": HistogramClassifier(**SMALL, alpha=1.0),
-    "components": HistogramClassifier(**SMALL, n_principal=[20, 60]),
-    "bfloat16": HistogramClassifier(n_components=128, random_state=0, precision="bfloat16"),
-    "few rows": HistogramClassifier(n_components=2048, random_state=0, alpha=1.0),
-    "exact": HistogramClassifier(features="exact"),
+    "folds": HistogramClassifier("exp-chi2", **SMALL),
+    "gcv": HistogramClassifier("exp-chi2", **SMALL, selection="gcv"),
+    "given": HistogramClassifier("exp-chi2", **SMALL, alpha=1.0),
+    "components": HistogramClassifier("exp-chi2", **SMALL, n_principal=[20, 60]),
+    "bfloat16": HistogramClassifier("exp-chi2", n_components=128, random_state=0, precision="bfloat16"),
+    "few rows": HistogramClassifier("exp-chi2", n_components=2048, random_state=0, alpha=1.0),
+    "auto": HistogramClassifier(random_state=0),
+    "exact": HistogramClassifier("exp-chi2", features="exact"),
     "hinge": HistogramClassifier("chi2", loss="hinge", random_state=0),
     "hinge, given": HistogramClassifier("chi2", loss="hinge", alpha=10.0, random_state=0),
-    "squared hinge": HistogramClassifier(**SMALL, loss="squared_hinge", alpha=[1.0, 10.0]),
-    "squared hinge, given": HistogramClassifier(**SMALL, loss="squared_hinge", alpha=10.0),
-    "smooth hinge, given": HistogramClassifier(**SMALL, loss="smooth_hinge", alpha=10.0),
-    "logistic": HistogramClassifier(**SMALL, loss="logistic", alpha=1.0),
+    "squared hinge": HistogramClassifier("exp-chi2", **SMALL, loss="squared_hinge", alpha=[1.0, 10.0]),
+    "squared hinge, given": HistogramClassifier("exp-chi2", **SMALL, loss="squared_hinge", alpha=10.0),
+    "smooth hinge, given": HistogramClassifier("exp-chi2", **SMALL, loss="smooth_hinge", alpha=10.0),
+    "logistic": HistogramClassifier("exp-chi2", **SMALL, loss="logistic", alpha=1.0),
     "widths": FourierKernelLearner(n_components=128, n_tune_components=32, max_iter=2, random_state=0),
     "channels": MultipleKernelLearner(n_components=64, blocks=HALVES, n_alphas=4, selection=2, random_state=0),
     "machine": KernelClassifier(C=10.0, random_state=0),
@@ -95,7 +96,7 @@ def test_rows_are_left_out_as_by_fits_without_them(settings):
 
 def test_left_out_by_a_step_of_newton():
     X, y = (a[:80] for a in load_digits(return_X_y=True))
-    model = HistogramClassifier(**SMALL, gamma=0.02, loss="squared_hinge", alpha=3.0)
+    model = HistogramClassifier("exp-chi2", **SMALL, gamma=0.02, loss="squared_hinge", alpha=3.0)
     held_out = {}
     model._take_held_out = lambda found: held_out.update(outputs=found.outputs)
     model.fit(X, y)

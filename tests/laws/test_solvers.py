@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from chimap.engines.rows import KeptRows
 from chimap.losses import CATALOGUE as LOSSES
-from chimap.moments import FoldMoments
+from chimap.moments import DealtFolds, FoldMoments
 from chimap.moments.kept import KeptFeatures
 from chimap.penalties import L1, L2, L21, Sum
 from chimap.solvers.base import Evidence
@@ -39,7 +39,7 @@ def evidence_of(Z, Y):
     moments.release_buffers()
     rows = KeptRows(np.array([N]), D, T, np.dtype(float))
     rows.put(0, Z - shift, Y)
-    kept = KeptFeatures(1, 0)
+    kept = KeptFeatures(DealtFolds(1, 0))
     if np.all(np.abs(Y) == 1):
         kept.put(Z, Y, 0)
     return Evidence(moments, rows, kept)

@@ -51,6 +51,10 @@ class Preparation:
 
     def __call__(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
         """Rows of ``name`` that begin at a row, or are these; an error names the row."""
+        return self.of(X, first_row, name)
+
+    def of(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
+        """The same; rows that nobody else holds are let go of once they are converted."""
         rows = _arrays.as_rows(X, self.dtype)
         del X  # as it came, where it was converted
         check_rows(rows, self.parts, name, first_row)
