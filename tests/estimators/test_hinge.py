@@ -133,7 +133,7 @@ def test_a_class_that_only_held_out_rows_have_is_learned_in_the_end():
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_features_of_every_kind(settings, is_sparse):
     X, y = sparse_rows(300, 64)
-    model = HistogramClassifier("exp-chi2", loss="hinge", random_state=0, **settings).fit(
+    model = HistogramClassifier(loss="hinge", random_state=0, **settings).fit(
         X if is_sparse else X.toarray(), y
     )
     assert model.score(X, y) > 0.95
