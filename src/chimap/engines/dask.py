@@ -211,7 +211,11 @@ def dask_engine(where: Any) -> Iterator[DaskEngine]:
         n_workers = _threads.count()
         with (
             LocalCluster(
-                n_workers=n_workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+                n_workers=n_workers,
+                threads_per_worker=1,
+                silence_logs=50,
+                dashboard_address="127.0.0.1:0",  # any free port: with None it asks for 8787, and warns if it is taken
+                scheduler_kwargs={"dashboard": False},
             ) as cluster,
             Client(cluster) as client,
         ):

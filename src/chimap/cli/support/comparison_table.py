@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from chimap.report import Comparison
     from chimap.report.comparison import Score
 
+_PLAIN_WIDTH = 110  # where the output is no terminal: names on one line beside their numbers
+
 
 def print_table(found: Comparison) -> None:
     """Best first; the recommended one in bold with a mark; the references below.
@@ -51,7 +53,7 @@ def print_table(found: Comparison) -> None:
         table.add_row(f"  {r.name}, {r.n_rows:,} rows", "", *cells)
     if not all(map(found.fits, found.measured)):
         table.caption = f"* a fit needs more memory than {show.size(found.memory)}"
-    show.console().print(table, end="\n\n")
+    show.console(plain_width=_PLAIN_WIDTH).print(table, end="\n\n")
 
 
 def bound_line(found: Comparison) -> str | None:

@@ -133,9 +133,9 @@ def quoted(path: Any) -> str:
     return shlex.quote(str(path))
 
 
-def console(to_stderr: bool = False) -> Console:
+def console(to_stderr: bool = False, plain_width: int = _PLAIN_WIDTH) -> Console:
     """Of rich, on stdout or stderr, of a width of its own where that is no terminal."""
     from rich.console import Console
 
     stream = sys.stderr if to_stderr else sys.stdout
-    return Console(stderr=to_stderr, highlight=False, width=None if stream.isatty() else _PLAIN_WIDTH)
+    return Console(stderr=to_stderr, highlight=False, width=None if stream.isatty() else plain_width)
