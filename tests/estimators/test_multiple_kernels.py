@@ -275,6 +275,7 @@ def test_joint_form_finds_the_width_that_matters(loss, widths):
         "kernel": "gaussian",
         "blocks": blocks,
         "n_components": 64,
+        "sampling": "orthogonal",
         "n_alphas": 10,
         "random_state": 0,
     }

@@ -30,7 +30,7 @@ def describe(
     """As plain values, and in words."""
     from chimap.cli.support.fit_options import Settings
 
-    Settings(components=components).check()
+    Settings(kernel="exp-chi2", components=components).check()
     source = data_rows.open_data(path, labels, table=table)
     plan = None if memory is None else _plan(source, memory, components)
     found = {
@@ -135,7 +135,7 @@ def _plan(source: Source, memory: str, components: str) -> dict[str, Any]:
 
     y = source.labels()
     task = options.Task.classify if y is None else data_rows.decide_task(y, options.Task.auto, source.name)[0]
-    model = Settings(components=components, memory=memory).estimator(task)
+    model = Settings(kernel="exp-chi2", components=components, memory=memory).estimator(task)
     loaded = show.resident_memory()  # all that a fit needs is loaded now, and no row but the labels
     libraries = None if loaded is None else loaded + _RUNNING_BYTES
     n_targets = 1 if y is None else model._codec_type.of(y).n_targets

@@ -17,6 +17,7 @@ class Hdf5Source(StoredArraySource):
     member: the same as ``::member``.
     Raises FileNotFoundError, ImportError without h5py, and DataError that names file, data set and rows.
 
+    >>> import numpy as np
     >>> import tempfile
     >>> import h5py
     >>> with tempfile.TemporaryDirectory() as folder:
