@@ -48,7 +48,10 @@ class Watched(Checkpoint):
 
 def model(**settings):
     return HistogramClassifier(
-        **({"n_components": 64, "memory": "3MiB", "random_state": 0, "selection": 2} | settings)
+        **(
+            {"kernel": "exp-chi2", "n_components": 64, "memory": "3MiB", "random_state": 0, "selection": 2}
+            | settings
+        )
     )
 
 

@@ -111,7 +111,8 @@ def race_of(
     rounds = rounds_of(splits)
     running = Race(model, rows, y, sampled_groups, splits, rounds, scoring, source.column_names)
     entered = candidates(Look.at(rows, is_classifier(model)), rows.shape[0])
-    entered = entered if _is_free(model) else within(entered)
+    matrix = exact_bytes(max(rounds), 2 * source.row_bytes, np.dtype(np.float32))
+    entered = entered if _is_free(model) and matrix <= budget else within(entered)
     progress.stage("race", None, "fits")
     result = race(
         entered, running, sorted(rounds), measure=_name_of(scoring, model),
