@@ -171,3 +171,13 @@ def test_a_scorer_that_raises_is_named():
     X, y = digits(100)
     with pytest.raises(DataError, match="RuntimeError: no luck"):
         HistogramClassifier("auto", scoring=broken).fit(X, y)
+
+
+def test_trials_tell_their_error_and_what_a_prediction_takes():
+    X, y = digits(200)
+    for groups in (None, np.arange(200) // 4):
+        race = HistogramClassifier("auto", random_state=0).fit(X, y, groups=groups).race_
+        for trial in race.history:
+            assert 0 < trial.standard_error < 0.2
+            assert 0 < trial.predict_seconds < 1
+        assert {t.candidate.name for t in race.history} == {t.candidate.name for t in race.trials}

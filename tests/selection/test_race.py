@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chimap._validation import DataError
-from chimap.selection.race import Candidate, race
+from chimap.selection.race import Candidate, Outcome, race
 
 ROUNDS = [10, 20, 40]
 
@@ -22,7 +22,7 @@ def run_of(scores: dict[str, float], calls: list[tuple[str, int]] | None = None)
         score = scores[candidate.name]
         if isinstance(score, Exception):
             raise score
-        return score, {}
+        return Outcome(score)
 
     return run
 
@@ -91,3 +91,13 @@ def test_each_trial_is_told_of():
     told = []
     halved({"a": 0.1, "b": 0.2}, candidates("a", "b"), on_trial=told.append)
     assert [(t.candidate.name, t.n_rows) for t in told] == [("a", 10), ("b", 10), ("b", 20), ("b", 40)]
+
+
+def test_the_history_has_every_trial_and_deviations_give_the_error():
+    def run(candidate, n_rows):
+        return Outcome(0.5, {}, (0.03, -0.04), 1e-6)
+
+    result = race(candidates("a", "b"), run, ROUNDS, measure="accuracy", n_held_out=5)
+    assert [(t.candidate.name, t.round) for t in result.history] == [("a", 0), ("b", 0), ("a", 1), ("a", 2)]
+    assert result.trials[0].standard_error == pytest.approx(0.05)
+    assert result.trials[0].predict_seconds == 1e-6

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.metrics import check_scoring
 from sklearn.model_selection import (
     GroupKFold,
     GroupShuffleSplit,
@@ -26,8 +26,9 @@ from chimap.data.source import choose_rows
 from chimap.engines import Progress
 from chimap.estimators.race_candidates import Look, candidates, settings_for, within
 from chimap.fit.exact import exact_bytes
-from chimap.selection.race import Candidate, RaceResult, Trial, race
-from chimap.selection.scoring import scored
+from chimap.selection.jackknife import deviations_of, parts_of_rows
+from chimap.selection.race import Candidate, Outcome, RaceResult, Trial, race
+from chimap.selection.scoring import HeldOutScore
 
 ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
 HELD_OUT = 2000  # rows that they are scored on
@@ -54,18 +55,72 @@ class Race:
     splits_of: dict[int, int]
     scoring: Any
     column_names: Sequence[str] | None
+    seed: int
 
-    def __call__(self, candidate: Candidate, n_rows: int) -> tuple[float, dict[str, Any]]:
+    @classmethod
+    def on(cls, model: Any, source: Source, groups: np.ndarray | None) -> Race:
+        """The race of an estimator on a sample of a source. Raises DataError as ``race_of``."""
+        labels = source.labels()
+        assert labels is not None
+        seed = int(check_random_state(model.random_state).randint(2**31))
+        share = parse_memory(model.memory) / _SHARE / max(1.0, source.row_bytes)
+        places = choose_rows(source.n_rows, min(ROUNDS[-1] + HELD_OUT, max(200, int(share))), seed)
+        rows, y = source.take(places), labels[places]
+        sampled = None if groups is None else np.asarray(groups)[places]
+        scoring = model.scoring if model.scoring is not None else default_scoring(model, labels)
+        splits = held_out_rows(y, sampled, is_classifier(model), seed)
+        return cls(model, rows, y, sampled, splits, rounds_of(splits), scoring, source.column_names, seed)
+
+    @property
+    def look(self) -> Look:
+        """What the sample shows that settings depend on."""
+        return Look.at(self.rows, is_classifier(self.model))
+
+    @property
+    def n_held_out(self) -> int:
+        """Rows that the scores of the last round are of."""
+        return sum(test.size for _, test in self.splits)
+
+    def run(
+        self,
+        entered: Sequence[Candidate],
+        progress: Progress,
+        on_trial: Callable[[Trial], None] | None = None,
+    ) -> RaceResult:
+        """The race of some candidates."""
+        progress.stage("race", None, "fits")
+
+        def tell(trial: Trial) -> None:
+            progress.advance()
+            if on_trial is not None:
+                on_trial(trial)
+
+        return race(
+            entered, self, sorted(self.splits_of), measure=_name_of(self.scoring, self.model),
+            n_held_out=self.n_held_out, seconds=getattr(self.model, "race_seconds", None), on_trial=tell,
+        )  # fmt: skip
+
+    def __call__(self, candidate: Candidate, n_rows: int) -> Outcome:
         """See ``Runner``: the mean over the splits."""
-        scores, learned = [], {}
-        for train, test in self.splits[: self.splits_of[n_rows]]:
-            fitted = self._fitted(candidate, train[:n_rows])
-            scores.append(self._score(fitted, test))
+        chosen = self.splits[: self.splits_of[n_rows]]
+        scores, deviations, seconds, learned = [], [], [], {}
+        for train, test in chosen:
+            fitted = self.fitted(candidate, train[:n_rows])
+            score, deviation, taken = self._scored(fitted, test)
+            scores.append(score)
+            deviations.append(deviation / len(chosen))  # of the mean of scores on rows apart
+            seconds.append(taken)
             gamma = getattr(fitted.kernel_, "gamma", None)
             learned = {"alpha": fitted.alpha_} | ({} if gamma is None else {"gamma": float(gamma)})
-        return float(np.mean(scores)), learned
+        return Outcome(
+            float(np.mean(scores)),
+            learned,
+            tuple(np.concatenate(deviations).tolist()),
+            float(np.median(seconds)),
+        )
 
-    def _fitted(self, candidate: Candidate, chosen: np.ndarray) -> Any:
+    def fitted(self, candidate: Candidate, chosen: np.ndarray) -> Any:
+        """The estimator with the settings of a candidate, fitted on rows of the sample at these places."""
         model = clone(self.model).set_params(**candidate.settings, scoring=self.scoring, verbose=False)
         keeps = candidate.settings.get("features") == "exact"
         if not keeps:
@@ -78,10 +133,16 @@ class Race:
             return model.fit_source(source)
         return model.fit_source(source, groups=groups)
 
-    def _score(self, fitted: Any, test: np.ndarray) -> float:
-        scorer = check_scoring(fitted, self.scoring)
+    def _scored(self, fitted: Any, test: np.ndarray) -> tuple[float, np.ndarray, float]:
+        """(score on rows at these places, its deviations, seconds of a prediction)."""
         rows = _arrays.take_rows(self.rows, test)
-        return scored(scorer, self.scoring, fitted, rows, self.y[test])
+        began = time.perf_counter()
+        outputs = fitted._outputs(rows)
+        seconds = (time.perf_counter() - began) / max(1, test.size)
+        score = HeldOutScore(self.y[test], getattr(fitted, "classes_", None), self.scoring)
+        groups = None if self.groups is None else self.groups[test]
+        parts = parts_of_rows(test.size, groups, self.seed)
+        return score(outputs), deviations_of(lambda some: score(outputs[some], some), parts), seconds
 
 
 def race_of(
@@ -98,33 +159,17 @@ def race_of(
     DataError
         If no candidate can be fitted, if rows or groups are too few to hold any out, or for a scorer that raises.
     """
-    labels = source.labels()
-    assert labels is not None
-    budget = parse_memory(model.memory)
-    seed = int(check_random_state(model.random_state).randint(2**31))
-    wanted = min(ROUNDS[-1] + HELD_OUT, max(200, int(budget / _SHARE / max(1.0, source.row_bytes))))
-    places = choose_rows(source.n_rows, wanted, seed)
-    rows, y = source.take(places), labels[places]
-    sampled_groups = None if groups is None else np.asarray(groups)[places]
-    scoring = model.scoring if model.scoring is not None else default_scoring(model, labels)
-    splits = held_out_rows(y, sampled_groups, is_classifier(model), seed)
-    rounds = rounds_of(splits)
-    running = Race(model, rows, y, sampled_groups, splits, rounds, scoring, source.column_names)
-    entered = candidates(Look.at(rows, is_classifier(model)), rows.shape[0])
-    matrix = exact_bytes(max(rounds), 2 * source.row_bytes, np.dtype(np.float32))
+    running, budget = Race.on(model, source, groups), parse_memory(model.memory)
+    entered = candidates(running.look, running.rows.shape[0])
+    matrix = exact_bytes(max(running.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
     entered = entered if _is_free(model) and matrix <= budget else within(entered)
-    progress.stage("race", None, "fits")
-    result = race(
-        entered, running, sorted(rounds), measure=_name_of(scoring, model),
-        n_held_out=sum(test.size for _, test in splits), seconds=getattr(model, "race_seconds", None),
-        on_trial=_teller(progress),
-    )  # fmt: skip
+    result = running.run(entered, progress)
     first = result.trials[0]
     needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
     settings = settings_for(
         first.candidate, first.learned, source.n_rows, source.n_features, keeps_rows and needed <= budget
     )
-    settings["scoring"] = scoring if settings.get("features") == "exact" else None
+    settings["scoring"] = running.scoring if settings.get("features") == "exact" else None
     return result, settings
 
 
@@ -156,13 +201,6 @@ def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
         return dict.fromkeys([n for n in ROUNDS if n < most] + [min(most, ROUNDS[-1])], 1)
     shares = {-(-most // 2): 1, -(-3 * most // 4): -(-len(splits) // 2), most: len(splits)}
     return dict(sorted(shares.items()))
-
-
-def _teller(progress: Progress) -> Callable[[Trial], None]:
-    def tell(trial: Trial) -> None:
-        progress.advance()
-
-    return tell
 
 
 def default_scoring(model: Any, y: np.ndarray) -> str | None:

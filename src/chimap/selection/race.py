@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from chimap._validation import DataError
+from chimap.selection.jackknife import standard_error
 
 SAME = 1e-9  # scores closer than this are equal, and the candidate that was listed first wins
 
@@ -34,8 +35,30 @@ class Candidate:
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What a fit of a candidate came to.
+
+    Parameters
+    ----------
+    score : float
+        On the rows held out; greater is better.
+    learned : dict
+        What the fit chose by itself, such as ``{"gamma": ...}``.
+    deviations : tuple of float
+        Of the jackknife, see ``chimap.selection.jackknife``; empty where none are known.
+    predict_seconds : float
+        A row that is predicted.
+    """
+
+    score: float
+    learned: dict[str, Any] = field(default_factory=dict)
+    deviations: tuple[float, ...] = ()
+    predict_seconds: float = np.nan
+
+
+@dataclass(frozen=True)
 class Trial:
-    """What a candidate scored in its last round.
+    """What a candidate scored in a round.
 
     Parameters
     ----------
@@ -52,6 +75,10 @@ class Trial:
         What the fit chose by itself, such as ``{"gamma": ...}``.
     error : str
         Why it failed; empty where it did not.
+    deviations : tuple of float
+        Of the jackknife of the score; trials of one round have them of the same rows. Empty where none are known.
+    predict_seconds : float
+        A row that is predicted.
     """
 
     candidate: Candidate
@@ -61,13 +88,20 @@ class Trial:
     seconds: float
     learned: dict[str, Any] = field(default_factory=dict)
     error: str = ""
+    deviations: tuple[float, ...] = ()
+    predict_seconds: float = np.nan
+
+    @property
+    def standard_error(self) -> float:
+        """Of the score; NaN where it is not known."""
+        return standard_error(self.deviations)
 
 
 class Runner(Protocol):
     """Fits a candidate to ``n_rows`` rows of the sample and scores it on the rows that are held out."""
 
-    def __call__(self, candidate: Candidate, n_rows: int) -> tuple[float, dict[str, Any]]:
-        """(score, what was learned). Raises ValueError for settings that the rows do not allow."""
+    def __call__(self, candidate: Candidate, n_rows: int) -> Outcome:
+        """What comes of it. Raises ValueError for settings that the rows do not allow."""
         ...
 
 
@@ -85,11 +119,14 @@ class RaceResult:
         Rows that the scores are of.
     seconds : float
         Of the race.
+    history : list of Trial
+        All trials in the order in which they ran: the curves of candidates over the rounds.
 
     Examples
     --------
-    >>> result = race([Candidate("a", {}), Candidate("b", {})], lambda c, n: (0.5 + (c.name == "b") / n, {}), [10, 20],
-    ...               measure="accuracy", n_held_out=100)
+    >>> def run(candidate, n_rows):
+    ...     return Outcome(0.5 + (candidate.name == "b") / n_rows)
+    >>> result = race([Candidate("a", {}), Candidate("b", {})], run, [10, 20], measure="accuracy", n_held_out=100)
     >>> result.winner.name, result.table()[0]["score"]
     ('b', 0.55)
     """
@@ -98,6 +135,7 @@ class RaceResult:
     measure: str
     n_held_out: int
     seconds: float
+    history: list[Trial] = field(default_factory=list)
 
     @property
     def winner(self) -> Candidate:
@@ -172,7 +210,7 @@ def race(
     Jamieson and Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, AISTATS 2016.
     """
     began = time.perf_counter()
-    running, last = list(candidates), dict[str, Trial]()
+    running, last, history = list(candidates), dict[str, Trial](), list[Trial]()
     for i, n_rows in enumerate(rows_by_round):
         this_round = []
         for candidate in running:
@@ -181,6 +219,7 @@ def race(
             trial = _trial(candidate, run, i, n_rows)
             this_round.append(trial)
             last[candidate.name] = trial
+            history.append(trial)
             if on_trial is not None:
                 on_trial(trial)
         running = _go_on([t for t in this_round if not t.error])
@@ -188,19 +227,22 @@ def race(
     if not trials or trials[0].error:
         reason = trials[0].error if trials else "there are no candidates"
         raise DataError(f"no candidate of the race could be fitted: {reason}")
-    return RaceResult(trials, measure, n_held_out, time.perf_counter() - began)
+    return RaceResult(trials, measure, n_held_out, time.perf_counter() - began, history)
 
 
 def _trial(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Trial:
     began = time.perf_counter()
     trial = Trial(candidate, place, n_rows, -np.inf, 0.0)
     try:
-        score, learned = run(candidate, n_rows)
+        outcome = run(candidate, n_rows)
     except ValueError as error:  # settings that do not suit the rows; a fault of the program raises others
         return replace(trial, seconds=time.perf_counter() - began, error=str(error))
-    if np.isnan(score):
+    if np.isnan(outcome.score):
         return replace(trial, seconds=time.perf_counter() - began, error="the score is not a number")
-    return replace(trial, score=float(score), seconds=time.perf_counter() - began, learned=learned)
+    return replace(
+        trial, score=float(outcome.score), seconds=time.perf_counter() - began, learned=outcome.learned,
+        deviations=outcome.deviations, predict_seconds=outcome.predict_seconds,
+    )  # fmt: skip
 
 
 def _go_on(trials: Sequence[Trial]) -> list[Candidate]:

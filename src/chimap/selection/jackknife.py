@@ -1,0 +1,54 @@
+"""How far a score of held-out rows may be off, whatever the score is: the jackknife over parts of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+N_PARTS = 10
+
+
+def parts_of_rows(n_rows: int, groups: np.ndarray | None, seed: int) -> np.ndarray:
+    """The part (n_rows,) that each row is in, from 0 on; rows of one group are in one part."""
+    rng = np.random.default_rng(seed)
+    if groups is None:
+        return rng.permutation(n_rows) % min(N_PARTS, n_rows)
+    _, number = np.unique(groups, return_inverse=True)
+    n_groups = int(number.max()) + 1
+    return np.asarray((rng.permutation(n_groups) % min(N_PARTS, n_groups))[number])
+
+
+def deviations_of(score: Callable[[np.ndarray], float], parts: np.ndarray) -> np.ndarray:
+    """sqrt((k - 1) / k) (s_i - mean of s), (k,), of the scores s_i without the rows of part i.
+
+    score : of the rows at given places. parts (n,) : see ``parts_of_rows``. Their norm is the standard error of the
+    score; the norm of the differences between two machines, scored on the same parts, is that of the difference, which
+    is far smaller where both are wrong on the same rows. A score that is not defined without some part counts as the
+    mean.
+
+    References
+    ----------
+    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 11.
+
+    Examples
+    --------
+    >>> y = np.arange(100.0)
+    >>> mean = lambda rows: float(y[rows].mean())
+    >>> bool(np.isclose(standard_error(deviations_of(mean, np.arange(100))), y.std(ddof=1) / 10))
+    True
+    """
+    k = int(parts.max()) + 1
+    if k < 2:
+        return np.zeros(0)
+    scores = np.array([score(np.flatnonzero(parts != part)) for part in range(k)])
+    defined = np.isfinite(scores)
+    if not defined.any():
+        return np.zeros(0)
+    scores[~defined] = scores[defined].mean()
+    return np.asarray(np.sqrt((k - 1) / k) * (scores - scores.mean()))
+
+
+def standard_error(deviations: Sequence[float] | np.ndarray) -> float:
+    """The norm of deviations; NaN where there are none."""
+    return float(np.linalg.norm(deviations)) if len(deviations) else float("nan")
