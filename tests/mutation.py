@@ -2,23 +2,34 @@
 
     python tests/mutation.py src/chimap/moments src/chimap/solvers --mutants 10
 
-Each mutant changes one operator, comparison or constant, or drops one term, of a copy of the package; the tests that
-mirror the file (tests/<folder> and its laws) run on the copy. Those that pass with a mutant are printed: they survive.
+Each mutant changes one operator, comparison or constant, or drops one term, of a copy of the package. The tests of the
+folder and the laws run once with coverage, so that each mutant meets only the tests that run its line, the fastest
+first. Mutants that no test notices are printed: they survive. Needs ``coverage``; one process, one thread.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import copy
+import importlib
+import json
 import os
 import random
+import resource
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
+import time
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import coverage
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 OPERATORS = {
@@ -26,7 +37,7 @@ OPERATORS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
-SECONDS = 300  # a mutant that takes longer than this hangs, and is noticed by that
+BYTES = 8 * 2**30  # a mutant that asks for more fails
 
 
 def changes(node: ast.AST) -> Iterator[ast.AST]:
@@ -56,8 +67,17 @@ def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
                 yield from places(child)
 
 
-def mutants(source: str, count: int, seed: int) -> list[tuple[int, str, str]]:
-    """Up to ``count`` of (line, what became what, source), drawn by the seed."""
+@dataclass(frozen=True)
+class Mutant:
+    """One change of a file."""
+
+    lines: range
+    change: str
+    source: str
+
+
+def mutants(source: str, count: int, seed: int) -> list[Mutant]:
+    """Up to ``count`` mutants of a file, drawn by the seed."""
     sites = []
     for at, (parent, name, i) in enumerate(places(ast.parse(source))):
         node = getattr(parent, name) if i is None else getattr(parent, name)[i]
@@ -73,7 +93,8 @@ def mutants(source: str, count: int, seed: int) -> list[tuple[int, str, str]]:
         else:
             getattr(parent, name)[i] = new
         text = ast.unparse(ast.fix_missing_locations(tree))
-        drawn.append((getattr(old, "lineno", 0), f"{was}  ->  {ast.unparse(new)}", text))
+        lines = range(old.lineno, (old.end_lineno or old.lineno) + 1)
+        drawn.append(Mutant(lines, f"{was}  ->  {ast.unparse(new)}", text))
     return drawn
 
 
@@ -83,13 +104,14 @@ LAWS = {
     "kernels": ("kernels",),
     "moments": ("moments",),
     "tables": ("tables",),
+    "solvers": ("solvers", "objectives"),
     "losses": ("losses", "objectives"),
     "penalties": ("penalties", "objectives"),
 }
 
 
 def tests_of(path: Path) -> list[str]:
-    """The tests that mirror a file of the package: its namesake, which ends most mutants, its folder, its laws."""
+    """The tests that mirror a file of the package: its namesake, its folder, the laws of its folder."""
     folder = path.relative_to(ROOT / "src" / "chimap").parent
     mirrors = [ROOT / "tests" / folder / f"test_{path.stem}.py", ROOT / "tests" / folder]
     mirrors += [ROOT / "tests" / "laws" / f"test_{law}.py" for law in LAWS.get(folder.name, ())]
@@ -98,33 +120,118 @@ def tests_of(path: Path) -> list[str]:
     return [str(mirror.relative_to(ROOT)) for mirror in mirrors if mirror.exists()]
 
 
-def survives(work: Path, path: Path, text: str) -> bool:
-    copied = work / path.relative_to(ROOT)
-    original = copied.read_text()
-    copied.write_text(text)
-    # compiled loops of the mutant are its own: they take in what other files of ``_loops`` say
+@dataclass
+class Recorded:
+    """Plugin of pytest that notes the seconds of each test and the lines that it runs."""
+
+    data: Path
+    source: Path
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def pytest_sessionstart(self):
+        self.tracer = coverage.Coverage(str(self.data), source=[str(self.source)], config_file=False)
+        self.tracer.start()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item):
+        self.tracer.switch_context(item.nodeid)
+        start = time.perf_counter()
+        result = yield
+        self.seconds[item.nodeid] = time.perf_counter() - start
+        return result
+
+    def pytest_sessionfinish(self):
+        self.tracer.stop()
+        self.tracer.save()
+        self.data.with_suffix(".json").write_text(json.dumps(self.seconds))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Plugin of pytest that runs these tests alone, in this order."""
+
+    order: dict[str, int]
+
+    def pytest_collection_modifyitems(self, items):
+        items[:] = sorted((i for i in items if i.nodeid in self.order), key=lambda i: self.order[i.nodeid])
+
+
+def tests_pass(work: Path, files: list[str], plugin: object, *, limit: int) -> bool:
+    """Whether tests pass in a child, which starts with the libraries loaded and with nothing of chimap."""
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1] == 0
+    os.chdir(work)
+    sys.path.insert(0, str(work / "src"))
+    sys.dont_write_bytecode = True
+    output = os.open("output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    resource.setrlimit(resource.RLIMIT_DATA, (BYTES, BYTES))
+    signal.alarm(
+        limit
+    )  # its default action ends the child, in compiled loops as well: a mutant that hangs is noticed
+    code = 1
+    with contextlib.suppress(BaseException):
+        code = int(pytest.main(["-q", "-x", "-n0", "-p", "no:cacheprovider", *files], plugins=[plugin]))
+    os._exit(code)
+
+
+@dataclass(frozen=True)
+class Tests:
+    """Tests, their seconds, and which of them run each line of each file."""
+
+    seconds: dict[str, float]
+    runs: dict[str, dict[int, set[str]]]  # by path in the copy and by line
+
+    @classmethod
+    def record(cls, work: Path, folders: list[str]) -> Tests:
+        """Run the tests of the folders once."""
+        data = work / "recorded"
+        if not tests_pass(work, folders, Recorded(data, work / "src"), limit=3600):
+            raise SystemExit((work / "output").read_text()[-3000:] + "\ntests fail without a mutant")
+        seconds = json.loads(data.with_suffix(".json").read_text())
+        known = coverage.CoverageData(str(data))
+        known.read()
+        runs = {}
+        for path in known.measured_files():
+            runs[path] = defaultdict(set)
+            for line, names in known.contexts_by_lineno(path).items():
+                runs[path][line] |= {name for name in names if name in seconds}
+        return cls(seconds, runs)
+
+    def of(self, path: Path, lines: range, budget: float) -> list[str]:
+        """Tests that run these lines, or any of the file where they run on import; fastest first, in the budget."""
+        by_line = self.runs.get(str(path), {})
+        names = set().union(*(by_line.get(line, ()) for line in lines)) or set().union(*by_line.values())
+        chosen, total = [], 0.0
+        for name in sorted(names, key=lambda name: (self.seconds[name], name)):
+            total += self.seconds[name]
+            if total > budget and chosen:
+                break
+            chosen.append(name)
+        return chosen
+
+
+def survives(work: Path, path: Path, mutant: Mutant, tests: Tests, budget: float) -> bool:
+    """Whether no test that runs the line of a mutant of this file, in the copy, fails."""
+    names = tests.of(path, mutant.lines, budget)
+    if not names:
+        return True
+    original = path.read_text()
+    path.write_text(mutant.source)
+    # compiled loops of the mutant are kept apart: they take in what other files of ``_loops`` say
     with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "PYTHONPATH": str(work / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
         if "_loops" in path.parts:
-            environment["NUMBA_CACHE_DIR"] = cache
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-x",
-            "-n0",
-            "-p",
-            "no:cacheprovider",
-            *tests_of(path),
-        ]
+            os.environ["NUMBA_CACHE_DIR"] = cache
         try:
-            done = subprocess.run(command, cwd=work, env=environment, capture_output=True, timeout=SECONDS)
-            return done.returncode == 0
-        except subprocess.TimeoutExpired:
-            return False
+            plugin = Chosen({name: i for i, name in enumerate(names)})
+            files = list(dict.fromkeys(name.split("::")[0] for name in names))
+            limit = 60 + 5 * int(sum(tests.seconds[name] for name in names))
+            return tests_pass(work, files, plugin, limit=limit)
         finally:
-            copied.write_text(original)
+            os.environ.pop("NUMBA_CACHE_DIR", None)
+            path.write_text(original)
 
 
 def main() -> int:
@@ -134,23 +241,37 @@ def main() -> int:
     parser.add_argument("paths", nargs="+", type=Path, help="files or folders of src/chimap")
     parser.add_argument("--mutants", type=int, default=10, help="of each file")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=30, help="of tests for each mutant")
     arguments = parser.parse_args()
     given = [path.resolve() for path in arguments.paths]
     files = sorted(f for path in given for f in (path.rglob("*.py") if path.is_dir() else [path]))
+    folders = sorted({test for path in files for test in tests_of(path)})
+    os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    for library in (
+        "numpy",
+        "scipy.stats",
+        "sklearn.linear_model",
+        "sklearn.pipeline",
+        "numba",
+        "hypothesis",
+    ):
+        importlib.import_module(library)
     tried = survived = 0
     with tempfile.TemporaryDirectory() as folder:
-        work = Path(folder) / "copy"
+        work = Path(folder).resolve() / "copy"
         left_out = shutil.ignore_patterns(".git", ".venv", "site", ".mypy_cache", ".ruff_cache")
         shutil.copytree(ROOT, work, ignore=left_out)
-        for path in files:
-            if not survives(work, path, path.read_text()):
-                raise SystemExit(f"{path}: {' '.join(tests_of(path))} fail without a mutant")
-            for line, change, text in mutants(path.read_text(), arguments.mutants, arguments.seed):
-                tried += 1
-                if survives(work, path, text):
-                    survived += 1
-                    print(f"{path.relative_to(ROOT)}:{line}: {change}", flush=True)
-    print(f"{survived} of {tried} mutants survived ({survived / max(tried, 1):.0%})")
+        tests = Tests.record(work, folders)
+        print(f"{len(tests.seconds)} tests, {sum(tests.seconds.values()):.0f} s", flush=True)
+        for name in (path.relative_to(ROOT) for path in files):
+            path = work / name
+            drawn = mutants(path.read_text(), arguments.mutants, arguments.seed)
+            left = [mutant for mutant in drawn if survives(work, path, mutant, tests, arguments.seconds)]
+            for mutant in left:
+                print(f"{name}:{mutant.lines[0]}: {mutant.change}")
+            tried, survived = tried + len(drawn), survived + len(left)
+            print(f"{name}: {len(left)} of {len(drawn)}; so far {survived} of {tried}", flush=True)
+    print(f"{survived} of {tried} mutants survived ({survived / max(tried, 1):.1%})")
     return int(survived > 0.1 * tried)
 
 
