@@ -34,6 +34,18 @@ def classes(n_rows: int = 600, n_bins: int = 20, n_classes: int = 3, seed: int =
     return X / X.sum(axis=1, keepdims=True), y
 
 
+def tracks(
+    n_groups: int = 40, rows_each: int = 8, n_bins: int = 12, *, spread: float = 0.02, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, three classes and groups of rows that are copies of one but for ``spread``, as frames of a film are."""
+    rng = np.random.default_rng([seed, 3])
+    groups = np.repeat(np.arange(n_groups), rows_each)
+    profiles = np.eye(3, n_bins) + 0.2
+    first = rng.gamma(0.5 + 2 * profiles[np.arange(n_groups) % 3])
+    X = first[groups] * np.exp(spread * rng.standard_normal((groups.size, n_bins)))
+    return X / X.sum(axis=1, keepdims=True), groups % 3, groups
+
+
 def with_explicit_zeros(X: np.ndarray) -> sp.csr_matrix:
     """CSR that stores every entry, zeros included."""
     n, d = X.shape

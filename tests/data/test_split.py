@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from chimap._arrays import to_dense
 from chimap._validation import DataError
-from chimap.data import ArraySource, split_source
+from chimap.data import ArraySource, split_by, split_source
 
 N = 10_000
 INDEX = np.arange(N, dtype=np.float64)[:, None]
@@ -81,3 +81,34 @@ def test_bad_arguments(source):
             split_source(source, 0.5, seed)
     with pytest.raises(DataError, match="array, test part: no rows, test_fraction=1e-09 of 10000 rows"):
         split_source(source, 1e-9, 0)
+
+
+@pytest.mark.parametrize("fraction", [0.01, 0.3, 0.9])
+def test_whole_groups_are_held_out_and_two_are_left(source, fraction):
+    groups = np.sort(np.random.default_rng(0).integers(17, size=N)).astype(str)
+    train, test = split_source(source, fraction, 4, groups)
+    assert not {*groups[train.places]} & {*groups[test.places]}
+    assert len({*groups[train.places]}) >= 2
+    assert train.n_rows + test.n_rows == N
+    if fraction == 0.3:
+        assert 0.2 * N < test.n_rows < 0.4 * N
+    again = split_source(source, fraction, 4, groups.astype(object))[1]
+    np.testing.assert_array_equal(again.places, test.places)
+    assert again.fingerprint() == test.fingerprint()
+    assert split_source(source, fraction, 5, groups)[1].fingerprint() != test.fingerprint()
+
+
+def test_groups_that_are_too_few_are_refused(source):
+    with pytest.raises(DataError, match=r"array: 2 groups \(a, b\), and holding one out must leave two"):
+        split_source(source, 0.3, 0, np.repeat(["a", "b"], N // 2))
+
+
+def test_given_parts_read_as_drawn_ones(source):
+    is_test = np.random.default_rng(1).random(N) < 0.1
+    train, test = split_by(source, is_test)
+    np.testing.assert_array_equal(rows_of(test), np.flatnonzero(is_test))
+    np.testing.assert_array_equal(rows_of(test.other), rows_of(train))
+    np.testing.assert_array_equal(test.places_in_file(), test.places)
+    assert train.fingerprint() != test.fingerprint()
+    with pytest.raises(DataError, match="test part: no rows"):
+        split_by(source, np.zeros(N, bool))

@@ -34,6 +34,10 @@ def write_tables(folder: Path) -> None:
         (folder / name).write_text("\n".join(lines) + "\n")
 
     write("plots.csv", f"{head},site", *map(",".join, zip(rows, sites, strict=True)))
+    together = [f"field{i // 6}" for i in range(len(sites))]
+    parts = ["test" if i % 24 < 6 else "train" for i in range(len(sites))]
+    marked = zip(rows, sites, together, parts, strict=True)
+    write("visits.csv", f"{head},site,field,part", *map(",".join, marked))
     write("new-plots.csv", head, *rows[:20])
     write("counts.csv", f"plot,{head}", *(f"p{i},{row}" for i, row in enumerate(rows)))
     write("metadata.csv", "plot,site", *(f"p{i},{site}" for i, site in reversed(list(enumerate(sites)))))

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from chimap._frames import is_frame
 from chimap._validation import DataError
@@ -34,13 +36,13 @@ from chimap.data.formats.zarr import ZarrSource
 from chimap.data.io.compressed import COMPRESSIONS
 from chimap.data.io.containers import is_store
 from chimap.data.io.files import existing_file, is_address, is_folder, split_member
-from chimap.data.labelling import is_join, joined, labelled
+from chimap.data.labelling import is_join, joined, labelled, values_by_id
 from chimap.data.labels import MarkedLabels, check_labels, read_labels
 from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
 from chimap.data.source import Chunk, Source
-from chimap.data.split import split_source
+from chimap.data.split import split_by, split_source
 from chimap.data.synthetic import write_histograms
-from chimap.data.table import Choice
+from chimap.data.table import LABEL_NAMES, Choice, is_path, words_of
 from chimap.data.views import chosen, matched
 
 __all__ = [
@@ -64,6 +66,7 @@ __all__ = [
     "MorganCounts",
     "NamedCounts",
     "split_source",
+    "split_by",
     "PerClassSplits",
     "write_histograms",
     "check_labels",
@@ -97,6 +100,7 @@ def open_source(
     columns: Any = None,
     exclude: Any = None,
     missing: Any = None,
+    aside: Any = None,
     transpose: bool = False,
     like: Any = None,
     reading: Reading | None = None,
@@ -118,6 +122,8 @@ def open_source(
         ``"otu_*,depth"`` or ``["0:300"]``; see ``chimap.data.table.places_of``.
     missing : a value that marks a missing label, beside None, NaN and empty text. Rows without a label are left out,
         and ``notes`` and ``n_left_out`` say how many.
+    aside : columns that are neither bins, labels nor ids, names or text with commas between: groups of rows, parts of
+        a split. The data need not have them; ``source.column(name)`` gives their values.
     transpose : of a Matrix Market file, whether its columns are the rows, as in tables of genes by cells.
     like : a fitted model. Its columns are taken by name where both have names, and others are ignored; text, molecules
         and named counts become rows as those that it was fitted on.
@@ -142,20 +148,64 @@ def open_source(
             raise ValueError("labels must be None for a Source, which has its own.")
         return path_or_array
     names = getattr(like, "feature_names_in_", None)
-    choice = Choice(id, columns, exclude, missing, None if names is None else tuple(map(str, names)))
+    beside = () if aside is None else tuple(words_of(aside))
+    choice = Choice(id, columns, exclude, missing, None if names is None else tuple(map(str, names)), beside)
     join = labels if is_join(labels) else None
     inside = None if join else _read_with(labels, missing)
     kept = getattr(like, "reading_", None)
     reading = reading or (kept if kept is not None and kept.takes(path_or_array) else None)
-    if reading is not None:
-        source = chosen(reading.source(path_or_array, inside, id), replace(choice, id=None))
-    elif transpose:
-        source = chosen(_transposed(path_or_array, inside), choice)
-    else:
-        source = _opened(path_or_array, inside, choice)
+    source = _read(path_or_array, inside, choice, reading, transpose)
+    if is_path(path_or_array) or is_frame(path_or_array):
+        source.origin = _Origin(path_or_array, choice, source.reading, transpose, labels)
     if join is not None:
         source = joined(source, join, id, missing)
     return labelled(source, missing)
+
+
+def _read(data: Any, labels: Any, choice: Choice, reading: Reading | None, transpose: bool) -> Source:
+    """The source of the data, all of its rows."""
+    if reading is not None:
+        return chosen(reading.source(data, labels, choice.id), replace(choice, id=None))
+    if transpose:
+        return chosen(_transposed(data, labels), choice)
+    return _opened(data, labels, choice)
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What was opened, and how: see ``source.Origin``. It is opened again, with another column for its labels."""
+
+    data: Any
+    choice: Choice
+    reading: Reading | None
+    transpose: bool
+    labels: Any
+
+    def __reduce__(self) -> Any:
+        return _nothing, ()  # workers get rows to read, not a copy of a frame
+
+    def values(self, name: str, source: Source) -> np.ndarray:
+        """See ``Source.column``."""
+        bins = LABEL_NAMES if self.labels is None else [self.labels] if isinstance(self.labels, str) else []
+        aside = (*self.choice.aside, *(word for word in bins if word != name))
+        inside = None if is_join(name) else name
+        opened = _read(
+            self.data, inside, replace(self.choice, missing=None, aside=aside), self.reading, self.transpose
+        )
+        values = values_by_id(opened, name, self.choice.id) if is_join(name) else opened.labels()
+        assert values is not None  # they were named
+        there = values[source.places_in_file()]
+        if np.ma.is_masked(there):
+            row = source.places_in_file()[np.flatnonzero(np.ma.getmaskarray(there))[0]]
+            raise DataError(
+                f"{opened.name}, row {row}: no value in {name!r}. Every row needs one; fill it, or remove the rows "
+                "without."
+            )
+        return np.asarray(np.ma.getdata(there))
+
+
+def _nothing() -> None:
+    """What is left of an origin in another process."""
 
 
 def _opened(data: Any, labels: Any, choice: Choice) -> Source:

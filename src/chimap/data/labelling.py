@@ -102,6 +102,27 @@ def joined(source: Source, labels: str, id: str | int | None = None, missing: An
     name as in the data if the table has it, else its first column.
     Raises DataError for a source without ids, ids that come twice, and where no id is in both.
     """
+    at, y = _matches(source, labels, id, missing)
+    rows = np.flatnonzero(at >= 0)
+    note = (
+        f"{rows.size:,} of {source.n_rows:,} rows of {source.name} have a label in {split_member(labels)[0]}; "
+        f"{source.n_rows - rows.size:,} are left out, and {y.size - rows.size:,} of its rows match none."
+    )
+    view = ChosenRows(source, rows, y[at[rows]])
+    view.notes = (*source.notes, note)
+    return view
+
+
+def values_by_id(source: Source, column: str, id: str | int | None = None) -> np.ma.MaskedArray:
+    """What ``TABLE::COLUMN`` says of each row of a source, (n_rows,), masked where the table has no such id."""
+    at, values = _matches(source, column, id, None)
+    found = np.ma.MaskedArray(np.ma.getdata(values)[np.maximum(at, 0)])
+    found.mask = (at < 0) | np.ma.getmaskarray(values)[np.maximum(at, 0)]
+    return found
+
+
+def _matches(source: Source, labels: str, id: str | int | None, missing: Any) -> tuple[np.ndarray, Any]:
+    """The row (n_rows,) of a table that has the id of each row of a source, -1 for none, and the table's values."""
     address, column = split_member(labels)
     if source.row_ids is None:
         raise DataError(
@@ -112,19 +133,12 @@ def joined(source: Source, labels: str, id: str | int | None = None, missing: An
     place = {name: i for i, name in enumerate(unique_ids(ids, address).tolist())}
     mine = unique_ids(np.asarray(source.row_ids).astype(str), source.name)
     at = np.array([place.get(name, -1) for name in mine.tolist()])
-    rows = np.flatnonzero(at >= 0)
-    if rows.size == 0:
+    if (at < 0).all():
         raise DataError(
             f"{address}: none of its {ids.size:,} ids, such as {str(ids[0])!r}, is an id of {source.name}, such as "
             f"{str(mine[0])!r}. Are these the columns of ids? Name them alike, or with --id."
         )
-    note = (
-        f"{rows.size:,} of {source.n_rows:,} rows of {source.name} have a label in {address}; "
-        f"{source.n_rows - rows.size:,} are left out, and {ids.size - rows.size:,} of its rows match none."
-    )
-    view = ChosenRows(source, rows, y[at[rows]])
-    view.notes = (*source.notes, note)
-    return view
+    return at, y
 
 
 def _id_and_label(address: str, column: str, id: Any, missing: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -5,12 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from chimap import _arrays
-from chimap._validation import check_positive
+from chimap._validation import DataError, check_positive
+
+
+class Origin(Protocol):
+    """What rows were opened from."""
+
+    def values(self, name: str, source: Source) -> np.ndarray:
+        """See ``Source.column``."""
+        ...
+
 
 TAKEN_BYTES = 2**24  # of the chunks that rows here and there are taken from
 
@@ -52,6 +61,7 @@ class Source(ABC):
     n_left_out: rows of the data that are not among these, for want of a label for example.
     notes: sentences for the user about how the data were read.
     reading: how rows were made of text, molecules or named counts, which models keep; else None.
+    origin: what the rows were opened from, from which ``column`` reads more of them, or None.
     stored_rows: rows that are stored, and decoded, together, a row group for example; a part of them costs as much.
 
     >>> import numpy as np
@@ -77,6 +87,7 @@ class Source(ABC):
     notes: tuple[str, ...] = ()
     id_name: str = "id"
     reading: Any = None
+    origin: Origin | None = None
     stored_rows: int = 1
 
     unlabelled: Source | None = None
@@ -85,6 +96,31 @@ class Source(ABC):
     def every_row(self) -> Source:
         """The source with the rows that were left out for want of a label, in their places."""
         return self
+
+    def places_in_file(self) -> np.ndarray:
+        """Where these rows are among all that were opened, (n_rows,); those left out have no place."""
+        return np.arange(self.n_rows)
+
+    def column(self, name: str) -> np.ndarray:
+        """The values (n_rows,) of a column of the data that is no bin, such as the groups of rows.
+
+        Parameters
+        ----------
+        name : str
+            A column or array of the data, a file of values, or ``TABLE::COLUMN`` joined by the ids of the rows: all
+            that ``labels`` of ``open_source`` may be. Say ``aside=`` there, so that it is not taken for a bin.
+
+        Raises
+        ------
+        DataError
+            Naming the first row without a value, and where there is no such column.
+        """
+        if self.origin is None:
+            raise DataError(
+                f"{self.name}: {name!r} names a column of a file, but these rows are not read from one. Give its "
+                "values as an array."
+            )
+        return self.origin.values(name, self)
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:

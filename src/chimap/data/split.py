@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._validation import DataError
-from chimap.data.rows import regroup
+from chimap.data.rows import digest, regroup
 from chimap.data.source import Chunk, Source
 
 BLOCK_ROWS = 4096
 
 
-def split_source(source: Source, test_fraction: float, seed: int) -> tuple[Source, Source]:
+def split_source(
+    source: Source, test_fraction: float, seed: int, groups: np.ndarray | None = None
+) -> tuple[PartSource, PartSource]:
     """The training part and the test part of a source.
 
     Each row goes to the test part with probability ``test_fraction``, by a draw that depends on ``seed`` and
-    on the index of the row and on nothing else. Nothing is copied; both parts read the source.
-    Raises ValueError for a fraction outside of (0, 1) or a negative seed, DataError if a part has no rows.
+    on the index of the row and on nothing else. With groups (n_rows,) whole ones are held out, see ``held_out_groups``.
+    Nothing is copied; both parts read the source.
+    Raises ValueError for a fraction outside of (0, 1) or a negative seed, DataError if a part has no rows or groups are
+    too few.
 
     >>> from chimap.data.formats.arrays import ArraySource
     >>> train, test = split_source(ArraySource(np.eye(100)), 0.25, seed=0)
@@ -32,30 +38,92 @@ def split_source(source: Source, test_fraction: float, seed: int) -> tuple[Sourc
         raise ValueError(f"test_fraction must lie between 0 and 1, both excluded; got {test_fraction!r}.")
     if not isinstance(seed, numbers.Integral) or seed < 0:
         raise ValueError(f"seed must be a whole number >= 0; got {seed!r}.")
-    return PartSource(source, test_fraction, seed, "train"), PartSource(source, test_fraction, seed, "test")
+    about = {"test_fraction": float(test_fraction), "seed": int(seed)}
+    if groups is None:
+        return _parts(source, partial(drawn_for_test, **about), about)
+    is_test = held_out_groups(groups, test_fraction, seed, source.name)
+    return _parts(
+        source, _Given(is_test), about | {"groups": digest(np.unique(groups, return_inverse=True)[1])}
+    )
+
+
+def split_by(source: Source, is_test: np.ndarray) -> tuple[PartSource, PartSource]:
+    """The training part and the test part of a source, each row in the part that ``is_test`` (n_rows,) says.
+
+    >>> from chimap.data.formats.arrays import ArraySource
+    >>> train, test = split_by(ArraySource(np.eye(4)), np.array([False, True, False, False]))
+    >>> train.n_rows, test.places.tolist()
+    (3, [1])
+    """
+    return _parts(source, _Given(is_test), {"rows": digest(is_test)})
+
+
+def held_out_groups(groups: np.ndarray, test_fraction: float, seed: int, name: str) -> np.ndarray:
+    """Whether each row is held out, (n_rows,) bool: groups in random order until they have that share of the rows.
+
+    One group is held out at least, and two are left. Raises DataError for fewer than three.
+
+    >>> held_out_groups(np.array(["a", "a", "b", "c", "c", "c"]), 0.3, 0, "rows").sum() in (1, 2, 3)
+    True
+    """
+    there, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    if there.size < 3:
+        listed = ", ".join(map(str, there))
+        raise DataError(
+            f"{name}: {there.size} groups ({listed}), and holding one out must leave two to learn from. Name a column "
+            "of more groups, or leave test rows in a file of their own."
+        )
+    order = np.random.default_rng(seed).permutation(there.size)
+    before = np.concatenate([[0], np.cumsum(sizes[order])[:-1]])
+    n_held_out = int(np.count_nonzero(before + sizes[order] / 2 <= test_fraction * groups.size))
+    is_held_out = np.zeros(there.size, dtype=bool)
+    is_held_out[order[: min(max(1, n_held_out), there.size - 2)]] = True
+    return np.asarray(is_held_out[number])
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Which rows are in the test part, known row by row."""
+
+    is_test: np.ndarray
+
+    def __call__(self, start: int, stop: int) -> np.ndarray:
+        return self.is_test[start:stop]
+
+
+def _parts(
+    source: Source, drawn: Callable[[int, int], np.ndarray], about: dict[str, Any]
+) -> tuple[PartSource, PartSource]:
+    return PartSource(source, drawn, about, "train"), PartSource(source, drawn, about, "test")
 
 
 class PartSource(Source):
-    """The rows of a source that a split gives to one part, "train" or "test"; made by ``split_source``."""
+    """The rows of a source that a split gives to one part, "train" or "test"; made by ``split_source``.
 
-    def __init__(self, source: Source, test_fraction: float, seed: int, part: str) -> None:
-        self._source, self._fraction, self._seed, self._part = source, float(test_fraction), int(seed), part
+    drawn(start, stop): whether each of these rows is in the test part, as bool. about: what the split was made from.
+    """
+
+    def __init__(
+        self, source: Source, drawn: Callable[[int, int], np.ndarray], about: dict[str, Any], part: str
+    ) -> None:
+        self._source, self._drawn, self._about, self._part = source, drawn, about, part
         self.name = f"{source.name}, {part} part"
         self.n_features, self.dtype = source.n_features, source.dtype
         self.is_sparse, self.has_labels = source.is_sparse, source.has_labels
         self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
         self.from_files, self.can_seek = source.from_files, source.can_seek
         self.column_names, self.id_name = source.column_names, source.id_name
-        self.reading = source.reading
+        self.reading, self.origin = source.reading, source.origin
         self.n_left_out, self.unlabelled = source.n_left_out, source.unlabelled
         blocks = range(0, source.n_rows, BLOCK_ROWS)
         counts = [np.count_nonzero(self._members(start, start + BLOCK_ROWS)) for start in blocks]
         self._ends = np.cumsum(counts)  # rows of this part up to the end of each block
         self.n_rows = int(self._ends[-1])
         if self.n_rows == 0:
+            share = about.get("test_fraction")
+            said = "that part" if share is None else f"test_fraction={share}"
             raise DataError(
-                f"{self.name}: no rows, test_fraction={test_fraction} of {source.n_rows} rows. "
-                "Take more rows or another fraction."
+                f"{self.name}: no rows, {said} of {source.n_rows} rows. Take more rows or another split."
             )
         self.stored_rows = -(-source.stored_rows * self.n_rows // source.n_rows)
         if source.row_ids is not None:
@@ -101,14 +169,22 @@ class PartSource(Source):
         return self._source
 
     @property
+    def other(self) -> PartSource:
+        """The other part."""
+        return PartSource(self._source, self._drawn, self._about, "train" if self._part == "test" else "test")
+
+    @property
     def places(self) -> np.ndarray:
         """Indices of the rows of this part in the whole, (n_rows,)."""
         return np.flatnonzero(self._members(0, self._source.n_rows))
 
+    def places_in_file(self) -> np.ndarray:
+        """See ``Source``."""
+        return np.asarray(self._source.places_in_file()[self.places])
+
     def fingerprint(self) -> dict[str, Any]:
         """The fingerprint of the whole, and which part of it this is."""
-        split = {"part": self._part, "test_fraction": self._fraction, "seed": self._seed}
-        return {**self._source.fingerprint(), "split": split}
+        return {**self._source.fingerprint(), "split": {"part": self._part, **self._about}}
 
     def _rows(self, chunk_rows: int) -> Iterator[Any]:
         # A quarter at a time: the chunk that grows and the chunk that is read are in memory together.
@@ -134,7 +210,7 @@ class PartSource(Source):
 
     def _members(self, start: int, stop: int) -> np.ndarray:
         """Whether each of the rows from start to stop, or to the end, is in this part, as bool."""
-        is_test = drawn_for_test(start, min(stop, self._source.n_rows), self._fraction, self._seed)
+        is_test = self._drawn(start, min(stop, self._source.n_rows))
         return is_test if self._part == "test" else ~is_test
 
 

@@ -24,6 +24,8 @@ class Choice:
     id : name or place of the column that names the rows, or None to look for one.
     columns, exclude : the columns that are bins, and those that are not: see ``places_of``.
     missing : a value that marks a missing label, beside those that always do.
+    aside : names of columns that are neither bins, labels nor ids, groups of rows for example. A table need not have
+    them.
     names : the columns that a model was fitted on, in its order. They are taken where the table has names, and all
     others are ignored.
     """
@@ -33,11 +35,12 @@ class Choice:
     exclude: Any = None
     missing: Any = None
     names: tuple[str, ...] | None = None
+    aside: tuple[str, ...] = ()
 
     @property
     def is_silent(self) -> bool:
         """Whether nothing is said of bins and ids."""
-        return self.id is None and self.columns is None and self.exclude is None
+        return self.id is None and self.columns is None and self.exclude is None and not self.aside
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,9 @@ def roles_of(
     ]
     if choice.id is not None:
         aside.insert(0, place_of(names, choice.id, where, "id"))
-    others = [place for place in range(len(names)) if place != label and place not in {*aside}]
     rows = aside[0] if aside else None
+    aside += _there(names, choice.aside, has_names)
+    others = [place for place in range(len(names)) if place != label and place not in {*aside}]
     if choice.names is not None and has_names:
         place = {name: i for i, name in enumerate(names)}
         bins = [place[name] for name in present_names(choice.names, place, where)]
@@ -92,13 +96,20 @@ def roles_of(
     explicit = choice.columns is not None
     bins = others
     if explicit:
-        bins = [i for i in places_of(names, choice.columns, where, "columns") if i != label]
+        besides = {label, *_there(names, choice.aside, has_names)}
+        bins = [i for i in places_of(names, choice.columns, where, "columns") if i not in besides]
     if choice.exclude is not None:
         left_out = {*places_of(names, choice.exclude, where, "exclude")}
         bins = [i for i in bins if i not in left_out]
     if not bins:
         raise DataError(f"{where}: no columns are left beside labels and ids. Give rows of bins.")
     return Roles(bins, label, rows, explicit)
+
+
+def _there(names: Sequence[str], words: Iterable[str], has_names: bool) -> list[int]:
+    """The places of those columns that a table has, by name, or by place where it has no names."""
+    place = {name: i for i, name in enumerate(names)}
+    return [place[word] for word in words if word in place and (has_names or word.isdecimal())]
 
 
 def present_names(wanted: Sequence[str], there: Any, where: str) -> Sequence[str]:
@@ -131,7 +142,7 @@ def places_of(names: Sequence[str], words: Any, where: str, argument: str) -> li
     """
     first = {name: place for place, name in reversed([*enumerate(names)])}
     found: dict[int, None] = {}
-    for word in _words(words):
+    for word in words_of(words):
         found.update(dict.fromkeys(_meant(names, first, word, where, argument)))
     return [*found]
 
@@ -144,7 +155,8 @@ def place_of(names: Sequence[str], word: str | int, where: str, argument: str) -
     return found[0]
 
 
-def _words(words: Any) -> list[Any]:
+def words_of(words: Any) -> list[Any]:
+    """The words of a text with commas between, or of a sequence; a slice or a number is one."""
     if isinstance(words, str):
         return [word.strip() for word in words.split(",") if word.strip()]
     return [words] if isinstance(words, slice | int) else [*words]

@@ -27,7 +27,7 @@ class _View(Source):
         self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
         self.from_files, self.can_seek = source.from_files, source.can_seek
         self.column_names, self.row_ids = source.column_names, source.row_ids
-        self.reading = source.reading
+        self.reading, self.origin = source.reading, source.origin
         self.stored_rows, self.n_left_out, self.id_name = (
             source.stored_rows,
             source.n_left_out,
@@ -38,6 +38,10 @@ class _View(Source):
     def whole(self) -> Source:
         """The source behind."""
         return self._source
+
+    def places_in_file(self) -> np.ndarray:
+        """See ``Source``."""
+        return self._source.places_in_file()
 
 
 class ChosenColumns(_View):
@@ -129,6 +133,10 @@ class ChosenRows(_View):
     def every_row(self) -> Source:
         """See ``Source``."""
         return self._source.every_row
+
+    def places_in_file(self) -> np.ndarray:
+        """See ``Source``."""
+        return np.asarray(self._source.places_in_file()[self._rows])
 
     def labels(self) -> np.ndarray | None:
         """Labels of the rows, or None."""

@@ -48,11 +48,12 @@ class SplitScores:
         return {"n_splits": self.accuracy.size, "n_train": self.n_train, "n_test": self.n_test, **scores}
 
 
-def repeated_splits(estimator: Any, X: Any, y: Any, splits: Any) -> SplitScores:
+def repeated_splits(estimator: Any, X: Any, y: Any, splits: Any, groups: Any = None) -> SplitScores:
     """Train a copy of the estimator on each split, and score it on the rest.
 
     estimator: a classifier with ``decision_function``. X: rows (n, bins), dense or CSR. y: labels (n,). splits: a
-    splitter of scikit-learn, such as ``PerClassSplits(15)`` or ``StratifiedShuffleSplit()``.
+    splitter of scikit-learn, such as ``PerClassSplits(15)`` or ``StratifiedShuffleSplit()``. groups (n,): of rows that
+    the splitter, and the choice of settings within a split, keep together; or None.
 
     >>> from sklearn.datasets import load_digits
     >>> from chimap import HistogramClassifier
@@ -65,8 +66,9 @@ def repeated_splits(estimator: Any, X: Any, y: Any, splits: Any) -> SplitScores:
     """
     y = np.asarray(y)
     scores, sizes = [], []
-    for train, test in splits.split(X, y):
-        model = clone(estimator).fit(_arrays.take_rows(X, train), y[train])
+    for train, test in splits.split(X, y, groups):
+        together = {} if groups is None else {"groups": groups[train]}
+        model = clone(estimator).fit(_arrays.take_rows(X, train), y[train], **together)
         outputs = np.asarray(model.decision_function(_arrays.take_rows(X, test)))
         if outputs.ndim == 1:
             outputs = np.stack([-outputs, outputs], axis=1)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from chimap.cli.support import data_rows, errors, image_options, options, outputs, show
+from chimap.cli.support import data_rows, errors, held_out_rows, image_options, options, outputs, show
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from chimap.cli.support.data_rows import Chosen
+    from chimap.cli.support.held_out_rows import Chosen
     from chimap.cli.support.score import Score
     from chimap.report import (
         ClassificationMetrics,
@@ -43,6 +43,8 @@ def evaluate(
     exclude: options.Exclude = None,
     missing: options.Missing = None,
     transpose: options.Transpose = False,
+    groups: options.Groups = None,
+    split: options.Split = None,
     output: Annotated[Path | None, options.output("REPORT", "Write a report, one page of HTML.")] = None,
     all_rows: Annotated[
         bool, typer.Option("--all-rows", help="Take the rows that the model was trained on, too.")
@@ -69,19 +71,24 @@ def evaluate(
 ) -> None:
     """Measure MODEL on the rows and labels of DATA.
 
-    On the file that it was fitted on, with --test-fraction, it takes the rows that were held out.
+    On the file that it was fitted on, with --test-fraction or --split, it takes the rows that were held out; of other
+    files all rows, or with --split those that are test. --groups keeps rows that belong together on one side of
+    --splits.
 
     \b
     Examples:
       chimap evaluate my.model data.npz
       chimap evaluate my.model test.npz --output report.html
       chimap evaluate my.model rows.npy --labels labels.csv --json
+      chimap evaluate my.model samples.csv --labels site --split part
+      chimap evaluate my.model samples.csv --labels site --splits 5 --groups subject
       chimap evaluate photos.model photos/ --output report.html
       chimap evaluate photos.model photos/ --splits 5 --per-class 15
     """
     found = measure(
         model, data, labels, output, all_rows=all_rows, part=part, overwrite=overwrite, silent=json,
-        splits=splits, per_class=per_class, table=data_rows.Table(id, columns, exclude, missing, transpose),
+        splits=splits, per_class=per_class,
+        table=data_rows.Table(id, columns, exclude, missing, transpose, groups, split),
     )  # fmt: skip
     if json:
         show.as_json({"command": "evaluate", "report": output and str(output), **page_of(found).as_dict()})
@@ -113,20 +120,29 @@ def measure(
     options.check_least(per_class, "--per-class")
     if per_class is not None and splits is None:
         raise ValueError("--per-class says how rows are split; give --splits, too.")
+    if table.groups is not None and per_class is not None:
+        raise ValueError(
+            "--per-class takes rows of each class, and --groups whole groups: leave one of them out."
+        )
+    if table.split is not None and all_rows:
+        raise ValueError("--split takes the test rows, and --all-rows all of them: leave one of them out.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model)
-    drawn = None if splits is None else splitter(splits, per_class)
+    drawn = None if splits is None else splitter(splits, per_class, table.groups is not None)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
         given = data_rows.present(y, name)
         check_answers(fitted, given, name)
-        if drawn is not None:
+        if drawn is not None and table.groups is None:
             check_splits(fitted, given, name, drawn)
 
     source = data_rows.open_data(
         data, labels, fitted, part=part, silent=silent, check_labels=check_labels, table=table
     )
-    chosen = data_rows.choose_rows(fitted, source, all_rows)
+    groups = held_out_rows.groups_of(source, table)
+    if drawn is not None and groups is not None:
+        check_splits(fitted, data_rows.labels_of(source), source.name, drawn, groups)
+    chosen = held_out_rows.choose_rows(fitted, source, all_rows, table)
     if chosen.warning:
         errors.say("warning", chosen.warning)
     try:
@@ -135,13 +151,12 @@ def measure(
         data_rows.check_every_row(source, fitted.precision)  # names the row of the file rather than of a part
         raise
     if drawn is not None:
-        found = found._replace(splits=repeated(fitted, source, drawn))
+        found = found._replace(splits=repeated(fitted, source, drawn, groups))
     if output is not None:
-        from chimap.cli.support.insights import insight_of, training_rows
+        from chimap.cli.support.insights import insight_of
 
         with show.busy("drawing the report"):
-            seen = training_rows(fitted, source, chosen.source)
-            found = found._replace(insight=insight_of(fitted, chosen.source, found.score, seen))
+            found = found._replace(insight=insight_of(fitted, chosen.source, found.score, chosen.training))
             write_report(page_of(found), output, overwrite=overwrite)
         errors.written.append(str(output))
     return found

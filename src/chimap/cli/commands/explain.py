@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli.support import data_rows, errors, image_options, options, outputs, show
+from chimap.cli.support import data_rows, errors, held_out_rows, image_options, options, outputs, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,7 +100,7 @@ def explain(
         table = data_rows.Table(id, columns, exclude, missing, transpose)
         source = data_rows.open_data(data, labels, fitted, part=part, silent=json, table=table)
         if rows is None:
-            source = data_rows.choose_rows(fitted, source, all_rows=False).source
+            source = held_out_rows.choose_rows(fitted, source, all_rows=False).source
         y = source.labels()
         places, which = _chosen(exact, source, y, rows, output, json)
         sample, of_sample = explained.sample_of(source)

@@ -28,6 +28,8 @@ def fit(
     exclude: options.Exclude = None,
     missing: options.Missing = None,
     transpose: options.Transpose = False,
+    groups: options.Groups = None,
+    split: options.Split = None,
     text: options.Text = None,
     smiles: options.Smiles = None,
     morgan_radius: options.MorganRadius = 2,
@@ -139,7 +141,8 @@ def fit(
         Path | None,
         typer.Option(
             metavar="REPORT",
-            help="Also write a report on the rows held out, as 'chimap evaluate' does (needs --test-fraction).",
+            help="Also write a report on the rows held out, as 'chimap evaluate' does (needs --test-fraction or "
+            "--split).",
             show_default=False,
         ),
     ] = None,
@@ -171,6 +174,8 @@ def fit(
       chimap fit photos.tar --descriptors sift,colour --kernel exp-chi2,chi2 --output photos.model
       chimap fit cells.h5ad --labels cell_type --output cells.model
       chimap fit table.biom --labels metadata.tsv::body_site --output samples.model
+      chimap fit samples.csv --labels site --groups subject --test-fraction 0.3 --output samples.model
+      chimap fit signs.parquet --labels sign --split part --output signs.model
       chimap fit reviews.csv --text review --labels stars --output reviews.model
       chimap fit molecules.csv --smiles smiles --labels toxic --output molecules.model
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
@@ -181,24 +186,26 @@ def fit(
         overwrite,
         resumed={"--checkpoint": checkpoint},
     )
-    if report is not None and not test_fraction:
-        raise ValueError("--report is on rows that are held out: add --test-fraction 0.2, or leave it out.")
+    if report is not None and not test_fraction and split is None:
+        raise ValueError(
+            "--report is on rows that are held out: add --test-fraction 0.2 or --split, or leave it out."
+        )
     config.save(context, save_config)
     settings = Settings(
         kernel, gamma, terms, components, map, sampling, alpha, normalize, task, test_fraction, memory,
         precision, engine, jobs, folds, seed, loss, blocks, principal, device, features,
     )  # fmt: skip
+    table = data_rows.Table(id, columns, exclude, missing, transpose, groups, split)
     fitted = train(
         data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled, scheduler=scheduler,
         checkpoint=checkpoint, checkpoint_every=checkpoint_every,
         images=ImageSettings(descriptors, words, coding, grids, step, sizes, part, strict),
-        table=data_rows.Table(id, columns, exclude, missing, transpose),
+        table=table,
         reading=options.reading_of(text, smiles, morgan_radius, morgan_size),
     )  # fmt: skip
     if report is not None:
         evaluate.measure(
-            output, data, labels, report, part=part, overwrite=overwrite, silent=json,
-            table=data_rows.Table(id, columns, exclude, missing, transpose),
+            output, data, labels, report, part=part, overwrite=overwrite, silent=json, table=table,
         )  # fmt: skip
     if json:
         show.as_json(as_dict(fitted, output))

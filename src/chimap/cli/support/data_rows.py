@@ -1,9 +1,9 @@
-"""Which rows a command reads: opening files, what their labels are, which rows a model has seen."""
+"""Which rows a command reads: opening files, and what their labels are."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from chimap.cli.support import image_models
 from chimap.cli.support.options import Task
@@ -22,13 +22,15 @@ TASK_RULE = (
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Which columns of DATA are bins and ids, and what marks a missing label: the flags of that name."""
+    """What the columns of DATA are: the flags of that name."""
 
     id: str | None = None
     columns: str | None = None
     exclude: str | None = None
     missing: str | None = None
     transpose: bool = False
+    groups: str | None = None
+    split: str | None = None
 
     def given(self) -> dict[str, Any]:
         """Those that were given."""
@@ -36,14 +38,6 @@ class Table:
 
 
 AS_IT_IS = Table()
-
-
-class Chosen(NamedTuple):
-    """Rows to evaluate, which these are in words, and what to warn of."""
-
-    source: Source
-    which: str
-    warning: str | None
 
 
 def open_data(
@@ -81,7 +75,8 @@ def open_data(
     with busy(f"opening {data}"):
         training = (getattr(model, "training_", None) or {}).get("table") or {}
         said: dict[str, Any] = _fitting(training, model) | table.given()
-        source = open_source(data, labels, like=model, reading=reading, **said)
+        aside = [name for name in (said.pop("groups", None), said.pop("split", None)) if name is not None]
+        source = open_source(data, labels, like=model, reading=reading, aside=aside, **said)
         for note in source.notes:
             say("note", note)
         if model is None:
@@ -107,7 +102,7 @@ def _fitting(training: dict[str, str], model: Any) -> dict[str, Any]:
     return {
         name: value
         for name, value in training.items()
-        if name in ("missing", "transpose") or not (named and name != "id")
+        if name in ("missing", "transpose", "groups", "split") or not (named and name != "id")
     }
 
 
@@ -176,41 +171,6 @@ def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
     task, other = (Task.classify, "regress") if is_few else (Task.regress, "classify")
     numbers = f"{different:,} different whole numbers" if different > 1 else "the same whole number"
     return task, f"labels are {numbers}; --task {other} if not"
-
-
-def same_rows(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two fingerprints are of the same rows, be the file renamed and labelled otherwise."""
-
-    def key(fingerprint: dict[str, Any]) -> list[Any]:
-        member = str(fingerprint.get("name")).partition("::")[2]
-        return [member, *(fingerprint.get(k) for k in ("bytes", "shape", "dtype", "digest"))]
-
-    return key(one) == key(other)
-
-
-def choose_rows(model: Any, source: Source, all_rows: bool) -> Chosen:
-    """The rows that the model has not seen, as far as its file tells."""
-    from chimap.data import split_source
-
-    training = getattr(model, "training_", None)
-    if training is None:
-        which = f"all {source.n_rows:,} rows; the model does not say what it was trained on"
-        return Chosen(source, which, None)
-    if not same_rows(training["fingerprint"], source.fingerprint()):
-        which = f"all {source.n_rows:,} rows; the model was trained on {training['file']}"
-        return Chosen(source, which, None)
-    split = training["split"]
-    if split is not None and not all_rows:
-        held_out = split_source(source, split["test_fraction"], split["seed"])[1]
-        which = f"the {held_out.n_rows:,} rows of {source.n_rows:,} held out when the model was fitted"
-        return Chosen(held_out, which, None)
-    warning = (
-        f"{'most of ' if split else ''}these rows are those that the model was trained on, so the score says "
-        "little about new ones; "
-        + ("leave --all-rows out." if split else "hold some out: chimap fit --test-fraction 0.2.")
-    )
-    seen = "most of them seen in training" if split else "seen in training"
-    return Chosen(source, f"all {source.n_rows:,} rows, {seen}", warning)
 
 
 def check_every_row(source: Source, precision: str) -> None:

@@ -44,17 +44,6 @@ def insight_of(model: Any, source: Source, score: Score, training: Source | None
     )
 
 
-def training_rows(model: Any, source: Source, held_out: Source) -> Source | None:
-    """The rows of the file that a model has learned from, where the others were held out; else None."""
-    from chimap.data import split_source
-    from chimap.data.split import PartSource
-
-    split = (getattr(model, "training_", None) or {}).get("split")
-    if split is None or not isinstance(held_out, PartSource):
-        return None
-    return split_source(source, split["test_fraction"], split["seed"])[0]
-
-
 def _two(model: Any, y: np.ndarray, scores: np.ndarray, classes: Any) -> TwoClasses | None:
     """Of two classes that both have rows; probabilities as the loss says them."""
     import numpy as np

@@ -81,6 +81,23 @@ Missing = Annotated[
         show_default=False,
     ),
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column, or array of DATA, or TABLE::COLUMN by id, whose equal values mark rows that belong together, of "
+        "one patient or one film: they are held out together. It is no bin.",
+        show_default=False,
+    ),
+]
+Split = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column, or array of DATA, or TABLE::COLUMN by id, whose values say train or test. It is no bin.",
+        show_default=False,
+    ),
+]
 Jobs = Annotated[
     int | None, typer.Option(metavar="N", help="Threads; all cores by default.", show_default=False)
 ]

@@ -76,39 +76,48 @@ def score(model: Any, source: Source, progress: Progress) -> Score:
     return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
 
 
-def splitter(n_splits: int, per_class: int | None) -> Any:
-    """What draws the splits: so many rows of each class to train on, or 70 % of the rows."""
-    from sklearn.model_selection import StratifiedShuffleSplit
+def splitter(n_splits: int, per_class: int | None, by_group: bool = False) -> Any:
+    """What draws the splits: so many rows of each class to train on, or 70 % of the rows or of the groups."""
+    from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 
     from chimap.data import PerClassSplits
 
+    if by_group:
+        return GroupShuffleSplit(n_splits, test_size=0.3, random_state=0)
     if per_class is None:
         return StratifiedShuffleSplit(n_splits, test_size=0.3, random_state=0)
     return PerClassSplits(per_class, n_splits=n_splits, random_state=0)
 
 
-def check_splits(model: Any, y: np.ndarray, name: str, splits: Any) -> None:
-    """Refuse labels that cannot be split. Raises DataError."""
+def check_splits(model: Any, y: np.ndarray, name: str, splits: Any, groups: np.ndarray | None = None) -> None:
+    """Refuse labels and groups that cannot be split. Raises DataError."""
+    import numpy as np
+
     from chimap._validation import DataError
 
     if not is_classifier(model):
         raise DataError("--splits are of classes, but the model predicts numbers; leave --splits out.")
     try:
-        next(splits.split(y, y))
+        for train, test in splits.split(y, y, groups):
+            lost = np.setdiff1d(y[test], y[train])
+            if lost.size:
+                raise DataError(
+                    f"a split has all rows of class {lost[0]!s} on the side to test on. Name a column of more groups."
+                )
     except ValueError as error:
         needs = "" if isinstance(error, DataError) else " --splits needs two rows of every class at least."
         raise DataError(f"{name}: {error}{needs}") from error
 
 
-def repeated(model: Any, source: Any, splits: Any) -> SplitScores:
-    """The model trained anew on splits of the source, with what it has of settings."""
+def repeated(model: Any, source: Any, splits: Any, groups: np.ndarray | None = None) -> SplitScores:
+    """The model trained anew on splits of the source, with what it has of settings; whole groups on one side."""
     import numpy as np
 
     from chimap.report import repeated_splits
 
     rows = np.arange(source.n_rows)
     with show.busy(f"training on {splits.get_n_splits()} splits"):
-        return repeated_splits(model, source.take(rows), labels_of(source), splits)
+        return repeated_splits(model, source.take(rows), labels_of(source), splits, groups)
 
 
 def check_answers(model: Any, y: np.ndarray, name: str) -> None:

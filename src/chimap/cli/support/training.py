@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chimap.cli.support import data_rows, errors, image_models, options, show
 from chimap.cli.support.fit_options import Settings
+from chimap.cli.support.held_out_rows import Parts
 from chimap.cli.support.image_options import ImageSettings
 from chimap.cli.support.options import Engine, Task
 
@@ -49,7 +50,7 @@ def train(
     """Fit on a file or on images, score on the rows held out, and write the model, whose path has been checked."""
     from chimap._validation import DataError
     from chimap.cli.support.score import score
-    from chimap.data import split_source
+    from chimap.data.split import drawn_for_test
     from chimap.engines import Stopwatch
     from chimap.fit.checkpoint import Checkpoint
 
@@ -62,30 +63,36 @@ def train(
     histograms: ImageHistograms | None = None
     clock = Stopwatch()
     if is_images:
+        if table.groups is not None or table.split is not None:
+            raise ValueError(
+                "--groups and --split name columns of tables, and DATA holds images. Write their histograms first: "
+                "chimap features IMAGES --output FILE."
+            )
         found, y = image_models.readable_set(data, labels, images, silent, clock)
-        task, reason, is_held_out = _decide(y, found.name, settings)
+        is_held_out = drawn_for_test(0, y.size, settings.test_fraction, settings.seed)
+        task, reason = _decide(y, found.name, settings, is_held_out)
         source, histograms = image_models.training_rows(
             found, images, is_held_out, settings.seed, settings.jobs, silent, clock
         )
+        parts = Parts.of(source, settings.test_fraction, settings.seed)
     else:
         images.check_unused(data)
         source = data_rows.open_data(data, labels, table=table, reading=reading)
-        task, reason, _ = _decide(data_rows.labels_of(source), source.name, settings)
-    training, held_out = source, None
-    if settings.test_fraction:
-        training, held_out = split_source(source, settings.test_fraction, settings.seed)
+        y = data_rows.labels_of(source)
+        parts = Parts.of(source, settings.test_fraction, settings.seed, table)
+        task, reason = _decide(y, source.name, settings, parts.is_held_out)
     model = settings.estimator(task)
     if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
         model.set_params(blocks=histograms.blocks_)
     try:
         more = None if unlabelled is None else _unlabelled(unlabelled, data, source, table)
         model.fit_source(
-            training, show.progress(silent), unlabelled=more, checkpoint=log,
-            engine=scheduler or settings.engine.value,
+            parts.training, show.progress(silent), unlabelled=more, checkpoint=log,
+            engine=scheduler or settings.engine.value, groups=parts.groups,
         )  # fmt: skip
         model.histograms_, model.stage_seconds_ = histograms, clock.seconds | model.stage_seconds_
-        model.training_ = _remembered(source, training, labels, settings, task) | {"table": table.given()}
-        result = None if held_out is None else score(model, held_out, show.progress(silent))
+        model.training_ = _remembered(source, parts, labels, settings, task) | {"table": table.given()}
+        result = None if parts.held_out is None else score(model, parts.held_out, show.progress(silent))
     except DataError:
         data_rows.check_every_row(
             source, settings.precision.value
@@ -105,21 +112,19 @@ def _unlabelled(unlabelled: str, data: str, source: Source, table: data_rows.Tab
     return data_rows.open_data(unlabelled, None, table=dataclasses.replace(table, missing=None)).every_row
 
 
-def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[Task, str, np.ndarray]:
-    """Of labels: the task, why, and which rows will be held out.
+def _decide(y: np.ndarray, name: str, settings: Settings, is_held_out: np.ndarray) -> tuple[Task, str]:
+    """Of labels: the task, and why.
 
     Refuses a loss of another task, a single class, and a split that leaves all rows of a class to the part held out.
     """
     import numpy as np
 
     from chimap._validation import DataError
-    from chimap.data.split import drawn_for_test
 
     task, reason = data_rows.decide_task(y, settings.task, name)
     options.check_loss(settings.loss, task)
-    is_held_out = drawn_for_test(0, y.size, settings.test_fraction, settings.seed)
     if task is Task.regress:
-        return task, reason, is_held_out
+        return task, reason
     if np.unique(y).size < 2:
         raise DataError(
             f"{name}: one class only: all {y.size:,} labels are {y[0]!s}. A classifier needs at least two classes."
@@ -132,11 +137,11 @@ def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[Task, str, np
             f"{name}: all rows of {counted(lost.size, 'class')}, such as {lost[0]!s}, are held out and none is left "
             "to learn from. Take another --seed or a smaller --test-fraction, or remove classes of so few rows."
         )
-    return task, reason, is_held_out
+    return task, reason
 
 
 def _remembered(
-    source: Source, training: Source, labels: str | None, settings: Settings, task: Task
+    source: Source, parts: Parts, labels: str | None, settings: Settings, task: Task
 ) -> dict[str, Any]:
     """What the model file says of its training: plain values."""
     import numpy as np
@@ -144,14 +149,13 @@ def _remembered(
     from chimap._version import __version__
     from chimap.data import SvmlightSource
 
-    y = data_rows.labels_of(training)
-    is_split = settings.test_fraction > 0
+    y = data_rows.labels_of(parts.training)
     about: dict[str, Any] = {
         "file": source.name,
         "labels": labels,
         "fingerprint": source.fingerprint(),
         "rows_in_file": source.n_rows,
-        "split": {"test_fraction": settings.test_fraction, "seed": settings.seed} if is_split else None,
+        "split": parts.about,
         "settings": {k: getattr(v, "value", v) for k, v in dataclasses.asdict(settings).items()},
         "task": task.value,
         "version": __version__,
