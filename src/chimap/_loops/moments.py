@@ -21,16 +21,16 @@ def add_triangle(flat, starts, height, square, first, last):
 
 
 @nb.njit(**EXACT)
-def add_by_class(Z, classes, first, last, sums, total):
-    """Add columns first..last-1 of the rows Z (any float), twice, to the rows of sums (t, D) of their classes, and
-    once to total (D,), float64."""
+def add_by_class(Z, classes, scales, first, last, sums, total):
+    """Add columns first..last-1 of the rows Z (any float) times their scales (n,), twice, to the rows of sums (t, D) of
+    their classes, and once to total (D,), float64."""
     for i in range(Z.shape[0]):
-        own, z = sums[classes[i], first:last], Z[i, first:last]
+        own, z, scale = sums[classes[i], first:last], Z[i, first:last], scales[i]
         for j in range(last - first):
-            own[j] += 2.0 * z[j]
+            own[j] += (2.0 * scale) * z[j]
         all_rows = total[first:last]
         for j in range(last - first):
-            all_rows[j] += z[j]
+            all_rows[j] += scale * z[j]
 
 
 _STRIP = 512  # columns of four rows that stay in the first cache while all right-hand sides pass over them

@@ -36,7 +36,8 @@ class Sums(Protocol):
         ...
 
     def add(self, rows: Any, targets: Any, folds: np.ndarray, clock: Clock) -> None:
-        """Add rows (n, bins) and targets (n, t) less their shifts to the folds (n,) that they are in."""
+        """Add rows (n, bins) and targets (n, t) less their shifts, which may have the weights of the rows
+        (``moments.WeightedTargets``), to the folds (n,) that they are in."""
 
     def finish(self, clock: Clock) -> None:
         """Bring the sums to ``moments``, where they are elsewhere; nothing is added after that."""

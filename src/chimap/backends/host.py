@@ -42,9 +42,9 @@ class FoldSums:
         pieces = self.pieces(rows, targets, folds, range(len(self.moments.folds)), clock)
         with clock("moments"), self.moments.collecting():
             for fold, Z, Y in pieces:
-                self.moments.add_shifted(fold, Z, Y)
                 if self.keep is not None:
                     self.keep(fold, Z, Y)
+                self.moments.add_shifted(fold, Z, Y)  # which changes rows that have weights
 
     def pieces(
         self, rows: Any, targets: Any, folds: np.ndarray, wanted: Iterable[int], clock: Clock
@@ -77,9 +77,9 @@ class BlockSums:
         return replace(self, moments=self.moments.fresh())
 
     def add(self, rows: Any, targets: Any, folds: np.ndarray, clock: Clock) -> None:
-        """See ``Sums``; neither targets nor folds are looked at."""
+        """See ``Sums``; the targets are none (n, 0), with the weights of the rows, and folds are not looked at."""
         with clock("components"):
-            self.moments.add(self.features, rows)
+            self.moments.add(self.features, rows, targets)
 
     def finish(self, clock: Clock) -> None:
         """The sums are on this machine."""

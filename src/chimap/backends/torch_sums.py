@@ -91,13 +91,21 @@ class TorchMoments:
         self._sums = [zeros((1 + t, n)) for n, t in sizes]
 
     def add(self, fold: int, Z: torch.Tensor, Y: Any) -> None:
-        """Add rows Z (rows, D) on the device, bfloat16, float32 or float64, less their shift, times targets Y."""
+        """Add rows Z (rows, D) on the device, bfloat16, float32 or float64, less their shift, times targets Y.
+
+        Rows with weights are multiplied by the roots of these, in float32 where they are bfloat16.
+        """
         square = self._squares[fold]
+        weights, roots = getattr(Y, "weights", None), None
+        if weights is not None:
+            Z = Z.float() if Z.dtype == torch.bfloat16 else Z
+            roots = self._upload(np.sqrt(weights)).to(Z.dtype)
+            Z = Z * roots[:, None]
         with float32_products("highest"):
             for first in range(0, Z.shape[1], _PANEL):
                 panel = Z[:, first : first + _PANEL]
                 square[first : first + _PANEL, first:] += wide_product(panel.T, Z[:, first:])
-            self._sums[fold] += sums_with(Z, Y, self._upload)
+            self._sums[fold] += sums_with(Z, getattr(Y, "plain", Y), roots, self._upload)
 
     def take_next(self) -> tuple[np.ndarray, np.ndarray]:
         """Wait for the device, and take what the first fold that is left has summed: squares and [sum z, sum y z']."""
@@ -162,15 +170,15 @@ class TorchBlockSums:
         return TorchBlockSums(self.features, self.moments.fresh(), self.dtype, self.device)
 
     def add(self, rows: Any, targets: Any, folds: np.ndarray, clock: Clock) -> None:
-        """See ``Sums``; neither targets nor folds are looked at."""
+        """See ``Sums``; the targets are none (n, 0), with the weights of the rows, and folds are not looked at."""
         with clock("device"):
             step = self._map.piece_rows(rows.shape[1])
             for first in range(0, rows.shape[0], step):
                 Z = self._map(self._map.upload_rows(_arrays.take_rows(rows, slice(first, first + step))))
-                no_targets = np.zeros((Z.shape[0], 0))
+                own = targets[first : first + step]
                 for j, (left, right) in enumerate(itertools.pairwise(self._borders)):
-                    self._sums.add(j, Z[:, left:right], no_targets)
-                    self.moments.blocks[j].count += Z.shape[0]
+                    self._sums.add(j, Z[:, left:right], own)
+                    self.moments.blocks[j].add_targets(own)
                 self._upload.pace()
 
     def finish(self, clock: Clock) -> None:
@@ -190,9 +198,11 @@ def wide_product(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     return A.float() @ B.float()
 
 
-def sums_with(Z: torch.Tensor, Y: Any, upload: Uploads) -> torch.Tensor:
-    """[sum z, sum y z'], (1 + t, D) on the device of Z, of targets that are a matrix or kept as ``classes``."""
+def sums_with(Z: torch.Tensor, Y: Any, scales: torch.Tensor | None, upload: Uploads) -> torch.Tensor:
+    """[sum s z, sum s y z'], (1 + t, D) on the device of Z, of targets that are a matrix or kept as ``classes`` and
+    scales s (n,), None where all are 1."""
     rows = Z.float() if Z.dtype == torch.bfloat16 else Z
+    rows = rows if scales is None else rows * scales[:, None]
     n = Z.shape[0]
     if hasattr(Y, "classes"):
         order = np.argsort(Y.classes, kind="stable").astype(np.int64)

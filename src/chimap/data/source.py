@@ -57,6 +57,7 @@ class Source(ABC):
     can_seek: whether rows in the middle can be read without those before.
     column_names: names of the columns, (n_features,), where the data have them, else None. Models match by them.
     row_ids: what names the rows, (n_rows,), or None; predictions are written beside it. id_name: what it is called.
+    weights: how often each row counts, (n_rows,) float64, or None where all count once.
     unlabelled: those of the rows left out that have no label, as a source, or None.
     n_left_out: rows of the data that are not among these, for want of a label for example.
     notes: sentences for the user about how the data were read.
@@ -83,6 +84,7 @@ class Source(ABC):
     can_seek: bool = False
     column_names: tuple[str, ...] | None = None
     row_ids: np.ndarray | None = None
+    weights: np.ndarray | None = None
     n_left_out: int = 0
     notes: tuple[str, ...] = ()
     id_name: str = "id"

@@ -128,6 +128,8 @@ class PartSource(Source):
         self.stored_rows = -(-source.stored_rows * self.n_rows // source.n_rows)
         if source.row_ids is not None:
             self.row_ids = source.row_ids[self._members(0, source.n_rows)]
+        if source.weights is not None:
+            self.weights = source.weights[self._members(0, source.n_rows)]
         labels = source.labels()
         self._y = None if labels is None else labels[self._members(0, source.n_rows)]
 

@@ -27,6 +27,7 @@ class _View(Source):
         self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
         self.from_files, self.can_seek = source.from_files, source.can_seek
         self.column_names, self.row_ids = source.column_names, source.row_ids
+        self.weights = source.weights
         self.reading, self.origin = source.reading, source.origin
         self.stored_rows, self.n_left_out, self.id_name = (
             source.stored_rows,
@@ -111,6 +112,8 @@ class ChosenRows(_View):
             raise DataError(f"{self.name}: no rows are left. Check labels and ids.")
         if source.row_ids is not None:
             self.row_ids = source.row_ids[self._rows]
+        if source.weights is not None:
+            self.weights = source.weights[self._rows]
         self.n_left_out = source.n_left_out + source.n_rows - self.n_rows
         self.stored_rows = max(1, -(-source.stored_rows * self.n_rows // source.n_rows))
 

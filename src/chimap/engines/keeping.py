@@ -12,7 +12,7 @@ from chimap import _arrays
 from chimap.backends.host import PIECE_ROWS
 from chimap.engines.progress import Stopwatch
 from chimap.features.additive.base import mapped
-from chimap.moments import Targets
+from chimap.moments import RowWeights, Targets, weighted
 from chimap.moments.kept import KeptFeatures
 
 
@@ -20,7 +20,7 @@ from chimap.moments.kept import KeptFeatures
 class KeepingPass:
     """The pass, by an engine of one process: rows are checked and mapped, and their features put where they are kept.
 
-    prepare and encode as of ``Pass``; is_sparse: whether the features are CSR, which the map must then allow.
+    prepare, encode and weights as of ``Pass``; is_sparse: whether the features are CSR, which the map must then allow.
     """
 
     prepare: Callable[[Any, Any, str], Any]
@@ -29,12 +29,13 @@ class KeepingPass:
     moments: KeptFeatures
     clock: Stopwatch
     is_sparse: bool
+    weights: RowWeights
 
     def add(self, X: Any, y: Any, start: int, name: str) -> None:
         """Add a chunk whose first row is row ``start`` of the source."""
         with self.clock("check"):
             rows = self.prepare(X, start, name)
-            targets = self.encode(y)
+            targets = weighted(self.encode(y), self.weights(start, rows.shape[0]))
         with self.clock("features"):
             for first in range(0, rows.shape[0], PIECE_ROWS):
                 piece = slice(first, first + PIECE_ROWS)

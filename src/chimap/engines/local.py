@@ -12,9 +12,10 @@ from chimap.backends.base import Sums
 from chimap.data import Source
 from chimap.data.io.read_ahead import chunks_ahead
 from chimap.engines.progress import Progress, Stopwatch
-from chimap.moments import RowFolds, Targets
+from chimap.moments import RowFolds, RowWeights, Targets, weighted
 
 S = TypeVar("S", bound=Sums)
+_ALL_ALIKE = RowWeights()
 
 
 class Work(Protocol):
@@ -88,8 +89,8 @@ class Pass(Generic[S]):
     """A pass over the rows: checked, and their features added up.
 
     prepare(X, first row, name) checks and normalises rows; encode(y) gives targets (rows, t) less their shifts; sums
-    map the rows and add them up, on this machine or a device. The fold of a row depends on its place in the source
-    alone, so that another chunk size gives the same folds.
+    map the rows and add them up, on this machine or a device. The fold and the weight of a row depend on its place in
+    the source alone, so that another chunk size gives the same ones.
     """
 
     prepare: Callable[[Any, Any, str], Any]
@@ -97,6 +98,7 @@ class Pass(Generic[S]):
     sums: S
     folds: RowFolds
     clock: Stopwatch
+    weights: RowWeights = _ALL_ALIKE
 
     @property
     def moments(self) -> Any:
@@ -106,7 +108,7 @@ class Pass(Generic[S]):
     def fresh(self) -> Pass[Any]:
         """See ``Work``."""
         sums = self.sums.fresh()
-        return Pass(self.prepare, self.encode, sums, self.folds, Stopwatch())
+        return Pass(self.prepare, self.encode, sums, self.folds, Stopwatch(), self.weights)
 
     def add(self, X: Any, y: Any, start: int, name: str) -> None:
         """Add a chunk whose first row is row ``start`` of the source, fold by fold.
@@ -116,11 +118,12 @@ class Pass(Generic[S]):
         self.sums.add(*self.prepared(X, y, start, name), self.clock)
 
     def prepared(self, X: Any, y: Any, start: int, name: str) -> tuple[Any, Any, np.ndarray]:
-        """Checked rows, targets and folds of a chunk."""
+        """Checked rows, targets with the weights of the rows, and folds of a chunk."""
         with self.clock("check"):
             rows = self.prepare(X, start, name)
-            targets = self.encode(y)
-            return rows, targets, self.folds(start, rows.shape[0])
+            n, targets = rows.shape[0], self.encode(y)
+            targets = np.zeros((n, 0)) if targets is None else targets
+            return rows, weighted(targets, self.weights(start, n)), self.folds(start, n)
 
     def finish(self) -> None:
         """Bring the sums to ``moments``; nothing is added after that."""
@@ -128,4 +131,4 @@ class Pass(Generic[S]):
 
 
 def no_targets(y: Any) -> None:
-    """What a pass encodes that takes no targets, whatever the labels."""
+    """What a pass encodes that takes no targets, whatever the labels: rows get none of them (n, 0)."""

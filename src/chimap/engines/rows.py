@@ -12,13 +12,13 @@ from chimap.data import Source
 from chimap.engines.local import Engine, Pass
 from chimap.engines.progress import Progress, Stopwatch
 from chimap.losses import LossAt, LossSums
-from chimap.moments import Targets
+from chimap.moments import Targets, split
 
 _ROWS = 2048  # a chunk of kept rows: large enough for the products, small enough to be in the cache for the second
 
 
 class KeptRows:
-    """Features and targets in memory, each fold's rows together.
+    """Features, targets and weights in memory, each fold's rows together.
 
     counts: rows of each fold, (K,).
     """
@@ -29,25 +29,30 @@ class KeptRows:
         self._starts = self._filled.copy()
         self.Z = np.empty((int(counts.sum()), n_features), dtype=dtype)
         self.Y = np.empty((int(counts.sum()), n_targets))
+        self.weights: np.ndarray | None = None
 
     def put(self, fold: int, Z: np.ndarray, Y: Targets) -> None:
         """Keep a copy of the next rows of a fold."""
         part = slice(self._filled[fold], self._filled[fold] + Z.shape[0])
-        self.Z[part], self.Y[part] = Z, np.asarray(Y)
+        plain, weights = split(Y)
+        self.Z[part], self.Y[part] = Z, np.asarray(plain)
+        if weights is not None:
+            self.weights = np.ones(self.Y.shape[0]) if self.weights is None else self.weights
+            self.weights[part] = weights
         self._filled[fold] = part.stop
 
-    def chunks(self, folds: Sequence[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Views of the kept rows, (features, targets)."""
+    def chunks(self, folds: Sequence[int]) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+        """Views of the kept rows, (features, targets, weights or None)."""
         for fold in folds:
             for start in range(self._starts[fold], self._ends[fold], _ROWS):
                 part = slice(start, min(start + _ROWS, self._ends[fold]))
-                yield self.Z[part], self.Y[part]
+                yield self.Z[part], self.Y[part], None if self.weights is None else self.weights[part]
 
     def sums(self, at: LossAt, folds: Sequence[int]) -> LossSums:
         """See ``FeatureRows``."""
         found = at.empty()
-        for Z, Y in self.chunks(folds):
-            at.add(found, Z, Y)
+        for Z, Y, weights in self.chunks(folds):
+            at.add(found, Z, Y, weights)
         return found
 
 
@@ -84,7 +89,7 @@ class LossPass:
         """Add a chunk; see ``Work``."""
         rows, targets, folds = self.features.prepared(X, y, start, name)
         for _, Z, Y in self.features.sums.pieces(rows, targets, folds, self.folds, self.features.clock):
-            self.at.add(self.moments, Z, Y)
+            self.at.add(self.moments, Z, *split(Y))
 
 
 def _go_on(work: object, next_row: int) -> None:

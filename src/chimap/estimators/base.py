@@ -48,7 +48,9 @@ from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe
 from chimap.fit.result import FitResult
 from chimap.fit.solving import PenalisedLoss
+from chimap.fit.holding_out import checked_groups
 from chimap.fit.targets import Codec
+from chimap.fit.weights import checked_weights, with_weights, without_absent
 from chimap.losses import Loss
 from chimap.selection import SelectionResult
 
@@ -75,6 +77,7 @@ class HistogramModel(LinearModel):
         blocks: Any = None,
         n_principal: Any = None,
         loss: Any = "square",
+        class_weight: Any = None,
         alpha: Any = "auto",
         selection: Any = "auto",
         scoring: Any = None,
@@ -98,6 +101,7 @@ class HistogramModel(LinearModel):
         self.blocks = blocks
         self.n_principal = n_principal
         self.loss = loss
+        self.class_weight = class_weight
         self.alpha = alpha
         self.selection = selection
         self.scoring = scoring
@@ -110,10 +114,13 @@ class HistogramModel(LinearModel):
 
     # --- fitting
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit on rows X (n, bins), dense or sparse, and labels or targets y (n,); returns self.
 
-        groups (n,): rows of one group are held out together, where rows are held out to choose (features="exact").
+        sample_weight (n,): how often each row counts, in every sum, in scores of rows held out, and in the sample that
+        features depend on; a row of weight 2 is two rows, one of weight 0 none. Of features that depend on no sample an
+        integer weight and repeated rows give the same model.
+        groups (n,): rows of one group are held out together, where rows are held out to choose.
 
         X may be a data frame of pandas or polars or an Arrow table, a Dask array or data frame, or an object that
         ``open_source`` takes, such as AnnData; the labels y may be the name of a column of these. A column that a data
@@ -121,17 +128,19 @@ class HistogramModel(LinearModel):
         the current client, if there is one.
         """
         if is_collection(X):
-            return self.fit_source(DaskSource(X, y), engine=current_engine())
+            return self.fit_source(
+                DaskSource(X, y), engine=current_engine(), groups=groups, sample_weight=sample_weight
+            )
         if (opener := opener_of(X)) is not None:
-            return self.fit_source(opener(X, y))
+            return self.fit_source(opener(X, y), groups=groups, sample_weight=sample_weight)
         if isinstance(y, str) and is_frame(X):
-            return self.fit_source(FrameSource(X, y), groups=groups)
+            return self.fit_source(FrameSource(X, y), groups=groups, sample_weight=sample_weight)
         X, y = frame_rows(X, y)
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
         )
         named = ArraySource(X, y, column_names=getattr(self, "feature_names_in_", None))
-        return self.fit_source(named, groups=groups)
+        return self.fit_source(named, groups=groups, sample_weight=sample_weight)
 
     def fit_source(
         self,
@@ -142,6 +151,7 @@ class HistogramModel(LinearModel):
         checkpoint: Checkpoint | str | Path | None = None,
         engine: Any = "local",
         groups: Any = None,
+        sample_weight: Any = None,
     ) -> Self:
         """Fit on a source, read in chunks under the ``memory`` budget; returns self.
 
@@ -151,6 +161,7 @@ class HistogramModel(LinearModel):
         checkpoint: a file that says every minute where the fit stands. If it is there the fit goes on from it, with the
         same result as if it had not been interrupted; it is removed at the end (a ``Checkpoint`` is not).
         engine: "local"; "dask", for workers on this machine; or a client of ``dask.distributed``.
+        groups: of the rows that have labels. sample_weight: of all rows of the source, in place of its ``weights``.
 
         Raises DataError for bad rows or labels (named by row) and for the checkpoint of another fit, MemoryBudgetError
         for a budget that is too small.
@@ -159,7 +170,9 @@ class HistogramModel(LinearModel):
             raise DataError(
                 f"{source.name} has no labels; pass labels=... to open_source (--labels on the command line)."
             )
-        source = labelled(source)
+        if sample_weight is not None:
+            source = with_weights(source, checked_weights(sample_weight, source.n_rows))
+        source, groups = self._weighed(labelled(source), groups)
         bind_names(self, source)
         self.reading_ = source.reading
         if unlabelled is not None:
@@ -200,6 +213,15 @@ class HistogramModel(LinearModel):
             given.remove()
         return self
 
+    def _weighed(self, source: Source, groups: Any, is_batch: bool = False) -> tuple[Source, Any]:
+        """The rows that count, with weights that have those of their classes in them, and their groups."""
+        if groups is not None and source.weights is not None:
+            groups = checked_groups(groups, source.n_rows)
+        source, places = without_absent(source)
+        groups = groups if places is None or groups is None else groups[places]
+        weights = self._class_weighed(source.labels(), source.weights, is_batch)
+        return (source if weights is source.weights else with_weights(source, weights)), groups
+
     def _race(self, source: Source, groups: Any, progress: Progress, keeps_rows: bool) -> None:
         """Choose the settings that kernel="auto" leaves open, if it is asked for."""
         self.chosen_: dict[str, Any] = {}
@@ -238,13 +260,16 @@ class HistogramModel(LinearModel):
         features = self._given().get("features")
         return isinstance(features, str) and features == "exact"
 
-    def _partial_fit(self, X: Any, y: Any) -> Self:
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         batches: Batches | None = getattr(self, "_batches", None)
         X, y = validate_data(
             self, X, y, reset=batches is None, accept_sparse="csr", dtype="numeric", ensure_all_finite=False,
             **self._y_checks,
         )  # fmt: skip
-        source = ArraySource(X, y)
+        rows: Source = ArraySource(X, y)
+        if sample_weight is not None:
+            rows = with_weights(rows, checked_weights(sample_weight, rows.n_rows))
+        source, _ = self._weighed(rows, None, is_batch=True)
         with threads(self.n_jobs):
             if batches is None:
                 self._race(source, None, Progress(), False)
@@ -350,4 +375,5 @@ class HistogramModel(LinearModel):
     _codec_type: ClassVar[type[Codec]]
     _codec: Codec
     _take_codec: Any
+    _class_weighed: Any
     _take_held_out: Any

@@ -154,13 +154,13 @@ class ChannelObjective(WidthObjective):
             )
         return problem.solve(alpha, self._last_solution or problem.zero()), problem.at_zero
 
-    def _features(self, plain: Any, whole: Moments) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Features and targets of the rows, less their shifts."""
+    def _features(self, plain: Any, whole: Moments) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Features and targets of the rows, less their shifts, and weights."""
         shift, target_shift = whole.shifts
-        for rows, Y, _ in self.rows.chunks():
+        for rows, Y, _, weights in self.rows.chunks():
             Z = np.empty((rows.shape[0], whole.n_features), dtype=self.dtype)
             plain.features_into(rows, Z, shift)
-            yield Z, Y - target_shift
+            yield Z, Y - target_shift, weights
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
                 n_bins,
                 clock.seconds,
                 0,
-                HeldOutRows(found.held_out, y),
+                HeldOutRows(found.held_out, y, source.weights),
             )
         )
     model.stage_seconds_ = clock.seconds
@@ -118,7 +118,9 @@ def _settings(recipe: Recipe, model: Any, source: Source, groups: Any) -> ExactS
     alpha, gamma = given["alpha"], given["gamma"]
     alphas = None if isinstance(alpha, str) else sorted(float(a) for a in np.atleast_1d(alpha))
     chooses_gamma = isinstance(gamma, str) and gamma == "auto"
-    return ExactSettings(alphas, chooses_gamma, given["selection"], groups, None, recipe.dtype, recipe.seed)
+    return ExactSettings(
+        alphas, chooses_gamma, given["selection"], groups, source.weights, recipe.dtype, recipe.seed
+    )
 
 
 def _all_rows(model: Any, source: Source, progress: Progress) -> Any:

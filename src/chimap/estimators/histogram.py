@@ -107,8 +107,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     """
 
     @available_if(_keeps_moments)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows; ``classes`` (all of them) is needed at the first call. Returns self.
+
+        sample_weight (n,): as of ``fit``, of this batch.
 
         The first batch fixes the map, gamma and random features, so let it be a fair sample; batches of
         thousands of rows run at full speed. The weights are solved for at the next use. A call after ``fit``
@@ -123,7 +125,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
             self._learn_targets(classes)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
-        return self._partial_fit(X, y)
+        return self._partial_fit(X, y, sample_weight)
 
     def equalise_levels(self, X: Any, k: int) -> Self:
         """Shift each class's scores so that the k-th highest over rows X is 0 for every class; returns self.
@@ -160,8 +162,8 @@ class HistogramRegressor(RealTargets, HistogramModel):
     """
 
     @available_if(_keeps_moments)
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add a batch of rows; see ``HistogramClassifier.partial_fit``."""
         if getattr(self, "_batches", None) is None:
             self._learn_targets(y)
-        return self._partial_fit(X, y)
+        return self._partial_fit(X, y, sample_weight)

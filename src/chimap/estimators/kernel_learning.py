@@ -43,6 +43,7 @@ class KernelLearner(HistogramModel):
         tol: float = 1e-3,
         patience: int = 5,
         loss: Any = "square",
+        class_weight: Any = None,
         alpha: Any = "auto",
         selection: Any = "auto",
         memory: str | int = "1GiB",
@@ -70,6 +71,7 @@ class KernelLearner(HistogramModel):
         self.tol = tol
         self.patience = patience
         self.loss = loss
+        self.class_weight = class_weight
         self.alpha = alpha
         self.selection = selection
         self.memory = memory

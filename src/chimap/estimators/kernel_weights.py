@@ -118,7 +118,7 @@ class KernelWeights:
         if witnesses is not None:
             less_shift = shifted(path[chosen], whole)
             held_out = step_outputs(Square(), less_shift, _strengths(penalty, path[chosen]), whole, witnesses)
-        return Learned(path[chosen], Square(), result, 1, whole.count, shown, held_out)
+        return Learned(path[chosen], Square(), result, 1, whole.n_rows, shown, held_out)
 
     def _by_passes(
         self,
@@ -168,7 +168,7 @@ class KernelWeights:
             held_out = fold_outputs(path[chosen], whole, witnesses)
         elif witnesses is not None:
             held_out = step_outputs(loss, found, _strengths(penalty, found), whole, witnesses)
-        return Learned(unshifted(found, whole), loss, result, passes[0], whole.count, shown, held_out)
+        return Learned(unshifted(found, whole), loss, result, passes[0], whole.n_rows, shown, held_out)
 
     def _search(
         self, part: LossProblem, loss: Loss, rows: FeatureRows

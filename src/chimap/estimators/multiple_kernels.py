@@ -45,6 +45,7 @@ class MultipleKernelModel(KernelLearner):
         form: str = "pair",
         normalize: str | None = None,
         loss: Any = "square",
+        class_weight: Any = None,
         shared: bool = False,
         group_weights: Sequence[float] | None = None,
         joint: bool = False,
@@ -76,6 +77,7 @@ class MultipleKernelModel(KernelLearner):
         self.form = form
         self.normalize = normalize
         self.loss = loss
+        self.class_weight = class_weight
         self.shared = shared
         self.group_weights = group_weights
         self.joint = joint

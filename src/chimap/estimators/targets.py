@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import ClassCodec, Codec, RealCodec
+from chimap.fit.weights import checked_class_weight, class_weights
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.moments import Targets
 from chimap.selection.calibration import Calibration
@@ -53,8 +54,9 @@ class ClassTargets(Encoding, ClassifierMixin):
         "square", *(name for name, loss in LOSSES.items() if loss.domain == "sign"), "hinge"
     )  # fmt: skip
     _domain: ClassVar[str] = "sign"
-    _codec_type: ClassVar[type[Codec]] = ClassCodec
+    _codec_type: ClassVar[type[ClassCodec]] = ClassCodec
     classes_: np.ndarray
+    class_weight_: np.ndarray | None
     _outputs: Callable[[Any], np.ndarray]
     _calibration: Calibration
 
@@ -94,6 +96,29 @@ class ClassTargets(Encoding, ClassifierMixin):
     def _take_codec(self, codec: ClassCodec) -> None:
         self.classes_ = codec.classes
 
+    def _class_weighed(
+        self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
+    ) -> np.ndarray | None:
+        """The weights of rows (n,) times those of their classes; also keeps the latter, ``class_weight_``.
+
+        is_batch: whether more rows will come, of classes that are known. Raises ValueError for "balanced" then, which
+        takes all labels.
+        """
+        wanted = getattr(self, "class_weight", None)
+        if is_batch and isinstance(wanted, str):
+            checked_class_weight(wanted)
+            raise ValueError(
+                "class_weight='balanced' takes the labels of all rows, and partial_fit sees a batch of them. Give "
+                "weights by label: compute_class_weight('balanced', classes=classes, y=y) of sklearn.utils."
+            )
+        classes = self.classes_ if is_batch else self._codec_type.of(y).classes
+        self.class_weight_ = class_weights(wanted, classes, y, sample_weight)
+        if self.class_weight_ is None:
+            return sample_weight
+        self._codec_type(classes).encode(y)  # refuses a label that is no class
+        each = self.class_weight_[np.searchsorted(classes, y)]
+        return each if sample_weight is None else sample_weight * each
+
     def _take_held_out(self, held_out: HeldOutRows | None) -> None:
         """Learn what needs outputs of rows that the machine has not seen."""
         if held_out is None:
@@ -115,6 +140,14 @@ class RealTargets(Encoding, RegressorMixin):
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets of rows X, (n,) float64."""
         return self._outputs(X)[:, 0]
+
+    def _class_weighed(
+        self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
+    ) -> np.ndarray | None:
+        """The weights of rows: there are no classes."""
+        if getattr(self, "class_weight", None) is not None:
+            raise ValueError("class_weight is of classifiers: give the rows of a regression sample_weight.")
+        return sample_weight
 
     def _take_held_out(self, held_out: HeldOutRows | None) -> None:
         """Learn what needs outputs of rows that the machine has not seen."""

@@ -137,6 +137,7 @@ class WidthDesign:
                 whole = ArraySource(
                     source.take(chosen), np.asarray(labels)[chosen], f"{source.name}, rows to tune on"
                 )
+                whole.weights = None if source.weights is None else source.weights[chosen]
         learning, validation = whole, None
         if round(how.validation_fraction * whole.n_rows) >= _LEAST_VALIDATION:
             learning, validation = split_source(whole, how.validation_fraction, recipe.seed)

@@ -44,20 +44,23 @@ class TuningRows:
         """In all."""
         return self.rows.source.n_rows
 
-    def chunks(self) -> Iterator[tuple[Any, np.ndarray, np.ndarray]]:
-        """Checked rows, targets (rows, t) and folds (rows,)."""
+    def chunks(self) -> Iterator[tuple[Any, np.ndarray, np.ndarray, np.ndarray]]:
+        """Checked rows, targets (rows, t), folds (rows,) and weights (rows,)."""
         rows, codec = self.rows, self.rows.codec
         for chunk in self._read():
             prepared = rows.prepare(chunk.X, chunk.start, rows.source.name)
             folds = rows.folds(chunk.start, prepared.shape[0])
-            yield prepared, np.asarray(codec.encode(np.asarray(chunk.y))) + codec.shift, folds
+            weights = rows.weights(chunk.start, prepared.shape[0])
+            weights = np.ones(prepared.shape[0]) if weights is None else weights
+            yield prepared, np.asarray(codec.encode(np.asarray(chunk.y))) + codec.shift, folds, weights
 
     def moments(self, features: Any, dtype: np.dtype) -> FoldMoments:
         """Of the features, fold by fold; one pass."""
         rows, source = self.rows, self.rows.source
         some = rows.prepare(source.block(0, min(FIRST_ROWS, source.n_rows)).X, 0, source.name)
         found = empty_moments(features, some, rows.n_folds, rows.codec.shift, dtype)
-        work = Pass(rows.prepare, rows.codec.encode, HOST.sums(features, found), rows.folds, self.clock)
+        sums = HOST.sums(features, found)
+        work = Pass(rows.prepare, rows.codec.encode, sums, rows.folds, self.clock, rows.weights)
         for chunk in self._read():
             work.add(chunk.X, chunk.y, chunk.start, source.name)
         found.release_buffers()
@@ -109,12 +112,18 @@ class WidthObjective:
         plain, found = self.outcome(x)
         gradient = np.zeros(x.size)
         with self.rows.clock("gradient"):
-            for rows, targets, folds in self.rows.chunks():
+            for rows, targets, folds, weights in self.rows.chunks():
 
                 def slopes(
-                    part: slice, psi: np.ndarray, Y: np.ndarray = targets, f: np.ndarray = folds
+                    part: slice,
+                    psi: np.ndarray,
+                    Y: np.ndarray = targets,
+                    f: np.ndarray = folds,
+                    w: np.ndarray = weights,
                 ) -> np.ndarray:
-                    return found.slopes.of(psi, Y[part], f[part])
+                    slope = found.slopes.of(psi, Y[part], f[part])
+                    slope *= w[part, None].astype(slope.dtype)
+                    return slope
 
                 gradient[:-1] += self.features.pullback_at(plain, rows, slopes)
         gradient[-1] = found.alpha_slope if self.kind == "held-out" else 0.0
@@ -252,14 +261,14 @@ class WidthSearch:
         assert whole is not None
         plain = self.objective.features.at(x[:-1])
         weights = self.objective.weights(x)
-        squares, right, n = 0.0, 0, 0
-        for rows, Y, _ in self.validation.chunks():
+        squares, right, n = 0.0, 0.0, 0.0
+        for rows, Y, _, own in self.validation.chunks():
             Z = np.empty((rows.shape[0], whole.n_features), dtype=self.objective.dtype)
             plain.features_into(rows, Z)
             outputs = Z @ weights.coef.astype(Z.dtype) + weights.intercept
-            squares += float(np.square(outputs - Y).sum())
-            right += int(_same_side(outputs, Y).sum())
-            n += rows.shape[0]
+            squares += float(own @ np.square(outputs - Y).sum(axis=1))
+            right += float(own @ _same_side(outputs, Y))
+            n += float(own.sum())
         error = squares / (n * total_scatter(whole) / whole.count)
         return error, right / n if self.is_classifier else 1 - error
 

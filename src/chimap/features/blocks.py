@@ -15,7 +15,7 @@ from chimap._validation import DataError, check_blocks
 from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Folded, fold
 from chimap.kernels import Kernel, OnColumns, Sum
-from chimap.moments import Moments, Product, provisional_mean
+from chimap.moments import Moments, Product, Targets, provisional_mean
 
 _ROWS = 2048  # whose features are projected together
 
@@ -275,9 +275,8 @@ class BlockMoments:
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + sum(own.__sizeof__() for own in self.blocks)
 
-    def add(self, features: BlockFeatures, rows: Any) -> None:
-        """Add checked rows, a block at a time."""
-        no_targets = np.zeros((rows.shape[0], 0))
+    def add(self, features: BlockFeatures, rows: Any, no_targets: Targets) -> None:
+        """Add checked rows, a block at a time; no_targets (n, 0) may have the weights of the rows."""
         for j, own in enumerate(self.blocks):
             Z = features.block_features(j, rows)
             Z -= np.asarray(own.shift, dtype=Z.dtype)

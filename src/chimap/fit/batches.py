@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chimap.data import Source
+from chimap import _arrays
 from chimap.engines import Progress, Stopwatch, chunk_rows_within
 from chimap.explain import mean_and_deviation
 from chimap.fit.design import sample_rows
@@ -14,6 +15,7 @@ from chimap.fit.recipe import Recipe
 from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.rows import Preparation, PreparedRows
 from chimap.fit.targets import Codec
+from chimap.moments import RowWeights, rows_by_weight
 from chimap.solvers.base import Evidence
 
 
@@ -32,6 +34,8 @@ class Batches:
         self.rows = PreparedRows(first, preparation, codec, folds, recipe.seed)
         size = min(first.n_rows, sample_rows(first.n_features))
         sample = preparation(first.block(0, size).X, 0, first.name)
+        if first.weights is not None:
+            sample = _arrays.take_rows(sample, rows_by_weight(first.weights[:size], size, recipe.seed))
         features = recipe.design.fit(sample, recipe.seed)
         self.known = Known(recipe.seed, codec, features, mean_and_deviation(sample))
         self.moments = empty_moments(
@@ -47,7 +51,7 @@ class Batches:
     @property
     def count(self) -> int:
         """Rows so far."""
-        return self.moments.count
+        return self.moments.n_rows
 
     def add(self, source: Source) -> None:
         """Add a batch. Raises DataError, naming the row, for rows and labels that will not do; the chunks before it
@@ -55,6 +59,7 @@ class Batches:
         job = largest_job(self.recipe, source, self.known.codec.n_targets)
         rows, seen = replace(self.rows, source=source), self.count
         work = learning_pass(self.recipe, rows, self.known.features, self.moments, Stopwatch())
+        work = replace(work, weights=RowWeights(source.weights, seen))
         for chunk in source.chunks(chunk_rows_within(job, self.recipe.budget)):
             work.add(chunk.X, chunk.y, seen + chunk.start, source.name)
         work.finish()
@@ -78,5 +83,7 @@ class Batches:
             self.rows.source.n_features,
             clock.seconds,
             0,
-            None if learned.held_out is None else HeldOutRows(learned.held_out.outputs, self._witnessed),
+            None
+            if learned.held_out is None
+            else HeldOutRows(learned.held_out.outputs, self._witnessed, self.witnesses.weights),
         )

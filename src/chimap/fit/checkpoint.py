@@ -15,6 +15,7 @@ from chimap import _files
 from chimap._validation import DataError, check_positive
 from chimap._version import __version__
 from chimap.data import Source
+from chimap.data.rows import digest
 from chimap.fit.recipe import Recipe
 from chimap.fit.result import Known
 from chimap.model_files import model_file
@@ -109,7 +110,7 @@ class Checkpoint:
         meta = {
             "version": __version__,
             "settings": _settings(recipe),
-            "sources": [source.fingerprint() for source in sources],
+            "sources": [_fingerprint(source) for source in sources],
             "stage": standing.stage,
             "place": standing.place,
             "next_row": standing.next_row,
@@ -131,8 +132,14 @@ class Checkpoint:
         if len(meta["sources"]) != len(sources):
             told.append(f"it was of {len(meta['sources'])} source(s), and there are {len(sources)}")
         for before, source in zip(meta["sources"], sources, strict=False):
-            told += _differences(f"of {source.name}: ", before, source.fingerprint())
+            told += _differences(f"of {source.name}: ", before, _fingerprint(source))
         return told
+
+
+def _fingerprint(source: Source) -> dict[str, Any]:
+    """Of the rows and of their weights."""
+    weights = {} if source.weights is None else {"weights": digest(source.weights)}
+    return source.fingerprint() | weights
 
 
 def _settings(recipe: Recipe) -> dict[str, Any]:

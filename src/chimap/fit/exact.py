@@ -185,6 +185,7 @@ def solve_exactly(
         settings.alphas,
         OCTAVES if settings.chooses_gamma and rows.gamma(0) is not None else 0,
         on_score,
+        weights,
     )
     choice = rule.choose()
     gamma = rows.gamma(choice.octaves)

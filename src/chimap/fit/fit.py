@@ -25,7 +25,7 @@ from chimap.fit.plan import Plan, keeping_job, room_for
 from chimap.fit.recipe import Recipe
 from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.rows import Preparation, PreparedRows, SomeRows
-from chimap.moments import PCA, DealtFolds, FoldMoments, RowFolds
+from chimap.moments import PCA, DealtFolds, FoldMoments, RowFolds, RowWeights
 from chimap.moments.kept import KeptFeatures
 from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Evidence
@@ -88,7 +88,7 @@ def fit(
         coef, intercept = features.folded(coef, intercept)
     return FitResult(
         known, learned, coef, intercept, passes.shift, source.n_features, clock.seconds, plan.chunk_rows,
-        HeldOutRows.of(learned.held_out, rows.labels),
+        HeldOutRows.of(learned.held_out, rows.labels, source.weights),
     )  # fmt: skip
 
 
@@ -164,6 +164,7 @@ class _Passes:
         work = component_pass(self.recipe, self.rows, features, moments, self.clock)
         place, next_row = (0, 0) if standing is None else (standing.place, standing.next_row)
         for i in range(place, len(self.sources)):
+            work = replace(work, weights=RowWeights(self.sources[i].weights))
             self._run(work, self.sources[i], "components", next_row if i == place else 0, i, None)
         work.finish()
         most, device = self.recipe.most_principal, self.recipe.device
@@ -229,7 +230,9 @@ class _Passes:
         features = rounded(recipe, features, np.zeros(features._n_features_out))
         job = keeping_job(self.plan.job, rows.source, first, features)
         kept = KeptFeatures(_folds_kept(rows))
-        work = KeepingPass(rows.prepare, features, rows.codec.encode, kept, self.clock, job.is_sparse)
+        work = KeepingPass(
+            rows.prepare, features, rows.codec.encode, kept, self.clock, job.is_sparse, rows.weights
+        )
         chunk_rows = chunk_rows_within(job, recipe.budget)
         self.engine.run(work, rows.source, chunk_rows, self.progress, "learning", 0, lambda work, row: None)
         return Evidence(None, None, kept, recipe.device, recipe.seed, self.progress.advance)

@@ -52,15 +52,15 @@ def learning_pass(
     """The pass that adds up the features of the rows, fold by fold."""
     features = rounded(recipe, features, moments.shift)
     sums = backend_of(recipe.device).sums(features, moments, keep)
-    return Pass(rows.prepare, rows.codec.encode, sums, rows.folds, clock)
+    return Pass(rows.prepare, rows.codec.encode, sums, rows.folds, clock, rows.weights)
 
 
 def component_pass(
     recipe: Recipe, rows: PreparedRows, features: Any, moments: BlockMoments, clock: Stopwatch
 ) -> Pass[Any]:
-    """The pass that adds up the features of each block, without targets."""
+    """The pass that adds up the features of each block of rows of a source, without targets."""
     sums = backend_of(recipe.device).block_sums(features, moments, recipe.dtype)
-    return Pass(rows.prepare, no_targets, sums, DealtFolds(1, rows.seed), clock)
+    return Pass(rows.prepare, no_targets, sums, DealtFolds(1, rows.seed), clock, rows.weights)
 
 
 def rounded(recipe: Recipe, features: Any, shift: np.ndarray) -> Any:
@@ -83,4 +83,6 @@ def witnesses_of(
     folds = np.zeros(places.size, dtype=np.intp)
     if needs_folds and rows.n_folds > 1:
         folds = rows.folds(0, rows.source.n_rows)[places]
-    return Witnesses(places, Z, np.asarray(rows.codec.encode(rows.labels[places]), dtype=np.float64), folds)
+    Y = np.asarray(rows.codec.encode(rows.labels[places]), dtype=np.float64)
+    weights = rows.source.weights
+    return Witnesses(places, Z, Y, folds, None if weights is None else weights[places])

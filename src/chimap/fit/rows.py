@@ -14,7 +14,7 @@ from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.fit.design import Part, check_rows, normalised, sample_size
 from chimap.fit.targets import Codec
-from chimap.moments import DealtFolds, FoldMoments, RowFolds
+from chimap.moments import DealtFolds, FoldMoments, RowFolds, RowWeights, rows_by_weight
 from chimap.selection.scoring import HeldOutScore
 from chimap.selection.tried import TriedRows
 
@@ -63,16 +63,17 @@ class Preparation:
 
 @dataclass(frozen=True)
 class SomeRows:
-    """Prepared rows in memory, and their labels."""
+    """Prepared rows in memory, their labels and weights."""
 
     X: Any
     y: np.ndarray
+    weights: np.ndarray | None = None
 
     def with_features(self, features: Any, moments: FoldMoments, codec: Codec, scoring: Any) -> TriedRows:
         """Their features and targets less the shifts of moments, with the score of outputs for them."""
         Z = np.empty((self.y.size, features._n_features_out), dtype=moments.dtype)
         features.features_into(self.X, Z, moments.shift)
-        score = HeldOutScore(self.y, getattr(codec, "classes", None), scoring)
+        score = HeldOutScore(self.y, getattr(codec, "classes", None), scoring, self.weights)
         return TriedRows(Z, np.asarray(codec.encode(self.y)), np.asarray(codec.shift), score)
 
 
@@ -91,18 +92,23 @@ class PreparedRows:
         """That the rows are divided into."""
         return self.folds.n_folds
 
+    @property
+    def weights(self) -> RowWeights:
+        """Of all rows, by their place."""
+        return RowWeights(self.source.weights)
+
     def sample(self) -> Any:
-        """Prepared rows for what depends on the data."""
-        return self.take(self._sampled())
+        """Prepared rows for what depends on the data, drawn in proportion to their weights if they have some."""
+        return self.sample_beside(np.zeros(0, dtype=np.intp))[0]
 
     def sample_beside(self, others: np.ndarray) -> tuple[Any, Any]:
         """(the sample, prepared rows at these places), the source being read once for both."""
         sampled = self._sampled()
-        if not others.size:
+        if not others.size and self.source.weights is None:
             return self.take(sampled), None
         both = np.union1d(sampled, others)
         rows = self.take(both)
-        beside = _arrays.take_rows(rows, np.searchsorted(both, others))
+        beside = _arrays.take_rows(rows, np.searchsorted(both, others)) if others.size else None
         return _arrays.take_rows(rows, np.searchsorted(both, sampled)), beside
 
     @property
@@ -125,6 +131,8 @@ class PreparedRows:
 
     def _sampled(self) -> np.ndarray:
         size = sample_size(self.source, self.prepare.parts)
+        if self.source.weights is not None:
+            return rows_by_weight(self.source.weights, size, self.seed)
         return choose_rows(self.source.n_rows, size, self.seed)
 
     def held_out(self, n: int) -> SomeRows:
@@ -134,7 +142,10 @@ class PreparedRows:
         return self._some(chosen, self.prepare(self.source.take(chosen), chosen, self.source.name))
 
     def some_of(self, sample: Any, n: int) -> SomeRows:
-        """At most so many rows of the ``sample``."""
+        """At most so many rows, of the ``sample`` unless that was drawn by weight: the score has the weights in it."""
+        if self.source.weights is not None:
+            chosen = choose_rows(self.source.n_rows, n, self.seed + 1)
+            return self._some(chosen, self.take(chosen))
         among = choose_rows(sample.shape[0], n, self.seed + 1)
         places = choose_rows(self.source.n_rows, sample.shape[0], self.seed)
         return self._some(places[among], _arrays.take_rows(sample, among))
@@ -143,7 +154,8 @@ class PreparedRows:
         labels = self.source.labels()
         if labels is None:
             raise TypeError("rows without labels have no score")
-        return SomeRows(X, labels[places])
+        weights = self.source.weights
+        return SomeRows(X, labels[places], None if weights is None else weights[places])
 
     def over(self, source: Source, n_folds: int) -> PreparedRows:
         """Other rows of the same kind, in random folds."""

@@ -15,7 +15,8 @@ _ROWS = 2048  # whose features are converted to another precision together
 
 @dataclass
 class LossSums:
-    """Sums over rows: the losses (t,), their gradient in the weights (D, t) and in the intercepts (t,), the rows.
+    """Sums over rows: the losses (t,), their gradient in the weights (D, t) and in the intercepts (t,), the rows, each
+    as often as its weight says.
 
     A commutative monoid, as moments are: parts of the rows are added up wherever they lie, and merged.
     """
@@ -23,7 +24,7 @@ class LossSums:
     values: np.ndarray
     coef: np.ndarray
     intercept: np.ndarray
-    count: int = 0
+    count: float = 0
 
     @classmethod
     def empty(cls, n_features: int, n_targets: int) -> LossSums:
@@ -64,28 +65,32 @@ class LossAt:
         """Sums of no rows."""
         return LossSums.empty(*self.coef.shape)
 
-    def add(self, sums: LossSums, Z: np.ndarray, Y: Any) -> None:
-        """Add rows of features Z (rows, D) and targets Y (rows, t).
+    def add(self, sums: LossSums, Z: np.ndarray, Y: Any, weights: np.ndarray | None = None) -> None:
+        """Add rows of features Z (rows, D), targets Y (rows, t) and weights (rows,), None where all are 1.
 
         Raises DataError for targets that the loss does not take.
         """
         self.loss.check_targets(np.asarray(Y))
         if self.dtype in (None, Z.dtype):
-            self._add(sums, Z, np.asarray(Y))
+            self._add(sums, Z, np.asarray(Y), weights)
             return
         for first in range(0, Z.shape[0], _ROWS):
             part = slice(first, first + _ROWS)
-            self._add(sums, Z[part].astype(self.dtype), np.asarray(Y[part]))
+            own = None if weights is None else weights[part]
+            self._add(sums, Z[part].astype(self.dtype), np.asarray(Y[part]), own)
 
-    def _add(self, sums: LossSums, Z: np.ndarray, Y: np.ndarray) -> None:
+    def _add(self, sums: LossSums, Z: np.ndarray, Y: np.ndarray, weights: np.ndarray | None) -> None:
         targets = np.tile(Y, (1, self.intercept.size // Y.shape[1])).astype(Z.dtype, copy=False)
         scores = Z @ self.coef.astype(Z.dtype, copy=False)
         scores += self.intercept.astype(Z.dtype, copy=False)
-        slopes = self.loss.gradient(targets, scores)
-        sums.values += self.loss.value(targets, scores).sum(axis=0, dtype=np.float64)
+        slopes, values = self.loss.gradient(targets, scores), self.loss.value(targets, scores)
+        if weights is not None:
+            each = weights.astype(Z.dtype, copy=False)[:, None]
+            slopes, values = slopes * each, values * each
+        sums.values += values.sum(axis=0, dtype=np.float64)
         sums.coef += Z.T @ slopes
         sums.intercept += slopes.sum(axis=0, dtype=np.float64)
-        sums.count += Z.shape[0]
+        sums.count += Z.shape[0] if weights is None else float(weights.sum())
 
 
 class FeatureRows(Protocol):

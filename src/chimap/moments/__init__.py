@@ -6,7 +6,8 @@ from chimap.moments.pca import PCA
 from chimap.moments.product import Product
 from chimap.moments.shift import provisional_mean
 from chimap.moments.symmetric import Symmetric
-from chimap.moments.targets import OneVersusAll, Targets
+from chimap.moments.targets import OneVersusAll, Targets, WeightedTargets, split, weighted
+from chimap.moments.weights import RowWeights, rows_by_weight
 
 __all__ = [
     "FoldMoments",
@@ -21,4 +22,9 @@ __all__ = [
     "DealtFolds",
     "GivenFolds",
     "RowFolds",
+    "RowWeights",
+    "WeightedTargets",
+    "rows_by_weight",
+    "split",
+    "weighted",
 ]

@@ -14,12 +14,21 @@ from chimap._validation import DataError
 from chimap.moments.product import Product
 from chimap.moments.shift import provisional_mean
 from chimap.moments.symmetric import PANEL, Symmetric
-from chimap.moments.targets import ClassSums, OneVersusAll, Targets, sums_of, sums_with
+from chimap.moments.targets import (
+    ClassSums,
+    OneVersusAll,
+    Targets,
+    count_of,
+    split,
+    sums_of,
+    sums_with,
+    weighted,
+)
 
 
 class Moments:
     """Sums over rows z of features and y of targets, in one pass: count n, sum z, sum y, H = sum zz', V = sum
-    zy', sum y^2 of each target.
+    zy', sum y^2 of each target; of rows with weights w, sum w, sum w z, ..: a row of weight 2 is two rows.
 
     Sums are kept in float64; the products of a batch are done in the dtype of its features. Features and
     targets are first shifted by a provisional mean (given, or that of the first batch), so that subtracting the mean
@@ -28,6 +37,7 @@ class Moments:
     Moments are a commutative monoid: ``a + b`` merges, the empty one is neutral, ``a - b`` undoes it. Moments of parts
     of the data merge to those of the whole, whoever computed them.
 
+    count: n, the sum of the weights; the number of rows, n_rows, where there are none.
     n_features: D; n_targets: t. shift: (D,) and target_shift: (t,), or None to take the first batch's mean.
 
     >>> import numpy as np
@@ -51,7 +61,8 @@ class Moments:
         self.n_targets = n_targets
         self.shift = None if shift is None else np.array(shift, dtype=np.float64)
         self.target_shift = None if target_shift is None else np.array(target_shift, dtype=np.float64)
-        self.count = 0
+        self.count: float = 0
+        self.n_rows = 0
         self.feature_sum = np.zeros(n_features)
         self.target_sum = np.zeros(n_targets)
         self.features = Symmetric(n_features)
@@ -71,29 +82,40 @@ class Moments:
 
     # --- adding rows
 
-    def update(self, Z: Any, Y: Any) -> Moments:
-        """Add rows Z (n, D), dense or sparse, with targets Y (n, t) or (n,); returns self.
+    def update(self, Z: Any, Y: Any, sample_weight: Any = None) -> Moments:
+        """Add rows Z (n, D), dense or sparse, with targets Y (n, t) or (n,), and weights (n,) above 0 or None; returns
+        self.
 
-        Raises DataError for NaN or infinite values, or shapes that do not fit; then nothing has been added.
+        Raises DataError for NaN or infinite values, weights that are not above 0, or shapes that do not fit; then
+        nothing has been added.
         """
         Z, Y = self._checked(Z, Y)
+        weights = _checked_weights(sample_weight, Z.shape[0])
         if Z.shape[0] == 0:
             return self
         if self.shift is None or self.target_shift is None:
             self.shift = provisional_mean(Z)
             self.target_shift = Y.mean(axis=0, dtype=np.float64)
         product = Product(self.n_features, Z.dtype)
-        self.add_shifted(np.ascontiguousarray(Z - self.shift.astype(Z.dtype)), Y - self.target_shift, product)
+        shifted = np.ascontiguousarray(Z - self.shift.astype(Z.dtype))
+        self.add_shifted(shifted, weighted(Y - self.target_shift, weights), product)
         product.move_to(self.features)
         return self
 
     def add_shifted(self, Z: np.ndarray, Y: Targets, product: Product) -> None:
-        """Add C-contiguous rows already less the shifts, but for Z'Z: that is added to ``product``. No checks."""
+        """Add C-contiguous rows already less the shifts, but for Z'Z: that is added to ``product``. No checks.
+
+        Rows that have weights are multiplied by the roots of these, in place.
+        """
         self.add_targets(Y)
-        if isinstance(Y, OneVersusAll):
-            self.feature_sum += self._waiting.add(Z, Y, self._cross)
+        plain, weights = split(Y)
+        roots = None if weights is None else np.sqrt(weights).astype(Z.dtype)
+        if roots is not None:
+            Z *= roots[:, None]
+        if isinstance(plain, OneVersusAll):
+            self.feature_sum += self._waiting.add(Z, plain, roots, self._cross)
         else:
-            feature_sum, cross = sums_with(Z, Y)
+            feature_sum, cross = sums_with(Z, plain, roots)
             self.feature_sum += feature_sum
             self._cross += cross
         product.add(Z)
@@ -105,9 +127,10 @@ class Moments:
         self.cross += sums[1:].T
 
     def add_targets(self, Y: Targets) -> None:
-        """Add what is of targets alone, less their shift."""
+        """Add what is of targets alone, less their shift, and count the rows."""
         target_sum, squares = sums_of(Y)
-        self.count += Y.shape[0]
+        self.count += count_of(Y)
+        self.n_rows += Y.shape[0]
         self.target_sum += target_sum
         self.target_squares += squares
 
@@ -139,7 +162,7 @@ class Moments:
         twin = Moments(self.n_features, self.n_targets, self.shift, self.target_shift)
         for name in ("feature_sum", "target_sum", "_cross", "target_squares", "features", "_waiting"):
             setattr(twin, name, getattr(self, name).copy())
-        twin.count = self.count
+        twin.count, twin.n_rows = self.count, self.n_rows
         return twin
 
     def __add__(self, other: Moments) -> Moments:
@@ -154,8 +177,8 @@ class Moments:
 
     def subtract(self, other: Moments) -> Moments:
         """Take out rows that had been merged, in place; returns self. Raises DataError if there are too few."""
-        if other.count > self.count:
-            raise DataError(f"cannot take {other.count} rows out of {self.count}: they were never merged.")
+        if other.n_rows > self.n_rows:
+            raise DataError(f"cannot take {other.n_rows} rows out of {self.n_rows}: they were never merged.")
         return self._combine(other, -1)
 
     def _combine(self, other: Moments, sign: int) -> Moments:
@@ -164,12 +187,13 @@ class Moments:
                 f"moments of {other.n_features} features and {other.n_targets} targets do not merge with "
                 f"{self.n_features} and {self.n_targets}: they come from different maps or labels."
             )
-        if other.count == 0:
+        if other.n_rows == 0:
             return self
         if self.shift is None:
             self.shift, self.target_shift = other.shift, other.target_shift
         other = other._reshifted(self.shift, self.target_shift)
-        self.count += sign * other.count
+        self.n_rows += sign * other.n_rows
+        self.count = self.count + sign * other.count if self.n_rows else 0
         self.feature_sum += sign * other.feature_sum
         self.target_sum += sign * other.target_sum
         self.features.combine(other.features, sign)
@@ -200,14 +224,15 @@ class Moments:
         """The same rows as if they had no targets (sums are shared): for principal components of more rows than have
         labels."""
         bare = Moments(self.n_features, 0, self.shift, None if self.shift is None else np.zeros(0))
-        bare.count, bare.feature_sum, bare.features = self.count, self.feature_sum, self.features
+        bare.count, bare.n_rows = self.count, self.n_rows
+        bare.feature_sum, bare.features = self.feature_sum, self.features
         return bare
 
     def of_features(self, chosen: np.ndarray) -> Moments:
         """Moments of some of the features, by ascending indices."""
         shift, target_shift = self.shifts
         some = Moments(chosen.size, self.n_targets, shift[chosen], target_shift)
-        some.count, some.feature_sum = self.count, self.feature_sum[chosen]
+        some.count, some.n_rows, some.feature_sum = self.count, self.n_rows, self.feature_sum[chosen]
         some.features = Symmetric.of(self.features.to_square()[np.ix_(chosen, chosen)])
         some.cross = self.cross[chosen]
         some.target_sum, some.target_squares = self.target_sum.copy(), self.target_squares.copy()
@@ -217,7 +242,7 @@ class Moments:
         """Moments of the coordinates U'(z - center) for components U (D, p): what any solver takes in place of rows."""
         shift, target_shift = self.shifts
         moved = Moments(components.shape[1], self.n_targets, components.T @ (shift - center), target_shift)
-        moved.count = self.count
+        moved.count, moved.n_rows = self.count, self.n_rows
         moved.feature_sum = components.T @ self.feature_sum
         moved.features = Symmetric.of(components.T @ (self.features @ components))
         moved.cross = components.T @ self.cross
@@ -229,12 +254,12 @@ class Moments:
     @property
     def mean(self) -> np.ndarray:
         """Mean features, (D,)."""
-        return self.shifts[0] + self.feature_sum / max(1, self.count)
+        return self.shifts[0] + self.feature_sum / (self.count or 1)
 
     @property
     def target_mean(self) -> np.ndarray:
         """Mean targets, (t,)."""
-        return self.shifts[1] + self.target_sum / max(1, self.count)
+        return self.shifts[1] + self.target_sum / (self.count or 1)
 
     @property
     def shifts(self) -> tuple[np.ndarray, np.ndarray]:
@@ -245,7 +270,7 @@ class Moments:
 
     def scatter_into(self, square: np.ndarray) -> None:
         """Hc = sum (z - mean)(z - mean)' into the upper triangle of a float64 (D, D) array."""
-        scaled = self.feature_sum / max(1, self.count)
+        scaled = self.feature_sum / (self.count or 1)
         panels = list(self.features.panels())
 
         def fill(chosen: slice) -> None:
@@ -258,38 +283,38 @@ class Moments:
 
     def scatter_product(self, B: np.ndarray) -> np.ndarray:
         """Hc B for B (D, columns)."""
-        return self.features @ B - np.outer(self.feature_sum, (self.feature_sum @ B) / max(1, self.count))
+        return self.features @ B - np.outer(self.feature_sum, (self.feature_sum @ B) / (self.count or 1))
 
     def scatter_quadratic(self, B: np.ndarray) -> float:
         """tr(B' Hc B) for B (D, columns): half the work of ``scatter_product``."""
-        return self.features.quadratic(B) - float(np.square(self.feature_sum @ B).sum()) / max(1, self.count)
+        return self.features.quadratic(B) - float(np.square(self.feature_sum @ B).sum()) / (self.count or 1)
 
     def scatter_diagonal(self) -> np.ndarray:
         """The diagonal of Hc, (D,): the scatter of each feature."""
-        return self.features.diagonal() - self.feature_sum**2 / max(1, self.count)
+        return self.features.diagonal() - self.feature_sum**2 / (self.count or 1)
 
     def cross_scatter(self) -> np.ndarray:
         """Vc = sum (z - mean)(y - mean)', (D, t), column by column."""
-        by_target = np.outer(self.target_sum / -max(1, self.count), self.feature_sum)
+        by_target = np.outer(self.target_sum / -(self.count or 1), self.feature_sum)
         by_target += self.cross.T
         return by_target.T
 
     def target_scatter(self) -> np.ndarray:
         """sum (y - mean)^2 of each target, (t,)."""
-        return self.target_squares - self.target_sum**2 / max(1, self.count)
+        return self.target_squares - self.target_sum**2 / (self.count or 1)
 
     def covariance(self) -> np.ndarray:
         """Hc / n, (D, D) float64."""
         square = np.zeros((self.n_features, self.n_features))
         self.scatter_into(square)
         upper = np.triu(square)
-        return (upper + np.triu(upper, 1).T) / max(1, self.count)
+        return (upper + np.triu(upper, 1).T) / (self.count or 1)
 
     # --- files
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Empty ones travel between processes without their zeros."""
-        if self.count == 0:
+        if self.n_rows == 0:
             return Moments, (self.n_features, self.n_targets, self.shift, self.target_shift)
         return copyreg.__newobj__, (Moments,), vars(self)  # type: ignore[attr-defined]
 
@@ -306,7 +331,7 @@ class Moments:
             "target_sum": self.target_sum, "features": self.features.flat, "cross": self._cross,
             "target_squares": self.target_squares, "class_total": self._waiting.total,
         }  # fmt: skip
-        meta = {"count": self.count, "n_features": self.n_features, "n_targets": self.n_targets,
+        meta = {"count": self.count, "n_rows": self.n_rows, "n_features": self.n_features, "n_targets": self.n_targets,
                 "is_shifted": self.shift is not None}  # fmt: skip
         return meta, arrays
 
@@ -317,6 +342,7 @@ class Moments:
         if meta["is_shifted"]:
             moments.shift, moments.target_shift = arrays["shift"], arrays["target_shift"]
         moments.count = meta["count"]
+        moments.n_rows = meta.get("n_rows", meta["count"])  # files of before there were weights
         moments.feature_sum, moments.target_sum = arrays["feature_sum"], arrays["target_sum"]
         moments._cross, moments.target_squares = arrays["cross"], arrays["target_squares"]
         moments._waiting.total = arrays["class_total"]
@@ -331,3 +357,15 @@ class Moments:
     def load(cls, path: str | Path) -> Moments:
         """Moments written by ``save``. Raises DataError for any other file."""
         return cls.of_state(*read_tensors(path, "moments"))
+
+
+def _checked_weights(weights: Any, n_rows: int) -> np.ndarray | None:
+    if weights is None:
+        return None
+    found = np.asarray(weights, dtype=np.float64)
+    if found.shape != (n_rows,) or not (np.isfinite(found) & (found > 0)).all():
+        raise DataError(
+            f"sample_weight must be one finite number above 0 for each of the {n_rows} rows; got shape {found.shape}"
+            f"{'' if found.shape != (n_rows,) else ' with others among them'}. Leave rows of weight 0 out."
+        )
+    return found

@@ -11,7 +11,7 @@ import numpy as np
 
 from chimap.moments.covariance import Moments
 from chimap.moments.product import MOST_ROWS, Product, product_of
-from chimap.moments.targets import Targets
+from chimap.moments.targets import Targets, split
 
 _BLOCK = 1024  # rows whose folds are drawn together
 
@@ -93,6 +93,7 @@ class FoldMoments:
         self.folds = [Moments(n_features, n_targets, shift, target_shift) for _ in range(n_folds)]
         self.dtype, self.rounded = np.dtype(dtype), rounded
         self._product: Product | None = None
+        self._is_rounded = rounded  # the rows that the product takes
         self._collects = False
         self._fold = 0  # that the product is of
         self._rows: np.ndarray | None = None
@@ -123,9 +124,14 @@ class FoldMoments:
         return object.__sizeof__(self) + sum(fold.__sizeof__() for fold in self.folds)
 
     @property
-    def count(self) -> int:
-        """Rows in all folds."""
+    def count(self) -> float:
+        """The sum of the weights of the rows in all folds; their number where they have none."""
         return sum(fold.count for fold in self.folds)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all folds."""
+        return sum(fold.n_rows for fold in self.folds)
 
     def buffer(self, n_rows: int) -> np.ndarray:
         """C-contiguous (n_rows, D) for the features of a batch, in memory that is used again for the next one."""
@@ -142,9 +148,15 @@ class FoldMoments:
         self.folds[fold].add_targets(Y)
 
     def add_shifted(self, fold: int, Z: np.ndarray, Y: Targets) -> None:
-        """Add C-contiguous rows, already less the shifts, to a fold; see ``collecting``."""
-        if self._product is None:
-            self._product = product_of(self.folds[0].n_features, self.dtype, rounded=self.rounded)
+        """Add C-contiguous rows, already less the shifts, to a fold; see ``collecting``.
+
+        Rows that have weights are changed in place (``Moments.add_shifted``), and are no longer what bfloat16 holds.
+        """
+        is_rounded = self.rounded and split(Y)[1] is None
+        if self._product is None or is_rounded != self._is_rounded:
+            self._settle()
+            self._product = product_of(self.folds[0].n_features, self.dtype, rounded=is_rounded)
+            self._is_rounded = is_rounded
         if fold != self._fold or self._product.rows + Z.shape[0] > MOST_ROWS:
             self._settle()
         self._fold = fold

@@ -8,11 +8,11 @@ import numpy as np
 
 from chimap import _arrays
 from chimap.moments.folds import RowFolds
-from chimap.moments.targets import Targets
+from chimap.moments.targets import Targets, split
 
 
 class KeptFeatures:
-    """Features Z (n, D) as float64, CSR or dense as they come, and signs Y (n, t) as int8, of all rows.
+    """Features Z (n, D) as float64, CSR or dense as they come, signs Y (n, t) as int8, and weights (n,), of all rows.
 
     The rows of fold 0 lie behind the others, so that both parts are views; with one fold there are none. ``stack``
     makes Z and Y once all rows have been put.
@@ -20,30 +20,37 @@ class KeptFeatures:
 
     Z: Any
     Y: np.ndarray
+    weights: np.ndarray
 
     def __init__(self, folds: RowFolds):
         self.n_folds, self._folds = folds.n_folds, folds
         self._parts: tuple[list[Any], list[Any]] = ([], [])
         self._signs: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        self._weights: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         self._places: list[np.ndarray] = []
 
     def put(self, Z: Any, Y: Targets, start: int) -> None:
         """Keep a copy of consecutive rows from row ``start`` of the source on."""
         folds = self._folds(start, Z.shape[0])
+        plain, weights = split(Y)
+        weights = np.ones(Z.shape[0]) if weights is None else weights
         is_held = (folds == 0) & (self.n_folds > 1)
         self._places.append(start + np.flatnonzero(is_held))
-        for part, signs, members in zip(self._parts, self._signs, (~is_held, is_held), strict=True):
+        both = zip(self._parts, self._signs, self._weights, (~is_held, is_held), strict=True)
+        for part, signs, own_weights, members in both:
             chosen = np.flatnonzero(members)
             if chosen.size:
                 part.append(_arrays.take_rows(Z, chosen).astype(np.float64, copy=False))
-                signs.append(np.asarray(Y[chosen], dtype=np.int8))
+                signs.append(np.asarray(plain[chosen], dtype=np.int8))
+                own_weights.append(weights[chosen])
 
     def stack(self) -> None:
         """Make one matrix of what has been put."""
         self._n_learning = sum(signs.shape[0] for signs in self._signs[0])
         self.Z = _arrays.with_short_indices(_arrays.stack_rows(self._parts[0] + self._parts[1]))
         self.Y = np.concatenate(self._signs[0] + self._signs[1])
-        self._parts, self._signs = ([], []), ([], [])
+        self.weights = np.concatenate(self._weights[0] + self._weights[1])
+        self._parts, self._signs, self._weights = ([], []), ([], []), ([], [])
 
     def of(self, part: slice) -> tuple[Any, np.ndarray]:
         """Views of consecutive rows."""

@@ -16,7 +16,8 @@ class PCA:
     """The leading eigenpairs of the scatter Hc = sum (z - mean)(z - mean)'.
 
     mean: (D,). components: (D, p), orthonormal columns, the largest eigenvalue first; the sign of each makes its
-    entry of largest magnitude positive. scatters: (p,) eigenvalues of Hc. total: trace of Hc. count: rows.
+    entry of largest magnitude positive. scatters: (p,) eigenvalues of Hc. total: trace of Hc. count: rows, or the sum of
+    their weights.
 
     Source: Li, Lebanon and Sminchisescu, sec. 6, Algorithm 3.
 
@@ -31,7 +32,7 @@ class PCA:
     components: np.ndarray
     scatters: np.ndarray
     total: float
-    count: int
+    count: float
 
     @classmethod
     def of(cls, moments: Moments, n_components: int | None = None, device: str = "cpu") -> PCA:
@@ -51,7 +52,7 @@ class PCA:
         check_positive(wanted, "n_components", integer=True)
         if wanted > n:
             raise ValueError(f"n_components={wanted}, but there are {n} features.")
-        if moments.count == 0:
+        if moments.n_rows == 0:
             raise DataError("no rows: principal components need moments that have seen some.")
         square = np.empty((n, n))
         moments.scatter_into(square)

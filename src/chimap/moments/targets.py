@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,38 @@ class OneVersusAll:
         return signs
 
 
-Targets = np.ndarray | OneVersusAll
+@dataclass(frozen=True, eq=False)
+class WeightedTargets:
+    """Targets (n, t) of rows that count as often as their weights (n,) say. ``numpy.asarray`` makes the plain ones."""
+
+    plain: np.ndarray | OneVersusAll
+    weights: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n, t)."""
+        return self.plain.shape
+
+    def __getitem__(self, rows: Any) -> WeightedTargets:
+        return WeightedTargets(self.plain[rows], self.weights[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.plain, dtype=dtype)
+
+
+Targets = np.ndarray | OneVersusAll | WeightedTargets
+
+
+def weighted(targets: Targets, weights: np.ndarray | None) -> Targets:
+    """Targets with the weights (n,) of their rows; as they are where these are None."""
+    return targets if weights is None else WeightedTargets(split(targets)[0], weights)
+
+
+def split(targets: Targets) -> tuple[np.ndarray | OneVersusAll, np.ndarray | None]:
+    """(plain targets, weights of the rows or None)."""
+    if isinstance(targets, WeightedTargets):
+        return targets.plain, targets.weights
+    return targets, None
 
 
 class ClassSums:
@@ -48,13 +80,17 @@ class ClassSums:
     def __init__(self, n_features: int):
         self.total = np.zeros(n_features)
 
-    def add(self, Z: np.ndarray, Y: OneVersusAll, cross: np.ndarray) -> np.ndarray:
-        """Add rows, and the products that are theirs alone to cross (t, D) float64; returns sum z (D,)."""
+    def add(self, Z: np.ndarray, Y: OneVersusAll, scales: np.ndarray | None, cross: np.ndarray) -> np.ndarray:
+        """Add rows times scales (n,) (None: 1), and the products that are theirs alone to cross (t, D) float64; returns
+        the sum of the rows (D,)."""
         total = np.zeros(Z.shape[1])
+        scales = np.ones(Z.shape[0], Z.dtype) if scales is None else scales
         _threads.over_rows(
             Z.shape[1],
             Z.shape[0],
-            lambda columns: _loops.add_by_class(Z, Y.classes, columns.start, columns.stop, cross, total),
+            lambda columns: _loops.add_by_class(
+                Z, Y.classes, scales, columns.start, columns.stop, cross, total
+            ),
         )
         self.total += total
         return total
@@ -76,17 +112,31 @@ class ClassSums:
             self.total[:] = 0
 
 
-def sums_with(Z: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(sum z (D,), sum y z' (t, D)) over C-contiguous rows Z (n, D) and targets Y (n, t), in the dtype of Z."""
-    columns = np.column_stack([np.ones(Z.shape[0]), Y]).astype(Z.dtype)
+def sums_with(
+    Z: np.ndarray, Y: np.ndarray, scales: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """(sum s z (D,), sum s y z' (t, D)) over C-contiguous rows Z (n, D), targets Y (n, t) and scales s (n,) (None: 1),
+    in the dtype of Z."""
+    columns = np.column_stack([np.ones(Z.shape[0]), Y])
+    columns = (columns if scales is None else columns * scales[:, None]).astype(Z.dtype)
     sums = np.empty((columns.shape[1], Z.shape[1]), dtype=Z.dtype)
     _blas.multiply(np.ascontiguousarray(columns.T), Z, sums)
     return sums[0], sums[1:]
 
 
 def sums_of(Y: Targets) -> tuple[np.ndarray, np.ndarray]:
-    """(sum y (t,), sum y^2 (t,)), float64."""
-    if isinstance(Y, OneVersusAll):
-        counts = np.bincount(Y.classes, minlength=Y.shape[1]).astype(np.float64)
-        return 2 * counts - Y.shape[0], np.full(Y.shape[1], float(Y.shape[0]))
-    return Y.sum(axis=0, dtype=np.float64), np.square(Y, dtype=np.float64).sum(axis=0)
+    """(sum y (t,), sum y^2 (t,)), float64, every row as often as its weight says."""
+    plain, weights = split(Y)
+    if isinstance(plain, OneVersusAll):
+        counts = np.bincount(plain.classes, weights, minlength=Y.shape[1]).astype(np.float64)
+        total = count_of(Y)
+        return 2 * counts - total, np.full(Y.shape[1], float(total))
+    if weights is None:
+        return plain.sum(axis=0, dtype=np.float64), np.square(plain, dtype=np.float64).sum(axis=0)
+    return weights @ plain, weights @ np.square(plain, dtype=np.float64)
+
+
+def count_of(Y: Targets) -> float:
+    """The sum of the weights of the rows; their number where they have none."""
+    _, weights = split(Y)
+    return Y.shape[0] if weights is None else float(weights.sum())

@@ -45,9 +45,9 @@ def working_bytes(n_features: int, n_targets: int, n_folds: int, fewest_rows: in
 def check_folds(folds: FoldMoments, whole: Moments) -> None:
     """Raise DataError where a fold has no rows, or leaves none to train on."""
     for k, fold in enumerate(folds.folds):
-        if fold.count == 0 or fold.count == whole.count:
+        if fold.n_rows in (0, whole.n_rows):
             raise DataError(
-                f"fold {k} of {len(folds.folds)} holds {fold.count} of {whole.count} rows: too few rows to "
+                f"fold {k} of {len(folds.folds)} holds {fold.n_rows} of {whole.n_rows} rows: too few rows to "
                 "cross-validate. Use fewer folds, or give alpha as one number."
             )
 
@@ -116,7 +116,7 @@ class _Scorer:
         self.whole = whole
         self.folds = [Fold(fold, whole) for fold in folds.folds]
         self.factor = factor
-        fewest = whole.count - max(fold.count for fold in self.folds)
+        fewest = whole.n_rows - max(fold.n_rows for fold in folds.folds)
         iterate = iterates(whole.n_features, whole.n_targets, fewest)
         self.weights = FoldWeights(self.folds, whole, self.factor) if iterate else None
         self.scores: dict[float, tuple[np.ndarray, int]] = {}

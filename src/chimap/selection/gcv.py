@@ -62,6 +62,9 @@ def choose_by_gcv(
     the slope too, so that "auto" needs three or four: it goes downhill by decades until the slope turns and ends at the
     minimum of the cubic between the last two.
 
+    Of rows with weights n is the sum of these: a row of weight 2 is two rows. Weights that average less than one say
+    what rows count beside each other, and n is the number of rows.
+
     It presumes independent rows: with duplicates, or several rows of one thing, every row is predicted from its twins
     and the strength comes out too small. Folds by group are right there.
 
@@ -94,8 +97,8 @@ def choose_by_gcv(
     Wei, Rinaldo and Tibshirani, Uniform consistency of cross-validation estimators for high-dimensional ridge
     regression (2021), for more features than rows.
     """
-    if whole.count < FEWEST_ROWS:
-        raise DataError(f"{whole.count} rows are too few to choose alpha by gcv. Give alpha as one number.")
+    if whole.n_rows < FEWEST_ROWS:
+        raise DataError(f"{whole.n_rows} rows are too few to choose alpha by gcv. Give alpha as one number.")
     scorer = _Scorer(whole, seed, on_score)
     if isinstance(alphas, str):
         scale = float(whole.scatter_diagonal().mean()) if scale is None else scale
@@ -242,6 +245,8 @@ class _Scorer:
         for part in tried.blocks():
             X[part] = (tried.Z[part] - origin) * roots
         leverages = 1 / whole.count + squared_norms(self.square, X)
+        if tried.weights is not None:
+            leverages *= tried.weights
         errors = tried.Y - tried.outputs(found.coef, origin, mean)
         return np.asarray(tried.Y - errors / np.maximum(1 - leverages, _LEAST_LEFT)[:, None])
 
@@ -258,7 +263,7 @@ class _Scorer:
             return None
         W, P = X[:, :t], X[:, t:]
         again = self._divide(W, roots)  # d W / d alpha = -(Hc + alpha I)^-1 W
-        n = self.whole.count
+        n = max(self.whole.count, self.whole.n_rows)
         rss = max(self.total - float((W * self.cross).sum()) - alpha * float(np.square(W).sum()), 0.0)
         rss_slope = 2 * alpha**2 * float((W * again).sum())
         each = alpha * (self.probes * P).sum(axis=0)
@@ -270,7 +275,7 @@ class _Scorer:
         if not left > 1e-6 * n:
             return None  # nothing is left to say how well it predicts
         rss = max(rss, 1e-15 * self.total)  # not below rounding
-        score = rss / n / (left / n) ** 2
+        score = rss / self.whole.count / (left / n) ** 2
         slope = rss_slope / rss - 2 * trace_slope / left if rss > 0 else 0.0
         return GcvScore(alpha, float(score), float(slope), float(n - left), W)
 

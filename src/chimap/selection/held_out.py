@@ -39,7 +39,7 @@ class HeldOutMoments:
     def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
         """See ``Selection``. Raises DataError where every strength is too small."""
         tried, rest = problem.tried, problem.moments.folds[1]
-        if tried is None or not len(tried) or not rest.count:
+        if tried is None or not len(tried) or not rest.n_rows:
             raise DataError("too few rows to hold some out: give selection='gcv', or alpha as one number.")
         scores: dict[float, tuple[float, float]] = {}
 
@@ -72,7 +72,8 @@ class HeldOutMoments:
             return -np.inf, -np.inf
         origin, mean = rest.feature_sum / rest.count, rest.target_sum / rest.count
         outputs = tried.outputs(found.coef, origin, mean)
-        return tried.scored(outputs), -float(np.square(tried.Y - outputs).sum(axis=1).mean())
+        errors = np.square(tried.Y - outputs).sum(axis=1)
+        return tried.scored(outputs), -float(np.average(errors, weights=tried.weights))
 
 
 def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:

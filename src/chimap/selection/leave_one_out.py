@@ -61,7 +61,7 @@ class LeaveOut:
     problem: the rows and the kernel. Y (n, t): targets. score: of residuals (m, t) of given rows, greater is better.
     groups: None for single rows, or arrays of rows that cover all in their order, left out together. alphas: to choose
     from, or None to look for them: half decades of the kernel's scale. octaves: gamma may be 2^-octaves to 2^octaves
-    times where it starts.
+    times where it starts. weights (n,): of the rows in the squared error, or None.
 
     Up to ``FEW_ROWS`` rows all settings are compared on all of them. Of more, they are compared on as many that are
     spread over all, and the best few on all rows, by the predictions for the last half of them, which cost an eighth of
@@ -75,6 +75,7 @@ class LeaveOut:
     alphas: Sequence[float] | None = None
     octaves: int = OCTAVES
     on_score: Callable[[float, float], None] | None = None
+    weights: np.ndarray | None = None
 
     def choose(self) -> Choice:
         """Compare settings. Raises DataError where no strength makes the matrix positive definite to rounding."""
@@ -185,9 +186,9 @@ class _Stage:
             return
         residuals, scored = self._residuals(solution, self.first)
         score = self.rule.score(residuals, self.numbers[scored])
-        trial = _Trial(
-            score if np.isfinite(score) else -np.inf, float(np.square(residuals).mean()), alpha, n_rows
-        )
+        weights = None if self.rule.weights is None else self.rule.weights[self.numbers[scored]]
+        error = float(np.average(np.square(residuals).mean(axis=1), weights=weights))
+        trial = _Trial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows)
         self._last = (setting, solution, residuals)
         if self._kept is None or trial.beats(self.trials[self._kept[0]]):
             self._kept = self._last

@@ -25,6 +25,11 @@ class TriedRows:
     target_shift: np.ndarray
     score: HeldOutScore
 
+    @property
+    def weights(self) -> np.ndarray | None:
+        """Of the rows, (h,), or None."""
+        return self.score.sample_weight
+
     def __len__(self) -> int:
         return int(self.Z.shape[0])
 

@@ -70,7 +70,8 @@ class DualRidge:
             float(np.tril(self.square[i : i + TILE, : i + TILE], i - 1).sum(dtype=np.float64))
             for i in range(0, n, TILE)
         )
-        return float(self.diagonal.mean() - (2 * below + self.diagonal.sum()) / n**2)
+        scatter = float(self.diagonal.mean() - (2 * below + self.diagonal.sum()) / n**2)
+        return scatter * float(np.mean(1 / self._noise))
 
     def solve(self, alpha: float) -> DualSolution | None:
         """The solution at a strength; None where the matrix is not positive definite to rounding."""

@@ -33,7 +33,7 @@ class RidgeProblem:
         whole = moments.whole()
         self.scale = float(whole.scatter_diagonal().mean())
         self._shifts = whole.shifts
-        self._span = _span(whole) if spans and _FEW * whole.count <= whole.n_features else None
+        self._span = _span(whole) if spans and _FEW * whole.n_rows <= whole.n_features else None
         if self._span is not None:
             origin = np.zeros(whole.n_features)
             folds = [fold.projected(self._span, origin) for fold in moments.folds]
@@ -49,7 +49,7 @@ class RidgeProblem:
     @property
     def n_rows(self) -> int:
         """See ``Problem``."""
-        return self.whole.count
+        return self.whole.n_rows
 
     def usual_alpha(self) -> float:
         """The mean scatter of a feature."""
@@ -108,5 +108,5 @@ class RidgeSolver:
 
 def _span(whole: Moments) -> np.ndarray:
     """Orthonormal columns (D, p) that span the rows, of which there are fewer than p: from random products."""
-    probes = np.random.default_rng(0).standard_normal((whole.n_features, whole.count + _SPARE))
+    probes = np.random.default_rng(0).standard_normal((whole.n_features, whole.n_rows + _SPARE))
     return np.asarray(qr(whole.features @ probes, mode="economic", check_finite=False)[0])

@@ -192,8 +192,10 @@ def held_out_errors(
     """
     errors = np.empty((alphas.size, len(folds.folds)))
     for k, fold in enumerate(folds.folds):
-        if fold.count == 0 or fold.count == whole.count:
-            raise DataError(f"fold {k} holds {fold.count} of {whole.count} rows: too few to cross-validate.")
+        if fold.n_rows in (0, whole.n_rows):
+            raise DataError(
+                f"fold {k} holds {fold.n_rows} of {whole.n_rows} rows: too few to cross-validate."
+            )
         # in one expression, so that the matrices of a fold are gone before those of the next
         path = follow(SquareProblem(whole - fold, penalty, tolerance), alphas, on_solution)
         errors[:, k] = [held_out_error(fold, found) for found in path]

@@ -59,7 +59,7 @@ class HingeProblem:
         """Strengths that fit do so in units of the mean squared norm of the features."""
         values = _arrays.stored_values(self.kept.Z)
         mean_square = float(np.vdot(values, values)) / self.n_rows
-        return (mean_square or 1.0) / _USUAL_COST
+        return (mean_square or 1.0) * float(self.kept.weights.mean()) / _USUAL_COST
 
     def solve(self, alpha: float) -> LinearSolution:
         """See ``Problem``."""
@@ -73,7 +73,8 @@ class HingeProblem:
         for first in range(0, outputs.shape[0], _ROWS):
             part = slice(held.start + first, min(held.start + first + _ROWS, held.stop))
             outputs[first : first + _ROWS] = self.kept.of(part)[0] @ found.coef + found.intercept
-        loss = float(np.maximum(1 - self.kept.of(held)[1] * outputs, 0).sum()) / outputs.shape[0]
+        losses = np.maximum(1 - self.kept.of(held)[1] * outputs, 0).sum(axis=1)
+        loss = float(np.average(losses, weights=self.kept.weights[held]))
         if self._best is None or (loss, -alpha) < (self._best[0], -self._best[1]):
             self._best = loss, alpha, outputs
         return loss
@@ -98,7 +99,7 @@ class HingeProblem:
             if np.all(y == y[0]):  # rows of one side alone: its sign is the minimum
                 intercept[t] = y[0]
             else:
-                svm.fit(Z, y)
+                svm.fit(Z, y, sample_weight=self.kept.weights[rows])
                 coef[:, t], intercept[t] = svm.coef_[0], svm.intercept_[0]
             self._on_target()
         return LinearSolution(coef, intercept, alpha)

@@ -37,7 +37,7 @@ class PassesProblem:
     @property
     def n_rows(self) -> int:
         """See ``Problem``."""
-        return self.whole.count
+        return self.whole.n_rows
 
     def usual_alpha(self) -> float:
         """The mean scatter of a feature, at the largest curvature of the loss."""
@@ -147,7 +147,8 @@ def step_outputs(
     strengths: of the ridge, one or (D,). The matrix of the step takes the mean curvature of the loss for all rows.
     """
     outputs = witnesses.Z @ found.coef + found.intercept
-    curvature = max(float(np.mean(curvatures(loss, witnesses.Y, outputs))), 1e-3 * loss.curvature)
+    bends = np.average(curvatures(loss, witnesses.Y, outputs), axis=0, weights=witnesses.weights)
+    curvature = max(float(bends.mean()), 1e-3 * loss.curvature)
     least = _LEAST_RIDGE * float(moments.scatter_diagonal().sum())
     h = leverages(moments, np.maximum(np.divide(strengths, curvature), least), witnesses.Z)
     h = h if witnesses.weights is None else h * witnesses.weights

@@ -108,9 +108,9 @@ def held_out(folds: FoldMoments, whole: Moments, alpha: float) -> Outcome:
     weights, adjoints, offsets, means, pulls = [], [], [], [], []
     for k, moments in enumerate(folds.folds):
         rest = whole.count - moments.count
-        if moments.count == 0 or rest == 0:
+        if moments.n_rows in (0, whole.n_rows):
             raise DataError(
-                f"fold {k} of {len(folds.folds)} holds {moments.count} of {whole.count} rows: too few to hold out. "
+                f"fold {k} of {len(folds.folds)} holds {moments.n_rows} of {whole.n_rows} rows: too few to hold out. "
                 "Use fewer folds (n_folds) or more rows."
             )
         fold = Fold(moments, whole)

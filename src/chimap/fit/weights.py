@@ -1,0 +1,107 @@
+"""Weights of rows and classes: checked, and brought to the rows of a source."""
+
+from __future__ import annotations
+
+import copy
+import numbers
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils import compute_class_weight
+
+from chimap._validation import DataError
+from chimap.data import Source
+from chimap.data.views import ChosenRows
+
+
+def checked_weights(sample_weight: Any, n_rows: int, where: str = "sample_weight") -> np.ndarray | None:
+    """Weights (n_rows,) float64 of rows: one number for all of them, one each, or None.
+
+    Raises DataError, naming the row, for negative, infinite and missing ones, another number of them, and where all are
+    0.
+    """
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(n_rows, float(sample_weight))
+    try:
+        weights = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{where} must be numbers, one a row; {error}.") from None
+    if weights.ndim == 2 and weights.shape[1] == 1:
+        raise DataError(
+            f"{where} must have one axis, shape ({n_rows},); got {weights.shape}. Pass it as ravel()."
+        )
+    if weights.shape != (n_rows,):
+        raise DataError(
+            f"{where} must have one weight for each of the {n_rows} rows, shape ({n_rows},); got {weights.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if bad.size:
+        raise DataError(
+            f"{where}, row {bad[0]}: {weights[bad[0]]:g}; weights are finite and at least 0. A row of weight 0 is left "
+            "out."
+        )
+    if not weights.any():
+        raise DataError(f"{where}: all weights are zero, so that no row is left. Give some rows a weight.")
+    return weights
+
+
+def checked_class_weight(class_weight: Any) -> None:
+    """Refuse what is neither None, "balanced" nor a mapping of labels to numbers above 0. Raises ValueError."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            f"class_weight must be None, 'balanced', or a dictionary of labels and weights; got {class_weight!r}."
+        )
+    for label, weight in class_weight.items():
+        if not (isinstance(weight, numbers.Real) and 0 < weight < np.inf):
+            raise ValueError(
+                f"class_weight: {label!r} has the weight {weight!r}; weights of classes are finite numbers above 0. To "
+                "leave a class out give its rows sample_weight 0."
+            )
+
+
+def class_weights(
+    class_weight: Any, classes: np.ndarray, y: np.ndarray | None, sample_weight: np.ndarray | None = None
+) -> np.ndarray | None:
+    """Weights (k,) of classes as scikit-learn computes them: "balanced" is n / (k n_class), sums of weights where rows
+    have some; None stays None. A class that a dictionary does not name has weight 1.
+
+    y: labels of all rows, which "balanced" needs. Raises ValueError for labels that are no class.
+    """
+    checked_class_weight(class_weight)
+    if class_weight is None:
+        return None
+    if not isinstance(class_weight, str):
+        known = set(classes.tolist())
+        unknown = [label for label in class_weight if label not in known]
+        if unknown:
+            raise ValueError(
+                f"class_weight names {unknown[0]!r}, which is none of the classes "
+                f"{', '.join(map(repr, classes[:20].tolist()))}. Name the labels as they are in y."
+            )
+        return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+    return np.asarray(
+        compute_class_weight(class_weight, classes=classes, y=y, sample_weight=sample_weight),
+        dtype=np.float64,
+    )
+
+
+def with_weights(source: Source, weights: np.ndarray | None) -> Source:
+    """The rows of a source with weights (n_rows,) in place of those that it has."""
+    found = copy.copy(source)
+    found.weights = weights
+    return found
+
+
+def without_absent(source: Source) -> tuple[Source, np.ndarray | None]:
+    """(the rows of a source that have a weight above 0, their places or None where all have)."""
+    weights = source.weights
+    if weights is None or (weights > 0).all():
+        return source, None
+    rows = np.flatnonzero(weights > 0)
+    y = source.labels()
+    return ChosenRows(source, rows, None if y is None else y[rows]), rows
