@@ -44,11 +44,11 @@ from chimap.fit.batches import Batches
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.design import Design, Part, PlainDesign, parts_of
 from chimap.fit.fit import fit
+from chimap.fit.holding_out import checked_groups
 from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe
 from chimap.fit.result import FitResult
 from chimap.fit.solving import PenalisedLoss
-from chimap.fit.holding_out import checked_groups
 from chimap.fit.targets import Codec
 from chimap.fit.weights import checked_weights, with_weights, without_absent
 from chimap.losses import Loss

@@ -22,8 +22,9 @@ from chimap.estimators.component_curves import ComponentCurves, component_curves
 from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.features.additive.identity import IdentityMap
 from chimap.fit.result import HeldOutRows
+from chimap.fit.weights import checked_weights
 from chimap.losses import Square
-from chimap.moments import DealtFolds, FoldMoments, Moments, provisional_mean
+from chimap.moments import DealtFolds, FoldMoments, Moments, RowWeights, provisional_mean
 from chimap.selection import SelectionResult, choose_alpha, fold_count, score_principal
 from chimap.selection.components import DECADES
 from chimap.solvers import LinearSolution, PrincipalRidge, ridge
@@ -43,32 +44,43 @@ class MomentsModel(BaseEstimator):
     selection: Any
     random_state: Any
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit on features X (n, D), dense or sparse, and labels or targets y (n,); returns self.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on features X (n, D), dense or sparse, labels or targets y (n,) and weights (n,) of the rows; returns
+        self. A row of weight 2 is two rows, one of weight 0 none.
 
         Raises DataError for values or labels that will not do, ValueError for parameters out of range.
         """
         X, y = self._valid(X, y, reset=True)
+        X, y, weights = self._weighed(X, y, sample_weight)
         self._learn_targets(y)
         self._moments = self._empty(X)
-        self._witness(X, y)
-        self._add(X, y)
+        self._witness(X, y, weights)
+        self._add(X, y, weights)
         return self._solve_now()
 
-    def _witness(self, X: Any, y: Any) -> None:
+    def _weighed(self, X: Any, y: Any, sample_weight: Any, is_batch: bool = False) -> Any:
+        """The rows that count and their labels, with weights that have those of their classes in them."""
+        weights = checked_weights(sample_weight, X.shape[0])
+        if weights is not None and not weights.all():
+            rows = np.flatnonzero(weights)
+            X, y, weights = _arrays.take_rows(X, rows), y[rows], weights[rows]
+        return X, y, self._class_weighed(y, weights, is_batch)
+
+    def _witness(self, X: Any, y: Any, weights: np.ndarray | None) -> None:
         """Keep some rows, of which held-out outputs are wanted."""
         chosen = choose_rows(X.shape[0], _WITNESSES, self._seed)
-        self._witnesses = _arrays.take_rows(X, chosen), y[chosen]
+        own = None if weights is None else weights[chosen]
+        self._witnesses = _arrays.take_rows(X, chosen), y[chosen], own
 
-    def _partial_fit(self, X: Any, y: Any) -> Self:
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         first = getattr(self, "_moments", None) is None
         X, y = self._valid(X, y, reset=first)
-        targets = self._encode(y)  # labels are checked before anything is added
+        X, y, weights = self._weighed(X, y, sample_weight, is_batch=True)
+        self._encode(y)  # labels are checked before anything is added
         if first:
             self._moments = self._empty(X)
-            self._witness(X, y)
-        self._add(X, y)
-        del targets
+            self._witness(X, y, weights)
+        self._add(X, y, weights)
         self._stale = True
         return self
 
@@ -84,11 +96,11 @@ class MomentsModel(BaseEstimator):
         shift = provisional_mean(X[:FIRST_ROWS])
         return FoldMoments(n_folds, X.shape[1], self._n_targets, shift, self._target_shift(), X.dtype)
 
-    def _add(self, X: Any, y: Any) -> None:
-        moments, seen = self._moments, self._moments.count
+    def _add(self, X: Any, y: Any, weights: np.ndarray | None) -> None:
+        moments, seen = self._moments, self._moments.n_rows
         sums = HOST.sums(IdentityMap(), moments)
         folds = DealtFolds(len(moments.folds), self._seed)
-        adding = Pass(self._rows, self._encode, sums, folds, Stopwatch())
+        adding = Pass(self._rows, self._encode, sums, folds, Stopwatch(), RowWeights(weights, seen))
         for first in range(0, X.shape[0], _ROWS):
             chunk = slice(first, first + _ROWS)
             adding.add(_arrays.take_rows(X, chunk), y[chunk], seen + first, "X")
@@ -101,17 +113,22 @@ class MomentsModel(BaseEstimator):
         whole = self._moments.whole()
         found = self._solve(self._moments, whole)
         self.coef_, self.intercept_, self.alpha_ = found.coef.T, found.intercept, found.alpha
-        self.n_rows_ = whole.count
+        self.n_rows_ = whole.n_rows
         self._stale = False
-        X, y = self._witnesses
+        X, y, weights = self._witnesses
         Z = _arrays.to_dense(_arrays.as_rows(X, np.float64))
-        self._take_held_out(self._held_out(whole, found, Z, y))
+        self._take_held_out(self._held_out(whole, found, Z, y, weights))
         return self
 
     def _held_out(
-        self, whole: Moments, found: LinearSolution, Z: np.ndarray, y: np.ndarray
+        self,
+        whole: Moments,
+        found: LinearSolution,
+        Z: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
     ) -> HeldOutRows | None:
-        """Outputs for rows Z (m, D) of a model without each; None where no formula gives them."""
+        """Outputs for rows Z (m, D) of these weights of a model without each; None where no formula gives them."""
         return None
 
     def _outputs(self, X: Any) -> np.ndarray:
@@ -147,6 +164,7 @@ class MomentsModel(BaseEstimator):
     _encode: Any
     _target_shift: Any
     _take_held_out: Any
+    _class_weighed: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -199,7 +217,12 @@ class _Ridge(MomentsModel):
         return model.solution(n_components, alpha)
 
     def _held_out(
-        self, whole: Moments, found: LinearSolution, Z: np.ndarray, y: np.ndarray
+        self,
+        whole: Moments,
+        found: LinearSolution,
+        Z: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
     ) -> HeldOutRows | None:
         if self.n_components is None:
             h = leverages(whole, found.alpha, Z - whole.shifts[0])
@@ -208,7 +231,8 @@ class _Ridge(MomentsModel):
             scatters = self.pca_.scatters[: self.n_components_]
             h = np.square(coordinates) @ (1 / (scatters + found.alpha)) + 1 / whole.count
         Y = np.asarray(self._encode(y)) + self._target_shift()
-        return HeldOutRows(left_out(Square(), Y, Z @ found.coef + found.intercept, h), y)
+        h = h if weights is None else h * weights
+        return HeldOutRows(left_out(Square(), Y, Z @ found.coef + found.intercept, h), y, weights)
 
     def curves(self, X: Any, y: Any) -> ComponentCurves:
         """R² and, of a classifier, accuracy on other rows for every number of components and every strength tried.
@@ -265,11 +289,11 @@ class MomentsRidge(RealTargets, _Ridge):
     (10, True)
     """
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows; the first call fixes what moments are taken about. Returns self."""
         if getattr(self, "_moments", None) is None:
             self._learn_targets(y)
-        return self._partial_fit(X, y)
+        return self._partial_fit(X, y, sample_weight)
 
 
 class MomentsRidgeClassifier(ClassTargets, _Ridge):
@@ -284,7 +308,7 @@ class MomentsRidgeClassifier(ClassTargets, _Ridge):
     True
     """
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows; ``classes`` (all of them) is needed at the first call. Returns self."""
         if getattr(self, "_moments", None) is None:
             if classes is None:
@@ -292,4 +316,4 @@ class MomentsRidgeClassifier(ClassTargets, _Ridge):
                     "classes must be given at the first call of partial_fit: all labels that will come."
                 )
             self._learn_targets(classes)
-        return self._partial_fit(X, y)
+        return self._partial_fit(X, y, sample_weight)

@@ -56,6 +56,7 @@ class Race:
     scoring: Any
     column_names: Sequence[str] | None
     seed: int
+    weights: np.ndarray | None = None
 
     @classmethod
     def on(cls, model: Any, source: Source, groups: np.ndarray | None) -> Race:
@@ -69,7 +70,10 @@ class Race:
         sampled = None if groups is None else np.asarray(groups)[places]
         scoring = model.scoring if model.scoring is not None else default_scoring(model, labels)
         splits = held_out_rows(y, sampled, is_classifier(model), seed)
-        return cls(model, rows, y, sampled, splits, rounds_of(splits), scoring, source.column_names, seed)
+        weights = None if source.weights is None else source.weights[places]
+        return cls(
+            model, rows, y, sampled, splits, rounds_of(splits), scoring, source.column_names, seed, weights
+        )
 
     @property
     def look(self) -> Look:
@@ -122,6 +126,7 @@ class Race:
     def fitted(self, candidate: Candidate, chosen: np.ndarray) -> Any:
         """The estimator with the settings of a candidate, fitted on rows of the sample at these places."""
         model = clone(self.model).set_params(**candidate.settings, scoring=self.scoring, verbose=False)
+        model.set_params(class_weight=None)  # which the weights of the rows have in them
         keeps = candidate.settings.get("features") == "exact"
         if not keeps:
             model.set_params(scoring=None)
@@ -129,6 +134,7 @@ class Race:
         source = ArraySource(
             _arrays.take_rows(self.rows, chosen), self.y[chosen], column_names=self.column_names
         )
+        source.weights = None if self.weights is None else self.weights[chosen]
         if groups is None or not keeps or np.unique(groups).size < 2:
             return model.fit_source(source)
         return model.fit_source(source, groups=groups)
@@ -139,7 +145,8 @@ class Race:
         began = time.perf_counter()
         outputs = fitted._outputs(rows)
         seconds = (time.perf_counter() - began) / max(1, test.size)
-        score = HeldOutScore(self.y[test], getattr(fitted, "classes_", None), self.scoring)
+        weights = None if self.weights is None else self.weights[test]
+        score = HeldOutScore(self.y[test], getattr(fitted, "classes_", None), self.scoring, weights)
         groups = None if self.groups is None else self.groups[test]
         parts = parts_of_rows(test.size, groups, self.seed)
         return score(outputs), deviations_of(lambda some: score(outputs[some], some), parts), seconds

@@ -55,11 +55,11 @@ class _SparseModel(RealTargets, MomentsModel):
     def _path(self, moments: Moments, alphas: np.ndarray) -> SparsePath:
         """Solutions at all strengths."""
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows; the first call fixes what moments are taken about. Returns self."""
         if getattr(self, "_moments", None) is None:
             self._learn_targets(y)
-        return self._partial_fit(X, y)
+        return self._partial_fit(X, y, sample_weight)
 
 
 class MomentsLasso(_SparseModel):

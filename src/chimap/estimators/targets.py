@@ -54,7 +54,7 @@ class ClassTargets(Encoding, ClassifierMixin):
         "square", *(name for name, loss in LOSSES.items() if loss.domain == "sign"), "hinge"
     )  # fmt: skip
     _domain: ClassVar[str] = "sign"
-    _codec_type: ClassVar[type[ClassCodec]] = ClassCodec
+    _codec_type: ClassVar[type[Codec]] = ClassCodec
     classes_: np.ndarray
     class_weight_: np.ndarray | None
     _outputs: Callable[[Any], np.ndarray]
@@ -111,11 +111,12 @@ class ClassTargets(Encoding, ClassifierMixin):
                 "class_weight='balanced' takes the labels of all rows, and partial_fit sees a batch of them. Give "
                 "weights by label: compute_class_weight('balanced', classes=classes, y=y) of sklearn.utils."
             )
-        classes = self.classes_ if is_batch else self._codec_type.of(y).classes
+        codec = ClassCodec(self.classes_) if is_batch else ClassCodec.of(y)
+        classes = codec.classes
         self.class_weight_ = class_weights(wanted, classes, y, sample_weight)
         if self.class_weight_ is None:
             return sample_weight
-        self._codec_type(classes).encode(y)  # refuses a label that is no class
+        codec.encode(y)  # refuses a label that is no class
         each = self.class_weight_[np.searchsorted(classes, y)]
         return each if sample_weight is None else sample_weight * each
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chimap.data import Source
 from chimap import _arrays
+from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, chunk_rows_within
 from chimap.explain import mean_and_deviation
 from chimap.fit.design import sample_rows

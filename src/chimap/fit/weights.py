@@ -57,7 +57,7 @@ def checked_class_weight(class_weight: Any) -> None:
             f"class_weight must be None, 'balanced', or a dictionary of labels and weights; got {class_weight!r}."
         )
     for label, weight in class_weight.items():
-        if not (isinstance(weight, numbers.Real) and 0 < weight < np.inf):
+        if not (isinstance(weight, numbers.Real) and 0 < float(weight) < np.inf):
             raise ValueError(
                 f"class_weight: {label!r} has the weight {weight!r}; weights of classes are finite numbers above 0. To "
                 "leave a class out give its rows sample_weight 0."

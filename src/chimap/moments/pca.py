@@ -16,7 +16,7 @@ class PCA:
     """The leading eigenpairs of the scatter Hc = sum (z - mean)(z - mean)'.
 
     mean: (D,). components: (D, p), orthonormal columns, the largest eigenvalue first; the sign of each makes its
-    entry of largest magnitude positive. scatters: (p,) eigenvalues of Hc. total: trace of Hc. count: rows, or the sum of
+    entry of largest magnitude positive. scatters: (p,) eigenvalues of Hc. total: trace of Hc. count: of the rows, by
     their weights.
 
     Source: Li, Lebanon and Sminchisescu, sec. 6, Algorithm 3.

@@ -19,8 +19,8 @@ from chimap.solvers.ridge import Factor, LinearSolution
 Rows = Callable[[LossAt], LossSums]
 """Sums of a loss and its gradient over all rows, wherever these are; called once a pass."""
 
-Chunks = Callable[[], Iterable[tuple[np.ndarray, np.ndarray, np.ndarray | None]]]
-"""Gives all rows anew at each call: (features (rows, D), targets (rows, t), weights or None) chunk by chunk."""
+Chunks = Callable[[], Iterable[tuple[np.ndarray, ...]]]
+"""Gives all rows anew at each call: (features (rows, D), targets (rows, t)) chunk by chunk, or with weights (rows,)."""
 
 PAIRS = 10  # of steps and gradients that L-BFGS keeps
 
@@ -49,8 +49,8 @@ def over(chunks: Chunks) -> Rows:
 
     def sums(at: LossAt) -> LossSums:
         found = at.empty()
-        for Z, Y, weights in chunks():
-            at.add(found, Z, Y, weights)
+        for chunk in chunks():
+            at.add(found, *chunk)
         return found
 
     return sums

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -79,15 +80,21 @@ class PassesProblem:
     def _fit(
         self, alpha: float, folds: Sequence[int], start: LinearSolution, tolerance: float
     ) -> LinearSolution:
+        """Of features less the shift; the search is about their mean, which the matrix that whitens is of, so that it
+        does not depend on the shift."""
         self._whiten(alpha)
+        mean = self.whole.feature_sum / self.whole.count
 
         def sums(at: LossAt) -> LossSums:
             self._on_pass()
-            return self.rows.sums(at, folds)
+            found = self.rows.sums(replace(at, intercept=at.intercept - mean @ at.coef), folds)
+            found.coef -= np.outer(mean, found.intercept)
+            return found
 
-        found = lbfgs(self.loss, sums, alpha, start, whitening=self._factor, tolerance=tolerance)
+        begin = replace(start, intercept=start.intercept + mean @ start.coef)
+        found = lbfgs(self.loss, sums, alpha, begin, whitening=self._factor, tolerance=tolerance)
         self.passes += found.passes
-        return found
+        return replace(found, intercept=found.intercept - mean @ found.coef)
 
     def _whiten(self, alpha: float) -> None:
         least = _LEAST_RIDGE * float(self.whole.scatter_diagonal().sum())
