@@ -36,6 +36,8 @@ def labelled(source: Source, missing: Any = None) -> Source:
     y = source.labels()
     if y is None:
         return source
+    if y.ndim == 2:
+        return _with_entries(source, y, missing)
     is_missing = np.ma.getmaskarray(y) | _marked(y, missing)
     values = np.ma.getdata(y)
     if not is_missing.any():
@@ -51,6 +53,30 @@ def labelled(source: Source, missing: Any = None) -> Source:
         f"{source.name}: {source.n_rows - rows.size:,} of {source.n_rows:,} rows have no label and are left out.",
         *_doubts(source, kept._y),
     )
+    return kept
+
+
+def _with_entries(source: Source, y: np.ndarray, missing: Any) -> Source:
+    """The rows that have a label in some task. Raises DataError where there is none."""
+    number = None if missing is None else as_number(str(missing).strip())
+    y = y if number is None else np.where(y == number, np.nan, y)
+    is_missing = np.isnan(y)
+    rows = np.flatnonzero(~is_missing.all(axis=1))
+    if rows.size == 0:
+        raise DataError(
+            f"{source.name}: every label is missing. Name other columns or another file with --labels."
+        )
+    if number is None and rows.size == y.shape[0]:
+        return source
+    kept = ChosenRows(source, rows, y[rows])
+    kept.notes = source.notes
+    if rows.size < y.shape[0]:
+        kept.unlabelled = ChosenRows(source, np.flatnonzero(is_missing.all(axis=1)), None)
+        kept.notes = (
+            *source.notes,
+            f"{source.name}: {y.shape[0] - rows.size:,} of {y.shape[0]:,} rows have no label in any task and are left "
+            "out.",
+        )
     return kept
 
 

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from chimap import _arrays
 from chimap._validation import DataError
 from chimap.data.formats.npy_format import fill, read_header
 from chimap.data.io.archive import Archive
 from chimap.data.io.files import DataFile, existing_file, split_member
 from chimap.data.label_text import WIDE_BYTES, TextLabels, as_number, masked, whole_numbers
+from chimap.data.targets import clean_targets
 
 
 def check_labels(y: Any, n_rows: int, where: str) -> np.ndarray:
@@ -37,22 +39,27 @@ def check_labels(y: Any, n_rows: int, where: str) -> np.ndarray:
 
 
 def clean_labels(y: Any, n_rows: int, where: str) -> np.ndarray:
-    """The same, but a masked array where labels are missing: None, NaN, masked, or empty text."""
+    """The same, but a masked array where labels are missing: None, NaN, masked, or empty text.
+
+    A matrix (n_rows, t) is of several tasks, see ``clean_targets``: its missing entries are NaN.
+    """
+    y = y.toarray() if _arrays.is_sparse(y) else y
     try:
         values = y if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
     except (ValueError, TypeError) as error:
         raise DataError(f"{where}: not a list of labels ({error}). Give one label a row.") from error
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.reshape(-1)
-    if values.ndim != 1:
+    if values.ndim not in (1, 2):
         raise DataError(
-            f"{where}: expected one label a row, shape ({n_rows},), got shape {values.shape}. Name a column of a "
-            "matrix of labels as NAME[2]."
+            f"{where}: expected one label a row, shape ({n_rows},), or one a row and task, got shape {values.shape}."
         )
-    if values.size != n_rows:
+    if values.shape[0] != n_rows:
         raise DataError(
-            f"{where}: {values.size} labels for {n_rows} rows. Give exactly one label a row, in their order."
+            f"{where}: {values.shape[0]} labels for {n_rows} rows. Give exactly one label a row, in their order."
         )
+    if values.ndim == 2:
+        return clean_targets(values, values.shape[1], where)
     mask, data = np.ma.getmaskarray(values), np.ma.getdata(values)
     data, missing = _from_objects(data, mask, where) if data.dtype == object else _clean(data, mask, where)
     return masked(data, missing)

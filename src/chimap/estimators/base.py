@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap._frames import is_frame
@@ -49,9 +50,9 @@ from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe
 from chimap.fit.result import FitResult
 from chimap.fit.solving import PenalisedLoss
-from chimap.fit.targets import Codec
+from chimap.fit.targets import Codec, is_matrix
 from chimap.fit.weights import checked_weights, with_weights, without_absent
-from chimap.losses import Loss
+from chimap.losses import Loss, Observed, named
 from chimap.selection import SelectionResult
 
 
@@ -117,6 +118,9 @@ class HistogramModel(LinearModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit on rows X (n, bins), dense or sparse, and labels or targets y (n,); returns self.
 
+        y (n, t): several tasks, of labels 0 and 1 for a classifier, or several targets of a regressor. An entry that is
+        missing (NaN, None, masked) is left out of that task alone; a row without any is left out.
+
         sample_weight (n,): how often each row counts, in every sum, in scores of rows held out, and in the sample that
         features depend on; a row of weight 2 is two rows, one of weight 0 none. Of features that depend on no sample an
         integer weight and repeated rows give the same model.
@@ -136,9 +140,12 @@ class HistogramModel(LinearModel):
         if isinstance(y, str) and is_frame(X):
             return self.fit_source(FrameSource(X, y), groups=groups, sample_weight=sample_weight)
         X, y = frame_rows(X, y)
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
-        )
+        if is_matrix(y):
+            X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        else:
+            X, y = validate_data(
+                self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
+            )
         named = ArraySource(X, y, column_names=getattr(self, "feature_names_in_", None))
         return self.fit_source(named, groups=groups, sample_weight=sample_weight)
 
@@ -172,7 +179,9 @@ class HistogramModel(LinearModel):
             )
         if sample_weight is not None:
             source = with_weights(source, checked_weights(sample_weight, source.n_rows))
-        source, groups = self._weighed(labelled(source), groups)
+        source = labelled(source)
+        self._look_for_gaps(source)
+        source, groups = self._weighed(source, groups)
         bind_names(self, source)
         self.reading_ = source.reading
         if unlabelled is not None:
@@ -222,6 +231,18 @@ class HistogramModel(LinearModel):
         weights = self._class_weighed(source.labels(), source.weights, is_batch)
         return (source if weights is source.weights else with_weights(source, weights)), groups
 
+    def _look_for_gaps(self, source: Source) -> None:
+        """Note whether entries of a matrix of targets are missing. Raises DataError for a matrix that is not taken."""
+        y = source.labels()
+        assert y is not None
+        if y.ndim == 2 and not self._takes_tasks:
+            raise DataError(
+                f"{type(self).__name__} takes one label a row, shape ({source.n_rows},); got {y.shape}. Fit a model a "
+                "column, or use HistogramClassifier or HistogramRegressor, which take several tasks at once."
+            )
+        has_gaps = y.ndim == 2 and bool(np.isnan(y).any())
+        self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if has_gaps else None
+
     def _race(self, source: Source, groups: Any, progress: Progress, keeps_rows: bool) -> None:
         """Choose the settings that kernel="auto" leaves open, if it is asked for."""
         self.chosen_: dict[str, Any] = {}
@@ -262,6 +283,7 @@ class HistogramModel(LinearModel):
 
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         batches: Batches | None = getattr(self, "_batches", None)
+        self._spread = None
         X, y = validate_data(
             self, X, y, reset=batches is None, accept_sparse="csr", dtype="numeric", ensure_all_finite=False,
             **self._y_checks,
@@ -308,7 +330,11 @@ class HistogramModel(LinearModel):
         return PlainDesign(self._settings(), self._named_blocks(), self.n_principal is not None)
 
     def _objective(self) -> Objective:
-        return PenalisedLoss(self._checked_loss(), checked_alpha(self._given()["alpha"]), self.n_principal)
+        loss = self._checked_loss()
+        spread = getattr(self, "_spread", None)
+        if spread is not None and loss != "hinge":
+            loss = Observed(named(loss, spread) if isinstance(loss, str) else loss)
+        return PenalisedLoss(loss, checked_alpha(self._given()["alpha"]), self.n_principal)
 
     def _adopt(self, result: FitResult) -> None:
         known, learned = result.known, result.learned
@@ -317,7 +343,8 @@ class HistogramModel(LinearModel):
         self._take_codec(known.codec)
         self.features_, self.kernel_ = known.features, known.features.kernel_
         self._coef, self._intercept, self.alpha_ = result.coef, result.intercept, learned.solution.alpha
-        self.selection_, self.loss_ = learned.selection, learned.loss
+        loss = learned.loss
+        self.selection_, self.loss_ = learned.selection, loss.loss if isinstance(loss, Observed) else loss
         self.n_passes_, self.n_rows_ = learned.n_passes, learned.n_rows
         if result.shift is not None:
             self.shift_ = result.shift
@@ -364,6 +391,8 @@ class HistogramModel(LinearModel):
         return loss
 
     _holds_out_groups: ClassVar[bool] = True
+    _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
+    _spread: float | None  # of targets with missing entries; None where all are there
     _batches: Batches | None
     _stale: bool
     _seed: int

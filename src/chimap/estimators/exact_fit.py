@@ -25,7 +25,6 @@ from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.solving import Learned
 from chimap.kernels import AdditiveKernel, Linear
 from chimap.losses import Square
-from chimap.selection.scoring import HeldOutScore
 from chimap.solvers import LinearSolution
 from chimap.solvers.from_moments import RidgeSolver
 
@@ -59,7 +58,7 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
         shift, Y = codec.shift, np.asarray(codec.encode(y[order]), dtype=np.float64)
         with clock("choose alpha"):
             progress.stage("alpha", None, "values")
-            score = HeldOutScore(y, getattr(codec, "classes", None), given["scoring"], settings.row_weights)
+            score = codec.score(y, given["scoring"], settings.row_weights)
             found = solve_exactly(
                 exact, Y, order, together, score, shift, settings, lambda alpha, value: progress.advance()
             )

@@ -15,6 +15,7 @@ from chimap._threads import threads
 from chimap._validation import DataError, check_choice, rows_as_fitted
 from chimap.data import Source, matched
 from chimap.data.layouts import opener_of
+from chimap.data.targets import clean_targets
 from chimap.explain import (
     Explanation,
     Importance,
@@ -29,6 +30,7 @@ from chimap.explain.effects import BinEffect, bin_effect
 from chimap.explain.neighbours import expansion_of, strongest
 from chimap.features.mapped import MappedModel
 from chimap.features.mapped_functions import LinearFunction
+from chimap.fit.targets import Codec, is_matrix
 
 KINDS = ("gradient", "permutation", "variance")
 _VARIANCE_ROWS = 200  # whose contributions are compared
@@ -38,6 +40,7 @@ class Explaining:
     """Explanations of an estimator with linear outputs of prepared rows. A subclass gives the five below."""
 
     n_features_in_: int
+    _codec: Codec
     n_jobs: int | None
 
     # --- what a subclass gives
@@ -217,7 +220,12 @@ class Explaining:
     @property
     def _speaks_for_two(self) -> bool:
         """Whether a score below 0 is an answer."""
-        return len(getattr(self, "classes_", ())) == 2
+        return self._is_of_tasks or len(getattr(self, "classes_", ())) == 2
+
+    @property
+    def _is_of_tasks(self) -> bool:
+        """Whether the outputs are of several tasks of two classes."""
+        return bool(getattr(self, "is_multilabel", False))
 
     def _kernel_values(self, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Kernel values (n, m) with the landmarks, their weights (m, t), and the scores (m, t) of themselves."""
@@ -247,12 +255,17 @@ class Explaining:
 
     def _measure(self, y: np.ndarray) -> Callable[[Any], float]:
         """Accuracy or R^2 of prepared rows."""
-        score = accuracy_score if hasattr(self, "classes_") else r2_score
-        return lambda rows: float(score(y, self._answers(self._outputs_of_prepared(rows))))
+        if is_matrix(y):
+            score = self._codec.score(clean_targets(y, y.shape[1], "y"), None)
+            return lambda rows: score(self._outputs_of_prepared(rows))
+        measure = accuracy_score if hasattr(self, "classes_") else r2_score
+        return lambda rows: float(measure(y, self._answers(self._outputs_of_prepared(rows))))
 
     def _answers(self, outputs: np.ndarray) -> np.ndarray:
         """Labels, or predicted targets, of linear outputs."""
-        return np.asarray(self.labels_of(outputs) if hasattr(self, "labels_of") else outputs[:, 0])
+        if hasattr(self, "labels_of"):
+            return np.asarray(self.labels_of(outputs))
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def _rows_to_explain(self, X: Any) -> Any:
         opener, reading = opener_of(X), getattr(self, "reading_", None)
@@ -287,8 +300,11 @@ class Explaining:
 
     def _output_names(self, n_outputs: int) -> np.ndarray:
         classes = getattr(self, "classes_", None)
-        if classes is None:
-            return np.array(["prediction"])
+        if classes is None or self._is_of_tasks:
+            names = getattr(self, "task_names_", None)
+            if names is not None:
+                return np.asarray(names)
+            return np.array(["prediction"]) if n_outputs == 1 else np.arange(n_outputs)
         return np.asarray(classes[-n_outputs:])
 
 

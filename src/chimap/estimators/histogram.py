@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.levels import kth_highest
 from chimap.estimators.targets import ClassTargets, RealTargets
+from chimap.fit.targets import check_one_task
 from chimap.solvers.from_moments import RidgeSolver
 
 
@@ -106,6 +107,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     True
     """
 
+    _takes_tasks = True
+
     @available_if(_keeps_moments)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows; ``classes`` (all of them) is needed at the first call. Returns self.
@@ -116,6 +119,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         thousands of rows run at full speed. The weights are solved for at the next use. A call after ``fit``
         starts anew, with the classes that it found.
         """
+        check_one_task(y)
         if getattr(self, "_batches", None) is None:
             classes = getattr(self, "classes_", None) if classes is None else classes
             if classes is None:
@@ -126,6 +130,12 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
         return self._partial_fit(X, y, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_label = True
+        return tags
 
     def equalise_levels(self, X: Any, k: int) -> Self:
         """Shift each class's scores so that the k-th highest over rows X is 0 for every class; returns self.
@@ -161,9 +171,17 @@ class HistogramRegressor(RealTargets, HistogramModel):
     True
     """
 
+    _takes_tasks = True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
     @available_if(_keeps_moments)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add a batch of rows; see ``HistogramClassifier.partial_fit``."""
+        check_one_task(y)
         if getattr(self, "_batches", None) is None:
             self._learn_targets(y)
         return self._partial_fit(X, y, sample_weight)

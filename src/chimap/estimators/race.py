@@ -25,10 +25,10 @@ from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
 from chimap.estimators.race_candidates import Look, candidates, settings_for, within
+from chimap.fit.automatic import is_slow
 from chimap.fit.exact import exact_bytes
 from chimap.selection.jackknife import deviations_of, parts_of_rows
 from chimap.selection.race import Candidate, Outcome, RaceResult, Trial, race
-from chimap.selection.scoring import HeldOutScore
 
 ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
 HELD_OUT = 2000  # rows that they are scored on
@@ -36,6 +36,7 @@ FEW = 2000  # rows below which all are held out in turn
 _FOLDS = 4
 FEWEST_BY_ROUNDS = 120  # rows below which one round on two splits is as much as they can tell
 _SHARE = 8  # of the memory budget that the sample may take
+_FEWEST_ENTRIES = 2  # of a task, to learn from and to score
 _RARE = 0.2  # share of the rarer of two classes below which accuracy says little
 
 
@@ -70,10 +71,10 @@ class Race:
         sampled = None if groups is None else np.asarray(groups)[places]
         scoring = model.scoring if model.scoring is not None else default_scoring(model, labels)
         splits = held_out_rows(y, sampled, is_classifier(model), seed)
+        rounds = rounds_of(splits)
+        y = _shared_tasks(y, splits, min(rounds))
         weights = None if source.weights is None else source.weights[places]
-        return cls(
-            model, rows, y, sampled, splits, rounds_of(splits), scoring, source.column_names, seed, weights
-        )
+        return cls(model, rows, y, sampled, splits, rounds, scoring, source.column_names, seed, weights)
 
     @property
     def look(self) -> Look:
@@ -100,7 +101,7 @@ class Race:
                 on_trial(trial)
 
         return race(
-            entered, self, sorted(self.splits_of), measure=_name_of(self.scoring, self.model),
+            entered, self, sorted(self.splits_of), measure=_name_of(self.scoring, self.model, self.y),
             n_held_out=self.n_held_out, seconds=getattr(self.model, "race_seconds", None), on_trial=tell,
         )  # fmt: skip
 
@@ -146,7 +147,7 @@ class Race:
         outputs = fitted._outputs(rows)
         seconds = (time.perf_counter() - began) / max(1, test.size)
         weights = None if self.weights is None else self.weights[test]
-        score = HeldOutScore(self.y[test], getattr(fitted, "classes_", None), self.scoring, weights)
+        score = fitted._codec.score(self.y[test], self.scoring, weights)
         groups = None if self.groups is None else self.groups[test]
         parts = parts_of_rows(test.size, groups, self.seed)
         return score(outputs), deviations_of(lambda some: score(outputs[some], some), parts), seconds
@@ -173,11 +174,26 @@ def race_of(
     result = running.run(entered, progress)
     first = result.trials[0]
     needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
-    settings = settings_for(
-        first.candidate, first.learned, source.n_rows, source.n_features, keeps_rows and needed <= budget
-    )
+    fits = keeps_rows and needed <= budget and not is_slow(source)
+    settings = settings_for(first.candidate, first.learned, source.n_rows, source.n_features, fits)
     settings["scoring"] = running.scoring if settings.get("features") == "exact" else None
     return result, settings
+
+
+def _shared_tasks(y: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]], fewest: int) -> np.ndarray:
+    """Of several tasks those that every round learns from and is scored on. Raises DataError where there are none."""
+    if y.ndim == 1:
+        return y
+    parts = [part for train, test in splits for part in (train[:fewest], test)]
+    shared = np.flatnonzero(
+        np.all([(~np.isnan(y[part])).sum(axis=0) >= _FEWEST_ENTRIES for part in parts], axis=0)
+    )
+    if shared.size < 2:
+        raise DataError(
+            "fewer than two tasks have labels enough to compare kernels on rows held out. Name a kernel, such as "
+            "'exp-chi2', or fit the tasks one by one."
+        )
+    return y[:, shared]
 
 
 def _is_free(model: Any) -> bool:
@@ -214,11 +230,16 @@ def default_scoring(model: Any, y: np.ndarray) -> str | None:
     """ROC AUC of two classes one of which is rare; None for accuracy, or R^2."""
     if not is_classifier(model):
         return None
+    if y.ndim == 2:
+        ones = np.nanmean(y, axis=0)
+        return "roc_auc" if np.median(np.minimum(ones, 1 - ones)) < _RARE else None
     _, counts = np.unique(y, return_counts=True)
     return "roc_auc" if counts.size == 2 and counts.min() < _RARE * counts.sum() else None
 
 
-def _name_of(scoring: Any, model: Any) -> str:
+def _name_of(scoring: Any, model: Any, y: np.ndarray) -> str:
+    if y.ndim == 2:
+        return f"mean {_name_of(scoring, model, y[:, 0])}"
     if scoring is None:
         return "accuracy" if is_classifier(model) else "R2"
     return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
@@ -231,7 +252,8 @@ def held_out_rows(
 
     Raises DataError where there are too few rows or groups to hold any out.
     """
-    n = y.size
+    n = y.shape[0]
+    is_classification = is_classification and y.ndim == 1
     if groups is not None and np.unique(groups).size < 2:
         raise DataError(
             "all rows are of one group: none can be held out. Leave groups out, or give other ones."

@@ -7,13 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import r2_score
 
+from chimap.data.targets import clean_targets
 from chimap.fit.result import HeldOutRows
-from chimap.fit.targets import ClassCodec, Codec, RealCodec
+from chimap.fit.targets import ClassCodec, Codec, RealCodec, TaskCodec, is_matrix
 from chimap.fit.weights import checked_class_weight, class_weights
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.moments import Targets
-from chimap.selection.calibration import Calibration
+from chimap.selection.calibration import Calibration, TaskCalibration
+from chimap.selection.scoring import MeanScore
 
 
 class Encoding:
@@ -46,6 +49,10 @@ class Encoding:
 class ClassTargets(Encoding, ClassifierMixin):
     """One versus all: a target of 1 for the class and -1 for the others; a single target for two classes.
 
+    Labels (n, t) of 0, 1 and NaN are t tasks of two classes each, of which ``classes_`` is a list of t arrays; answers
+    are then matrices (n, t) as of scikit-learn's ``MLPClassifier`` and ``ClassifierChain``: labels 0 and 1, scores, and
+    the probability of 1.
+
     Learned: ``classes_``. The estimator gives ``_outputs(X)``, linear outputs (n, t).
     """
 
@@ -55,22 +62,24 @@ class ClassTargets(Encoding, ClassifierMixin):
     )  # fmt: skip
     _domain: ClassVar[str] = "sign"
     _codec_type: ClassVar[type[Codec]] = ClassCodec
-    classes_: np.ndarray
+    classes_: Any  # an array, or a list of one for each task
     class_weight_: np.ndarray | None
     _outputs: Callable[[Any], np.ndarray]
-    _calibration: Calibration
+    _calibration: Calibration | TaskCalibration
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores (n, classes), or (n,) for two classes: positive means the second."""
+        """Scores (n, classes), or (n,) for two classes: positive means the second. Of several tasks (n, tasks)."""
         outputs = self._outputs(X)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def predict(self, X: Any) -> np.ndarray:
-        """Labels of rows X, (n,)."""
+        """Labels of rows X, (n,); of several tasks 0 and 1, (n, tasks)."""
         return self.labels_of(self._outputs(X))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes (n, classes), in the order of ``classes_``; each row sums to one.
+
+        Of several tasks the probabilities (n, tasks) of label 1, each task being calibrated on its own.
 
         By calibration on outputs of rows that were held out, whatever the loss: a softmax of the outputs at one
         temperature, with an offset for each class, or of two classes Platt's sigmoid. The class that ``predict`` gives
@@ -79,7 +88,7 @@ class ClassTargets(Encoding, ClassifierMixin):
         return self.probabilities_of(self._outputs(X))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of ``predict_proba``, (n, classes), without underflow."""
+        """Logarithms of ``predict_proba``, of the same shape, without underflow."""
         outputs = self._outputs(X)
         return self._calibration.log(outputs)
 
@@ -88,13 +97,34 @@ class ClassTargets(Encoding, ClassifierMixin):
         return self._calibration(outputs)
 
     def labels_of(self, outputs: np.ndarray) -> np.ndarray:
-        """Labels (n,) of linear outputs (n, t), as ``predict_source`` gives them."""
+        """Labels (n,), of several tasks (n, t), of linear outputs (n, t), as ``predict_source`` gives them."""
+        if self.is_multilabel:
+            return (outputs > 0).astype(np.int64)
         if outputs.shape[1] == 1:
             return self.classes_[(outputs[:, 0] > 0).astype(np.intp)]
         return self.classes_[np.argmax(outputs, axis=1)]
 
-    def _take_codec(self, codec: ClassCodec) -> None:
-        self.classes_ = codec.classes
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean accuracy of ``predict(X)``; of several tasks, as in scikit-learn, the share of rows all of whose labels
+        are right, of the entries of y (n, tasks) that are there."""
+        if not self.is_multilabel:
+            return float(super().score(X, y, sample_weight))
+        Y = clean_targets(y, len(self.classes_), "y")
+        right = (np.isnan(Y) | (self.predict(X) == Y)).all(axis=1)
+        seen = ~np.isnan(Y).all(axis=1)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[seen]
+        return float(np.average(right[seen], weights=weights))
+
+    @property
+    def is_multilabel(self) -> bool:
+        """Whether the labels were a matrix of several tasks."""
+        return isinstance(self.classes_, list)
+
+    def _take_codec(self, codec: ClassCodec | TaskCodec) -> None:
+        if isinstance(codec, TaskCodec):
+            self.classes_ = [np.array([0, 1]) for _ in range(codec.n_targets)]
+        else:
+            self.classes_ = codec.classes
 
     def _class_weighed(
         self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
@@ -111,7 +141,12 @@ class ClassTargets(Encoding, ClassifierMixin):
                 "class_weight='balanced' takes the labels of all rows, and partial_fit sees a batch of them. Give "
                 "weights by label: compute_class_weight('balanced', classes=classes, y=y) of sklearn.utils."
             )
-        codec = ClassCodec(self.classes_) if is_batch else ClassCodec.of(y)
+        if is_matrix(y):
+            if wanted is not None:
+                raise ValueError("class_weight is of one task: leave it out, or fit the tasks one by one.")
+            self.class_weight_ = None
+            return sample_weight
+        codec = ClassCodec(self.classes_) if is_batch else ClassCodec.of_classes(y)
         classes = codec.classes
         self.class_weight_ = class_weights(wanted, classes, y, sample_weight)
         if self.class_weight_ is None:
@@ -122,7 +157,13 @@ class ClassTargets(Encoding, ClassifierMixin):
 
     def _take_held_out(self, held_out: HeldOutRows | None) -> None:
         """Learn what needs outputs of rows that the machine has not seen."""
-        if held_out is None:
+        if self.is_multilabel:
+            self._calibration = (
+                TaskCalibration.unknown(self._n_targets)
+                if held_out is None
+                else TaskCalibration.of(held_out.outputs, held_out.y, held_out.weights)
+            )
+        elif held_out is None:
             self._calibration = Calibration(1.0, np.zeros(self._n_targets))
         else:
             place = np.searchsorted(self.classes_, held_out.y)
@@ -130,7 +171,7 @@ class ClassTargets(Encoding, ClassifierMixin):
 
 
 class RealTargets(Encoding, RegressorMixin):
-    """One real target, shifted by its mean. The estimator gives ``_outputs(X)``, linear outputs (n, 1)."""
+    """One real target, or several, less their means. The estimator gives ``_outputs(X)``, linear outputs (n, t)."""
 
     _y_checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
     _losses: ClassVar[tuple[str, ...]] = tuple(n for n, loss in LOSSES.items() if loss.domain == "real")
@@ -139,8 +180,21 @@ class RealTargets(Encoding, RegressorMixin):
     _outputs: Callable[[Any], np.ndarray]
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted targets of rows X, (n,) float64."""
-        return self._outputs(X)[:, 0]
+        """Predicted targets of rows X, (n,) float64; of several (n, targets)."""
+        return self.targets_of(self._outputs(X))
+
+    def targets_of(self, outputs: np.ndarray) -> np.ndarray:
+        """Predicted targets (n,), of several (n, t), of linear outputs (n, t), as ``predict_source`` gives them."""
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of ``predict(X)``; of several targets the mean over them, of the entries of y that are there."""
+        predicted = self.predict(X)
+        if predicted.ndim == 1:
+            return float(r2_score(y, predicted, sample_weight=sample_weight))
+        Y = clean_targets(y, predicted.shape[1], "y")
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return MeanScore(Y, None, None, weights)(predicted)
 
     def _class_weighed(
         self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False

@@ -9,6 +9,7 @@ import numpy as np
 
 from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClassifier
 from chimap.estimators.base import HistogramModel
+from chimap.estimators.targets import RealTargets
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,12 @@ def parts_of(model: Any) -> ModelParts:
             f"regressions beside them, LookupClassifier and compiled models; got {type(model).__name__}."
         )
     coef, intercept = model.coef_.T, model.intercept_
+    if isinstance(getattr(model, "classes_", None), list) or (
+        isinstance(model, RealTargets) and coef.shape[1] > 1
+    ):
+        raise ValueError(
+            f"a model of {coef.shape[1]} tasks has no table to export; fit and export one model a task."
+        )
     blocks = (
         []
         if model._given()["normalize"] is None

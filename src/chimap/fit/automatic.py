@@ -17,11 +17,13 @@ from chimap.features.landmarks.family import LandmarkFamily, NystroemFamily
 from chimap.fit.exact import exact_bytes
 from chimap.kernels import Exponential
 from chimap.solvers.from_moments import RidgeSolver
+from chimap.solvers.observed_exact import factors_of
 
 FEWEST_LANDMARKS, MOST_LANDMARKS = 1000, 8000
 _GROWTH = 8  # landmarks are so many times the root of the rows: 2000 of 60,000
 _LESS = 0.8  # of the landmarks that the memory has no room for
 _LEAST = 64  # landmarks: of fewer the budget itself is at fault
+_SLOW = 2  # times the work of an exact machine of the most rows, at most, for targets with missing entries
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch from which landmarks can be chosen for those to come
 
 
@@ -53,7 +55,15 @@ def takes_exact(given: dict[str, Any], source: Source, budget: int) -> bool:
     settings = FeatureSettings(given["kernel"], given["gamma"] if given["gamma"] != "auto" else "mean")
     if not isinstance(settings.exact, Exponential):
         return False
-    return bytes_of_exact(given, source) <= budget
+    return not is_slow(source) and bytes_of_exact(given, source) <= budget
+
+
+def is_slow(source: Source) -> bool:
+    """Whether targets with missing entries take so many factors that an exact machine is slower than it may be."""
+    y = source.labels()
+    if y is None or y.ndim == 1:
+        return False
+    return factors_of(y) * source.n_rows**3 > _SLOW * MOST_ROWS**3
 
 
 def bytes_of_exact(given: dict[str, Any], source: Source) -> int:
@@ -63,7 +73,12 @@ def bytes_of_exact(given: dict[str, Any], source: Source) -> int:
     else:
         terms = 2 if is_automatic(given["n_terms"]) else given["n_terms"]
     dtype = np.dtype("float64" if given["precision"] == "float64" else "float32")
-    return exact_bytes(source.n_rows, terms * source.row_bytes, dtype)
+    needed = exact_bytes(source.n_rows, terms * source.row_bytes, dtype)
+    y = source.labels()
+    if y is None or y.ndim == 1 or not np.isnan(y).any():
+        return needed
+    most = int((~np.isnan(y)).sum(axis=0).max())
+    return needed + dtype.itemsize * most**2  # the rows of one target after the other, copied
 
 
 def takes_landmarks(settings: FeatureSettings) -> bool:

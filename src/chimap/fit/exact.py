@@ -18,9 +18,9 @@ from chimap.kernels import Exponential
 from chimap.moments import fold_of_rows
 from chimap.selection import SelectionResult
 from chimap.selection.leave_one_out import OCTAVES, LeaveOut
-from chimap.selection.scoring import HeldOutScore
+from chimap.selection.scoring import OutputScore
 from chimap.solvers import LinearSolution
-from chimap.solvers.exact import DualRidge
+from chimap.solvers.observed_exact import ExactRidge, exact_ridge
 
 _TILE = 512
 
@@ -41,7 +41,7 @@ class ExactRows:
     ):
         self.features, self.Y, self.row_weights, self.dtype = features, Y, row_weights, dtype
         self._rows: np.ndarray | None = None
-        self._ridge: DualRidge | None = None
+        self._ridge: ExactRidge | None = None
         self._octaves = 0
 
     def gamma(self, octaves: int) -> float | None:
@@ -49,7 +49,7 @@ class ExactRows:
         kernel = self.features.kernel_
         return float(kernel.gamma) * 2.0**octaves if isinstance(kernel, Exponential) else None
 
-    def ridge(self, rows: np.ndarray | None, octaves: int) -> DualRidge:
+    def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactRidge:
         """Of these rows, or of all; the machine of other rows that was made before is gone."""
         if self._ridge is None or rows is not self._rows:
             self._ridge = None  # let go before there is another
@@ -58,7 +58,7 @@ class ExactRows:
             square = np.empty((n, n), dtype=self.dtype)
             chosen: Any = slice(None) if rows is None else rows
             weights = None if self.row_weights is None else self.row_weights[chosen]
-            self._ridge = DualRidge(square, features.gram_into(square), self.Y[chosen], weights)
+            self._ridge = exact_ridge(square, features.gram_into(square), self.Y[chosen], weights)
             self._rows, self._octaves = rows, 0
         _raise_below(self._ridge.square, octaves - self._octaves)
         self._octaves = octaves
@@ -168,7 +168,7 @@ def solve_exactly(
     Y: np.ndarray,
     order: np.ndarray,
     groups: list[np.ndarray] | None,
-    score: HeldOutScore,
+    score: OutputScore,
     shift: np.ndarray,
     settings: ExactSettings,
     on_score: Callable[[float, float], None],
@@ -203,7 +203,7 @@ def solve_exactly(
 class _ScoreOfResiduals:
     """The user's score, of residuals of rows by their places in the order of the fit."""
 
-    score: HeldOutScore
+    score: OutputScore
     Y: np.ndarray
     order: np.ndarray
 

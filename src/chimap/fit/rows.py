@@ -15,7 +15,6 @@ from chimap.data.source import choose_rows
 from chimap.fit.design import Part, check_rows, normalised, sample_size
 from chimap.fit.targets import Codec
 from chimap.moments import DealtFolds, FoldMoments, RowFolds, RowWeights, rows_by_weight
-from chimap.selection.scoring import HeldOutScore
 from chimap.selection.tried import TriedRows
 
 _MOST_WITNESSES = 2000
@@ -71,9 +70,9 @@ class SomeRows:
 
     def with_features(self, features: Any, moments: FoldMoments, codec: Codec, scoring: Any) -> TriedRows:
         """Their features and targets less the shifts of moments, with the score of outputs for them."""
-        Z = np.empty((self.y.size, features._n_features_out), dtype=moments.dtype)
+        Z = np.empty((self.y.shape[0], features._n_features_out), dtype=moments.dtype)
         features.features_into(self.X, Z, moments.shift)
-        score = HeldOutScore(self.y, getattr(codec, "classes", None), scoring, self.weights)
+        score = codec.score(self.y, scoring, self.weights)
         return TriedRows(Z, np.asarray(codec.encode(self.y)), np.asarray(codec.shift), score)
 
 

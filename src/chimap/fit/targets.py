@@ -1,9 +1,14 @@
-"""From labels to the targets of a quadratic loss."""
+"""From labels to the targets of a quadratic loss.
+
+Labels (n,) are classes or one regression; a matrix (n, t) is t tasks of two classes each, 0 or 1, or t regressions. An
+entry of it may be missing, NaN, and is then left out of that task alone: the sums of the features are shared by all
+tasks, which differ in the products of features and targets (see ``solvers.observed`` for what missing entries take).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -12,6 +17,7 @@ from sklearn.utils.validation import column_or_1d
 from chimap._validation import DataError
 from chimap.model_files import register
 from chimap.moments import OneVersusAll, Targets
+from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
 
 
 class Codec(Protocol):
@@ -27,13 +33,22 @@ class Codec(Protocol):
         """A provisional mean of the targets, (t,)."""
         ...
 
+    @property
+    def has_gaps(self) -> bool:
+        """Whether entries of the targets are missing."""
+        ...
+
     @classmethod
-    def of(cls, y: Any) -> Self:
+    def of(cls, y: Any) -> Codec:
         """Learn from all of y. Raises DataError for labels that will not do."""
         ...
 
     def encode(self, y: np.ndarray) -> Targets:
-        """Targets (n, t) less the shift."""
+        """Targets (n, t) less the shift; NaN where an entry is missing."""
+        ...
+
+    def score(self, y: np.ndarray, scoring: Any, sample_weight: np.ndarray | None = None) -> OutputScore:
+        """The score of linear outputs for rows with these labels."""
         ...
 
 
@@ -42,10 +57,16 @@ class ClassCodec:
     """One versus all: a target of 1 for the class and -1 for the others; a single target for two classes."""
 
     classes: np.ndarray
+    has_gaps: ClassVar[bool] = False
 
     @classmethod
-    def of(cls, y: Any) -> ClassCodec:
-        """See ``Codec``."""
+    def of(cls, y: Any) -> Codec:
+        """See ``Codec``; of a matrix it is a ``TaskCodec``."""
+        return TaskCodec.of(y) if is_matrix(y) else cls.of_classes(y)
+
+    @classmethod
+    def of_classes(cls, y: Any) -> ClassCodec:
+        """Of one label a row."""
         y = column_or_1d(y)
         check_classification_targets(y)
         classes = np.unique(y)
@@ -79,17 +100,58 @@ class ClassCodec:
             return np.where(place == 1, 1.0, -1.0)[:, None]
         return OneVersusAll(place, self.classes.size)
 
+    def score(self, y: np.ndarray, scoring: Any, sample_weight: np.ndarray | None = None) -> OutputScore:
+        """See ``Codec``."""
+        return HeldOutScore(y, self.classes, scoring, sample_weight)
+
+
+@dataclass(frozen=True)
+class TaskCodec:
+    """Several tasks of two classes: targets of 1 and -1 for labels 1 and 0, NaN for those that are missing."""
+
+    n_targets: int
+    has_gaps: bool
+
+    @classmethod
+    def of(cls, y: Any) -> TaskCodec:
+        """See ``Codec``."""
+        y = np.asarray(y, dtype=np.float64)
+        return cls(y.shape[1], bool(np.isnan(y).any()))
+
+    @property
+    def shift(self) -> np.ndarray:
+        """0."""
+        return np.zeros(self.n_targets)
+
+    def encode(self, y: np.ndarray) -> np.ndarray:
+        """See ``Codec``. Raises DataError for a label that is neither 0 nor 1."""
+        bad = ~np.isnan(y) & (y != 0) & (y != 1)
+        if bad.any():
+            row, task = np.argwhere(bad)[0]
+            raise DataError(
+                f"y, row {row}, task {task}: {y[row, task]:g}. Labels of several tasks are 0, 1 or missing (NaN); give "
+                "classes of one task as one column, or use a regressor."
+            )
+        return 2.0 * np.asarray(y, dtype=np.float64) - 1.0
+
+    def score(self, y: np.ndarray, scoring: Any, sample_weight: np.ndarray | None = None) -> OutputScore:
+        """See ``Codec``: the mean over the tasks."""
+        return MeanScore(y, np.array([0, 1]), scoring, sample_weight)
+
 
 @dataclass(frozen=True)
 class RealCodec:
     """One real target, less its mean."""
 
     mean: float
-    n_targets = 1
+    n_targets: ClassVar[int] = 1
+    has_gaps: ClassVar[bool] = False
 
     @classmethod
-    def of(cls, y: Any) -> RealCodec:
-        """See ``Codec``."""
+    def of(cls, y: Any) -> Codec:
+        """See ``Codec``; of a matrix it is a ``SeveralCodec``."""
+        if is_matrix(y):
+            return SeveralCodec.of(y)
         y = column_or_1d(y)
         if not np.issubdtype(y.dtype, np.number):
             raise DataError(
@@ -106,5 +168,58 @@ class RealCodec:
         """See ``Codec``."""
         return np.asarray(y, dtype=np.float64)[:, None] - self.mean
 
+    def score(self, y: np.ndarray, scoring: Any, sample_weight: np.ndarray | None = None) -> OutputScore:
+        """See ``Codec``."""
+        return HeldOutScore(y, None, scoring, sample_weight)
 
-register(ClassCodec, RealCodec)
+
+@dataclass(frozen=True, eq=False)
+class SeveralCodec:
+    """Several real targets, each less the mean of its entries; NaN where one is missing."""
+
+    means: np.ndarray
+    has_gaps: bool
+
+    @classmethod
+    def of(cls, y: Any) -> SeveralCodec:
+        """See ``Codec``."""
+        y = np.asarray(y, dtype=np.float64)
+        missing = np.isnan(y)
+        counts = np.maximum((~missing).sum(axis=0), 1)
+        return cls(np.where(missing, 0, y).sum(axis=0) / counts, bool(missing.any()))
+
+    @property
+    def n_targets(self) -> int:
+        """See ``Codec``."""
+        return int(self.means.size)
+
+    @property
+    def shift(self) -> np.ndarray:
+        """The means, (t,)."""
+        return self.means
+
+    def encode(self, y: np.ndarray) -> np.ndarray:
+        """See ``Codec``."""
+        return np.asarray(y, dtype=np.float64) - self.means
+
+    def score(self, y: np.ndarray, scoring: Any, sample_weight: np.ndarray | None = None) -> OutputScore:
+        """See ``Codec``: the mean over the targets."""
+        return MeanScore(y, None, scoring, sample_weight)
+
+
+def is_matrix(y: Any) -> bool:
+    """Whether labels are of several tasks."""
+    shape = np.shape(y)
+    return len(shape) == 2 and shape[1] > 1
+
+
+def check_one_task(y: Any) -> None:
+    """Refuse a matrix of labels that comes in batches."""
+    if is_matrix(y):
+        raise DataError(
+            f"partial_fit takes one label a row; got a matrix {np.shape(y)}. Use fit, or fit_source on a source "
+            "that is read in chunks, or one model a task."
+        )
+
+
+register(ClassCodec, RealCodec, TaskCodec, SeveralCodec)

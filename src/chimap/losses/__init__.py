@@ -3,6 +3,7 @@
 from chimap.losses.base import Loss, check_loss
 from chimap.losses.epsilon_insensitive import EpsilonInsensitive
 from chimap.losses.logistic import Logistic
+from chimap.losses.observed import Observed, ObservedCurvature
 from chimap.losses.smooth_hinge import SmoothHinge
 from chimap.losses.square import Square
 from chimap.losses.squared_hinge import SquaredHinge
@@ -21,6 +22,8 @@ __all__ = [
     "Loss",
     "LossAt",
     "LossSums",
+    "Observed",
+    "ObservedCurvature",
     "SmoothHinge",
     "Square",
     "SquaredHinge",

@@ -34,6 +34,7 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
                             "eigenvalues_": ("n_features_in_", "k")},
     "CodeTables": {"tables": ("bins", "codes", "t"), "intercept": ("t",)},
     "Calibration": {"offsets": ("t",)},
+    "TaskCalibration": {"scales": ("t",), "offsets": ("t",)},
     "Matrix": {"matrix": ("inputs", "outputs")},
     "Hadamard": {"signs": ("blocks", 3, "padded"), "lengths": ("m",)},
     "FourierFeatures": {"offset_": ("n_waves",), "centre_": ("n_centred",)},
@@ -127,7 +128,9 @@ def _check_together(name: str, state: dict[str, Any], sizes: dict[str, int]) -> 
         )
         agreeing.append(("sizes of its transforms that do", is_able, True))
     outputs = sizes.get("t", getattr(tables, "n_outputs", None))
-    if isinstance(classes, np.ndarray) and outputs is not None:
+    if isinstance(classes, list) and outputs is not None:
+        agreeing.append(("outputs", outputs, len(classes)))
+    elif isinstance(classes, np.ndarray) and outputs is not None:
         agreeing.append(("outputs", outputs, classes.size if classes.size > 2 else 1))
     for what, is_, wanted in agreeing:
         if is_ != wanted:

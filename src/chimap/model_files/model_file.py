@@ -35,10 +35,11 @@ from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import OTHERS, AdditiveKernel, Anisotropic, Exponential, Gaussian, OnColumns, Product, Sum
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name
 from chimap.losses import CATALOGUE as LOSSES
+from chimap.losses import Observed
 from chimap.model_files import contracts
 from chimap.moments import PCA
 from chimap.selection import SelectionResult
-from chimap.selection.calibration import Calibration
+from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.race import Candidate, RaceResult, Trial
 from chimap.solvers.group_path import KernelPath
 from chimap.tables import CodeTables, LineTables
@@ -53,11 +54,22 @@ def register(*classes: type) -> None:
 
 
 register(*OTHERS.values(), Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
-register(*MAPS.values(), DirichletMap, IdentityMap, StationaryMap, *LOSSES.values())
+register(*MAPS.values(), DirichletMap, IdentityMap, StationaryMap, *LOSSES.values(), Observed)
 register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, BlockFeatures)
 register(LandmarkFeatures, Factor, UnitGaussianMap, NystroemFeatures, Scale, ScaledFeatures)
 register(ExactFeatures, KeptRows)
-register(SelectionResult, Calibration, Candidate, Trial, RaceResult, KernelPath, PCA, LineTables, CodeTables)
+register(
+    SelectionResult,
+    Calibration,
+    TaskCalibration,
+    Candidate,
+    Trial,
+    RaceResult,
+    KernelPath,
+    PCA,
+    LineTables,
+    CodeTables,
+)
 register(WordCounts, MorganCounts, NamedCounts)
 
 

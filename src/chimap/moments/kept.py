@@ -8,11 +8,12 @@ import numpy as np
 
 from chimap import _arrays
 from chimap.moments.folds import RowFolds
-from chimap.moments.targets import Targets, split
+from chimap.moments.targets import Targets, filled, split
 
 
 class KeptFeatures:
-    """Features Z (n, D) as float64, CSR or dense as they come, signs Y (n, t) as int8, and weights (n,), of all rows.
+    """Features Z (n, D) as float64, CSR or dense as they come, signs Y (n, t) as int8, 0 for missing ones, and weights
+    (n,), of all rows.
 
     The rows of fold 0 lie behind the others, so that both parts are views; with one fold there are none. ``stack``
     makes Z and Y once all rows have been put.
@@ -41,7 +42,7 @@ class KeptFeatures:
             chosen = np.flatnonzero(members)
             if chosen.size:
                 part.append(_arrays.take_rows(Z, chosen).astype(np.float64, copy=False))
-                signs.append(np.asarray(plain[chosen], dtype=np.int8))
+                signs.append(filled(np.asarray(plain[chosen], dtype=np.float32)).astype(np.int8))
                 own_weights.append(weights[chosen])
 
     def stack(self) -> None:

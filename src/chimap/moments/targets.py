@@ -112,12 +112,18 @@ class ClassSums:
             self.total[:] = 0
 
 
+def filled(Y: np.ndarray) -> np.ndarray:
+    """Targets with 0, the provisional mean that they are less by, for missing entries, which are NaN."""
+    missing = np.isnan(Y)
+    return np.where(missing, 0.0, Y) if missing.any() else Y
+
+
 def sums_with(
     Z: np.ndarray, Y: np.ndarray, scales: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """(sum s z (D,), sum s y z' (t, D)) over C-contiguous rows Z (n, D), targets Y (n, t) and scales s (n,) (None: 1),
-    in the dtype of Z."""
-    columns = np.column_stack([np.ones(Z.shape[0]), Y])
+    in the dtype of Z. Missing entries, NaN, add nothing."""
+    columns = np.column_stack([np.ones(Z.shape[0]), filled(Y)])
     columns = (columns if scales is None else columns * scales[:, None]).astype(Z.dtype)
     sums = np.empty((columns.shape[1], Z.shape[1]), dtype=Z.dtype)
     _blas.multiply(np.ascontiguousarray(columns.T), Z, sums)
@@ -125,12 +131,13 @@ def sums_with(
 
 
 def sums_of(Y: Targets) -> tuple[np.ndarray, np.ndarray]:
-    """(sum y (t,), sum y^2 (t,)), float64, every row as often as its weight says."""
+    """(sum y (t,), sum y^2 (t,)), float64, of the entries that are there, every row as often as its weight says."""
     plain, weights = split(Y)
     if isinstance(plain, OneVersusAll):
         counts = np.bincount(plain.classes, weights, minlength=Y.shape[1]).astype(np.float64)
         total = count_of(Y)
         return 2 * counts - total, np.full(Y.shape[1], float(total))
+    plain = filled(plain)
     if weights is None:
         return plain.sum(axis=0, dtype=np.float64), np.square(plain, dtype=np.float64).sum(axis=0)
     return weights @ plain, weights @ np.square(plain, dtype=np.float64)

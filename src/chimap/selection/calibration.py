@@ -83,6 +83,51 @@ class Calibration:
         return _agreeing(np.asarray(log_softmax(scores, axis=1)), np.argmax(outputs, axis=1))
 
 
+@dataclass(frozen=True)
+class TaskCalibration:
+    """P(1 | output f) of several tasks of two classes: 1 / (1 + exp(-scale f - offset)), a scale and an offset each.
+
+    Parameters
+    ----------
+    scales, offsets : arrays (t,)
+
+    Examples
+    --------
+    >>> f = np.array([[-2.0, 1.0], [-1.0, -1.0], [1.0, 2.0], [2.0, -2.0]])
+    >>> calibration = TaskCalibration.of(f, np.array([[0, np.nan], [0, 0], [1, 1], [1, 0]]))
+    >>> (calibration(f) > 0.5).tolist()
+    [[False, True], [False, False], [True, True], [True, False]]
+    """
+
+    scales: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def unknown(cls, n_tasks: int) -> TaskCalibration:
+        """Where no rows were held out."""
+        return cls(np.ones(n_tasks), np.zeros(n_tasks))
+
+    @classmethod
+    def of(cls, outputs: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = None) -> TaskCalibration:
+        """Of outputs (m, t) of rows with labels Y (m, t) of 0, 1 and NaN, each task by the rows that it is seen in."""
+        each = []
+        for f, y in zip(outputs.T, Y.T, strict=True):
+            seen = np.flatnonzero(np.isfinite(f) & ~np.isnan(y))
+            own = None if weights is None else weights[seen]
+            each.append(Calibration.of(f[seen, None], y[seen].astype(np.intp), own))
+        return cls(np.array([c.scale for c in each]), np.array([c.offsets[0] for c in each]))
+
+    def __call__(self, outputs: np.ndarray) -> np.ndarray:
+        """Probabilities (n, t) of label 1."""
+        return np.exp(self.log(outputs))
+
+    def log(self, outputs: np.ndarray) -> np.ndarray:
+        """Their logarithms, without underflow."""
+        each = zip(outputs.T, self.scales, self.offsets, strict=True)
+        logs = [Calibration(scale, np.array([offset])).log(f[:, None])[:, 1] for f, scale, offset in each]
+        return np.column_stack(logs)
+
+
 def _agreeing(logs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """Logarithms of the nearest probabilities of which that of the chosen class is the largest, changed in place.
 

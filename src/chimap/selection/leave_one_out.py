@@ -11,18 +11,20 @@ import numpy as np
 
 from chimap._validation import DataError
 from chimap.selection.base import SelectionResult
-from chimap.solvers.exact import DualRidge, DualSolution
+from chimap.solvers.exact import DualSolution
+from chimap.solvers.observed_exact import ExactRidge, factors_of
 
 FEW_ROWS = 3000  # that settings are compared on first, and up to which all are compared on all rows
 OCTAVES = 2  # gamma is looked for in a quarter to four times where it starts
 _HALF_DECADES = 12  # strengths are looked for so far from the scale of the kernel
+_LEAST_ROWS = 500  # of many targets with missing entries
 _LESS = 0.999  # of the squared error of another strength that scores the same: what is not less by that is as good
 
 
 class ExactProblem(Protocol):
     """Rows in the order in which they are left out, and the kernel among them."""
 
-    def ridge(self, rows: np.ndarray | None, octaves: int) -> DualRidge:
+    def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactRidge:
         """Of these rows, or of all, with gamma 2^octaves times where it starts."""
 
     def gamma(self, octaves: int) -> float | None:
@@ -63,6 +65,9 @@ class LeaveOut:
     from, or None to look for them: half decades of the kernel's scale. octaves: gamma may be 2^-octaves to 2^octaves
     times where it starts. weights (n,): of the rows in the squared error, or None.
 
+    Targets with missing entries, NaN in Y, take a factor each: settings are then compared on so few rows that it is the
+    work of one, and the best is not compared with others on all rows.
+
     Up to ``FEW_ROWS`` rows all settings are compared on all of them. Of more, they are compared on as many that are
     spread over all, and the best few on all rows, by the predictions for the last half of them, which cost an eighth of
     those for all. Of equal scores the one of the smaller squared error is better.
@@ -83,13 +88,18 @@ class LeaveOut:
         if self.alphas is not None and len(self.alphas) == 1 and not self.octaves:
             whole = _Stage(self, None, None)
             return self._chosen(whole, whole.search(), [whole])
-        few = np.linspace(0, n - 1, min(n, FEW_ROWS)).astype(np.intp)
-        small = _Stage(self, few if n > FEW_ROWS else None, None)
+        n_factors = factors_of(self.Y)
+        n_few = FEW_ROWS if n_factors <= 1 else max(_LEAST_ROWS, int(FEW_ROWS / np.cbrt(n_factors)))
+        n_few = min(n, n_few)
+        small = _Stage(self, np.linspace(0, n - 1, n_few).astype(np.intp) if n > n_few else None, None)
         best = small.search()
-        if n <= FEW_ROWS:
+        if n == n_few:
             return self._chosen(small, best, [small])
         whole = _Stage(self, None, small.scale)
-        best = whole.climb(best, diagonally=False)
+        if n_factors > 1:
+            whole.trial(best)
+        else:
+            best = whole.climb(best, diagonally=False)
         return self._chosen(whole, best, [small, whole])
 
     def _chosen(self, stage: _Stage, best: Setting, stages: list[_Stage]) -> Choice:
@@ -187,7 +197,7 @@ class _Stage:
         residuals, scored = self._residuals(solution, self.first)
         score = self.rule.score(residuals, self.numbers[scored])
         weights = None if self.rule.weights is None else self.rule.weights[self.numbers[scored]]
-        error = float(np.average(np.square(residuals).mean(axis=1), weights=weights))
+        error = _mean_square(residuals, weights)
         trial = _Trial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows)
         self._last = (setting, solution, residuals)
         if self._kept is None or trial.beats(self.trials[self._kept[0]]):
@@ -214,7 +224,7 @@ class _Stage:
         groups = [group for group in self.groups if group[0] >= first] or self.groups[-1:]
         return np.concatenate(ridge.leave_out(solution, groups)), np.concatenate(groups)
 
-    def _ridge(self, octaves: int) -> DualRidge:
+    def _ridge(self, octaves: int) -> ExactRidge:
         if octaves != self._octaves:
             self._machine, self._octaves, self._last = (
                 self.rule.problem.ridge(self.rows, octaves),
@@ -228,3 +238,10 @@ def _within(groups: Sequence[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
     """The places among chosen rows (ascending) of what the groups have there."""
     edges = np.searchsorted(rows, [group[0] for group in groups] + [groups[-1][-1] + 1])
     return [np.arange(a, b) for a, b in pairwise(edges) if b > a]
+
+
+def _mean_square(residuals: np.ndarray, weights: np.ndarray | None) -> float:
+    """Of the residuals (m, t) that are there, NaN not, of rows with weights (m,)."""
+    there = ~np.isnan(residuals)
+    each = there if weights is None else there * weights[:, None]
+    return float(np.average(np.where(there, np.square(residuals), 0.0), weights=each))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -60,6 +60,69 @@ class HeldOutScore:
         scorer = check_scoring(model, self.scoring)
         weights = {} if weight is None else {"sample_weight": weight}
         return scored(scorer, self.scoring, model, outputs, y, **weights)
+
+
+class OutputScore(Protocol):
+    """A score, greater is better, of linear outputs (n, t) for the rows at some places."""
+
+    @property
+    def name(self) -> str:
+        """What the score is called in tables."""
+        ...
+
+    def __call__(self, outputs: np.ndarray, rows: Any = slice(None)) -> float:
+        """The score; NaN where it is not defined for them."""
+        ...
+
+
+@dataclass(frozen=True)
+class MeanScore:
+    """The mean over several tasks of a score of the entries that are there.
+
+    Parameters
+    ----------
+    Y : array (n, t)
+        Labels 0 and 1, or targets; NaN where an entry is missing.
+    classes : array [0, 1], or None for regression
+    scoring, sample_weight : as of ``HeldOutScore``
+
+    Examples
+    --------
+    >>> score = MeanScore(np.array([[0, 1], [1, np.nan], [1, 0]]), np.array([0, 1]))
+    >>> score(np.array([[-1.0, 0.5], [0.5, 3.0], [-2.0, -1.0]]))
+    0.8333333333333333
+    """
+
+    Y: np.ndarray
+    classes: np.ndarray | None
+    scoring: str | Callable[..., Any] | None = None
+    sample_weight: np.ndarray | None = None
+
+    @property
+    def name(self) -> str:
+        """What the score is called in tables."""
+        return f"mean {HeldOutScore(self.Y, self.classes, self.scoring).name}"
+
+    def each(self, outputs: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
+        """The scores of the tasks (t,); NaN where one is not defined for the rows."""
+        Y, weights = self.Y[rows], None if self.sample_weight is None else self.sample_weight[rows]
+        scores = np.full(Y.shape[1], np.nan)
+        for task, y in enumerate(Y.T):
+            seen = np.flatnonzero(np.isfinite(outputs[:, task]) & ~np.isnan(y))
+            if seen.size < 2 or (self.scoring is not None and np.unique(y[seen]).size < 2):
+                continue
+            labels = y[seen] if self.classes is None else y[seen].astype(np.intp)
+            own = None if weights is None else weights[seen]
+            scores[task] = HeldOutScore(labels, self.classes, self.scoring, own)(
+                outputs[seen, task : task + 1]
+            )
+        return scores
+
+    def __call__(self, outputs: np.ndarray, rows: Any = slice(None)) -> float:
+        """See ``OutputScore``."""
+        scores = self.each(outputs, rows)
+        defined = np.isfinite(scores)
+        return float(scores[defined].mean()) if defined.any() else float("nan")
 
 
 def scored(scorer: Any, scoring: Any, model: Any, X: Any, y: np.ndarray, **more: Any) -> float:

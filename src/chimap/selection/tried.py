@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chimap.selection.scoring import HeldOutScore
+from chimap.selection.scoring import OutputScore
 
 TRIED_ROWS = 2000  # whose score is known to a percent
 _BLOCK = 512  # rows that are in float64 together
@@ -23,7 +23,7 @@ class TriedRows:
     Z: np.ndarray
     Y: np.ndarray
     target_shift: np.ndarray
-    score: HeldOutScore
+    score: OutputScore
 
     @property
     def weights(self) -> np.ndarray | None:

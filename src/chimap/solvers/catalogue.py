@@ -6,10 +6,11 @@ from chimap.losses import Loss
 from chimap.solvers.base import Solver
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.liblinear import HingeSolver
+from chimap.solvers.observed import ObservedRidgeSolver
 from chimap.solvers.passes import PassesSolver
 
 SOLVERS: dict[str, Solver] = {
-    solver.name: solver for solver in (RidgeSolver(), HingeSolver(), PassesSolver())
+    solver.name: solver for solver in (RidgeSolver(), HingeSolver(), ObservedRidgeSolver(), PassesSolver())
 }
 """By name."""
 

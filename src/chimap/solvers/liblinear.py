@@ -73,7 +73,8 @@ class HingeProblem:
         for first in range(0, outputs.shape[0], _ROWS):
             part = slice(held.start + first, min(held.start + first + _ROWS, held.stop))
             outputs[first : first + _ROWS] = self.kept.of(part)[0] @ found.coef + found.intercept
-        losses = np.maximum(1 - self.kept.of(held)[1] * outputs, 0).sum(axis=1)
+        signs = self.kept.of(held)[1]
+        losses = ((signs != 0) * np.maximum(1 - signs * outputs, 0)).sum(axis=1)
         loss = float(np.average(losses, weights=self.kept.weights[held]))
         if self._best is None or (loss, -alpha) < (self._best[0], -self._best[1]):
             self._best = loss, alpha, outputs
@@ -96,10 +97,12 @@ class HingeProblem:
         )  # fmt: skip
         coef, intercept = np.zeros((Z.shape[1], Y.shape[1])), np.empty(Y.shape[1])
         for t, y in enumerate(Y.T):
-            if np.all(y == y[0]):  # rows of one side alone: its sign is the minimum
-                intercept[t] = y[0]
+            seen = y != 0
+            if not seen.any() or np.all(y[seen] == y[seen][0]):  # one side alone: its sign is the minimum
+                intercept[t] = y[seen][0] if seen.any() else 0.0
             else:
-                svm.fit(Z, y, sample_weight=self.kept.weights[rows])
+                some = _arrays.take_rows(Z, np.flatnonzero(seen)) if not seen.all() else Z
+                svm.fit(some, y[seen], sample_weight=self.kept.weights[rows][seen])
                 coef[:, t], intercept[t] = svm.coef_[0], svm.intercept_[0]
             self._on_target()
         return LinearSolution(coef, intercept, alpha)

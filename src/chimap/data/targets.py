@@ -1,0 +1,57 @@
+"""Labels of several tasks: a matrix, some entries of which may be missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._validation import DataError
+
+
+def clean_targets(Y: Any, n_tasks: int, where: str) -> np.ndarray:
+    """Labels of several tasks as float64 (n, t), NaN where an entry is missing: None, NaN, pandas' NA, or masked.
+
+    Y: an array, a masked array, a data frame, lists, or a sparse matrix. Raises DataError, naming row and task, for
+    text and infinity, and for another number of tasks.
+
+    >>> clean_targets([[1, None], [0, 1]], 2, "y")
+    array([[ 1., nan],
+           [ 0.,  1.]])
+    """
+    Y = Y.toarray() if _arrays.is_sparse(Y) else Y
+    values = Y if isinstance(Y, np.ma.MaskedArray) else np.asarray(Y)
+    if values.ndim != 2 or values.shape[1] != n_tasks:
+        raise DataError(
+            f"{where}: expected labels of {n_tasks} tasks, (rows, {n_tasks}), got shape {values.shape}."
+        )
+    mask, values = np.ma.getmaskarray(values), np.ma.getdata(values)
+    if values.dtype.kind in "USO":
+        values = _numbers(values, where)
+    if values.dtype.kind not in "fiub":
+        raise DataError(f"{where}: expected numbers, got dtype {values.dtype}.")
+    found = np.where(mask, np.nan, values.astype(np.float64))
+    bad = np.isinf(found)
+    if bad.any():
+        row, task = np.argwhere(bad)[0]
+        raise DataError(
+            f"{where}, row {row}, task {task}: {found[row, task]}. Labels must be finite, or NaN if missing."
+        )
+    return found
+
+
+def _numbers(values: np.ndarray, where: str) -> np.ndarray:
+    """Python objects as numbers, NaN where one says that nothing is there."""
+    found = np.full(values.shape, np.nan)
+    for (row, task), value in np.ndenumerate(values):
+        if value is None or type(value).__name__ in ("NAType", "NaTType") or value == "":
+            continue
+        try:
+            found[row, task] = float(value)
+        except (TypeError, ValueError) as error:
+            raise DataError(
+                f"{where}, row {row}, task {task}: {value!r}. Labels of several tasks are numbers, or missing (NaN); "
+                "give text labels of one task as one column."
+            ) from error
+    return found

@@ -1,0 +1,76 @@
+"""A loss over the entries of a matrix of targets that are there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from chimap.losses.base import Loss
+
+
+@dataclass(frozen=True)
+class Observed(Loss):
+    """A loss of targets some of which are missing, NaN: these cost nothing, and leave out that entry alone.
+
+    Parameters
+    ----------
+    loss : Loss
+        Of the entries that are there.
+
+    Examples
+    --------
+    >>> from chimap.losses import Square
+    >>> Observed(Square()).gradient(np.array([1.0, np.nan]), np.array([3.0, 3.0])).tolist()
+    [2.0, 0.0]
+    """
+
+    loss: Loss
+
+    name: ClassVar[str] = "observed"
+    domain: ClassVar[Literal["sign", "real"]] = "real"
+
+    @property
+    def curvature(self) -> float:
+        """See ``Loss``."""
+        return self.loss.curvature
+
+    def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
+        """Of the loss, or 0."""
+        missing = np.isnan(target)
+        return np.where(missing, 0, self.loss.value(np.where(missing, 1, target), score)).astype(score.dtype)
+
+    def gradient(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
+        """Of the loss, or 0."""
+        missing = np.isnan(target)
+        slopes = self.loss.gradient(np.where(missing, 1, target), score)
+        return np.where(missing, 0, slopes).astype(score.dtype)
+
+    def check_targets(self, target: np.ndarray) -> None:
+        """Refuse entries that the loss does not take."""
+        self.loss.check_targets(target[~np.isnan(target)])
+
+
+@dataclass(frozen=True)
+class ObservedCurvature(Loss):
+    """s^2/2 where the target is there, whatever it is: its gradient is the product of the Hessian of the square loss.
+
+    >>> ObservedCurvature().gradient(np.array([5.0, np.nan]), np.array([3.0, 3.0])).tolist()
+    [3.0, 0.0]
+    """
+
+    name: ClassVar[str] = "observed-curvature"
+    domain: ClassVar[Literal["sign", "real"]] = "real"
+    curvature: ClassVar[float] = 1.0
+
+    def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
+        """s^2 / 2, or 0."""
+        return np.where(np.isnan(target), 0, np.square(score) / 2)
+
+    def gradient(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
+        """s, or 0."""
+        return np.where(np.isnan(target), 0, score)
+
+    def check_targets(self, target: np.ndarray) -> None:
+        """Any will do."""

@@ -1,0 +1,133 @@
+"""Ridge of several targets some entries of which are missing, by conjugate gradients that all targets share.
+
+Target j is seen in the rows O_j alone, so that its normal equations are its own,
+
+    (H_j + alpha I) w_j = v_j,   H_j = sum_{i in O_j} (z_i - m_j)(z_i - m_j)',
+
+one matrix and one factor a target: t times the sums of a single one, in time and in memory. The matrix Hc of all rows
+is near to every H_j, though: where a quarter of the entries is missing, H_j is about three quarters of it. So one
+factor of Hc + alpha I preconditions the conjugate gradients of all targets, whose steps are taken together. A step is
+two products over the rows, Z P and Z' (mask o (Z P)), which give H_j p_j of every target at once; it takes a pass over
+the rows, and a dozen or two do for rounding, as the eigenvalues of the preconditioned matrices lie between the least
+share of a direction that a target sees and one. The intercept of each target is free.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from chimap.losses import Loss, LossAt, Observed, ObservedCurvature, Square
+from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.passes import PassesProblem
+from chimap.solvers.ridge import LinearSolution
+
+Pair = tuple[np.ndarray, np.ndarray]
+"""Of weights (D, t) and of outputs at the mean row (t,)."""
+
+_MOST_STEPS = 300
+_FINAL = {4: 1e-6, 8: 1e-11}  # of the residual at zero weights, by the bytes of a feature
+_SEARCH = 3e-3
+
+
+class ObservedRidgeProblem(PassesProblem):
+    """sum over the entries that are there of |z'w + b - y|^2 / 2, + alpha/2 |w|^2."""
+
+    def _fit(
+        self, alpha: float, folds: Sequence[int], start: LinearSolution, tolerance: float
+    ) -> LinearSolution:
+        self._whiten(alpha)
+        final = _FINAL[self.moments.dtype.itemsize]
+        goal = final if len(folds) == self.n_folds else max(_SEARCH, final)
+        return _Descent(self, alpha, folds).from_(start, goal)
+
+    def preconditioned(self, G: np.ndarray) -> np.ndarray:
+        """(Hc + alpha I)^-1 G for the strength of the fit, Hc of all rows."""
+        return self._factor.solve(G)
+
+    def product(self, W: np.ndarray, b: np.ndarray, loss: Loss, folds: Sequence[int]) -> Pair:
+        """Gradients (D, t) and (t,) of a loss at weights and intercepts, by one pass."""
+        self.passes += 1
+        self._on_pass()
+        sums = self.rows.sums(LossAt(loss, W, b), folds)
+        return sums.coef, sums.intercept
+
+
+class _Descent:
+    """Preconditioned conjugate gradients, every target with steps of its own.
+
+    The unknowns are the weights W and the outputs c = b + W'm at the mean row m: in these coordinates the matrix of all
+    rows has two blocks, Hc + alpha I and n, which are what preconditions.
+    """
+
+    def __init__(self, problem: ObservedRidgeProblem, alpha: float, folds: Sequence[int]):
+        self.problem, self.alpha, self.folds = problem, alpha, folds
+        self.mean = problem.whole.feature_sum / problem.whole.count
+        self.count = problem.whole.count
+
+    def from_(self, start: LinearSolution, goal: float) -> LinearSolution:
+        """The minimum, from a start on; to a residual so small a share of that at zero weights."""
+        loss = self.problem.loss
+        first = self._gradient(np.zeros_like(start.coef), np.zeros_like(start.intercept), loss, 0.0)
+        W, c = start.coef, start.intercept + self.mean @ start.coef
+        G, g = self._gradient(W, c, loss, self.alpha)
+        residual = -G, -g
+        scale = self._inner(first, self._preconditioned(first))
+        direction = self._preconditioned(residual)
+        size = self._inner(residual, direction)
+        for _ in range(_MOST_STEPS):
+            if (size <= goal**2 * scale).all():
+                break
+            P, p = direction
+            product = self._gradient(P, p, ObservedCurvature(), self.alpha)
+            curvature = self._inner(direction, product)
+            step = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0)
+            W, c = W + step * P, c + step * p
+            residual = residual[0] - step * product[0], residual[1] - step * product[1]
+            ahead = self._preconditioned(residual)
+            before, size = size, self._inner(residual, ahead)
+            turn = np.divide(size, before, out=np.zeros_like(size), where=before > 0)
+            direction = ahead[0] + turn * P, ahead[1] + turn * p
+        else:
+            worst = float(np.sqrt(np.max(size / np.where(scale > 0, scale, 1))))
+            warnings.warn(
+                f"conjugate gradients stopped after {_MOST_STEPS} passes at {worst:.1g} of the residual of zero "
+                f"weights, short of {goal:g}. Give a larger alpha, or precision='float64'.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return LinearSolution(W, c - self.mean @ W, self.alpha)
+
+    def _gradient(self, W: np.ndarray, c: np.ndarray, loss: Loss, alpha: float) -> Pair:
+        G, g = self.problem.product(W, c - self.mean @ W, loss, self.folds)
+        return G + alpha * W - np.outer(self.mean, g), g
+
+    def _preconditioned(self, gradient: Pair) -> Pair:
+        G, g = gradient
+        return self.problem.preconditioned(G), g / self.count
+
+    @staticmethod
+    def _inner(one: Pair, other: Pair) -> np.ndarray:
+        return np.asarray(np.einsum("dt,dt->t", one[0], other[0]) + one[1] * other[1])
+
+
+class ObservedRidgeSolver:
+    """Ridge of targets with missing entries: moments of all rows, and passes over them."""
+
+    name: ClassVar[str] = "observed ridge"
+    needs: ClassVar[Needs] = "rows"
+    n_vectors: ClassVar[int] = 12  # weights, residuals, directions and products on their way
+
+    def supports(self, loss: str | Loss) -> bool:
+        """See ``Solver``."""
+        return loss == Observed(Square())
+
+    def problem(self, loss: str | Loss, evidence: Evidence) -> ObservedRidgeProblem:
+        """See ``Solver``."""
+        if evidence.moments is None or evidence.rows is None:
+            raise TypeError("ridge of targets with missing entries needs moments, and rows to pass over")
+        return ObservedRidgeProblem(loss, evidence.moments, evidence.rows, evidence.on_step)

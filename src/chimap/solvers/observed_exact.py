@@ -1,0 +1,127 @@
+"""Exact ridge of several targets some entries of which are missing: a factor for each set of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from chimap.solvers.exact import DualRidge, DualSolution
+
+
+class ExactRidge(Protocol):
+    """What ``selection.leave_one_out`` asks of a machine on a kernel matrix: see ``DualRidge``."""
+
+    square: np.ndarray
+
+    def scale(self) -> float:
+        """Mean scatter of a row."""
+        ...
+
+    def solve(self, alpha: float) -> DualSolution | None:
+        """The solution; None where the matrix is not positive definite to rounding."""
+        ...
+
+    def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
+        """Residuals (n - first, t) of rows that are left out one by one."""
+        ...
+
+    def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Residuals (n_g, t) of groups that are left out."""
+        ...
+
+
+def patterns(Y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(rows, targets) of the targets (n, t) whose entries are there in the same rows."""
+    seen, place = np.unique(~np.isnan(Y), axis=1, return_inverse=True)
+    place = np.ravel(place)
+    return [(np.flatnonzero(seen[:, k]), np.flatnonzero(place == k)) for k in range(seen.shape[1])]
+
+
+def factors_of(Y: np.ndarray) -> float:
+    """The work of the factors that targets take, in those of a matrix of all rows: sum of (n_o / n)^3 over patterns.
+
+    >>> factors_of(np.array([[1.0, np.nan], [0.0, 1.0]]))
+    1.125
+    """
+    if not np.isnan(Y).any():
+        return 1.0
+    return float(sum((rows.size / Y.shape[0]) ** 3 for rows, _ in patterns(Y)))
+
+
+def exact_ridge(
+    square: np.ndarray, diagonal: np.ndarray, Y: np.ndarray, row_weights: np.ndarray | None = None
+) -> ExactRidge:
+    """The machine for targets (n, t), NaN where an entry is missing; see ``DualRidge`` for the others."""
+    if np.isnan(Y).any():
+        return ObservedDualRidge(square, diagonal, Y, row_weights)
+    return DualRidge(square, diagonal, Y, row_weights)
+
+
+class ObservedDualRidge:
+    """``DualRidge`` of targets with missing entries, NaN in Y: each target is of the rows that it is seen in.
+
+    The kernel matrix is there once; every pattern of missing entries takes a copy of its rows and columns, one after
+    the other, with a factor of its own. Weights and residuals of missing entries are 0 and NaN.
+    """
+
+    def __init__(
+        self,
+        square: np.ndarray,
+        diagonal: np.ndarray,
+        Y: np.ndarray,
+        row_weights: np.ndarray | None = None,
+    ):
+        self.square, self.diagonal, self.Y, self.row_weights = square, diagonal, Y, row_weights
+        self._patterns = patterns(Y)
+        self._residuals: np.ndarray = np.empty((0, 0))  # of the solution that was made last
+        self._alpha: float | None = None
+
+    def scale(self) -> float:
+        """See ``DualRidge``; of all rows."""
+        return DualRidge(self.square, self.diagonal, self.Y).scale()
+
+    def solve(self, alpha: float) -> DualSolution | None:
+        """See ``DualRidge``; with the residuals of rows that are left out, whose factor is at hand."""
+        n, t = self.Y.shape
+        weights, residuals, intercept = np.zeros((n, t)), np.full((n, t), np.nan), np.zeros(t)
+        for rows, targets in self._patterns:
+            if rows.size < 2:  # of a sample: their mean is all that they say
+                intercept[targets] = self.Y[np.ix_(rows, targets)].sum(axis=0)
+                continue
+            machine = self._machine(rows, targets)
+            found = machine.solve(alpha)
+            if found is None:
+                return None
+            weights[np.ix_(rows, targets)], intercept[targets] = found.weights, found.intercept
+            residuals[np.ix_(rows, targets)] = machine.leave_one_out(found)
+        self._residuals, self._alpha = residuals, alpha
+        return DualSolution(weights, intercept, alpha)
+
+    def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
+        """See ``DualRidge``."""
+        if self._alpha != solution.alpha:
+            raise ValueError(f"the residuals are of alpha={self._alpha}, not {solution.alpha}: solve first.")
+        return self._residuals[first:]
+
+    def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """See ``DualRidge``; factors are made again."""
+        found = [np.full((group.size, self.Y.shape[1]), np.nan) for group in groups]
+        for rows, targets in self._patterns:
+            if rows.size < 2:
+                continue
+            machine = self._machine(rows, targets)
+            own = machine.solve(solution.alpha)
+            assert own is not None  # it was solved before
+            members = [np.flatnonzero(np.isin(group, rows)) for group in groups]
+            seen = [k for k, member in enumerate(members) if member.size]
+            places = [np.searchsorted(rows, groups[k][members[k]]) for k in seen]
+            for k, residuals in zip(seen, machine.leave_out(own, places), strict=True):
+                found[k][np.ix_(members[k], targets)] = residuals
+        return found
+
+    def _machine(self, rows: np.ndarray, targets: np.ndarray) -> DualRidge:
+        square = self.square[np.ix_(rows, rows)]
+        weights = None if self.row_weights is None else self.row_weights[rows]
+        return DualRidge(square, self.diagonal[rows], self.Y[np.ix_(rows, targets)], weights)

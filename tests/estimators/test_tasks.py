@@ -1,0 +1,258 @@
+"""Targets that are a matrix: several regressions and labels of several tasks, entries of which may be missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import roc_auc_score
+
+import chimap
+from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, OptimalMap
+from chimap._validation import DataError
+
+FEATURES = {
+    "exact": {"kernel": "exp-chi2", "features": "exact"},
+    "landmarks": {"kernel": "exp-chi2", "features": "landmarks", "n_components": 40},
+    "fourier": {"kernel": "exp-chi2", "features": "fourier", "n_components": 64},
+    "additive": {"kernel": "chi2", "features": "additive"},
+    "blocks": {"kernel": "chi2", "blocks": [slice(0, 4), slice(4, 8)], "features": "additive"},
+}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.dirichlet(np.ones(8), size=180)
+    Y = np.sqrt(X) @ rng.normal(size=(8, 4)) + 0.05 * rng.normal(size=(180, 4))
+    gaps = Y.copy()
+    gaps[rng.random(Y.shape) < 0.25] = np.nan
+    gaps[:, 3] = np.where(np.isnan(gaps).all(axis=1), Y[:, 3], gaps[:, 3])
+    labels = np.where(np.isnan(gaps), np.nan, np.median(Y, axis=0) < Y)
+    return X, Y, gaps, labels
+
+
+def model(kind, features, **more):
+    settings = {"precision": "float64", "random_state": 0} | FEATURES[features] | more
+    return kind(**settings)
+
+
+def one_by_one(fitted, X, Y, alpha):
+    """Ridge on the features of a model, a task at a time, on the rows that the task is seen in."""
+    Z = fitted.features_.transform(X)
+    outputs = []
+    for y in Y.T:
+        seen = ~np.isnan(y)
+        outputs.append(Ridge(alpha=alpha, solver="cholesky").fit(Z[seen], y[seen]).predict(Z))
+    return np.column_stack(outputs)
+
+
+@pytest.mark.parametrize("features", [name for name in FEATURES if name != "exact"])
+@pytest.mark.parametrize("alpha", [0.02, "auto"])
+def test_each_task_is_ridge_on_the_rows_that_it_is_seen_in(rows, features, alpha):
+    X, _, gaps, labels = rows
+    fitted = model(HistogramRegressor, features, alpha=alpha).fit(X, gaps)
+    assert np.allclose(fitted.predict(X), one_by_one(fitted, X, gaps, fitted.alpha_), rtol=0, atol=1e-6)
+    fitted = model(HistogramClassifier, features, alpha=alpha).fit(X, labels)
+    outputs = one_by_one(fitted, X, 2 * labels - 1, fitted.alpha_)
+    assert np.allclose(fitted.decision_function(X), outputs, rtol=0, atol=1e-6)
+    assert np.array_equal(fitted.predict(X), outputs > 0)
+
+
+def test_each_task_of_an_exact_machine_is_that_of_its_rows(rows):
+    X, _, gaps, _ = rows
+    fitted = model(HistogramRegressor, "exact", alpha=0.1).fit(X, gaps)
+    for task, y in enumerate(gaps.T):
+        seen = ~np.isnan(y)
+        gamma = fitted.kernel_.gamma
+        alone = model(HistogramRegressor, "exact", alpha=0.1, gamma=gamma).fit(X[seen], y[seen])
+        new = X[:20] ** 1.1
+        assert np.allclose(
+            fitted.predict(new)[:, task], alone.predict(new), atol=1e-3
+        )  # maps of other samples
+        assert np.allclose(fitted.held_out_[seen, task], alone.held_out_[:, 0], atol=1e-3)
+        assert np.isnan(fitted.held_out_[~seen, task]).all()
+
+
+def test_residuals_left_out_are_those_of_fits_without_the_row(rows):
+    X, _, gaps, _ = rows
+    for selection in ("auto", 5):
+        fitted = model(HistogramRegressor, "exact", alpha=0.1, gamma=2.0, selection=selection).fit(X, gaps)
+        K = fitted.features_.transform(X)[:, np.argsort(fitted.row_numbers_)]
+        row = int(np.flatnonzero(~np.isnan(gaps[:, 1]))[0])
+        left_out = np.array([row])
+        if selection == 5:
+            from chimap.moments import fold_of_rows
+
+            folds = fold_of_rows(0, len(X), 5, fitted._seed)
+            left_out = np.flatnonzero(folds == folds[row])
+        seen = np.setdiff1d(np.flatnonzero(~np.isnan(gaps[:, 1])), left_out)
+        A = np.block([[K[np.ix_(seen, seen)] + 0.1 * np.eye(seen.size), np.ones((seen.size, 1))],
+                      [np.ones((1, seen.size)), np.zeros((1, 1))]])  # fmt: skip
+        weights = np.linalg.solve(A, np.append(gaps[seen, 1], 0.0))
+        expected = K[row, seen] @ weights[:-1] + weights[-1]
+        assert np.isclose(fitted.held_out_[row, 1], expected, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("features", list(FEATURES))
+def test_complete_targets_are_those_of_single_fits(rows, features):
+    X, Y, _, _ = rows
+    together = model(HistogramRegressor, features, alpha=0.05, gamma=1.5).fit(X, Y)
+    for task, y in enumerate(Y.T):
+        alone = model(HistogramRegressor, features, alpha=0.05, gamma=1.5).fit(X, y)
+        assert np.allclose(together.predict(X)[:, task], alone.predict(X), rtol=0, atol=1e-8)
+    assert together.score(X, Y) == pytest.approx(np.mean([
+        model(HistogramRegressor, features, alpha=0.05, gamma=1.5).fit(X, y).score(X, y) for y in Y.T[:]
+    ]))  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_other_losses_leave_missing_entries_out(rows, loss):
+    X, _, _, labels = rows
+    fitted = model(HistogramClassifier, "additive", loss=loss, alpha=0.5).fit(X, labels)
+    for task, y in enumerate(labels.T):
+        seen = ~np.isnan(y)
+        if loss == "logistic":
+            alone = LogisticRegression(C=2.0, tol=1e-8, max_iter=1000)
+            alone.fit(fitted.features_.transform(X[seen]), y[seen])
+            expected = alone.decision_function(fitted.features_.transform(X))
+        else:
+            alone = model(HistogramClassifier, "additive", loss=loss, alpha=0.5).fit(X[seen], y[seen])
+            expected = alone.decision_function(X)
+        assert np.abs(fitted.decision_function(X)[:, task] - expected).max() < 0.05 * np.abs(expected).max()
+
+
+def test_probabilities_are_of_label_1_and_agree_with_predictions(rows):
+    X, _, _, labels = rows
+    fitted = model(HistogramClassifier, "landmarks").fit(X, labels)
+    P = fitted.predict_proba(X)
+    assert P.shape == labels.shape
+    assert fitted.predict(X).dtype == np.int64
+    assert np.array_equal(P > 0.5, fitted.predict(X) == 1)
+    assert np.allclose(np.exp(fitted.predict_log_proba(X)), P)
+    seen = ~np.isnan(labels[:, 0])
+    assert roc_auc_score(labels[seen, 0], P[seen, 0]) > 0.9
+    assert [one.tolist() for one in fitted.classes_] == [[0, 1]] * 4
+
+
+def test_a_score_is_of_the_entries_that_are_there(rows):
+    X, Y, gaps, labels = rows
+    fitted = model(HistogramClassifier, "landmarks").fit(X, labels)
+    right = (fitted.predict(X) == labels) | np.isnan(labels)
+    assert fitted.score(X, labels) == pytest.approx(right.all(axis=1).mean())
+    weight = np.arange(180.0)
+    assert fitted.score(X, labels, weight) == pytest.approx(np.average(right.all(axis=1), weights=weight))
+    complete = (np.median(Y, axis=0) < Y).astype(int)
+    from sklearn.metrics import accuracy_score, r2_score
+
+    assert fitted.score(X, complete) == accuracy_score(complete, fitted.predict(X))
+    regressor = model(HistogramRegressor, "landmarks").fit(X, gaps)
+    assert regressor.score(X, Y) == pytest.approx(r2_score(Y, regressor.predict(X)))
+
+
+def test_matrices_come_in_many_shapes(rows):
+    pd = pytest.importorskip("pandas")
+    X, _, _, labels = rows
+    expected = model(HistogramClassifier, "landmarks", alpha=1.0).fit(X, labels).decision_function(X)
+    frame = pd.DataFrame(labels, columns=list("abcd"))
+    for Y in (
+        frame,
+        frame.astype("Int64"),
+        np.ma.MaskedArray(np.nan_to_num(labels), np.isnan(labels)),
+        [[None if value != value else int(value) for value in row] for row in labels],
+    ):
+        got = model(HistogramClassifier, "landmarks", alpha=1.0).fit(X, Y).decision_function(X)
+        assert np.allclose(got, expected, atol=1e-9)
+
+
+def test_rows_without_any_entry_are_left_out(rows):
+    X, _, gaps, _ = rows
+    more = np.vstack([X, X[:5]])
+    fitted = model(HistogramRegressor, "additive", alpha=0.1).fit(
+        more, np.vstack([gaps, np.full((5, 4), np.nan)])
+    )
+    assert fitted.n_rows_ == 180
+    assert np.allclose(
+        fitted.predict(X), model(HistogramRegressor, "additive", alpha=0.1).fit(X, gaps).predict(X)
+    )
+
+
+@pytest.mark.parametrize("features", ["exact", "landmarks"])
+def test_a_saved_model_answers_the_same(rows, features, tmp_path):
+    X, _, gaps, labels = rows
+    for kind, Y in ((HistogramClassifier, labels), (HistogramRegressor, gaps)):
+        fitted = model(kind, features, alpha=0.1).fit(X, Y)
+        fitted.save(tmp_path / "a.model", overwrite=True)
+        again = chimap.load(tmp_path / "a.model")
+        assert np.array_equal(again.predict(X), fitted.predict(X))
+        if kind is HistogramClassifier:
+            assert np.array_equal(again.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_compiled_models_answer_with_tasks(rows):
+    X, _, _, labels = rows
+    fitted = model(HistogramClassifier, "additive", alpha=0.1).fit(X, labels)
+    fast = fitted.compile()
+    assert (fast.predict(X) == fitted.predict(X)).mean() > 0.99
+    assert fast.predict_proba(X).shape == labels.shape
+
+
+def test_the_race_scores_the_mean_of_the_tasks(rows):
+    X, Y, _, labels = rows
+    fitted = HistogramClassifier(random_state=0).fit(X, labels)
+    assert fitted.race_.measure == "mean accuracy"
+    assert fitted.score(X, labels) > 0.6
+    regressor = HistogramRegressor(random_state=0).fit(X, Y)
+    assert regressor.race_.measure == "mean R2"
+    assert regressor.score(X, Y) > 0.9
+
+
+def test_a_given_score_chooses_by_the_mean_of_the_tasks(rows):
+    X, _, _, labels = rows
+    fitted = model(HistogramClassifier, "exact", scoring="roc_auc").fit(X, labels)
+    aucs = [
+        roc_auc_score(labels[s, j], fitted.held_out_[s, j])
+        for j in range(4)
+        for s in [~np.isnan(labels[:, j])]
+    ]
+    assert fitted.selection_.measure == "mean roc_auc"
+    assert fitted.selection_.means[fitted.selection_.chosen] == pytest.approx(np.mean(aucs))
+
+
+def test_missing_entries_of_dual_machines_are_those_of_kernel_ridge(rows):
+    X, _, gaps, _ = rows
+    fitted = model(HistogramRegressor, "exact", alpha=1e-3, gamma=1.0).fit(X, gaps)
+    seen = ~np.isnan(gaps[:, 0])
+    K = fitted.kernel_(X)
+    H = np.eye(seen.sum()) - 1 / seen.sum()
+    ridge = KernelRidge(alpha=1e-3, kernel="precomputed")
+    own = H @ K[np.ix_(seen, seen)] @ H
+    y = gaps[seen, 0]
+    predicted = ridge.fit(own, y - y.mean()).predict(own) + y.mean()
+    assert np.allclose(
+        predicted, fitted.predict(X)[seen, 0], atol=0.02
+    )  # of the kernel, which its map is close to
+
+
+def test_bad_matrices_are_refused(rows):
+    X, _, gaps, labels = rows
+    three = labels.copy()
+    three[7, 2] = 2
+    with pytest.raises(DataError, match=r"row 7, task 2: 2\. Labels of several tasks are 0, 1 or missing"):
+        model(HistogramClassifier, "landmarks").fit(X, three)
+    infinite = gaps.copy()
+    infinite[3, 1] = np.inf
+    with pytest.raises(DataError, match="row 3, task 1: inf"):
+        model(HistogramRegressor, "landmarks").fit(X, infinite)
+    words = np.array([["a", "b"]] * 180)
+    with pytest.raises(DataError, match=r"row 0, task 0: .*'a'"):
+        model(HistogramClassifier, "landmarks").fit(X, words)
+    with pytest.raises(DataError, match="every label is missing"):
+        model(HistogramClassifier, "landmarks").fit(X, np.full((180, 3), np.nan))
+    with pytest.raises(DataError, match="150 labels for 180 rows"):
+        model(HistogramClassifier, "landmarks").fit(X, labels[:150])
+    with pytest.raises(DataError, match="one label a row"):
+        MultipleKernelLearner(OptimalMap()).fit(X, labels)
+    with pytest.raises(DataError, match="partial_fit takes one"):
+        model(HistogramRegressor, "additive").partial_fit(X, gaps)
