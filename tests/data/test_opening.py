@@ -106,7 +106,11 @@ def test_members_are_for_archives(folder):
         (np.where(np.arange(N_ROWS) == 4, np.inf, 1.0), "row 4: inf"),
         (["a"] * 9 + [3.0] + ["b"] * (N_ROWS - 10), None),
         (np.array(["a"] * 9 + [3.5] + ["b"] * (N_ROWS - 10), object), "row 9: 3.5"),
-        (np.ones((N_ROWS, 2)), r"one label a row, shape \(137,\), got shape \(137, 2\)"),
+        (
+            np.ones((N_ROWS, 2, 2)),
+            r"one label a row, shape \(137,\), or one a row and task, got shape \(137, 2, 2\)",
+        ),
+        (np.full((N_ROWS, 2), np.inf), "row 0, task 0: inf"),
         (np.ones(N_ROWS, complex), "expected numbers or text, got dtype complex128"),
     ],
 )

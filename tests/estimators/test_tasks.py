@@ -133,7 +133,8 @@ def test_probabilities_are_of_label_1_and_agree_with_predictions(rows):
     assert np.allclose(np.exp(fitted.predict_log_proba(X)), P)
     seen = ~np.isnan(labels[:, 0])
     assert roc_auc_score(labels[seen, 0], P[seen, 0]) > 0.9
-    assert [one.tolist() for one in fitted.classes_] == [[0, 1]] * 4
+    assert fitted.classes_.tolist() == [0, 1, 2, 3]
+    assert fitted.multilabel_
 
 
 def test_a_score_is_of_the_entries_that_are_there(rows):

@@ -225,7 +225,7 @@ class Explaining:
     @property
     def _is_of_tasks(self) -> bool:
         """Whether the outputs are of several tasks of two classes."""
-        return bool(getattr(self, "is_multilabel", False))
+        return bool(getattr(self, "multilabel_", False))
 
     def _kernel_values(self, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Kernel values (n, m) with the landmarks, their weights (m, t), and the scores (m, t) of themselves."""

@@ -49,11 +49,12 @@ class Encoding:
 class ClassTargets(Encoding, ClassifierMixin):
     """One versus all: a target of 1 for the class and -1 for the others; a single target for two classes.
 
-    Labels (n, t) of 0, 1 and NaN are t tasks of two classes each, of which ``classes_`` is a list of t arrays; answers
-    are then matrices (n, t) as of scikit-learn's ``MLPClassifier`` and ``ClassifierChain``: labels 0 and 1, scores, and
-    the probability of 1.
+    Labels (n, t) of 0, 1 and NaN are t tasks of two classes each: answers are then matrices (n, t) of labels 0 and 1,
+    of scores, and of the probability of 1, and ``classes_`` are the numbers of the tasks, as of scikit-learn's
+    ``RidgeClassifier``, ``MLPClassifier`` and ``OneVsRestClassifier``.
 
-    Learned: ``classes_``. The estimator gives ``_outputs(X)``, linear outputs (n, t).
+    Learned: ``classes_``, ``multilabel_`` (whether the labels were of several tasks). The estimator gives
+    ``_outputs(X)``, linear outputs (n, t).
     """
 
     _y_checks: ClassVar[dict[str, Any]] = {}
@@ -62,8 +63,9 @@ class ClassTargets(Encoding, ClassifierMixin):
     )  # fmt: skip
     _domain: ClassVar[str] = "sign"
     _codec_type: ClassVar[type[Codec]] = ClassCodec
-    classes_: Any  # an array, or a list of one for each task
+    classes_: np.ndarray
     class_weight_: np.ndarray | None
+    multilabel_: bool = False
     _outputs: Callable[[Any], np.ndarray]
     _calibration: Calibration | TaskCalibration
 
@@ -98,7 +100,7 @@ class ClassTargets(Encoding, ClassifierMixin):
 
     def labels_of(self, outputs: np.ndarray) -> np.ndarray:
         """Labels (n,), of several tasks (n, t), of linear outputs (n, t), as ``predict_source`` gives them."""
-        if self.is_multilabel:
+        if self.multilabel_:
             return (outputs > 0).astype(np.int64)
         if outputs.shape[1] == 1:
             return self.classes_[(outputs[:, 0] > 0).astype(np.intp)]
@@ -107,7 +109,7 @@ class ClassTargets(Encoding, ClassifierMixin):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean accuracy of ``predict(X)``; of several tasks, as in scikit-learn, the share of rows all of whose labels
         are right, of the entries of y (n, tasks) that are there."""
-        if not self.is_multilabel:
+        if not self.multilabel_:
             return float(super().score(X, y, sample_weight))
         Y = clean_targets(y, len(self.classes_), "y")
         right = (np.isnan(Y) | (self.predict(X) == Y)).all(axis=1)
@@ -115,16 +117,9 @@ class ClassTargets(Encoding, ClassifierMixin):
         weights = None if sample_weight is None else np.asarray(sample_weight)[seen]
         return float(np.average(right[seen], weights=weights))
 
-    @property
-    def is_multilabel(self) -> bool:
-        """Whether the labels were a matrix of several tasks."""
-        return isinstance(self.classes_, list)
-
     def _take_codec(self, codec: ClassCodec | TaskCodec) -> None:
-        if isinstance(codec, TaskCodec):
-            self.classes_ = [np.array([0, 1]) for _ in range(codec.n_targets)]
-        else:
-            self.classes_ = codec.classes
+        self.multilabel_ = isinstance(codec, TaskCodec)
+        self.classes_ = np.arange(codec.n_targets) if isinstance(codec, TaskCodec) else codec.classes
 
     def _class_weighed(
         self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
@@ -157,7 +152,7 @@ class ClassTargets(Encoding, ClassifierMixin):
 
     def _take_held_out(self, held_out: HeldOutRows | None) -> None:
         """Learn what needs outputs of rows that the machine has not seen."""
-        if self.is_multilabel:
+        if self.multilabel_:
             self._calibration = (
                 TaskCalibration.unknown(self._n_targets)
                 if held_out is None

@@ -73,9 +73,7 @@ def parts_of(model: Any) -> ModelParts:
             f"regressions beside them, LookupClassifier and compiled models; got {type(model).__name__}."
         )
     coef, intercept = model.coef_.T, model.intercept_
-    if isinstance(getattr(model, "classes_", None), list) or (
-        isinstance(model, RealTargets) and coef.shape[1] > 1
-    ):
+    if getattr(model, "multilabel_", False) or (isinstance(model, RealTargets) and coef.shape[1] > 1):
         raise ValueError(
             f"a model of {coef.shape[1]} tasks has no table to export; fit and export one model a task."
         )

@@ -209,7 +209,7 @@ class SeveralCodec:
 
 def is_matrix(y: Any) -> bool:
     """Whether labels are of several tasks."""
-    shape = np.shape(y)
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return len(shape) == 2 and shape[1] > 1
 
 

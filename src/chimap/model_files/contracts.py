@@ -128,10 +128,9 @@ def _check_together(name: str, state: dict[str, Any], sizes: dict[str, int]) -> 
         )
         agreeing.append(("sizes of its transforms that do", is_able, True))
     outputs = sizes.get("t", getattr(tables, "n_outputs", None))
-    if isinstance(classes, list) and outputs is not None:
-        agreeing.append(("outputs", outputs, len(classes)))
-    elif isinstance(classes, np.ndarray) and outputs is not None:
-        agreeing.append(("outputs", outputs, classes.size if classes.size > 2 else 1))
+    if isinstance(classes, np.ndarray) and outputs is not None:
+        is_single = classes.size <= 2 and not state.get("multilabel_", False)
+        agreeing.append(("outputs", outputs, 1 if is_single else classes.size))
     for what, is_, wanted in agreeing:
         if is_ != wanted:
             raise ValueError(f"{name}: {what}: {is_} where the rest needs {wanted}")
