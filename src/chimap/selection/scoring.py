@@ -70,6 +70,11 @@ class OutputScore(Protocol):
         """What the score is called in tables."""
         ...
 
+    @property
+    def sample_weight(self) -> np.ndarray | None:
+        """Of all rows (n,), or None."""
+        ...
+
     def __call__(self, outputs: np.ndarray, rows: Any = slice(None)) -> float:
         """The score; NaN where it is not defined for them."""
         ...
