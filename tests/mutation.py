@@ -2,9 +2,9 @@
 
     python tests/mutation.py src/chimap/moments src/chimap/solvers --mutants 10
 
-Each mutant changes one operator, comparison or constant, or drops one term, of a copy of the package. The tests of the
-folder and the laws run once with coverage, so that each mutant meets only the tests that run its line, the fastest
-first. Mutants that no test notices are printed: they survive. Needs ``coverage``; one process, one thread.
+Each mutant changes one operator, comparison or constant, or drops one term, of a copy of the package. The tests run
+once with coverage, so that each mutant meets only those that run its line, the fastest first. Mutants that no test
+notices are printed: they survive. One process, one thread.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def changes(node: ast.AST) -> Iterator[ast.AST]:
     elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
         yield ast.Constant(node.value + 1)
         if isinstance(node.value, float):
-            yield ast.Constant(node.value * 1.0001)
+            yield ast.Constant(node.value * 1.0001 or 0.0001)
 
 
 def places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
@@ -98,35 +98,20 @@ def mutants(source: str, count: int, seed: int) -> list[Mutant]:
     return drawn
 
 
-LAWS = {
-    "additive": ("maps", "transformers"),
-    "fourier": ("fourier", "transformers"),
-    "kernels": ("kernels",),
-    "moments": ("moments",),
-    "tables": ("tables",),
-    "solvers": ("solvers", "objectives"),
-    "losses": ("losses", "objectives"),
-    "penalties": ("penalties", "objectives"),
-}
+# what computes, and what is fast enough to be asked of every mutant
+TESTS = ("kernels", "features", "moments", "solvers", "tables", "selection", "fit", "laws", "estimators/test_hinge.py",
+         "estimators/test_histogram.py", "estimators/test_kernel_learning.py", "estimators/test_lookup.py",
+         "estimators/test_moments_models.py", "estimators/test_online.py")  # fmt: skip
 
 
-def tests_of(path: Path) -> list[str]:
-    """The tests that mirror a file of the package: its namesake, its folder, the laws of its folder."""
-    folder = path.relative_to(ROOT / "src" / "chimap").parent
-    mirrors = [ROOT / "tests" / folder / f"test_{path.stem}.py", ROOT / "tests" / folder]
-    mirrors += [ROOT / "tests" / "laws" / f"test_{law}.py" for law in LAWS.get(folder.name, ())]
-    if folder.name == "_loops":  # each serves the folder of its name; kernels, maps and sums are of all
-        mirrors = [ROOT / "tests" / name for name in ("kernels", "features", "tables", "moments", "laws")]
-    return [str(mirror.relative_to(ROOT)) for mirror in mirrors if mirror.exists()]
-
-
-@dataclass
+@dataclass(eq=False)
 class Recorded:
     """Plugin of pytest that notes the seconds of each test and the lines that it runs."""
 
     data: Path
     source: Path
     seconds: dict[str, float] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
 
     def pytest_sessionstart(self):
         self.tracer = coverage.Coverage(str(self.data), source=[str(self.source)], config_file=False)
@@ -140,13 +125,28 @@ class Recorded:
         self.seconds[item.nodeid] = time.perf_counter() - start
         return result
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef, request):
+        """Lines of a fixture that several tests share are run by all tests of its file."""
+        if fixturedef.scope == "function":
+            return (yield)
+        self.tracer.switch_context(request.node.nodeid.split("::")[0])
+        result = yield
+        self.tracer.switch_context(request._pyfuncitem.nodeid)
+        return result
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.failed.add(report.nodeid)
+
     def pytest_sessionfinish(self):
         self.tracer.stop()
         self.tracer.save()
-        self.data.with_suffix(".json").write_text(json.dumps(self.seconds))
+        passed = {name: seconds for name, seconds in self.seconds.items() if name not in self.failed}
+        self.data.with_suffix(".json").write_text(json.dumps([passed, sorted(self.failed)]))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Chosen:
     """Plugin of pytest that runs these tests alone, in this order."""
 
@@ -156,7 +156,7 @@ class Chosen:
         items[:] = sorted((i for i in items if i.nodeid in self.order), key=lambda i: self.order[i.nodeid])
 
 
-def tests_pass(work: Path, files: list[str], plugin: object, *, limit: int) -> bool:
+def tests_pass(work: Path, arguments: list[str], plugin: object, *, limit: int) -> bool:
     """Whether tests pass in a child, which starts with the libraries loaded and with nothing of chimap."""
     child = os.fork()
     if child:
@@ -173,7 +173,7 @@ def tests_pass(work: Path, files: list[str], plugin: object, *, limit: int) -> b
     )  # its default action ends the child, in compiled loops as well: a mutant that hangs is noticed
     code = 1
     with contextlib.suppress(BaseException):
-        code = int(pytest.main(["-q", "-x", "-n0", "-p", "no:cacheprovider", *files], plugins=[plugin]))
+        code = int(pytest.main(["-q", "-n0", "-p", "no:cacheprovider", *arguments], plugins=[plugin]))
     os._exit(code)
 
 
@@ -189,27 +189,36 @@ class Tests:
         """Run the tests of the folders once."""
         data = work / "recorded"
         if not tests_pass(work, folders, Recorded(data, work / "src"), limit=3600):
-            raise SystemExit((work / "output").read_text()[-3000:] + "\ntests fail without a mutant")
-        seconds = json.loads(data.with_suffix(".json").read_text())
+            print((work / "output").read_text()[-3000:])
+        seconds, failed = json.loads(data.with_suffix(".json").read_text())
+        if failed:
+            print(f"left out, for they fail without a mutant: {', '.join(failed)}")
         known = coverage.CoverageData(str(data))
         known.read()
         runs = {}
         for path in known.measured_files():
             runs[path] = defaultdict(set)
             for line, names in known.contexts_by_lineno(path).items():
-                runs[path][line] |= {name for name in names if name in seconds}
+                runs[path][line] = set(names) - {""}
         return cls(seconds, runs)
 
     def of(self, path: Path, lines: range, budget: float) -> list[str]:
-        """Tests that run these lines, or any of the file where they run on import; fastest first, in the budget."""
+        """Tests that run these lines, or any of the file where they run on import, within the budget of seconds.
+
+        Of each test function the fastest set of parameters comes first, then the next of each.
+        """
         by_line = self.runs.get(str(path), {})
         names = set().union(*(by_line.get(line, ()) for line in lines)) or set().union(*by_line.values())
+        functions = defaultdict(list)
+        for name in sorted(self.seconds, key=lambda name: (self.seconds[name], name)):
+            if name in names or name.split("::")[0] in names:
+                functions[name.split("[")[0]].append(name)
+        ranks = {name: i for group in functions.values() for i, name in enumerate(group)}
         chosen, total = [], 0.0
-        for name in sorted(names, key=lambda name: (self.seconds[name], name)):
-            total += self.seconds[name]
-            if total > budget and chosen:
-                break
-            chosen.append(name)
+        for name in sorted(ranks, key=lambda name: (ranks[name], self.seconds[name])):
+            if not chosen or total + self.seconds[name] <= budget:
+                total += self.seconds[name]
+                chosen.append(name)
         return chosen
 
 
@@ -228,7 +237,7 @@ def survives(work: Path, path: Path, mutant: Mutant, tests: Tests, budget: float
             plugin = Chosen({name: i for i, name in enumerate(names)})
             files = list(dict.fromkeys(name.split("::")[0] for name in names))
             limit = 60 + 5 * int(sum(tests.seconds[name] for name in names))
-            return tests_pass(work, files, plugin, limit=limit)
+            return tests_pass(work, ["-x", *files], plugin, limit=limit)
         finally:
             os.environ.pop("NUMBA_CACHE_DIR", None)
             path.write_text(original)
@@ -242,10 +251,11 @@ def main() -> int:
     parser.add_argument("--mutants", type=int, default=10, help="of each file")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=30, help="of tests for each mutant")
+    parser.add_argument("--tests", nargs="+", default=TESTS, help="files or folders of tests/")
     arguments = parser.parse_args()
     given = [path.resolve() for path in arguments.paths]
     files = sorted(f for path in given for f in (path.rglob("*.py") if path.is_dir() else [path]))
-    folders = sorted({test for path in files for test in tests_of(path)})
+    folders = [f"tests/{name}" for name in arguments.tests]
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
     for library in (
         "numpy",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -175,7 +179,9 @@ class Deadly(DaskEngine):
 
     killed = False
 
-    def _watch(self, parts, sizes, progress):
+    def _watch(self, parts, starts, untold, progress):
+        if self.killed:
+            return super()._watch(parts, starts, untold, progress)
         pids, parts_now = list(self.client.run(os.getpid).values()), list(parts)
 
         def kill():
@@ -185,7 +191,20 @@ class Deadly(DaskEngine):
             self.killed = True
 
         threading.Thread(target=kill).start()
-        super()._watch(parts, sizes, progress)
+        super()._watch(parts, starts, untold, progress)
+
+
+class Counted(Progress):
+    """Counts the rows of each stage."""
+
+    def __init__(self):
+        self.rows = {}
+
+    def stage(self, name, total, unit="rows"):
+        self.now, self.rows[name] = name, 0
+
+    def advance(self, amount=1):
+        self.rows[self.now] += amount
 
 
 @pytest.mark.slow
@@ -198,13 +217,84 @@ def test_a_worker_that_dies_in_the_middle(found, rows):
 
 
 @pytest.mark.slow
-def test_the_only_worker_dies_with_all_that_was_sent(found, rows):
+@pytest.mark.parametrize(("where", "most_kept"), [("file", None), ("memory", None), ("file", 1000)])
+def test_the_only_worker_dies_with_all_that_was_sent(client, rows, where, most_kept, monkeypatch):
+    """Rows in memory, and settings that the scheduler does not keep, are sent again."""
+    if most_kept:
+        monkeypatch.setattr("chimap.engines.dask._MOST_KEPT", most_kept)
+    monkeypatch.setattr("chimap.engines.dask._GROUP", 4)
+    source = rows if where == "file" else open_source(rows.take(np.arange(N_ROWS)), rows.labels())
+    settings = {"kernel": "exp-chi2"} | SETTINGS | {"memory": "64MiB" if where == "memory" else "8MiB"}
+    whole = HistogramClassifier(**settings).fit_source(source, engine=client)
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
-        model, engine = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS), Deadly(client)
-        model._adopt(fit(model._recipe(), rows, engine, Progress()))
+    progress = Counted()
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as alone:
+        model, engine = HistogramClassifier(**settings), Deadly(alone)
+        model._adopt(fit(model._recipe(), source, engine, progress))
     assert engine.killed
-    np.testing.assert_array_equal(model._coef, found._coef)
+    assert progress.rows["learning"] == N_ROWS
+    np.testing.assert_array_equal(model._coef, whole._coef)
+
+
+@contextmanager
+def scheduler_and_worker(folder):
+    """Processes of a scheduler and a worker, and the scheduler's address."""
+    said = folder / "scheduler.json"
+    scheduler = ["distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", said]
+    worker = ["distributed.cli.dask_worker", "--nthreads", "1", "--no-dashboard", "--scheduler-file", said]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    processes = [
+        subprocess.Popen([sys.executable, "-m", *map(str, one)], **quiet) for one in (scheduler, worker)
+    ]
+    try:
+        end = time.monotonic() + 60
+        while not said.exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        yield processes[0], json.loads(said.read_text())["address"]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_dies_is_named_and_its_checkpoint_serves(client, rows, tmp_path, monkeypatch):
+    monkeypatch.setattr("chimap.engines.dask._GROUP", 1)
+    monkeypatch.setattr("chimap.engines.dask._PART_CHUNKS", 1)
+    monkeypatch.setattr("chimap.engines.dask._RECONNECT_SECONDS", 0.5)
+    settings = {"kernel": "exp-chi2"} | SETTINGS
+    with scheduler_and_worker(tmp_path) as (process, address):
+
+        class Deadly(Checkpoint):
+            def reached(self, *standing):
+                super().reached(*standing)
+                process.kill()
+                process.wait()
+
+        with pytest.raises(DataError, match=rf"the Dask scheduler at {address} was lost in mid-pass"):
+            HistogramClassifier(**settings).fit_source(
+                rows, engine=address, checkpoint=Deadly(tmp_path / "c", 1e-9)
+            )
+    whole = HistogramClassifier(**settings).fit_source(rows, engine=client)
+    again = HistogramClassifier(**settings).fit_source(rows, engine=client, checkpoint=tmp_path / "c")
+    np.testing.assert_array_equal(again._coef, whole._coef)
+
+
+def test_workers_that_die_of_every_part_are_named(client, rows):
+    class Fatal(DaskEngine):
+        def _submit_part(self, template, source, start, stop, chunk_rows):
+            if start == 0:
+                return super()._submit_part(template, source, start, stop, chunk_rows)
+            return self._submit(_killed_worker, 0)
+
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS)
+    with pytest.raises(DataError, match=r"died one after the other as they added up rows from \d+ on"):
+        fit(model._recipe(), rows, Fatal(client), Progress())
+
+
+def _killed_worker():
+    """What Dask raises for a task that ends its workers."""
+    raise distributed.KilledWorker("part", SimpleNamespace(address="a worker"), 3)
 
 
 def test_goes_on_from_a_checkpoint(client, found, rows, tmp_path, monkeypatch):

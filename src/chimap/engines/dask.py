@@ -8,12 +8,18 @@ comes from here; moments come back merged, a group of parts at a time, which is 
 
 Merging goes before adding up, and the moments of a part are let go when they are merged: a worker holds those it adds
 to and a few that wait, however many parts there are.
+
+Any worker may die. What it had added up is added up again elsewhere; what this process had sent, and no worker has any
+more, is sent again. A scheduler that is lost ends the pass with an error that names it.
 """
 
 from __future__ import annotations
 
+import logging
+import time
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -31,7 +37,8 @@ _PART_CHUNKS = 4  # a part: enough that adding up outweighs merging
 _MOST_PARTS = 2**16  # beyond them parts grow: a scheduler deals out some thousands of tasks a second
 _GROUP = 64  # parts whose moments come back as one, at least
 _MOST_GROUPS = 64  # beyond them groups grow: one process takes in what comes back
-_RETRIES = 3  # of a task that fails
+_RETRIES = 3  # of a task that fails, and of sending what was lost
+_RECONNECT_SECONDS = 5  # for a scheduler whose connection was lost
 _CONNECT_SECONDS = 20
 _MOST_KEPT = 2**27  # bytes of a value that the scheduler keeps
 _MESSAGE = 2**22  # bytes of it that are sent together
@@ -45,6 +52,7 @@ class DaskEngine:
 
     def __init__(self, client: Any):
         self.client = client
+        self._address = client.scheduler.address
         self._sent: dict[int, tuple[Source, Any]] = {}
 
     def run(
@@ -65,8 +73,39 @@ class DaskEngine:
             )
         progress.stage(stage, source.n_rows)
         progress.advance(first)
+        groups = deque(_groups_of_parts(source, chunk_rows, first))
+        untold = {start: stop - start for group in groups for start, stop in group}
+        n_lost = 0
+        while groups:
+            try:
+                for moments in self._sums_of(list(groups), work, source, chunk_rows, untold, progress):
+                    work.moments.merge(moments)
+                    reached(work, groups.popleft()[-1][1])
+                    n_lost = 0
+            except CancelledError:  # what was sent is lost with the last worker that held it
+                self._check_scheduler()
+                n_lost += 1
+                if n_lost > _RETRIES:
+                    raise DataError(
+                        f"the rows sent to the Dask workers at {self._address} were lost {n_lost} times with all "
+                        "workers that held them. Give workers more memory, or write the rows to a file that they read."
+                    ) from None
+                self._sent.clear()
+            except OSError:
+                self._check_scheduler()
+                raise
+
+    def _sums_of(
+        self,
+        groups: list[list[tuple[int, int]]],
+        work: Any,
+        source: Source,
+        chunk_rows: int,
+        untold: dict[int, int],
+        progress: Progress,
+    ) -> Iterator[Any]:
+        """The moments of each group; rows of a part that are not told of yet are told of as it is added up."""
         template = self._placed(work.fresh())
-        groups = _groups_of_parts(source, chunk_rows, first)
         submitted: deque[tuple[Any, list[Any]]] = deque()
         following = iter(groups)
         for group in groups:
@@ -75,12 +114,23 @@ class DaskEngine:
             for more in islice(following, wanted):
                 submitted.append(self._submit_group(template, source, more, chunk_rows))
             merged, added = submitted.popleft()
-            self._watch(added, [stop - start for start, stop in group], progress)
-            work.moments.merge(merged.result())
-            reached(work, group[-1][1])
+            self._watch(added, [start for start, _ in group], untold, progress)
+            yield merged.result()
+
+    def _check_scheduler(self) -> None:
+        """Raise DataError for a scheduler that is lost, and does not come back at once."""
+        end = time.monotonic() + _RECONNECT_SECONDS
+        while self.client.status == "connecting" and time.monotonic() < end:
+            time.sleep(0.05)
+        if self.client.status != "running":
+            raise DataError(
+                f"the Dask scheduler at {self._address} was lost in mid-pass. Start it and its workers again, and run "
+                "the fit again; one that writes a checkpoint goes on from there."
+            )
 
     def _groups_under_way(self, parts: int) -> int:
         """Groups of so many parts that keep all workers busy, and one more."""
+        self._check_scheduler()  # one that is lost would be waited for
         return 1 + max(1, -(-2 * sum(self.client.nthreads().values()) // parts))
 
     def _submit_group(
@@ -113,7 +163,7 @@ class DaskEngine:
     def _on_workers(self, source: Source) -> Any:
         """The source, sent once for all passes."""
         if id(source) not in self._sent:
-            # rows in memory go to all workers that there are, and are lost with the last of them
+            # rows in memory go to all workers that there are
             is_small = source.from_files and 8 * source.n_rows < _MOST_KEPT
             sent = self._placed(source) if is_small else self._scattered(source)
             self._sent[id(source)] = (source, sent)
@@ -131,19 +181,33 @@ class DaskEngine:
         return self._submit(_unpacked, 1, *[self._submit(bytes, 1, part) for part in parts])
 
     def _scattered(self, value: Any) -> Any:
-        return self.client.scatter(value, broadcast=True, hash=False)
+        try:
+            return self.client.scatter(value, broadcast=True, hash=False)
+        except TimeoutError as error:
+            raise DataError(
+                f"no Dask worker is connected to the scheduler at {self._address}. Start some with 'dask worker "
+                "ADDRESS'."
+            ) from error
 
-    def _watch(self, parts: list[Any], rows: list[int], progress: Progress) -> None:
+    def _watch(self, parts: list[Any], starts: list[int], untold: dict[int, int], progress: Progress) -> None:
         """Tell of parts as they are added up, and let go of them: what is merged then leaves the workers' memory."""
-        from distributed import as_completed
+        from distributed import KilledWorker, as_completed
 
-        sizes = {part.key: n for part, n in zip(parts, rows, strict=True)}
+        start_of = {part.key: start for part, start in zip(parts, starts, strict=True)}
         waiting = as_completed(parts)
         parts.clear()
         for done in waiting:
             if done.status == "error":
-                done.result()  # raises what the worker raised: a row that will not do, named
-            progress.advance(sizes.pop(done.key, 0))
+                try:
+                    done.result()  # raises what the worker raised: a row that will not do, named
+                except KilledWorker as error:
+                    raise DataError(
+                        f"workers at {self._address} died one after the other as they added up rows from "
+                        f"{start_of[done.key]} on, for want of memory in most cases. Give them more, or give a smaller "
+                        "memory or fewer n_components."
+                    ) from error
+            elif done.status == "finished":
+                progress.advance(untold.pop(start_of[done.key], 0))
 
 
 def _groups_of_parts(source: Source, chunk_rows: int, first: int) -> list[list[tuple[int, int]]]:
@@ -228,5 +292,17 @@ def dask_engine(where: Any) -> Iterator[DaskEngine]:
             f"no Dask scheduler answers at {where} ({error}). Start one with 'dask scheduler', its workers with "
             "'dask worker ADDRESS', and give that address."
         ) from error
-    with client:
+    with _quiet("distributed.client"), client:
         yield DaskEngine(client)
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """Keep a logger from writing tracebacks of what is raised as an error that names it."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
