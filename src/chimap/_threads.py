@@ -73,8 +73,9 @@ def tasks(items: Iterable[Any], call: Callable[[Any], Any]) -> list[Any]:
     """
     if getattr(_inside, "pool", False):
         return [call(item) for item in items]
+    items = list(items)
     with blas_alone():
-        if count() == 1:
+        if count() == 1 or len(items) < 2:
             return [call(item) for item in items]
         return list(_pool(count()).map(call, items))
 
@@ -91,6 +92,18 @@ def blas_alone() -> Iterator[None]:
             yield
     finally:
         _inside.alone = False
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Loops and products within the block stay on this thread: small ones are done before two threads have met."""
+    was = getattr(_inside, "pool", False)
+    with blas_alone():
+        _inside.pool = True
+        try:
+            yield
+        finally:
+            _inside.pool = was
 
 
 @cache

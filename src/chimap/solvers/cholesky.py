@@ -14,6 +14,7 @@ import numpy as np
 from chimap import _blas, _threads
 
 TILE = 384  # rows: the corners, which one thread factorises alone, are TILE / n of the work
+_WHOLE = 1200  # rows up to which one thread is done before two have met
 _STEP = 512  # of the substitution for columns of the inverse
 
 
@@ -21,6 +22,8 @@ def factorise(square: np.ndarray) -> bool:
     """Overwrite the upper triangle of a C-contiguous (n, n) matrix A with R, A = R'R, in n^3/3 operations; False, with
     the triangle spoilt, if A is not positive definite to rounding. What lies below the diagonal is left as it is."""
     n = square.shape[0]
+    if n <= _WHOLE:
+        return _factorised(square)
     for first in range(0, n, TILE):
         stop = min(first + TILE, n)
         corner = square[first:stop, first:stop]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.svm import LinearSVC
@@ -17,7 +17,7 @@ from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.ridge import LinearSolution
 
 _TOLERANCE = 1e-4  # scikit-learn's
-_SEARCH_TOLERANCE = 3e-3
+SEARCH_TOLERANCE = 3e-3
 _MOST_ITERATIONS = 10_000  # over the rows
 _BIAS_SCALE = (
     1.0  # of the constant feature whose weight is the intercept: penalised as the others, scikit-learn's
@@ -57,9 +57,7 @@ class HingeProblem:
 
     def usual_alpha(self) -> float:
         """Strengths that fit do so in units of the mean squared norm of the features."""
-        values = _arrays.stored_values(self.kept.Z)
-        mean_square = float(np.vdot(values, values)) / self.n_rows
-        return (mean_square or 1.0) * float(self.kept.weights.mean()) / _USUAL_COST
+        return usual_alpha(self.kept.Z, self.kept.weights)
 
     def solve(self, alpha: float) -> LinearSolution:
         """See ``Problem``."""
@@ -67,7 +65,7 @@ class HingeProblem:
 
     def trial(self, alpha: float) -> float:
         """See ``Trials``: the mean of max(0, 1 - y s)."""
-        found = self._fit(alpha, self.kept.learning, _SEARCH_TOLERANCE)
+        found = self._fit(alpha, self.kept.learning, SEARCH_TOLERANCE)
         held = self.kept.held_out
         outputs = np.empty((held.stop - held.start, found.intercept.size))
         for first in range(0, outputs.shape[0], _ROWS):
@@ -91,21 +89,42 @@ class HingeProblem:
 
     def _fit(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
         Z, Y = self.kept.of(rows)
-        svm = LinearSVC(
-            loss="hinge", C=1 / alpha, tol=tolerance, intercept_scaling=_BIAS_SCALE,
-            max_iter=_MOST_ITERATIONS, random_state=self.seed,
-        )  # fmt: skip
-        coef, intercept = np.zeros((Z.shape[1], Y.shape[1])), np.empty(Y.shape[1])
-        for t, y in enumerate(Y.T):
-            seen = y != 0
-            if not seen.any() or np.all(y[seen] == y[seen][0]):  # one side alone: its sign is the minimum
-                intercept[t] = y[seen][0] if seen.any() else 0.0
-            else:
-                some = _arrays.take_rows(Z, np.flatnonzero(seen)) if not seen.all() else Z
-                svm.fit(some, y[seen], sample_weight=self.kept.weights[rows][seen])
-                coef[:, t], intercept[t] = svm.coef_[0], svm.intercept_[0]
-            self._on_target()
-        return LinearSolution(coef, intercept, alpha)
+        return margins(Z, Y, self.kept.weights[rows], alpha, tolerance, self.seed, self._on_target)
+
+
+def usual_alpha(Z: Any, weights: np.ndarray) -> float:
+    """Where the search for the strength begins, for features Z (n, D), dense or CSR, of rows with weights (n,)."""
+    values = _arrays.stored_values(Z)
+    mean_square = float(np.vdot(values, values)) / Z.shape[0]
+    return (mean_square or 1.0) * float(weights.mean()) / _USUAL_COST
+
+
+def margins(
+    Z: Any,
+    Y: np.ndarray,
+    weights: np.ndarray,
+    alpha: float,
+    tolerance: float,
+    seed: int,
+    on_target: Callable[[], None],
+) -> LinearSolution:
+    """The machines of targets Y (n, t), 1 or -1, 0 where one is missing, one after the other, on features Z (n, D), dense
+    or CSR, of rows with weights (n,)."""
+    svm = LinearSVC(
+        loss="hinge", C=1 / alpha, tol=tolerance, intercept_scaling=_BIAS_SCALE,
+        max_iter=_MOST_ITERATIONS, random_state=seed,
+    )  # fmt: skip
+    coef, intercept = np.zeros((Z.shape[1], Y.shape[1])), np.empty(Y.shape[1])
+    for t, y in enumerate(Y.T):
+        seen = y != 0
+        if not seen.any() or np.all(y[seen] == y[seen][0]):  # one side alone: its sign is the minimum
+            intercept[t] = y[seen][0] if seen.any() else 0.0
+        else:
+            some = _arrays.take_rows(Z, np.flatnonzero(seen)) if not seen.all() else Z
+            svm.fit(some, y[seen], sample_weight=weights[seen])
+            coef[:, t], intercept[t] = svm.coef_[0], svm.intercept_[0]
+        on_target()
+    return LinearSolution(coef, intercept, alpha)
 
 
 class HingeSolver:

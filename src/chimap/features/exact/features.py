@@ -76,13 +76,13 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         kernel = as_kernel(self.kernel, self.gamma)
         rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
         self._n_features_out = rows.shape[0]
-        if not _has_map(kernel):
+        if not has_map(kernel):
             self.map_, self.rows_ = None, rows
             self.kernel_: Kernel = kernel.fitted(rows, check_random_state(self.random_state).randint(2**31))
             return self
         self.map_ = self._fitted_map(kernel, rows)
         self.rows_ = KeptRows(mapped(self.map_, rows))
-        self.kernel_ = _with_gamma(kernel, self.rows_) if isinstance(kernel, Exponential) else kernel
+        self.kernel_ = with_mean_gamma(kernel, self.rows_) if isinstance(kernel, Exponential) else kernel
         return self
 
     def _fitted_map(self, kernel: Any, rows: Any) -> Any:
@@ -160,18 +160,20 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
 
-def _has_map(kernel: Kernel) -> bool:
+def has_map(kernel: Kernel) -> bool:
+    """Whether its values are products of mapped rows, or exponentials of their distances."""
     return isinstance(kernel, AdditiveKernel | Linear) or (
         isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel | Linear)
     )
 
 
-def _with_gamma(kernel: Exponential, rows: KeptRows) -> Exponential:
+def with_mean_gamma(kernel: Exponential, rows: KeptRows) -> Exponential:
     """The kernel with gamma a number: "mean" is 1 / mean squared distance of mapped rows."""
     if kernel.gamma != "mean":
         return kernel
     mean = rows.mean_distance()
-    if not mean > np.finfo(rows.squares.dtype).eps * float(rows.squares.max(initial=0)):
+    rounding = 8 * np.finfo(rows.squares.dtype).eps * np.linalg.norm(rows.means)  # of a row less the means
+    if not mean > rounding**2:
         if rows.n_rows != 1:
             raise DataError(
                 "gamma='mean': all rows are equal, so their mean distance is 0. Pass gamma as a number, or check that "

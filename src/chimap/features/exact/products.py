@@ -57,13 +57,20 @@ class KeptRows:
         (m, n)."""
         dense = _dense_columns(rows, self.columns) - self.means
         rare = _without(rows, self.columns)
-        squares = _squares(dense) + _sparse_squares(rare)
+        self._values_of(dense, rare, _squares(dense) + _sparse_squares(rare), gamma, out)
 
+    def products_with(self, other: KeptRows, out: np.ndarray) -> None:
+        """(u - means)'(u_j - means) of kept rows u about the same means, such as ``take`` gives, into out (m, n)."""
+        self._values_of(other.dense, other._rare.tocsr(), other.squares, None, out)
+
+    def _values_of(
+        self, dense: np.ndarray, rare: Any, squares: np.ndarray, gamma: float | None, out: np.ndarray
+    ) -> None:
         def part(first: int) -> None:
-            own = slice(first, min(first + _ROWS, rows.shape[0]))
+            own = slice(first, min(first + _ROWS, dense.shape[0]))
             self._values(dense[own], rare[own], squares[own], gamma, out[own])
 
-        _threads.tasks(range(0, rows.shape[0], _ROWS), part)
+        _threads.tasks(range(0, dense.shape[0], _ROWS), part)
 
     def gram_into(self, square: np.ndarray, gamma: float | None) -> np.ndarray:
         """Values among these rows below the diagonal of ``square`` (n, n); returns the diagonal, (n,) float64.
@@ -91,17 +98,8 @@ class KeptRows:
             _loops.add_sparse_products(
                 rare.data, rare.indices, rare.indptr, self.data, self.rows, self.starts, out
             )
-        if gamma is None:
-            return
-        factor = out.dtype.type(gamma)
-        ahead, behind = -factor * squares[:, None], -factor * self.squares[: out.shape[1]]
-        for first in range(0, out.shape[1], _COLUMNS):
-            part = out[:, first : first + _COLUMNS]
-            part *= 2 * factor
-            part += ahead
-            part += behind[first : first + _COLUMNS]
-            np.minimum(part, 0, out=part)  # rounding of equal rows
-            np.exp(part, out=part)
+        if gamma is not None:
+            exponentials(out, squares, self.squares[: out.shape[1]], gamma)
 
     def combine(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(sum_j v_j weights_j (p, t), its product with the means (t,)), v being u less the means of dense columns."""
@@ -127,6 +125,30 @@ class KeptRows:
     def _rare(self) -> Any:
         """Columns that are not dense, in CSC (n, p)."""
         return sp.csc_matrix((self.data, self.rows, self.starts), (self.n_rows, self.n_columns))
+
+
+def exponentials(products: np.ndarray, ahead: np.ndarray, behind: np.ndarray, gamma: float) -> None:
+    """exp(-gamma |u - v|^2) in place of products u'v (m, n), with the squares |u|^2 (m,) and |v|^2 (n,)."""
+    factor = products.dtype.type(gamma)
+    ahead, behind = -factor * ahead[:, None], -factor * behind
+    for first in range(0, products.shape[1], _COLUMNS):
+        part = products[:, first : first + _COLUMNS]
+        part *= 2 * factor
+        part += ahead
+        part += behind[first : first + _COLUMNS]
+        np.minimum(part, 0, out=part)  # rounding of equal rows
+        np.exp(part, out=part)
+
+
+def exponentials_below(square: np.ndarray, squares: np.ndarray, gamma: float) -> None:
+    """The same of products among n rows (n, n), below the diagonal; what lies above it is spoilt beside it."""
+    n = squares.size
+
+    def part(first: int) -> None:
+        own = slice(first, min(first + _ROWS, n))
+        exponentials(square[own, : own.stop], squares[own], squares[: own.stop], gamma)
+
+    _threads.tasks(reversed(range(0, n, _ROWS)), part)
 
 
 def _frequent(rows: Any) -> np.ndarray:

@@ -1,0 +1,53 @@
+"""Looking for the best of a grid of settings step by step: most of them are never tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Setting = tuple[int, int]  # (place of the strength, octaves of gamma)
+
+_LESS = (
+    0.999  # of the squared error of another setting that scores the same: what is not less by that is as good
+)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """How a setting fares: a score, greater is better, and an error that breaks ties."""
+
+    score: float
+    error: float
+
+    def beats(self, other: Scored) -> bool:
+        """Whether it is better: equal scores need an error that is less by more than rounding may explain."""
+        return self.score > other.score or (self.score == other.score and self.error < _LESS * other.error)
+
+
+def climb(
+    better: Callable[[Setting, Setting], bool], best: Setting, steps: Sequence[tuple[int, int]]
+) -> Setting:
+    """From a setting to the best of those a step away, until none is better.
+
+    better : whether the first setting is in range and beats the second.
+
+    >>> climb(lambda a, b: abs(a[0] - 5) < abs(b[0] - 5), (0, 0), [(-1, 0), (1, 0)])
+    (5, 0)
+    """
+    while True:
+        for step in steps:
+            beside = best[0] + step[0], best[1] + step[1]
+            if better(beside, best):
+                best = beside
+                break
+        else:
+            return best
+
+
+def mean_square(residuals: np.ndarray, weights: np.ndarray | None) -> float:
+    """Of the residuals (m, t) that are there, NaN not, of rows with weights (m,)."""
+    there = ~np.isnan(residuals)
+    each = there if weights is None else there * weights[:, None]
+    return float(np.average(np.where(there, np.square(residuals), 0.0), weights=each))

@@ -1,0 +1,140 @@
+"""Machines of the race: those that the estimators fit, at the settings that score best."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+from sklearn.svm import LinearSVC
+
+from chimap import HistogramClassifier, HistogramRegressor
+from chimap._validation import DataError
+from chimap.fit.targets import ClassCodec, RealCodec
+from chimap.fit.trials import Trials
+
+X, LABELS = load_digits(return_X_y=True)
+X, LABELS = X[:240], LABELS[:240]
+SPLIT = np.arange(160), np.arange(160, 240)
+
+
+def trials(
+    y=LABELS, rows=X, alphas=None, codec=ClassCodec, scoring=None, dtype="float64", n_terms=2, weights=None
+):
+    codec = codec.of(y)
+    return Trials(
+        rows, y, codec, codec.score(y, scoring, weights), weights, np.dtype(dtype), alphas, n_terms, seed=0
+    )
+
+
+def settings(kernel, normalize=None, **more):
+    return {"kernel": kernel, "normalize": normalize, "features": "exact", "loss": "square", **more}
+
+
+@pytest.mark.parametrize("normalize", [None, "l1"])
+@pytest.mark.parametrize("kernel", ["chi2", "exp-jensen_shannon", "gaussian", "linear"])
+@pytest.mark.parametrize("as_rows", [np.asarray, sp.csr_matrix])
+def test_a_machine_is_the_exact_one_of_the_estimator(kernel, normalize, as_rows):
+    rows, (train, test) = as_rows(X), SPLIT
+    given = {"gamma": 0.01} if kernel in ("exp-jensen_shannon", "gaussian") else {}
+    found = trials(rows=rows, alphas=[0.3]).best(settings(kernel, normalize, **given), [SPLIT], None)
+    model = HistogramClassifier(
+        kernel, normalize=normalize, features="exact", alpha=0.3, precision="float64", random_state=0, **given
+    ).fit(rows[train], LABELS[train])
+    # the map is fitted on all rows of the sample here, on those to learn from there
+    np.testing.assert_allclose(found.outputs[0], model.decision_function(rows[test]), atol=2e-2)
+    assert found.alpha == 0.3
+    assert found.gamma == (given["gamma"] if given else None)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e-12])
+def test_gamma_is_that_of_rows_as_they_come(factor):
+    found = trials(rows=X * factor).best(settings("exp-chi2", gamma="auto"), [SPLIT], None)
+    train, test = (X[rows] * factor for rows in SPLIT)
+    model = HistogramClassifier(
+        "exp-chi2", gamma=found.gamma, alpha=found.alpha, features="exact", precision="float64"
+    )
+    outputs = model.fit(train, LABELS[SPLIT[0]]).decision_function(test)
+    np.testing.assert_allclose(outputs, found.outputs[0], atol=2e-2)
+
+
+def test_the_strength_of_the_best_score_is_taken_and_of_equal_scores_the_smaller_error():
+    alphas = [0.001, 0.1, 10.0, 1000.0]
+    one = {a: trials(alphas=[a]).best(settings("exp-chi2"), [SPLIT], None) for a in alphas}
+    best = trials(alphas=alphas).best(settings("exp-chi2"), [SPLIT], None)
+    assert best.score == max(found.score for found in one.values())
+    np.testing.assert_allclose(best.outputs[0], one[best.alpha].outputs[0])
+
+
+def test_gamma_is_chosen_where_it_is_left_open():
+    fixed = trials().best(settings("gaussian"), [SPLIT], None)
+    free = trials().best(settings("gaussian", gamma="auto"), [SPLIT], None)
+    assert free.score >= fixed.score
+    assert np.log2(free.gamma / fixed.gamma) == pytest.approx(free.setting[1])
+
+
+def test_a_search_from_the_best_setting_stays_there():
+    t = trials()
+    found = t.best(settings("exp-chi2", gamma="auto"), [SPLIT], None)
+    again = t.best(settings("exp-chi2", gamma="auto"), [SPLIT], found.setting)
+    assert again.setting == found.setting
+
+
+def test_the_score_is_the_mean_over_the_splits():
+    splits = [SPLIT, (np.arange(80, 240), np.arange(80))]
+    found = trials(alphas=[1.0]).best(settings("chi2"), splits, None)
+    each = [trials(alphas=[1.0]).best(settings("chi2"), [split], None).score for split in splits]
+    assert found.score == pytest.approx(np.mean(each))
+
+
+@pytest.mark.parametrize(
+    "given", [settings("exp-chi2", gamma=0.01), {"kernel": "chi2", "features": "additive", "loss": "hinge"}]
+)
+def test_a_weight_of_two_is_a_row_twice(given):
+    counts = np.arange(240) % 3 + 1
+    twice = np.repeat(np.arange(240), counts)
+    split = tuple(np.flatnonzero(np.isin(twice, part)) for part in SPLIT)
+    weighted = trials(weights=counts.astype(float), alphas=[3.0]).best(given, [SPLIT], None)
+    repeated = trials(LABELS[twice], X[twice], alphas=[3.0]).best(given, [split], None)
+    assert weighted.score == pytest.approx(repeated.score, abs=0.02)
+    np.testing.assert_allclose(
+        repeated.outputs[0], np.repeat(weighted.outputs[0], counts[160:], axis=0), atol=0.1
+    )
+
+
+def test_margins_are_those_of_liblinear():
+    rows = sp.csr_matrix(X)
+    given = {"kernel": "linear", "normalize": "sqrt", "features": "additive", "loss": "hinge"}
+    found = trials(rows=rows, alphas=[5.0]).best(given, [SPLIT], None)
+    train, test = (rows[part].sqrt() for part in SPLIT)
+    svm = LinearSVC(loss="hinge", C=1 / 5.0, max_iter=10_000, random_state=0).fit(train, LABELS[SPLIT[0]])
+    np.testing.assert_allclose(found.outputs[0], svm.decision_function(test), atol=0.1)
+
+
+def test_targets_that_are_numbers_are_scored_by_r2():
+    y = np.sqrt(X[:, 20]) + X[:, 30]
+    found = trials(y, codec=RealCodec).best(settings("exp-chi2", "l1", gamma="auto"), [SPLIT], None)
+    model = HistogramRegressor(
+        "exp-chi2", normalize="l1", gamma=found.gamma, alpha=found.alpha, features="exact"
+    )
+    assert found.score == pytest.approx(model.fit(X[:160], y[:160]).score(X[160:], y[160:]), abs=1e-2)
+
+
+def test_what_is_tried_here():
+    assert Trials.takes(settings("exp-chi2"))
+    assert Trials.takes({"kernel": "chi2", "features": "additive", "loss": "hinge"})
+    assert not Trials.takes({"kernel": "chi2", "features": "additive", "loss": "square"})
+    assert not Trials.takes(settings("pq"))
+    assert not Trials.takes({"kernel": "exp-chi2", "features": "landmarks", "loss": "square"})
+
+
+def test_rows_that_will_not_do_are_named():
+    rows = X.copy()
+    rows[7, 3] = np.nan
+    with pytest.raises(DataError, match="row 7"):
+        trials(rows=rows).best(settings("chi2"), [SPLIT], None)
+    with pytest.raises(DataError, match="all rows are equal"):
+        trials(rows=np.ones_like(X)).best(settings("exp-chi2"), [SPLIT], None)
+    y = np.where(np.arange(240) < 160, LABELS % 2, 0)  # one class among the rows to score: it has no AUC
+    with pytest.raises(DataError, match="no strength has a score"):
+        trials(y, scoring="roc_auc").best(settings("chi2"), [SPLIT], None)
