@@ -161,9 +161,9 @@ class Fitted:
 class Trials:
     """Machines on a sample of rows, which share what can be shared.
 
-    rows, y: the sample. codec: of its labels. score: of outputs. row_weights (n,), or None. dtype: of the products. alphas: to choose from, or
-    None for a search. n_terms: of the maps. Machines of one kernel and normalisation share most if they come one after
-    the other.
+    rows, y: the sample. codec: of its labels. score: of outputs. row_weights (n,), or None. dtype: of the products.
+    alphas: to choose from, or None for a search. n_terms: of the maps. Machines of one kernel and normalisation share
+    most if they come one after the other.
     """
 
     rows: Any

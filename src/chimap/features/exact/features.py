@@ -172,7 +172,7 @@ def with_mean_gamma(kernel: Exponential, rows: KeptRows) -> Exponential:
     if kernel.gamma != "mean":
         return kernel
     mean = rows.mean_distance()
-    rounding = 8 * np.finfo(rows.squares.dtype).eps * np.linalg.norm(rows.means)  # of a row less the means
+    rounding = 100 * np.finfo(rows.squares.dtype).eps * np.linalg.norm(rows.means)  # of rows less their means
     if not mean > rounding**2:
         if rows.n_rows != 1:
             raise DataError(
