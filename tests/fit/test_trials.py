@@ -136,5 +136,5 @@ def test_rows_that_will_not_do_are_named():
     with pytest.raises(DataError, match="all rows are equal"):
         trials(rows=np.ones_like(X)).best(settings("exp-chi2"), [SPLIT], None)
     y = np.where(np.arange(240) < 160, LABELS % 2, 0)  # one class among the rows to score: it has no AUC
-    with pytest.raises(DataError, match="no strength has a score"):
+    with pytest.raises(DataError, match="none of the strengths has a score"):
         trials(y, scoring="roc_auc").best(settings("chi2"), [SPLIT], None)

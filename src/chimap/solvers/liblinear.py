@@ -108,8 +108,10 @@ def margins(
     seed: int,
     on_target: Callable[[], None],
 ) -> LinearSolution:
-    """The machines of targets Y (n, t), 1 or -1, 0 where one is missing, one after the other, on features Z (n, D), dense
-    or CSR, of rows with weights (n,)."""
+    """The machines of targets Y (n, t), 1 or -1, 0 where one is missing, one after the other.
+
+    Z (n, D): features, dense or CSR, of rows with ``weights`` (n,).
+    """
     svm = LinearSVC(
         loss="hinge", C=1 / alpha, tol=tolerance, intercept_scaling=_BIAS_SCALE,
         max_iter=_MOST_ITERATIONS, random_state=seed,
