@@ -108,6 +108,7 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
             self._start(rows)
             self._take_held_out(None)
         else:
+            self._encode(y)  # refuses a label that is none of the classes before anything is learned from it
             self._take_held_out(HeldOutRows(self._outputs(rows), y))  # before it has seen them
         self._steps(rows, y, np.arange(rows.shape[0]))
         return self
