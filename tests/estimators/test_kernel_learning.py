@@ -157,7 +157,9 @@ def test_one_width_finds_what_a_grid_finds():
     gammas = np.geomspace(0.02, 20, 13)
     errors = []
     for gamma in gammas:
-        grid = HistogramRegressor("exp-chi2", gamma=gamma, n_components=64, random_state=0).fit(X, y)
+        grid = HistogramRegressor(
+            "exp-chi2", gamma=gamma, features="fourier", n_components=64, selection=5, random_state=0
+        ).fit(X, y)
         errors.append(grid.selection_.scores.mean(axis=1).min() / grid.selection_.baseline)
     assert min(step["objective"] for step in model.history_) < min(errors) + 0.01
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import HistogramClassifier, load
+from chimap import FourierKernelLearner, HistogramClassifier, MultipleKernelLearner, load
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.kernels import (
     Anisotropic,
@@ -69,6 +69,38 @@ def test_rows_of_any_size_predict_alike(kernel, factor, kind):
     agreement = (scaled.predict(kind(rows[300:])) == usual.predict(X[300:].astype(np.float32))).mean()
     # numbers below 1e-38 have fewer digits, so that some bins tie
     assert agreement >= (0.93 if kernel == "pq" else 0.97)
+
+
+LEARNERS = {
+    "widths": (FourierKernelLearner, {"n_tune_components": 64, "max_iter": 3}),
+    "gaussian widths": (FourierKernelLearner, {"kernel": "gaussian", "n_tune_components": 64, "max_iter": 3}),
+    "skewed widths": (
+        FourierKernelLearner,
+        {"kernel": "skewed-chi2", "n_tune_components": 64, "max_iter": 3},
+    ),
+    "weights": (MultipleKernelLearner, {}),
+    "weights and widths": (MultipleKernelLearner, {"joint": True, "n_tune_components": 64, "max_iter": 3}),
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("exponent", [-83, 83])
+def test_learned_kernels_of_rows_of_any_size(name, exponent, tmp_path):
+    """A power of two rounds nothing: the same model, with widths of the rows as they come."""
+    learner, settings = LEARNERS[name]
+    settings = settings | {"blocks": [slice(0, 8), slice(8, 20)], "n_components": 64, "random_state": 0}
+    # at a size that is scaled by itself, too, and at one that is not
+    usual = learner(**settings).fit(X[:300].astype(np.float32), y[:300])
+    rows = (X * 2.0**exponent).astype(np.float32)
+    scaled = learner(**settings).fit(rows[:300], y[:300])
+    np.testing.assert_allclose(
+        scaled.decision_function(rows[300:]), usual.decision_function(X[300:].astype(np.float32)), atol=0.05
+    )
+    if hasattr(usual, "widths_"):
+        power = {"exp-chi2": 0.5, "gaussian": 1.0, "skewed-chi2": 0.0}[settings.get("kernel", "exp-chi2")]
+        np.testing.assert_allclose(scaled.widths_ * 2.0 ** (power * exponent), usual.widths_, rtol=0.05)
+    scaled.save(tmp_path / "m")
+    np.testing.assert_array_equal(load(tmp_path / "m").predict(rows), scaled.predict(rows))
 
 
 @pytest.mark.parametrize("factor", [1e-40, 1e-25, 1e25])

@@ -16,6 +16,7 @@ from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPena
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import WidthFeatures
 from chimap.features.fourier.widths import Slopes, partition
+from chimap.features.scaled import Scale, ScaledWidths
 from chimap.fit.design import Part, parts_of
 from chimap.fit.plan import job_of
 from chimap.fit.recipe import Recipe
@@ -48,13 +49,15 @@ class ChannelWidths:
     def fit(self, sample: Any) -> ChannelWidths:
         """Fit the features of each channel on rows, and the widths to start from."""
         self.channels = []
+        scale = Scale.of(sample, [part.settings.exact for part in self.parts])
         for j, part in enumerate(self.parts):
-            how = part.settings
-            own = WidthFeatures(
+            how = part.scaled(scale).settings
+            own: Any = WidthFeatures(
                 how.kernel, self.n_components, widths="one" if self.widths == "block" else self.widths,
                 blocks={part.name: slice(None)}, map=how.map, n_terms=how.terms(), sampling=how.sampling,
                 form=how.form, random_state=self.seed + j,
             )  # fmt: skip
+            own = ScaledWidths(own, scale) if scale.exponent else own
             self.channels.append(own.fit(_arrays.take_columns(_arrays.as_rows(sample), part.columns)))
         counts = [own.n_widths for own in self.channels]
         self._borders = np.cumsum([0, *counts])
@@ -173,10 +176,10 @@ class ChannelDesign(WidthDesign):
         """See ``Design``."""
         return self.parts(n_columns)
 
-    def adaptable(self, n_components: int, n_columns: int, seed: int) -> ChannelWidths:
+    def adaptable(self, n_components: int, sample: Any, seed: int) -> ChannelWidths:
         """See ``WidthDesign``; each column belongs to one channel."""
-        partition(self.blocks, n_columns)
-        return ChannelWidths(self.parts(n_columns), n_components, self.widths, seed)
+        partition(self.blocks, sample.shape[1])
+        return ChannelWidths(self.parts(sample.shape[1]), n_components, self.widths, seed).fit(sample)
 
     def objective(self, features: Any, rows: TuningRows, recipe: Recipe) -> ChannelObjective:
         """See ``WidthDesign``."""

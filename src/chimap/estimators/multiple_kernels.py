@@ -11,7 +11,9 @@ from chimap.estimators.channel_widths import ChannelDesign
 from chimap.estimators.kernel_learning import KernelLearner
 from chimap.estimators.kernel_weights import KernelWeights
 from chimap.estimators.targets import ClassTargets, RealTargets
+from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier.widths import partition
+from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.fit.design import Design, PlainDesign, features_of
 from chimap.fit.recipe import checked_alpha
 from chimap.losses import CATALOGUE as LOSSES
@@ -24,7 +26,13 @@ class Channels(PlainDesign):
     def fit(self, sample: Any, seed: int) -> Any:
         """See ``Design``."""
         partition(self.blocks, sample.shape[1])
-        return features_of(self.parts(sample.shape[1]), seed).fit(sample)
+        parts = self.parts(sample.shape[1])
+        scale = Scale.of(sample, [part.settings.exact for part in parts])
+        fitted = features_of([part.scaled(scale) for part in parts], seed).fit(scale.rows(sample))
+        if not scale.exponent:
+            return fitted
+        each = [ScaledFeatures(one, scale) for one in fitted.features_]
+        return BlockFeatures.of_fitted(each, {part.name: part.columns for part in parts}, sample.shape[1])
 
 
 class MultipleKernelModel(KernelLearner):

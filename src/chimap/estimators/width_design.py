@@ -20,6 +20,7 @@ from chimap.estimators.width_search import (
 )
 from chimap.features.base import FeatureSettings
 from chimap.features.fourier import WidthFeatures
+from chimap.features.scaled import Scale, ScaledWidths
 from chimap.fit.design import Part, parts_of
 from chimap.fit.plan import job_of
 from chimap.fit.recipe import Recipe
@@ -65,15 +66,17 @@ class WidthDesign:
 
     def fit(self, sample: Any, seed: int) -> Any:
         """Features with the widths to start from, which ``learn`` replaces."""
-        return self.adaptable(self.settings.size(2048), sample.shape[1], seed).fit(sample)
+        return self.adaptable(self.settings.size(2048), sample, seed)
 
-    def adaptable(self, n_components: int, n_columns: int, seed: int) -> Any:
-        """Unfitted features of any widths."""
+    def adaptable(self, n_components: int, sample: Any, seed: int) -> Any:
+        """Features of any widths, fitted on rows."""
         asked = self.settings
-        return WidthFeatures(
-            asked.kernel, n_components, widths=self.widths, blocks=self.blocks, map=asked.map,
+        scale = Scale.of(sample, [asked.exact])
+        features = WidthFeatures(
+            scale.kernel(asked.exact), n_components, widths=self.widths, blocks=self.blocks, map=asked.map,
             n_terms=asked.terms(), sampling=asked.sampling, form=asked.form, random_state=seed,
         )  # fmt: skip
+        return (ScaledWidths(features, scale) if scale.exponent else features).fit(sample)
 
     def learn(
         self,
@@ -87,7 +90,7 @@ class WidthDesign:
         """See ``Design``."""
         how, full = self.tuning, features
         if how.n_components is not None and how.n_components < self.settings.size(2048):
-            features = self.adaptable(how.n_components, sample.shape[1], recipe.seed).fit(sample)
+            features = self.adaptable(how.n_components, sample, recipe.seed)
         tuned, validation = self._tuning_rows(recipe, rows, features.n_components, clock)
         if validation is not None and validation.n_rows < _LEAST_VALIDATION:
             validation = None

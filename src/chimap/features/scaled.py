@@ -12,6 +12,7 @@ from chimap import _arrays
 from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Folded, fold
 from chimap.kernels import Kernel
+from chimap.kernels.anisotropic import Anisotropic
 
 _USUAL = 24  # powers of two about 1 within which the largest magnitude needs no scaling
 
@@ -112,3 +113,60 @@ class ScaledFeatures:
         """The map of checked dense rows to features by the operations of arrays such as ``like``, if there is one."""
         inner = self.features.bound(like) if hasattr(self.features, "bound") else None
         return inner and (lambda rows: inner(self.scale.array(rows)))
+
+
+class ScaledWidths:
+    """``WidthFeatures`` of rows times 2^exponent, for rows as they come, with the widths that belong to these.
+
+    features : unfitted, of the kernel of the scaled rows.
+    """
+
+    def __init__(self, features: Any, scale: Scale):
+        self.features, self.scale = features, scale
+
+    def fit(self, X: Any) -> ScaledWidths:
+        """See ``WidthFeatures``."""
+        self.features.fit(self.scale.rows(_arrays.as_rows(X)))
+        unit = Anisotropic(self.features.unit_.kernel_, [0], [1.0])
+        back: Any = Scale(-self.scale.exponent).kernel(unit)
+        self._log_unit = float(np.log(back.widths[0]))  # of the width that is 1 for scaled rows
+        return self
+
+    @property
+    def start_(self) -> np.ndarray:
+        """Log widths (r,) to start from."""
+        return np.asarray(self.features.start_ + self._log_unit)
+
+    @property
+    def unit_(self) -> Any:
+        """The features at widths 1, of scaled rows."""
+        return self.features.unit_
+
+    @property
+    def n_components(self) -> int:
+        """Features."""
+        return int(self.features.n_components)
+
+    @property
+    def n_widths(self) -> int:
+        """r."""
+        return int(self.features.n_widths)
+
+    @property
+    def names_(self) -> list[str]:
+        """Of the widths."""
+        return list(self.features.names_)
+
+    @property
+    def columns_(self) -> np.ndarray:
+        """The width of each column (bins,)."""
+        return np.asarray(self.features.columns_)
+
+    def at(self, log_widths: np.ndarray) -> ScaledFeatures:
+        """Plain features with these widths (r,)."""
+        return ScaledFeatures(self.features.at(np.asarray(log_widths) - self._log_unit), self.scale)
+
+    def pullback_at(self, features: ScaledFeatures, rows: Any, slopes: Any) -> np.ndarray:
+        """dL/d log s (r,) of checked rows; see ``WidthFeatures``."""
+        gradient: np.ndarray = self.features.pullback_at(features.features, self.scale.rows(rows), slopes)
+        return gradient
