@@ -19,6 +19,7 @@ FEW_ROWS = 3000  # that settings are compared on first, and up to which all are 
 OCTAVES = 2  # gamma is looked for in a quarter to four times where it starts
 _HALF_DECADES = 12  # strengths are looked for so far from the scale of the kernel
 _LEAST_ROWS = 500  # of many targets with missing entries
+_SPARING = 3  # times less work than for one target: factors of smaller matrices are the less efficient
 
 
 class ExactProblem(Protocol):
@@ -56,8 +57,8 @@ class LeaveOut:
     from, or None to look for them: half decades of the kernel's scale. octaves: gamma may be 2^-octaves to 2^octaves
     times where it starts. weights (n,): of the rows in the squared error, or None.
 
-    Targets with missing entries, NaN in Y, take a factor each: settings are then compared on so few rows that it is the
-    work of one, and the best is not compared with others on all rows.
+    Targets with missing entries, NaN in Y, take a factor each: settings are then compared on so few rows that it is no
+    more work than for one, and the best is not compared with others on all rows.
 
     Up to ``FEW_ROWS`` rows all settings are compared on all of them. Of more, they are compared on as many that are
     spread over all, and the best few on all rows, by the predictions for the last half of them, which cost an eighth of
@@ -80,7 +81,7 @@ class LeaveOut:
             whole = _Stage(self, None, None)
             return self._chosen(whole, whole.search(), [whole])
         n_factors = factors_of(self.Y)
-        n_few = FEW_ROWS if n_factors <= 1 else max(_LEAST_ROWS, int(FEW_ROWS / np.cbrt(n_factors)))
+        n_few = FEW_ROWS if n_factors <= 1 else max(_LEAST_ROWS, int(FEW_ROWS / np.cbrt(_SPARING * n_factors)))
         n_few = min(n, n_few)
         small = _Stage(self, np.linspace(0, n - 1, n_few).astype(np.intp) if n > n_few else None, None)
         best = small.search()
