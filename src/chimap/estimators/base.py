@@ -351,7 +351,12 @@ class HistogramModel(LinearModel):
         for name, value in (known.attributes | learned.attributes).items():
             setattr(self, name, value)
         self._take_held_out(result.held_out)
+        self._posterior = learned.posterior() if self._keeps_posterior else None
         self._stale = False
+
+    @property
+    def _keeps_posterior(self) -> bool:
+        return self.keeps_posterior and self._given().get("n_principal") is None
 
     def _parts(self, n_columns: int) -> list[Part]:
         return parts_of(self._settings(), self._named_blocks(), n_columns)
@@ -406,3 +411,4 @@ class HistogramModel(LinearModel):
     _take_codec: Any
     _class_weighed: Any
     _take_held_out: Any
+    keeps_posterior: ClassVar[bool]

@@ -182,6 +182,7 @@ def _made_from(model: Any, tolerance: float, memory: str | int) -> Any:
         "classes_",
         "multilabel_",
         "_calibration",
+        "_conformal",
         "training_",
         "histograms_",
         "reading_",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,14 @@ from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.solving import Learned
 from chimap.kernels import AdditiveKernel, Linear
 from chimap.losses import Square
+from chimap.moments import Moments
 from chimap.solvers import LinearSolution
 from chimap.solvers.from_moments import RidgeSolver
+from chimap.solvers.posterior import Posterior
+from chimap.solvers.ridge import Factor
 
 _CHUNK_ROWS = 2048
+_MOST_MAPPED = 4096  # features of a map whose scatter is factorised for the deviations of predictions
 
 
 def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: Progress) -> None:
@@ -64,7 +69,12 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
             )
         kernel = features.kernel_
         features, solution = _folded(features, exact, found)
-        learned = Learned(solution, Square(), found.selection, 1, source.n_rows)
+        is_kept = _unscaled(features) is exact
+        weights = None if source.weights is None else source.weights[order]
+        learned = Learned(
+            solution, Square(), found.selection, 1, source.n_rows,
+            posterior=found.posterior if is_kept else partial(_posterior_of_map, exact, found, weights, recipe.dtype),
+        )  # fmt: skip
         about |= {"held_out_": found.held_out, "kernel_": kernel}
         known = Known(recipe.seed, codec, features, about)
         coef, intercept, n_bins = solution.coef, solution.intercept, source.n_features
@@ -78,7 +88,7 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
                 n_bins,
                 clock.seconds,
                 0,
-                HeldOutRows(found.held_out, y, source.weights),
+                HeldOutRows(found.held_out, y, source.weights, found.noise),
             )
         )
     model.stage_seconds_ = clock.seconds
@@ -132,9 +142,33 @@ def _all_rows(model: Any, source: Source, progress: Progress) -> Any:
 
 
 def _inner(features: Any) -> ExactFeatures:
-    inner = features.features if isinstance(features, ScaledFeatures) else features
+    inner = _unscaled(features)
     assert isinstance(inner, ExactFeatures)  # what the catalogue makes of features="exact"
     return inner
+
+
+def _unscaled(features: Any) -> Any:
+    return features.features if isinstance(features, ScaledFeatures) else features
+
+
+def _posterior_of_map(
+    exact: ExactFeatures, found: ExactFit, weights: np.ndarray | None, dtype: np.dtype
+) -> Posterior | None:
+    """Of an additive kernel, whose weights are those of its map: from the scatter of the mapped rows.
+
+    None for more features than ``_MOST_MAPPED``, and for targets with missing entries.
+    """
+    rows = exact.rows_
+    if found.noise is None or rows.n_columns > _MOST_MAPPED:
+        return None
+    moments = Moments(rows.n_columns, 0, rows.column_means(), np.zeros(0))
+    for first in range(0, rows.n_rows, _CHUNK_ROWS):
+        own = np.arange(first, min(first + _CHUNK_ROWS, rows.n_rows))
+        Z = rows.take(own).centred() + moments.shifts[0]
+        moments.update(Z, np.zeros((own.size, 0)), None if weights is None else weights[own])
+    factor = Factor(rows.n_columns)
+    factor.of(moments, found.solution.alpha)
+    return Posterior.of(factor, moments.mean, moments.count, found.solution.alpha, dtype)
 
 
 def _folded(features: Features, exact: ExactFeatures, found: ExactFit) -> tuple[Any, LinearSolution]:

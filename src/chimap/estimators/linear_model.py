@@ -10,7 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
+from chimap._threads import threads
+from chimap._validation import rows_as_fitted
 from chimap.backends import backend_of, check_device, on_host
+from chimap.data import ArraySource, matched
 from chimap.estimators.explaining import Explaining
 from chimap.estimators.prediction import Prediction, scores
 from chimap.features.base import Folded, fold
@@ -20,6 +23,7 @@ from chimap.fit.design import Part
 from chimap.fit.rows import Preparation
 from chimap.kernels import AdditiveKernel
 from chimap.model_files.model_file import SavedModel
+from chimap.solvers.posterior import DualPosterior, Posterior
 
 
 class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
@@ -134,6 +138,41 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
 
     def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
         return self._scores(self._prepare(rows, first_row, name), room)
+
+    def _variance_factors(self, X: Any) -> np.ndarray:
+        """Variances of new targets of rows X over that of the noise, 1 + q (n,), see ``solvers.posterior``.
+
+        Raises ValueError for a model that has no posterior.
+        """
+        self._refresh()
+        posterior = getattr(self, "_posterior", None)
+        if posterior is None:
+            raise ValueError(
+                "return_std is of loss='square' on features as they are, with all entries of y there; this model has "
+                "no posterior. predict_set gives intervals, whatever the model."
+            )
+        source = self._source_of(X)
+        if source is None:
+            source = ArraySource(rows_as_fitted(self, X))
+        else:
+            names = getattr(self, "feature_names_in_", None)
+            source = matched(source, names, self.n_features_in_, type(self).__name__)
+        found = np.empty(source.n_rows)
+        with threads(getattr(self, "n_jobs", None)):
+            for chunk in source.chunks(self.rows_at_once):
+                rows = self._prepare(chunk.X, chunk.start, source.name)
+                found[chunk.start : chunk.start + rows.shape[0]] = 1 + self._posterior_variances(
+                    posterior, rows
+                )
+        return found
+
+    def _posterior_variances(self, posterior: Posterior | DualPosterior, rows: Any) -> np.ndarray:
+        features = self._mapping()
+        Z = np.empty((rows.shape[0], features._n_features_out), dtype=self._dtype)
+        features.features_into(rows, Z)
+        if isinstance(posterior, DualPosterior):
+            return posterior.variances(Z, np.asarray(self.kernel_.diagonal(rows), dtype=np.float64))
+        return posterior.variances(Z)
 
     def _scores(self, rows: Any, room: Any) -> np.ndarray:
         """f(x) (n, t) of prepared rows."""

@@ -33,16 +33,30 @@ class Prediction:
     def _outputs(self, X: Any) -> np.ndarray:
         """f(x) of rows X, (n, t) float64."""
         self._refresh()
-        if (opener := opener_of(X)) is not None:
-            return self.predict_source(opener(X))
-        reading = getattr(self, "reading_", None)
-        if reading is not None and isinstance(X, list) and X and isinstance(X[0], str | dict):
-            return self.predict_source(reading.source(X))
+        source = self._source_of(X)
+        if source is not None:
+            return self.predict_source(source)
         rows = rows_as_fitted(self, X)
         if rows.shape[0] > self.rows_at_once:
             return self.predict_source(ArraySource(rows))
         with threads(self.n_jobs):
             return self._outputs_of(rows, 0, "X", self._room(rows.shape[0]))
+
+    def _source_of(self, X: Any) -> Source | None:
+        """A source of what is no matrix of rows; None for one."""
+        if (opener := opener_of(X)) is not None:
+            return opener(X)
+        reading = getattr(self, "reading_", None)
+        if reading is not None and isinstance(X, list) and X and isinstance(X[0], str | dict):
+            return reading.source(X)
+        return None
+
+    def _variance_factors(self, X: Any) -> np.ndarray:
+        """Variances of new targets of rows X over that of the noise, (n,). Raises ValueError: this model has none."""
+        raise ValueError(
+            f"a {type(self).__name__} has no posterior: predict without return_std, or use the model that it was made "
+            "from; predict_set gives intervals."
+        )
 
     def predict_source(self, source: Source, progress: Progress | None = None) -> np.ndarray:
         """Linear outputs f(x) (n, t) of every row of a source, chunk by chunk; float64."""

@@ -16,6 +16,7 @@ from chimap.fit.weights import checked_class_weight, class_weights
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.moments import Targets
 from chimap.selection.calibration import Calibration, TaskCalibration
+from chimap.selection.conformal import Conformal, checked_level
 from chimap.selection.scoring import MeanScore
 
 
@@ -63,11 +64,13 @@ class ClassTargets(Encoding, ClassifierMixin):
     )  # fmt: skip
     _domain: ClassVar[str] = "sign"
     _codec_type: ClassVar[type[Codec]] = ClassCodec
+    keeps_posterior: ClassVar[bool] = False  # which takes a matrix of all features
     classes_: np.ndarray
     class_weight_: np.ndarray | None
     multilabel_: bool = False
     _outputs: Callable[[Any], np.ndarray]
     _calibration: Calibration | TaskCalibration
+    _conformal: Conformal | None
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores (n, classes), or (n,) for two classes: positive means the second. Of several tasks (n, tasks)."""
@@ -150,19 +153,64 @@ class ClassTargets(Encoding, ClassifierMixin):
         each = self.class_weight_[np.searchsorted(classes, y)]
         return each if sample_weight is None else sample_weight * each
 
+    def predict_set(self, X: Any, alpha: float = 0.1) -> np.ndarray:
+        """The classes that each row of X may be of: boolean (n, classes), in the order of ``classes_``.
+
+        The true class is in the set with a probability of at least 1 - alpha if rows to come are like those of the fit:
+        every class whose probability is no smaller than that of the true classes of most rows that were held out. A set
+        is empty where no class is that probable. Of several tasks (n, tasks, 2), for labels 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            For alpha that is not between 0 and 1, and where no rows were held out.
+
+        References
+        ----------
+        See ``selection.conformal.Conformal``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from chimap import HistogramClassifier
+        >>> X, y = load_digits(return_X_y=True)
+        >>> model = HistogramClassifier("exp-chi2", n_components=256, random_state=0).fit(X[:1200], y[:1200])
+        >>> sets = model.predict_set(X[1200:], alpha=0.1)
+        >>> bool(sets[range(597), y[1200:]].mean() > 0.85)
+        True
+        """
+        checked_level(alpha)
+        return self.sets_of(self._outputs(X), alpha)
+
+    def sets_of(self, outputs: np.ndarray, alpha: float = 0.1) -> np.ndarray:
+        """Sets, as of ``predict_set``, of linear outputs (n, t), as ``predict_source`` gives them."""
+        threshold = known_conformal(self).threshold(alpha)
+        strangeness = -self._logs(outputs)
+        return strangeness <= (threshold[:, None] if self.multilabel_ else threshold[0])
+
+    def _logs(self, outputs: np.ndarray) -> np.ndarray:
+        """Logarithms of the probabilities of the classes (n, classes), of several tasks (n, t, 2)."""
+        if isinstance(self._calibration, TaskCalibration):
+            return self._calibration.logs(outputs)
+        return self._calibration.log(outputs)
+
     def _take_held_out(self, held_out: HeldOutRows | None) -> None:
         """Learn what needs outputs of rows that the machine has not seen."""
-        if self.multilabel_:
+        t, self._conformal = self._n_targets, None
+        if held_out is None:
             self._calibration = (
-                TaskCalibration.unknown(self._n_targets)
-                if held_out is None
-                else TaskCalibration.of(held_out.outputs, held_out.y, held_out.weights)
+                TaskCalibration.unknown(t) if self.multilabel_ else Calibration(1.0, np.zeros(t))
             )
-        elif held_out is None:
-            self._calibration = Calibration(1.0, np.zeros(self._n_targets))
+        elif self.multilabel_:
+            self._calibration = TaskCalibration.of(held_out.outputs, held_out.y, held_out.weights)
+            logs = self._logs(held_out.outputs)
+            scores = np.where(held_out.y == 1, -logs[:, :, 1], -logs[:, :, 0])
+            self._conformal = Conformal(np.where(np.isnan(held_out.y), np.nan, scores), held_out.weights)
         else:
             place = np.searchsorted(self.classes_, held_out.y)
             self._calibration = Calibration.of(held_out.outputs, place, held_out.weights)
+            scores = -self._logs(held_out.outputs)[np.arange(place.size), place]
+            self._conformal = Conformal(scores[:, None], held_out.weights)
 
 
 class RealTargets(Encoding, RegressorMixin):
@@ -172,11 +220,28 @@ class RealTargets(Encoding, RegressorMixin):
     _losses: ClassVar[tuple[str, ...]] = tuple(n for n, loss in LOSSES.items() if loss.domain == "real")
     _domain: ClassVar[str] = "real"
     _codec_type: ClassVar[type[Codec]] = RealCodec
+    _conformal: Conformal | None
+    _variance_factors: Callable[[Any], np.ndarray]
+    noise_variance_: np.ndarray | None
+    keeps_posterior: ClassVar[bool] = True
     _outputs: Callable[[Any], np.ndarray]
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predicted targets of rows X, (n,) float64; of several (n, targets)."""
-        return self.targets_of(self._outputs(X))
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predicted targets of rows X, (n,) float64; of several (n, targets).
+
+        return_std: also give the standard deviations of new targets about them, of the same shape: by the posterior of
+        Bayesian ridge in the space of the features, its noise being that of rows that were left out (loss="square").
+        They grow where rows are unlike those of the fit. Raises ValueError for a model that has no posterior.
+        """
+        predicted = self.targets_of(self._outputs(X))
+        if not return_std:
+            return predicted
+        factors = self._variance_factors(X)
+        if self.noise_variance_ is None:
+            raise ValueError(
+                "return_std needs the noise of rows that were left out: fit on two rows at least."
+            )
+        return predicted, self.targets_of(np.sqrt(np.outer(factors, self.noise_variance_)))
 
     def targets_of(self, outputs: np.ndarray) -> np.ndarray:
         """Predicted targets (n,), of several (n, t), of linear outputs (n, t), as ``predict_source`` gives them."""
@@ -199,5 +264,57 @@ class RealTargets(Encoding, RegressorMixin):
             raise ValueError("class_weight is of classifiers: give the rows of a regression sample_weight.")
         return sample_weight
 
+    def predict_set(self, X: Any, alpha: float = 0.1) -> np.ndarray:
+        """Intervals (n, 2), lower and upper end, that hold the target of each row of X; of several (n, targets, 2).
+
+        The target is inside with a probability of at least 1 - alpha if rows to come are like those of the fit: as far
+        from the prediction as the targets of most rows that were held out. All are of one width, infinite where too few
+        rows were held out for alpha.
+
+        Raises
+        ------
+        ValueError
+            For alpha that is not between 0 and 1, and where no rows were held out.
+
+        References
+        ----------
+        See ``selection.conformal.Conformal``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chimap import HistogramRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.dirichlet(np.ones(8), size=600)
+        >>> y = np.sqrt(X[:, 0]) + 0.1 * rng.normal(size=600)
+        >>> model = HistogramRegressor("chi2", random_state=0).fit(X[:300], y[:300])
+        >>> low, high = model.predict_set(X[300:], alpha=0.1).T
+        >>> bool(0.85 < np.mean((low <= y[300:]) & (y[300:] <= high)) < 0.95)
+        True
+        """
+        checked_level(alpha)
+        return self.intervals_of(self._outputs(X), alpha)
+
+    def intervals_of(self, outputs: np.ndarray, alpha: float = 0.1) -> np.ndarray:
+        """Intervals, as of ``predict_set``, of linear outputs (n, t), as ``predict_source`` gives them."""
+        width = known_conformal(self).threshold(alpha)
+        ends = np.stack([outputs - width, outputs + width], axis=2)
+        return ends[:, 0] if ends.shape[1] == 1 else ends
+
     def _take_held_out(self, held_out: HeldOutRows | None) -> None:
         """Learn what needs outputs of rows that the machine has not seen."""
+        self._conformal, self.noise_variance_ = None, None
+        if held_out is not None:
+            self.noise_variance_ = held_out.noise
+            y = held_out.y.reshape(held_out.outputs.shape)
+            self._conformal = Conformal(np.abs(y - held_out.outputs), held_out.weights)
+
+
+def known_conformal(model: Any) -> Conformal:
+    """What a model knows of rows that were held out. Raises ValueError where it knows nothing."""
+    found: Conformal | None = getattr(model, "_conformal", None)
+    if found is None:
+        raise ValueError(
+            f"this {type(model).__name__} has no outputs of rows that were held out: fit it anew, on some rows more."
+        )
+    return found

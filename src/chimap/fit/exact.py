@@ -20,7 +20,10 @@ from chimap.selection import SelectionResult
 from chimap.selection.leave_one_out import OCTAVES, LeaveOut
 from chimap.selection.scoring import OutputScore
 from chimap.solvers import LinearSolution
+from chimap.solvers.exact import DualRidge
+from chimap.solvers.held_out import noise_of
 from chimap.solvers.observed_exact import ExactRidge, exact_ridge
+from chimap.solvers.posterior import DualPosterior
 
 _TILE = 512
 
@@ -63,6 +66,13 @@ class ExactRows:
         _raise_below(self._ridge.square, octaves - self._octaves)
         self._octaves = octaves
         return self._ridge
+
+    def posterior(self, alpha: float, octaves: int) -> DualPosterior | None:
+        """How sure the machine of all rows is; its factor is made again where another one is in memory."""
+        ridge = self.ridge(None, octaves)
+        if not isinstance(ridge, DualRidge) or (ridge.factor_of != alpha and ridge.solve(alpha) is None):
+            return None
+        return DualPosterior.of(ridge, self.dtype)
 
 
 def _raise_below(square: np.ndarray, octaves: int) -> None:
@@ -156,11 +166,17 @@ def _groups(settings: ExactSettings, y: np.ndarray | None, n_rows: int) -> list[
 @dataclass(frozen=True)
 class ExactFit:
     """Weights of kernel values (n, t), intercepts (t,), what was chosen, and ``held_out`` (n, t): what the machine says
-    of each row when that row, or its group, is left out, in the order in which the rows came."""
+    of each row when that row, or its group, is left out, in the order in which the rows came.
+
+    noise (t,): the variance of the targets. posterior: how sure the machine is, made when it is asked for; None for
+    targets with missing entries.
+    """
 
     solution: LinearSolution
     held_out: np.ndarray
     selection: SelectionResult
+    noise: np.ndarray | None = None
+    posterior: Callable[[], DualPosterior | None] = lambda: None
 
 
 def solve_exactly(
@@ -194,8 +210,13 @@ def solve_exactly(
     held_out = np.empty_like(choice.held_out)
     held_out[order] = choice.held_out + shift
     found = choice.solution
+    solution = LinearSolution(found.weights, found.intercept + shift, found.alpha)
+    if np.isnan(Y).any():
+        return ExactFit(solution, held_out, choice.result)
+    residuals = found.alpha * (found.weights if weights is None else found.weights / weights[:, None])
+    noise = noise_of(residuals, Y - choice.held_out, weights)
     return ExactFit(
-        LinearSolution(found.weights, found.intercept + shift, found.alpha), held_out, choice.result
+        solution, held_out, choice.result, noise, lambda: rows.posterior(found.alpha, choice.octaves)
     )
 
 

@@ -24,11 +24,15 @@ class Known:
 
 @dataclass(frozen=True)
 class HeldOutRows:
-    """Outputs (m, t) of rows by machines that have not seen them, their labels or targets y (m,) and weights."""
+    """Outputs (m, t) of rows by machines that have not seen them, their labels or targets y (m,) and weights.
+
+    noise (t,): variance of the targets about what is certain, where it is known.
+    """
 
     outputs: np.ndarray
     y: np.ndarray
     weights: np.ndarray | None = None
+    noise: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -38,7 +42,7 @@ class HeldOutRows:
         if held_out is None:
             return None
         rows = held_out.rows
-        return cls(held_out.outputs, y[rows], None if weights is None else weights[rows])
+        return cls(held_out.outputs, y[rows], None if weights is None else weights[rows], held_out.noise)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from chimap.solvers.base import Evidence, Needs, Solver
 from chimap.solvers.catalogue import solver_of
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.principal import leading
 
 _STEPS = {"moments": "values", "rows": "passes", "features": "classes"}
@@ -29,7 +31,7 @@ class Learned:
 
     loss: None for the hinge. selection: what was compared, or None. n_passes: over the rows; LIBLINEAR's own are not
     counted. n_rows: learned from. attributes: what else was learned, by name. held_out: outputs of rows by machines
-    that have not seen them, or None.
+    that have not seen them, or None. posterior: how sure it is, made when it is asked for.
     """
 
     solution: LinearSolution
@@ -39,6 +41,7 @@ class Learned:
     n_rows: int
     attributes: dict[str, Any] = field(default_factory=dict)
     held_out: HeldOut | None = None
+    posterior: Callable[[], Posterior | DualPosterior | None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,10 @@ def learn(
             solution = problem.solve(chosen)
     with clock("held out"):
         held_out = problem.held_out(solution, evidence.witnesses)
-    return Learned(solution, problem.loss, result, problem.passes, problem.n_rows, held_out=held_out)
+    return Learned(
+        solution, problem.loss, result, problem.passes, problem.n_rows, held_out=held_out,
+        posterior=partial(problem.posterior, solution),
+    )  # fmt: skip
 
 
 def learn_components(

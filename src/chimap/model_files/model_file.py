@@ -40,8 +40,10 @@ from chimap.model_files import contracts
 from chimap.moments import PCA
 from chimap.selection import SelectionResult
 from chimap.selection.calibration import Calibration, TaskCalibration
+from chimap.selection.conformal import Conformal
 from chimap.selection.race import Candidate, RaceResult, Trial
 from chimap.solvers.group_path import KernelPath
+from chimap.solvers.posterior import DualPosterior, InverseFactor, Posterior
 from chimap.tables import CodeTables, LineTables
 
 _classes: dict[str, type] = {}
@@ -57,7 +59,7 @@ register(*OTHERS.values(), Exponential, Gaussian, Anisotropic, OnColumns, Sum, P
 register(*MAPS.values(), DirichletMap, IdentityMap, StationaryMap, *LOSSES.values(), Observed)
 register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, BlockFeatures)
 register(LandmarkFeatures, Factor, UnitGaussianMap, NystroemFeatures, Scale, ScaledFeatures)
-register(ExactFeatures, KeptRows)
+register(ExactFeatures, KeptRows, Conformal, InverseFactor, Posterior, DualPosterior)
 register(
     SelectionResult,
     Calibration,

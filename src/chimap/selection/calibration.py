@@ -123,9 +123,14 @@ class TaskCalibration:
 
     def log(self, outputs: np.ndarray) -> np.ndarray:
         """Their logarithms, without underflow."""
+        return self.logs(outputs)[:, :, 1]
+
+    def logs(self, outputs: np.ndarray) -> np.ndarray:
+        """Logarithms of the probabilities of labels 0 and 1, (n, t, 2)."""
         each = zip(outputs.T, self.scales, self.offsets, strict=True)
-        logs = [Calibration(scale, np.array([offset])).log(f[:, None])[:, 1] for f, scale, offset in each]
-        return np.column_stack(logs)
+        return np.stack(
+            [Calibration(scale, np.array([offset])).log(f[:, None]) for f, scale, offset in each], axis=1
+        )
 
 
 def _agreeing(logs: np.ndarray, chosen: np.ndarray) -> np.ndarray:

@@ -81,7 +81,9 @@ class LeaveOut:
             whole = _Stage(self, None, None)
             return self._chosen(whole, whole.search(), [whole])
         n_factors = factors_of(self.Y)
-        n_few = FEW_ROWS if n_factors <= 1 else max(_LEAST_ROWS, int(FEW_ROWS / np.cbrt(_SPARING * n_factors)))
+        n_few = (
+            FEW_ROWS if n_factors <= 1 else max(_LEAST_ROWS, int(FEW_ROWS / np.cbrt(_SPARING * n_factors)))
+        )
         n_few = min(n, n_few)
         small = _Stage(self, np.linspace(0, n - 1, n_few).astype(np.intp) if n > n_few else None, None)
         best = small.search()

@@ -12,6 +12,7 @@ from chimap.losses import FeatureRows, Loss
 from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
 from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import LinearSolution
 
 Needs = Literal["moments", "rows", "features"]
@@ -83,6 +84,10 @@ class Problem(Protocol):
     def held_out(self, found: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
         """Outputs of rows by machines that have not seen them, given what ``solve`` came to; None where there are
         none."""
+        ...
+
+    def posterior(self, found: LinearSolution) -> Posterior | None:
+        """How sure the solution is of its outputs; None where the loss has no posterior."""
         ...
 
 

@@ -117,6 +117,11 @@ class DualRidge:
         inverse_blocks(self.square, groups, visit)
         return found
 
+    @property
+    def solved_ones(self) -> np.ndarray:
+        """A^-1 1 (n,) of the factor that is in memory."""
+        return self._ones
+
     def _check(self, solution: DualSolution) -> None:
         if self.factor_of != solution.alpha:
             raise ValueError(f"the factor is of alpha={self.factor_of}, not {solution.alpha}: solve first.")

@@ -11,7 +11,8 @@ from scipy.linalg import qr
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
 from chimap.solvers.base import Evidence, Needs
-from chimap.solvers.held_out import HeldOut, Witnesses, left_out, leverages
+from chimap.solvers.held_out import HeldOut, Witnesses, left_out, leverages, noise_of
+from chimap.solvers.posterior import Posterior
 from chimap.solvers.principal import leading
 from chimap.solvers.ridge import Factor, LinearSolution, ridge
 
@@ -32,7 +33,7 @@ class RidgeProblem:
     def __init__(self, moments: FoldMoments, device: str = "cpu", *, spans: bool = True, tried: Any = None):
         whole = moments.whole()
         self.scale = float(whole.scatter_diagonal().mean())
-        self._shifts = whole.shifts
+        self._shifts, self._mean = whole.shifts, whole.mean
         self._span = _span(whole) if spans and _FEW * whole.n_rows <= whole.n_features else None
         if self._span is not None:
             origin = np.zeros(whole.n_features)
@@ -73,7 +74,15 @@ class RidgeProblem:
         else:
             h = leverages(self.whole.of_features(kept), found.alpha, Z[:, kept])
         h = h if witnesses.weights is None else h * witnesses.weights
-        return HeldOut(witnesses.rows, left_out(self.loss, witnesses.Y, outputs, h) + target_shift)
+        found_without = left_out(self.loss, witnesses.Y, outputs, h)
+        noise = noise_of(witnesses.Y - outputs, witnesses.Y - found_without, witnesses.weights)
+        return HeldOut(witnesses.rows, found_without + target_shift, noise)
+
+    def posterior(self, found: LinearSolution) -> Posterior | None:
+        """See ``Problem``."""
+        self.factor.of(self.whole, found.alpha)
+        dtype = self.moments.dtype
+        return Posterior.of(self.factor, self._mean, self.whole.count, found.alpha, dtype, self._span)
 
     def in_features(self, found: LinearSolution) -> LinearSolution:
         """Weights of the features from those of the coordinates in which the problem is solved."""

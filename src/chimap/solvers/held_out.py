@@ -36,10 +36,12 @@ class Witnesses:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Outputs (m, t) of rows by machines that have not seen them. rows (m,): places in the source."""
+    """Outputs (m, t) of rows by machines that have not seen them. rows (m,): places in the source. noise (t,): variance
+    of the targets about the outputs of a machine that is sure, where it is known."""
 
     rows: np.ndarray
     outputs: np.ndarray
+    noise: np.ndarray | None = None
 
 
 def leverages(
@@ -81,6 +83,15 @@ def curvatures(loss: Loss, targets: np.ndarray, outputs: np.ndarray) -> np.ndarr
     """l'' at the outputs, by a central difference of l'."""
     above, below = loss.gradient(targets, outputs + _STEP), loss.gradient(targets, outputs - _STEP)
     return np.asarray((above - below) / (2 * _STEP))
+
+
+def noise_of(residuals: np.ndarray, left_out: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+    """The variance of the noise (t,), from residuals (m, t) of rows by the machine of all, and by those without each.
+
+    Leaving a row out scales its residual by 1 + q of the machine without it (see ``posterior``), which is how much
+    larger its variance is than that of the noise: their product has the noise's on the mean.
+    """
+    return np.average(residuals * left_out, axis=0, weights=weights)
 
 
 def kernel_left_out(

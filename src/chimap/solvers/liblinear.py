@@ -14,6 +14,7 @@ from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
 from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import LinearSolution
 
 _TOLERANCE = 1e-4  # scikit-learn's
@@ -86,6 +87,10 @@ class HingeProblem:
             self.trial(found.alpha)
         assert self._best is not None
         return HeldOut(self.kept.held_rows, self._best[2])
+
+    def posterior(self, found: LinearSolution) -> Posterior | None:
+        """See ``Problem``: there is none."""
+        return None
 
     def _fit(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
         Z, Y = self.kept.of(rows)

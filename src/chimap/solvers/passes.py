@@ -13,6 +13,7 @@ from chimap.moments import FoldMoments, Moments
 from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.held_out import HeldOut, Witnesses, curvatures, left_out, leverages
 from chimap.solvers.lbfgs import PAIRS, lbfgs
+from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import Factor, LinearSolution, solution
 
 _LEAST_RIDGE = 1e-7  # of the trace, in the matrix that whitens: beyond the rounding of float32 products
@@ -70,6 +71,10 @@ class PassesProblem:
         if self._best is not None and self._best[1].alpha == found.alpha and np.any(witnesses.folds == 0):
             return fold_outputs(self._best[1], self.whole, witnesses)
         return step_outputs(self.loss, shifted(found, self.whole), found.alpha, self.whole, witnesses)
+
+    def posterior(self, found: LinearSolution) -> Posterior | None:
+        """See ``Problem``: there is none."""
+        return None
 
     def _ridge(self, alpha: float) -> LinearSolution:
         """Ridge at the strength that shrinks as much at the largest curvature of the loss."""

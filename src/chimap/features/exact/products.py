@@ -113,6 +113,12 @@ class KeptRows:
         rows[:, self.columns] = self.dense
         return np.asarray(rows)
 
+    def column_means(self) -> np.ndarray:
+        """What ``centred`` rows are less by, (p,) float64: 0 in rare columns."""
+        means = np.zeros(self.n_columns)
+        means[self.columns] = self.means
+        return means
+
     def mean_distance(self) -> float:
         """Mean |u_i - u_j|^2 over pairs of different rows, by their variance; 0 where there are none."""
         sums = np.bincount(

@@ -1,0 +1,149 @@
+"""How sure ridge is of an output: the posterior of Bayesian ridge, from the factor that solved it.
+
+With noise of variance s^2 and a normal prior of the weights of variance s^2 / alpha, the solution of ridge is the mean
+of the posterior, and a new target at features z has the variance s^2 (1 + q(z)) about the prediction,
+
+    q(z) = 1/n + (z - m)'(Hc + alpha I)^-1 (z - m),
+
+m being the mean features and Hc their scatter; the first term is of the intercept, which has no prior. On a kernel
+matrix, A = K + alpha I, the same is
+
+    q(x) = (K(x, x) - k'A^-1 k + (1 - 1'A^-1 k)^2 / 1'A^-1 1) / alpha,   k_j = K(x, x_j).
+
+Kept is the inverse of the triangular factor, L^-1 with L L' the matrix, so that q is the squared norm of a product.
+
+References
+----------
+Rasmussen and Williams, Gaussian processes for machine learning (2006), sec. 2.2 and 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from chimap.solvers.cholesky import inverse_columns
+from chimap.solvers.exact import DualRidge
+from chimap.solvers.ridge import Factor
+
+_COLUMNS = 256  # of the inverse that are made together
+
+
+@dataclass(frozen=True)
+class InverseFactor:
+    """L^-1 of a positive definite matrix L L' (n, n), of which the triangle is kept.
+
+    packed (n (n + 1) / 2,): the columns of L^-1 one after the other, each from the diagonal down.
+    """
+
+    packed: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.packed.ndim != 1 or self.size * (self.size + 1) // 2 != self.packed.size:
+            raise ValueError(f"InverseFactor: {self.packed.shape} numbers are no triangle")
+
+    @classmethod
+    def of_columns(cls, n: int, columns: Callable[[int, int], np.ndarray], dtype: np.dtype) -> InverseFactor:
+        """columns(start, stop): those columns from row ``start`` on, as rows (stop - start, n - start)."""
+        packed, filled = np.empty(n * (n + 1) // 2, dtype=dtype), 0
+        for start in range(0, n, _COLUMNS):
+            for i, column in enumerate(columns(start, min(start + _COLUMNS, n))):
+                length = n - start - i
+                packed[filled : filled + length] = column[i:]
+                filled += length
+        return cls(packed)
+
+    @property
+    def size(self) -> int:
+        """n."""
+        return int((np.sqrt(8.0 * self.packed.size + 1) - 1) / 2 + 0.5)
+
+    @cached_property
+    def transposed(self) -> np.ndarray:
+        """L^-T (n, n), upper triangular."""
+        n, first = self.size, 0
+        square = np.zeros((n, n), dtype=self.packed.dtype)
+        for i in range(n):
+            square[i, i:] = self.packed[first : first + n - i]
+            first += n - i
+        return square
+
+    def squared_norms(self, rows: np.ndarray) -> np.ndarray:
+        """x'(L L')^-1 x of rows x (m, n), (m,) float64."""
+        return np.square(rows @ self.transposed).sum(axis=1, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """q(z) of features z (D,). See the module.
+
+    factor: of Hc + alpha I or, where the rows span fewer coordinates, of that in these. mean (D,). count: n.
+    basis (D, p): orthonormal columns that span the rows, or None; what lies beside them has q = |z|^2 / alpha.
+    """
+
+    factor: InverseFactor
+    mean: np.ndarray
+    count: float
+    alpha: float
+    basis: np.ndarray | None = None
+
+    @classmethod
+    def of(
+        cls,
+        factor: Factor,
+        mean: np.ndarray,
+        count: float,
+        alpha: float,
+        dtype: np.dtype,
+        basis: np.ndarray | None = None,
+    ) -> Posterior:
+        """From a factor of Hc + alpha I."""
+        n = mean.size if basis is None else basis.shape[1]
+
+        def columns(start: int, stop: int) -> np.ndarray:
+            unit = np.zeros((n, stop - start), order="F")
+            unit[np.arange(start, stop), np.arange(stop - start)] = 1
+            return np.asarray(factor.cholesky.whiten(unit)[start:].T)
+
+        inverse = InverseFactor.of_columns(n, columns, dtype)
+        return cls(inverse, mean, count, alpha, None if basis is None else basis.astype(dtype))
+
+    def variances(self, Z: np.ndarray) -> np.ndarray:
+        """q (m,) of rows of features Z (m, D)."""
+        centred = Z - self.mean.astype(Z.dtype)
+        if self.basis is None:
+            return self.factor.squared_norms(centred) + 1 / self.count
+        inside = centred @ self.basis
+        beside = np.square(centred).sum(axis=1) - np.square(inside).sum(axis=1)
+        return self.factor.squared_norms(inside) + np.maximum(beside, 0) / self.alpha + 1 / self.count
+
+
+@dataclass(frozen=True)
+class DualPosterior:
+    """q(x) of kernel values with all training rows. See the module.
+
+    factor: of A. solved (n,): A^-1 1.
+    """
+
+    factor: InverseFactor
+    solved: np.ndarray
+    alpha: float
+
+    @classmethod
+    def of(cls, ridge: DualRidge, dtype: np.dtype) -> DualPosterior:
+        """From a machine, for the strength of its factor."""
+        assert ridge.factor_of is not None
+        square = ridge.square
+        inverse = InverseFactor.of_columns(
+            ridge.n_rows, lambda start, stop: inverse_columns(square, start, stop), dtype
+        )
+        return cls(inverse, ridge.solved_ones, ridge.factor_of)
+
+    def variances(self, K: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+        """q (m,) of rows with kernel values K (m, n) and K(x, x) (m,)."""
+        left = diagonal - self.factor.squared_norms(K)
+        off = 1 - K.astype(np.float64) @ self.solved
+        return np.asarray(np.maximum(left + np.square(off) / self.solved.sum(), 0) / self.alpha)
