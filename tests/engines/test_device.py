@@ -151,6 +151,23 @@ def test_a_device_fits_the_same_model(settings, kind, torch_cpu, monkeypatch):
     assert np.mean(there.predict(rows[:500]) == here.predict(rows[:500])) > 0.99
 
 
+@pytest.mark.parametrize("precision", ["float64", "float32", "bfloat16"])
+@pytest.mark.parametrize("n_principal", [None, 5])
+def test_rows_with_weights(precision, n_principal, torch_cpu, monkeypatch):
+    if precision == "bfloat16" and n_principal is not None:
+        pytest.skip("components take features as they are")
+    weights = np.random.default_rng(0).integers(0, 4, 300)
+    settings = {"alpha": 0.3, "precision": precision, "n_principal": n_principal, "random_state": 0}
+    there = HistogramClassifier("chi2", **settings).fit(X[:300], y[:300], weights)
+    found = there.coef_
+    monkeypatch.undo()
+    here = HistogramClassifier("chi2", **settings).fit(X[:300], y[:300], weights)
+    atol = {"float64": 1e-9, "float32": 1e-3, "bfloat16": 1e-3}[precision]
+    np.testing.assert_allclose(found, here.coef_, atol=atol * np.abs(here.coef_).max())
+    plain = HistogramClassifier("chi2", **settings).fit(X[:300], y[:300])
+    assert np.abs(here.coef_ - plain.coef_).max() > 10 * atol
+
+
 def test_partial_fits_on_a_device(torch_cpu):
     model = HistogramRegressor(**{"kernel": "exp-chi2"} | SETTINGS)
     for part in np.array_split(np.arange(len(X)), 2):

@@ -24,15 +24,16 @@ def case():
     return np.square(X[:, :, None] - X[:, None]).sum(-1), Y
 
 
+@pytest.mark.parametrize("weights", [None, np.linspace(0.2, 3, 24)])
 @pytest.mark.parametrize("kind", ["training", "held-out"])
-def test_gradients(kind):
+def test_gradients(kind, weights):
     distances, Y = case()
     folds = np.arange(24) % 3
 
     def objective(x):
         if kind == "training":
-            return exact_training(distances, Y, x, 7.0)
-        return exact_held_out(distances, Y, folds, x, 7.0)
+            return exact_training(distances, Y, x, 7.0, weights)
+        return exact_held_out(distances, Y, folds, x, 7.0, weights)
 
     x = np.array([-0.7, -1.2, -0.5])
     np.testing.assert_allclose(
@@ -53,7 +54,7 @@ def test_dual_ridge_is_kernel_ridge_of_centred_data():
 def test_many_random_features_have_the_same_objective(kind):
     objective = objective_of("gaussian", kind, n_folds=3, rho=0.0, n_components=4096)
     rows = objective.rows
-    X, Y, folds = next(replace(rows, chunk_rows=100).chunks())
+    X, Y, folds, _ = next(replace(rows, chunk_rows=100).chunks())
     distances = np.stack([np.square(X[:, None, c] - X[None][:, :, c]).sum(-1) for c in BLOCKS.values()])
     total = float(np.square(Y - Y.mean(0)).sum())
     x = np.append(objective.features.start_ + 0.3, 0.0)

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.model_selection import GroupKFold
+from sklearn.preprocessing import FunctionTransformer
 
 from chimap import (
+    AnchorMap,
+    ExactKernelLearner,
+    ExactKernelRegressor,
     HistogramClassifier,
     HistogramRegressor,
+    KernelClassifier,
+    LookupClassifier,
     MomentsGroupLasso,
     MomentsLasso,
     MomentsRidge,
     MomentsRidgeClassifier,
+    OnlineIntersectionClassifier,
+    chi2,
 )
 
 from ..histograms import classes
 
+LEFT = {"precision": "float64", "random_state": 0}
 FIXED = {"precision": "float64", "random_state": 0, "features": "additive"}
 
 
@@ -34,6 +44,10 @@ CLASSIFIERS = {
     "components": HistogramClassifier("linear", n_principal=4, alpha=0.3, **FIXED),
     "exact": HistogramClassifier("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
     "moments": MomentsRidgeClassifier(alpha=0.3),
+    "kernel matrix, square": KernelClassifier("chi2", loss="square", C=3.0),
+    "kernel matrix, map": KernelClassifier(loss="square", C=3.0, map=FunctionTransformer(np.sqrt)),
+    "widths": ExactKernelLearner("gaussian", objective="training", max_iter=4),
+    "online": OnlineIntersectionClassifier(max_iter=2, random_state=0),
 }
 REGRESSORS = {
     "square": HistogramRegressor("linear", alpha=0.3, **FIXED),
@@ -41,6 +55,7 @@ REGRESSORS = {
     "exact": HistogramRegressor("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
     "moments": MomentsRidge(alpha=0.3),
     "moments, components": MomentsRidge(alpha=0.3, n_components=4),
+    "widths": ExactKernelRegressor("gaussian", objective="training", max_iter=4),
     "lasso": MomentsLasso(alpha=1e-3),
     "group lasso": MomentsGroupLasso([[0, 1], [2, 3, 4], [5, 6, 7, 8, 9]], alpha=1e-3),
 }
@@ -62,3 +77,124 @@ def test_regressors(name):
     model = REGRESSORS[name]
     found = model.fit(X, y, sample_weight=weights).predict(X)
     np.testing.assert_allclose(found, model.fit(X[repeated], y[repeated]).predict(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_hinge_to_its_tolerance(n_classes):
+    X, y, weights, repeated = rows(n_classes)
+    model = HistogramClassifier("linear", loss="hinge", alpha=0.05, **FIXED)
+    model.set_params(normalize="sqrt")
+    found, expected = (
+        model.fit(X, y, sample_weight=weights).decision_function(X),
+        model.fit(X[repeated], y[repeated]).decision_function(X),
+    )
+    np.testing.assert_allclose(found, expected, atol=0.02 * np.abs(expected).max())
+    plain = model.fit(X, y).decision_function(X)
+    assert np.abs(found - plain).max() > 0.1 * np.abs(expected).max()
+
+
+def test_codes_that_are_looked_up():
+    X, y, weights, repeated = rows()
+    psi = AnchorMap("chi2", n_anchors=9).fit(X)
+    codes = psi.encode(X)
+    model = LookupClassifier(psi)
+    found = model.fit_codes(codes, y, psi, weights).decision_codes(codes)
+    expected = model.fit_codes(codes[repeated], y[repeated], psi).decision_codes(codes)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_kernel_matrices_with_rows_of_weight_0():
+    X, y, weights, repeated = rows()
+    gram = chi2(X)
+    for loss, atol in (("square", 1e-9), ("hinge", 0.02)):
+        model = KernelClassifier("precomputed", loss=loss, C=3.0)
+        found = model.fit(gram, y, sample_weight=weights).decision_function(gram)
+        expected = KernelClassifier("chi2", loss=loss, C=3.0).fit(X[repeated], y[repeated])
+        np.testing.assert_allclose(found, expected.decision_function(X), atol=atol)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("features", ["landmarks", "fourier", "additive", "exact"])
+def test_a_weight_of_0_is_an_absent_row(features, n_classes):
+    """Whatever depends on a sample: landmarks, maps, the mean distance, the choice of alpha, probabilities."""
+    X, y, weights, _ = rows(n_classes)
+    kernel = "chi2" if features == "additive" else "exp-chi2"
+    model = HistogramClassifier(kernel, features=features, n_components=16, random_state=0)
+    found = model.fit(X, y, sample_weight=weights)
+    probabilities, alpha = found.predict_proba(X), found.alpha_
+    there = weights > 0
+    expected = model.fit(X[there], y[there], sample_weight=weights[there])
+    np.testing.assert_array_equal(probabilities, expected.predict_proba(X))
+    assert alpha == expected.alpha_
+    assert found.n_rows_ == there.sum()
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic", "hinge"])
+def test_equal_weights_are_none(loss):
+    X, y, _, _ = rows()
+    model = HistogramClassifier("exp-chi2", features="landmarks", n_components=16, loss=loss, random_state=0)
+    found = model.fit(X, y, sample_weight=np.ones(len(y))).predict_proba(X)
+    np.testing.assert_allclose(found, model.fit(X, y).predict_proba(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("selection", ["gcv", "folds"])
+def test_the_choice_of_alpha(selection):
+    """By folds of whole groups, and by generalised cross-validation: sums of weights are numbers of rows."""
+    Z, Y = np.random.default_rng(0).standard_normal((2, 60, 5))
+    y, weights = Z[:, 0] + Y[:, 0], np.random.default_rng(1).integers(1, 4, 60)
+    repeated = np.repeat(np.arange(60), weights)
+    groups = np.arange(60) % 5
+    several = [0.1, 1.0, 10.0, 100.0]
+    if selection == "gcv":
+        model = HistogramRegressor("gaussian", features="landmarks", gamma=0.1, landmarks=Z[:8], **LEFT)
+        model.set_params(selection="gcv", alpha=several)
+        found = model.fit(Z, y, sample_weight=weights).selection_.means
+        np.testing.assert_allclose(found, model.fit(Z[repeated], y[repeated]).selection_.means, rtol=1e-9)
+        return
+    model = HistogramRegressor("linear", alpha=several, selection=GroupKFold(5), **FIXED)
+    Z = np.abs(Z)
+    found = model.fit(Z, y, sample_weight=weights, groups=groups).selection_
+    expected = model.fit(Z[repeated], y[repeated], groups=groups[repeated]).selection_
+    order = np.lexsort(found.scores)
+    np.testing.assert_allclose(found.means, expected.means, rtol=1e-9)
+    assert sorted(found.weights) == sorted(expected.weights)
+    assert order.size == found.n_folds
+
+
+def test_weights_of_any_size():
+    """c times the weights at c times the strength is the same model; the search for a strength follows them."""
+    X, y, weights, _ = rows()
+    model = HistogramClassifier("linear", **FIXED)
+    expected = model.set_params(alpha=0.3).fit(X, y, sample_weight=weights).decision_function(X)
+    for scale in (1e-6, 1e6):
+        found = model.set_params(alpha=0.3 * scale).fit(X, y, sample_weight=scale * weights)
+        np.testing.assert_allclose(found.decision_function(X), expected, atol=1e-9)
+    auto = HistogramClassifier("linear", alpha="auto", **FIXED)
+    share = weights / weights.sum()  # as boosting gives them
+    mean = weights[weights > 0].mean()
+    found = auto.fit(X, y, sample_weight=share)
+    expected = HistogramClassifier("linear", alpha="auto", **FIXED).fit(X, y, sample_weight=weights / mean)
+    assert found.alpha_ * weights.sum() / mean == pytest.approx(expected.alpha_, rel=1e-6)
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), atol=1e-6)
+
+
+def test_batches_add_up():
+    X, y, weights, repeated = rows()
+    model = HistogramClassifier("linear", alpha=0.3, **FIXED)
+    expected = model.fit(X[repeated], y[repeated]).decision_function(X)
+    grown = HistogramClassifier("linear", alpha=0.3, **FIXED)
+    for part in (slice(0, 40), slice(40, 90)):
+        grown.partial_fit(X[part], y[part], classes=[0, 1, 2], sample_weight=weights[part])
+    np.testing.assert_allclose(grown.decision_function(X), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_chunks_folds_and_kept_features(loss):
+    """Whatever the chunks: features that are computed again, and those that are kept."""
+    X, y, weights, _ = rows(3, 3000)
+    X = X.astype(np.float32)
+    settings = {"kernel": "chi2", "loss": loss, "alpha": [0.1, 1.0], "random_state": 0, "selection": 3}
+    whole = HistogramClassifier(**settings).fit(X, y, sample_weight=weights)
+    little = HistogramClassifier(**settings, memory="4MiB").fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(little.selection_.means, whole.selection_.means, rtol=1e-3)
+    np.testing.assert_allclose(little.coef_, whole.coef_, atol=2e-2 * np.abs(whole.coef_).max())

@@ -79,6 +79,7 @@ class HistogramModel(LinearModel):
         n_principal: Any = None,
         loss: Any = "square",
         class_weight: Any = None,
+        threshold: Any = None,
         alpha: Any = "auto",
         selection: Any = "auto",
         scoring: Any = None,
@@ -103,6 +104,7 @@ class HistogramModel(LinearModel):
         self.n_principal = n_principal
         self.loss = loss
         self.class_weight = class_weight
+        self.threshold = threshold
         self.alpha = alpha
         self.selection = selection
         self.scoring = scoring

@@ -178,16 +178,18 @@ def compiled_codes(model: Any) -> CompiledClassifier:
 def _made_from(model: Any, tolerance: float, memory: str | int) -> Any:
     is_classifier = hasattr(model, "classes_")
     made = (CompiledClassifier if is_classifier else CompiledRegressor)(tolerance, memory, model.n_jobs)
-    for name in (
+    kept = (
         "classes_",
         "multilabel_",
         "_calibration",
         "_conformal",
+        "threshold_",
         "training_",
         "histograms_",
         "reading_",
         "feature_names_in_",
-    ):
+    )
+    for name in kept:
         if hasattr(model, name):
             setattr(made, name, getattr(model, name))
     return made

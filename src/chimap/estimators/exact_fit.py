@@ -56,7 +56,8 @@ def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: 
             progress.stage("sampling", source.n_rows)
             rows = _arrays.take_rows(_all_rows(model, source, progress), order)
         with clock("map"):
-            features = recipe.design.fit(rows, recipe.seed)
+            weights = None if source.weights is None else source.weights[order]
+            features = model._design().keeping(rows, recipe.seed, weights)
             about = mean_and_deviation(rows) | {"row_numbers_": order}
             del rows
             exact = _inner(features)

@@ -41,6 +41,7 @@ class ExactKernelModel(BaseEstimator):
         max_iter: int = 30,
         tol: float = 1e-4,
         selection: Any = "auto",
+        class_weight: Any = None,
         random_state: Any = None,
     ):
         self.kernel = kernel
@@ -51,10 +52,11 @@ class ExactKernelModel(BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.selection = selection
+        self.class_weight = class_weight
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Any:
-        """Learn widths and weights from rows X (n, bins) and labels or targets y (n,); returns self.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn widths and weights from rows X (n, bins), labels or targets y (n,) and weights (n,); returns self.
 
         Raises DataError for bad rows or labels, ValueError for kernels without widths and for bad blocks.
         """
@@ -63,18 +65,20 @@ class ExactKernelModel(BaseEstimator):
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
         )
         self._kernel = self._checked_kernel()
+        X, y, weights = self._counted(X, y, sample_weight)
         rows = _arrays.as_rows(X, np.float64)
         check_histograms(rows, signed=self._kernel.is_signed)
         self._learn_targets(y)
         Y = np.asarray(self._encode(y)) + self._target_shift()
+        w = np.ones(len(Y)) if weights is None else weights
         names, blocks = partition(self.blocks, rows.shape[1])
         self.width_names_, self.width_columns_ = width_groups(self.widths, names, blocks, rows.shape[1])
         distances = self._distances(rows)
-        self._search(distances, Y, self._start(distances))
-        self._weights, factor = dual_ridge(exact_kernel(distances, np.log(self.widths_)), Y, self.alpha_)
+        self._search(distances, Y, w, self._start(distances, w))
+        self._weights, factor = dual_ridge(exact_kernel(distances, np.log(self.widths_)), Y, self.alpha_, w)
         inverse = cho_solve(factor, np.eye(len(Y)), check_finite=False)
-        outputs = kernel_left_out(inverse.diagonal(), self._weights.duals, Y, self.alpha_)
-        self._take_held_out(HeldOutRows(outputs, y))
+        outputs = kernel_left_out(inverse.diagonal(), self._weights.duals, Y, self.alpha_, w)
+        self._take_held_out(HeldOutRows(outputs, y, weights))
         self._rows = rows
         self.kernel_ = Anisotropic(self._kernel, self.width_columns_, self.widths_)
         return self
@@ -108,10 +112,10 @@ class ExactKernelModel(BaseEstimator):
             found.append(np.maximum(kernel.distance(_arrays.take_columns(rows, columns), other), 0))
         return np.array(found)
 
-    def _start(self, distances: np.ndarray) -> np.ndarray:
+    def _start(self, distances: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Log widths at which each group's mean share of the exponent is 1 / groups."""
-        n = distances.shape[1]
-        means = distances.sum(axis=(1, 2)) / max(1, n * (n - 1))
+        n, shares = max(w.size, float(w.sum())), w / w.sum()
+        means = np.einsum("i,kij,j->k", shares, distances, shares) * n / max(1, n - 1)
         if n > 1 and not np.all(means > 0):
             j = int(np.flatnonzero(means <= 0)[0])
             raise DataError(
@@ -119,9 +123,9 @@ class ExactKernelModel(BaseEstimator):
             )
         return 0.5 * np.log(2 / (np.where(means > 0, means, 1.0) * means.size))
 
-    def _search(self, distances: np.ndarray, Y: np.ndarray, start: np.ndarray) -> None:
+    def _search(self, distances: np.ndarray, Y: np.ndarray, w: np.ndarray, start: np.ndarray) -> None:
         n = Y.shape[0]
-        total = float(np.square(Y - Y.mean(axis=0)).sum()) or 1.0
+        total = float((w @ np.square(Y - w @ Y / w.sum())).sum()) or 1.0
         seed = int(check_random_state(self.random_state).randint(2**31))
         n_folds = min(fold_count(self.selection), n // 2)
         if self.objective == "held-out" and n_folds < 2:
@@ -132,10 +136,10 @@ class ExactKernelModel(BaseEstimator):
 
         def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
             if self.objective == "training":
-                value, gradient = exact_training(distances, Y, x, total)
+                value, gradient = exact_training(distances, Y, x, total, w)
                 gradient[-1] = 0.0  # the strength is given: it would go to zero
                 return value, gradient
-            return exact_held_out(distances, Y, folds, x, total)
+            return exact_held_out(distances, Y, folds, x, total, w)
 
         def note(intermediate_result: Any) -> None:
             x = intermediate_result.x
@@ -157,6 +161,7 @@ class ExactKernelModel(BaseEstimator):
     _encode: Any
     _target_shift: Any
     _take_held_out: Any
+    _counted: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

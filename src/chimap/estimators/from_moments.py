@@ -22,7 +22,6 @@ from chimap.estimators.component_curves import ComponentCurves, component_curves
 from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.features.additive.identity import IdentityMap
 from chimap.fit.result import HeldOutRows
-from chimap.fit.weights import checked_weights
 from chimap.losses import Square
 from chimap.moments import DealtFolds, FoldMoments, Moments, RowWeights, provisional_mean
 from chimap.selection import SelectionResult, choose_alpha, fold_count, score_principal
@@ -51,20 +50,12 @@ class MomentsModel(BaseEstimator):
         Raises DataError for values or labels that will not do, ValueError for parameters out of range.
         """
         X, y = self._valid(X, y, reset=True)
-        X, y, weights = self._weighed(X, y, sample_weight)
+        X, y, weights = self._counted(X, y, sample_weight)
         self._learn_targets(y)
         self._moments = self._empty(X)
         self._witness(X, y, weights)
         self._add(X, y, weights)
         return self._solve_now()
-
-    def _weighed(self, X: Any, y: Any, sample_weight: Any, is_batch: bool = False) -> Any:
-        """The rows that count and their labels, with weights that have those of their classes in them."""
-        weights = checked_weights(sample_weight, X.shape[0])
-        if weights is not None and not weights.all():
-            rows = np.flatnonzero(weights)
-            X, y, weights = _arrays.take_rows(X, rows), y[rows], weights[rows]
-        return X, y, self._class_weighed(y, weights, is_batch)
 
     def _witness(self, X: Any, y: Any, weights: np.ndarray | None) -> None:
         """Keep some rows, of which held-out outputs are wanted."""
@@ -75,7 +66,7 @@ class MomentsModel(BaseEstimator):
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         first = getattr(self, "_moments", None) is None
         X, y = self._valid(X, y, reset=first)
-        X, y, weights = self._weighed(X, y, sample_weight, is_batch=True)
+        X, y, weights = self._counted(X, y, sample_weight, is_batch=True)
         self._encode(y)  # labels are checked before anything is added
         if first:
             self._moments = self._empty(X)
@@ -164,7 +155,7 @@ class MomentsModel(BaseEstimator):
     _encode: Any
     _target_shift: Any
     _take_held_out: Any
-    _class_weighed: Any
+    _counted: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -181,12 +172,14 @@ class _Ridge(MomentsModel):
         selection: Any = "auto",
         random_state: Any = None,
         device: str = "cpu",
+        class_weight: Any = None,
     ):
         self.alpha = alpha
         self.n_components = n_components
         self.selection = selection
         self.random_state = random_state
         self.device = device
+        self.class_weight = class_weight
 
     def _chooses(self) -> bool:
         return super()._chooses() or np.ndim(self.n_components) > 0
@@ -276,6 +269,7 @@ class MomentsRidge(RealTargets, _Ridge):
     selection : folds ("auto": five) of the cross-validation.
     random_state : int, RandomState or None, for the folds.
     device : "cpu", or "cuda" (needs torch), where the eigenproblems of ``n_components`` are solved if they fit there.
+    class_weight : of ``MomentsRidgeClassifier``: None, "balanced", or a dictionary of labels and weights.
 
     Learned: ``coef_`` (1, D), ``intercept_`` (1,), ``alpha_``, ``n_components_``, ``pca_``, ``selection_`` (errors
     of every fold), ``n_rows_``.

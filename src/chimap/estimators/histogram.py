@@ -66,6 +66,13 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         fit the budget and over features computed again where they do not; "hinge": LIBLINEAR on all rows' features in
         memory, CSR where bins are mostly empty, without any moments: for more features than a matrix of them squared
         allows. Its intercept is the weight of a constant feature of 1 and penalised as such (scikit-learn's LinearSVC).
+    class_weight : None, "balanced" or a dictionary of labels and weights, by which the weights of rows are multiplied:
+        "balanced" gives every class the same sum, n / (classes * rows of the class), as scikit-learn computes it; a
+        class that the dictionary does not name has 1. Scores that choose, and probabilities, are of rows so weighted.
+    threshold : of two classes, the output above which a row is of the second, ``classes_[1]``, the positive one. None
+        is 0; "f1" and "balanced" are where F1 of that class, or balanced accuracy, is best on rows held out; a
+        number is the cost of missing one of its rows, in units of a false alarm, whose sum is least there: 10 says ten
+        false alarms for one that is found. ``decision_function`` and ``predict_proba`` stay as they are.
     alpha : "auto", numbers to choose from, or one number to use, of alpha/2 |w|^2 beside the sum of the losses:
         scikit-learn's ``alpha`` of ridge, 1/C elsewhere. "auto" tries decades about the scatter of the features, then
         half decades, by exact folds; for other losses half decades about the best of ridge (hinge: about a tenth of the
@@ -88,7 +95,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     Learned: ``classes_``, ``coef_`` (t, D), ``intercept_`` (t,), ``alpha_``, ``selection_`` (a ``SelectionResult``: the
     scores of all that was compared; None where there was nothing to choose), ``features_`` (the fitted features),
     ``kernel_``, ``stage_seconds_``, ``n_features_in_``, ``n_rows_``, ``loss_`` (None for the hinge), ``n_passes_`` over
-    the rows (0 for LIBLINEAR's own). With several n_principal: ``n_principal_``, the chosen number;
+    the rows (0 for LIBLINEAR's own), ``class_weight_`` (classes,) (None without), ``threshold_`` where one was
+    asked for. With several n_principal: ``n_principal_``, the chosen number;
     ``report.write_selection`` draws the scores of all pairs. With features="exact": ``held_out_`` (n, t), outputs for
     each row of a machine that has not seen it (or its group).
 

@@ -44,6 +44,7 @@ class KernelLearner(HistogramModel):
         patience: int = 5,
         loss: Any = "square",
         class_weight: Any = None,
+        threshold: Any = None,
         alpha: Any = "auto",
         selection: Any = "auto",
         memory: str | int = "1GiB",
@@ -72,6 +73,7 @@ class KernelLearner(HistogramModel):
         self.patience = patience
         self.loss = loss
         self.class_weight = class_weight
+        self.threshold = threshold
         self.alpha = alpha
         self.selection = selection
         self.memory = memory

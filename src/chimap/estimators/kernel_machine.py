@@ -28,7 +28,10 @@ from chimap.estimators.targets import ClassTargets
 from chimap.explain import contributions_of, mean_and_deviation
 from chimap.features.mapped import MappedModel, mapped_model
 from chimap.fit.result import HeldOutRows
+from chimap.fit.weights import checked_weights
 from chimap.kernels import AdditiveKernel, Kernel, Linear, as_kernel
+from chimap.moments import rows_by_weight
+from chimap.selection.scoring import labels_of
 from chimap.solvers.held_out import kernel_left_out
 
 LOSSES = ("hinge", "square")
@@ -56,6 +59,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
     C : cost of an error; 1/C is the strength of the ridge. "auto" takes the most accurate of 0.1, 1, 10, 100 and 1000
         by folds, the smallest of those that tie; several numbers are chosen from likewise.
     loss : "hinge", support vector machines by LIBSVM; or "square", ridge with all classes solved at once.
+    class_weight, threshold : as in ``HistogramClassifier``; C is the cost of an error in a row of weight 1.
     selection : folds that choose C, their number or a splitter of scikit-learn.
     memory : budget for the matrices.
     n_jobs : threads, which share out the classes; None and -1 are all cores.
@@ -82,6 +86,8 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         map: Any = None,
         C: Any = "auto",
         loss: str = "hinge",
+        class_weight: Any = None,
+        threshold: Any = None,
         selection: Any = 3,
         memory: str | int = "2GiB",
         n_jobs: int | None = None,
@@ -92,13 +98,17 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         self.map = map
         self.C = C
         self.loss = loss
+        self.class_weight = class_weight
+        self.threshold = threshold
         self.selection = selection
         self.memory = memory
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit on rows X (n, bins), dense or sparse, and labels y (n,); returns self.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on rows X (n, bins), dense or sparse, labels y (n,) and weights (n,) of the rows; returns self.
+
+        A row of weight 2 is two rows, one of weight 0 none.
 
         Raises MemoryBudgetError where the kernel matrix does not fit.
         """
@@ -106,20 +116,31 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         check_choice(self.loss, "loss", LOSSES)
         X, y = frame_rows(X, y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        n_given, rows = X.shape[0], self._checked(X)
+        weights = checked_weights(sample_weight, n_given)
+        places = np.arange(n_given) if weights is None else np.flatnonzero(weights)
+        rows, y, weights = self._counted(rows, y, weights)
+        if self._is_precomputed:
+            rows = rows[:, places]
         self._learn_targets(y)
-        rows = self._checked(X)
         self._check_memory(rows.shape[0])
         for name, row in mean_and_deviation(rows).items():
             setattr(self, name, row)
         with threads(self.n_jobs):
-            gram, means = self._training_gram(rows)
-            self.scale_ = float(np.trace(gram)) / len(gram) or 1.0
+            w = np.ones(len(y)) if weights is None else weights
+            gram, means = self._training_gram(rows, w / w.sum())
+            self.scale_ = float(w @ gram.diagonal() / w.sum()) or 1.0
             gram /= self.scale_
             targets = np.asarray(self._encode(y))
-            self.C_, self.C_scores_ = self._choose(costs, gram, targets, y)
-            alpha, intercept = self._solve(gram, targets, self.C_)
-            self._take_held_out(self._held_out(gram, targets, y, alpha))
+            self.C_, self.C_scores_ = self._choose(costs, gram, targets, y, w)
+            alpha, intercept = self._solve(gram, targets, w, self.C_)
+            self._take_held_out(self._held_out(gram, targets, y, w, alpha))
         self.dual_coef_ = alpha.T / self.scale_
+        if self._is_precomputed and len(y) < n_given:  # rows of weight 0 have columns at prediction, too
+            every = np.zeros((alpha.shape[1], n_given))
+            every[:, places], column_means = self.dual_coef_, np.zeros(n_given)
+            column_means[places] = means
+            self.dual_coef_, means = every, column_means
         # weights of a class sum to 0, so that of the centring a constant is left
         weights = self.dual_coef_
         if self.map is not None:
@@ -139,7 +160,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         return sorted(costs)
 
     def _choose(
-        self, costs: list[float], gram: np.ndarray, targets: np.ndarray, y: np.ndarray
+        self, costs: list[float], gram: np.ndarray, targets: np.ndarray, y: np.ndarray, w: np.ndarray
     ) -> tuple[float, dict[float, float] | None]:
         """The cost of the most accurate machine on rows held out, with the accuracies of all."""
         if len(costs) == 1:
@@ -147,27 +168,30 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         folds = self._folds(y)
         if folds is None:  # too few rows to hold some out
             return min(costs, key=lambda cost: abs(np.log(cost / _PLAIN_COST))), None
-        right = dict.fromkeys(costs, 0)
+        right = dict.fromkeys(costs, 0.0)
         for train, test in folds.split(np.zeros(len(y)), y):
             own, held = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
             for cost in costs:
-                alpha, intercept = self._solve(own, targets[train], cost)
-                right[cost] += int(np.sum(self.labels_of(held @ alpha + intercept) == y[test]))
-        scores = {cost: count / len(y) for cost, count in right.items()}
+                alpha, intercept = self._solve(own, targets[train], w[train], cost)
+                found = labels_of(held @ alpha + intercept, self.classes_)
+                right[cost] += float(w[test] @ (found == y[test]))
+        scores = {cost: count / w.sum() for cost, count in right.items()}
         return max(scores, key=lambda cost: scores[cost]), scores
 
-    def _held_out(self, gram: np.ndarray, targets: np.ndarray, y: np.ndarray, alpha: np.ndarray) -> Any:
+    def _held_out(
+        self, gram: np.ndarray, targets: np.ndarray, y: np.ndarray, w: np.ndarray, alpha: np.ndarray
+    ) -> Any:
         """Outputs of rows that are left out: of ridge each alone, of the hinge a fold."""
         if self.loss == "square":
             strength = 1 / self.C_
-            inverse = np.linalg.inv(gram + strength * np.eye(len(gram)))
-            return HeldOutRows(kernel_left_out(inverse.diagonal(), alpha, targets, strength), y)
+            inverse = np.linalg.inv(gram + np.diag(strength / w))
+            return HeldOutRows(kernel_left_out(inverse.diagonal(), alpha, targets, strength, w), y, w)
         folds = self._folds(y)
         if folds is None:
             return None
         train, test = next(iter(folds.split(np.zeros(len(y)), y)))
-        weights, intercept = self._solve(gram[np.ix_(train, train)], targets[train], self.C_)
-        return HeldOutRows(gram[np.ix_(test, train)] @ weights + intercept, y[test])
+        weights, intercept = self._solve(gram[np.ix_(train, train)], targets[train], w[train], self.C_)
+        return HeldOutRows(gram[np.ix_(test, train)] @ weights + intercept, y[test], w[test])
 
     def _folds(self, y: np.ndarray) -> Any:
         if not isinstance(self.selection, Integral):
@@ -185,31 +209,37 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         kind = StratifiedKFold if fewest >= n_folds else KFold
         return kind(n_folds, shuffle=True, random_state=seed)
 
-    def _training_gram(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The centred kernel matrix, and the means that were taken off: of its rows, or of the features of a map."""
+    def _training_gram(self, rows: Any, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The kernel matrix centred by the shares (n,) of the rows in the sum of weights, and the means that were taken
+        off: of its rows, or of the features of a map. Map and kernel are fitted on rows drawn by these shares."""
+        sample = rows
+        if np.ptp(shares) > 0 and not self._is_precomputed:
+            sample = _arrays.take_rows(rows, rows_by_weight(shares, rows.shape[0], 0))
         if self.map is not None:
-            self.map_ = clone(self.map)
-            self._features = np.array(_arrays.to_dense(self.map_.fit_transform(rows)), dtype=np.float64)
-            means = self._features.mean(axis=0)
+            self.map_ = clone(self.map).fit(sample)
+            self._features = np.array(_arrays.to_dense(self.map_.transform(rows)), dtype=np.float64)
+            means = shares @ self._features
             self._features -= means
             return self._features @ self._features.T, means
         if self._is_precomputed:
             gram = np.array(rows, dtype=np.float64)
         else:
-            self.kernel_: Kernel = as_kernel(self.kernel, self.gamma).fitted(rows)
+            self.kernel_: Kernel = as_kernel(self.kernel, self.gamma).fitted(sample)
             self.rows_ = rows
             gram = np.asarray(self.kernel_(rows))
-        means = gram.mean(axis=0)
+        means = shares @ gram
         gram -= means
-        gram -= gram.mean(axis=1)[:, None]
+        gram -= (gram @ shares)[:, None]
         return gram, means
 
-    def _solve(self, gram: np.ndarray, targets: np.ndarray, cost: float) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (n, t) that sum to 0, and intercepts (t,)."""
-        return (self._support_vectors if self.loss == "hinge" else self._ridge)(gram, targets, cost)
+    def _solve(
+        self, gram: np.ndarray, targets: np.ndarray, w: np.ndarray, cost: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (n, t) that sum to 0, and intercepts (t,), for rows with weights w (n,)."""
+        return (self._support_vectors if self.loss == "hinge" else self._ridge)(gram, targets, w, cost)
 
     def _support_vectors(
-        self, gram: np.ndarray, targets: np.ndarray, cost: float
+        self, gram: np.ndarray, targets: np.ndarray, w: np.ndarray, cost: float
     ) -> tuple[np.ndarray, np.ndarray]:
         from sklearn.svm import SVC
 
@@ -219,19 +249,21 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
             if np.ptp(targets[:, t]) == 0:  # a fold without the class
                 intercept[t] = targets[0, t]
                 return
-            machine = SVC(kernel="precomputed", C=cost, cache_size=_CACHE_MIB).fit(gram, targets[:, t])
+            machine = SVC(kernel="precomputed", C=cost, cache_size=_CACHE_MIB).fit(gram, targets[:, t], w)
             alpha[machine.support_, t], intercept[t] = machine.dual_coef_[0], machine.intercept_[0]
 
         with ThreadPoolExecutor(_threads.count()) as pool:
             list(pool.map(solve, range(targets.shape[1])))
         return alpha, intercept
 
-    def _ridge(self, gram: np.ndarray, targets: np.ndarray, cost: float) -> tuple[np.ndarray, np.ndarray]:
-        """The minimum of 1/(2C) alpha' K alpha + 1/2 |K alpha + b - y|^2, with b free: (K + I/C) alpha = y - b and
-        sum alpha = 0."""
+    def _ridge(
+        self, gram: np.ndarray, targets: np.ndarray, w: np.ndarray, cost: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The minimum of 1/(2C) alpha' K alpha + 1/2 sum w (K alpha + b - y)^2, with b free:
+        (K + diag(1/w)/C) alpha = y - b and sum alpha = 0."""
         from scipy.linalg import solve
 
-        ridged = gram + np.eye(len(gram)) / cost
+        ridged = gram + np.diag(1 / (cost * w))
         solution = solve(ridged, np.column_stack([targets, np.ones(len(gram))]), assume_a="pos")
         ones = solution[:, -1]
         intercept = solution[:, :-1].sum(axis=0) / ones.sum()

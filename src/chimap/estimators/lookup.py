@@ -22,7 +22,7 @@ from chimap.features.additive import AnchorMap
 from chimap.features.additive.codes import add_up, check_codes, look_up
 from chimap.fit.result import HeldOutRows
 from chimap.losses import Logistic, Loss, SquaredHinge
-from chimap.moments import fold_of_rows
+from chimap.moments import fold_of_rows, rows_by_weight
 from chimap.selection.base import USUAL_FOLDS
 
 _FEWEST_ROWS = 10  # that some are held out of
@@ -75,6 +75,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: int = 1000,
+        class_weight: Any = None,
         n_jobs: int | None = None,
     ):
         self.map = map
@@ -83,10 +84,14 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the map, encode the rows X (n, bins), dense or sparse, and train on their codes; returns self.
+
+        sample_weight (n,): a row of weight 2 is two rows, one of weight 0 none; the map is fitted on rows drawn by
+        their weights.
 
         Raises DataError for bad rows and for fewer than two classes, ValueError for parameters.
         """
@@ -95,39 +100,51 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         psi = AnchorMap() if self.map is None else self.map
         if not isinstance(psi, AnchorMap):
             raise ValueError(f"map must be an AnchorMap, whose codes are looked up; got {psi!r}.")
+        X, y, weights = self._counted(X, y, sample_weight)
+        sample = X if weights is None else _arrays.take_rows(X, rows_by_weight(weights, X.shape[0], 0))
         with threads(self.n_jobs):
-            psi = clone(psi).fit(X)
-            return self.fit_codes(psi.encode(X), y, psi)
+            psi = clone(psi).fit(sample)
+            return self._fit_codes(psi.encode(X), y, psi, weights)
 
-    def fit_codes(self, codes: Any, y: Any, map: AnchorMap) -> Self:
-        """Train on codes (n, bins) that a fitted map has made (``map.encode``), dense or CSR, and labels y (n,)."""
+    def fit_codes(self, codes: Any, y: Any, map: AnchorMap, sample_weight: Any = None) -> Self:
+        """Train on codes (n, bins) that a fitted map has made (``map.encode``), dense or CSR, labels y (n,) and weights
+        (n,) of the rows."""
         self._check_settings()
         codes = check_codes(codes, map.n_features_in_, map.n_codes_)
         if np.size(y) != codes.shape[0]:
             raise DataError(
                 f"y must have a label for each of the {codes.shape[0]} rows of codes; got {np.size(y)}."
             )
+        codes, y, weights = self._counted(codes, np.asarray(y), sample_weight)
+        return self._fit_codes(codes, y, map, weights)
+
+    def _fit_codes(self, codes: Any, y: np.ndarray, map: AnchorMap, weights: np.ndarray | None) -> Self:
+        """Train on codes of rows that count."""
+        self._check_settings()
         self._learn_targets(y)
-        signs = np.asarray(self._encode(np.asarray(y)))
+        signs, w = np.asarray(self._encode(y)), np.ones(len(y)) if weights is None else weights
         with threads(self.n_jobs):
-            solution = self._minimise(codes, signs, map, self.tol)
-            self._take_held_out(self._held_out(codes, signs, np.asarray(y), map))
+            solution = self._minimise(codes, signs, w, map, self.tol)
+            self._take_held_out(self._held_out(codes, signs, w, y, map))
         self.map_, self.n_features_in_ = map, map.n_features_in_
         self.coef_, self.intercept_ = solution
         self.tables_ = map.tables(self.coef_)
         self.codes_bytes_ = stored_bytes(codes)
         return self
 
-    def _held_out(self, codes: Any, signs: np.ndarray, y: np.ndarray, map: AnchorMap) -> HeldOutRows | None:
+    def _held_out(
+        self, codes: Any, signs: np.ndarray, w: np.ndarray, y: np.ndarray, map: AnchorMap
+    ) -> HeldOutRows | None:
         """Outputs of a fifth of the rows by a machine of the others; None of too few rows."""
         if len(y) < _FEWEST_ROWS:
             return None
         held = fold_of_rows(0, len(y), USUAL_FOLDS, 0) == 0
         learning, rest = np.flatnonzero(~held), np.flatnonzero(held)
         few = max(self.tol, _ROUGH)
-        coef, intercept = self._minimise(_arrays.take_rows(codes, learning), signs[learning], map, few, False)
+        own = _arrays.take_rows(codes, learning)
+        coef, intercept = self._minimise(own, signs[learning], w[learning], map, few, False)
         found = look_up(_arrays.take_rows(codes, rest), map.tables(coef).transpose(1, 2, 0)) + intercept
-        return HeldOutRows(found, y[rest])
+        return HeldOutRows(found, y[rest], w[rest])
 
     def decision_codes(self, codes: Any) -> np.ndarray:
         """What ``decision_function`` gives of rows, from their codes (n, bins)."""
@@ -163,7 +180,13 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         check_positive(self.max_iter, "max_iter", integer=True)
 
     def _minimise(
-        self, codes: Any, signs: np.ndarray, psi: AnchorMap, tol: float, is_final: bool = True
+        self,
+        codes: Any,
+        signs: np.ndarray,
+        w: np.ndarray,
+        psi: AnchorMap,
+        tol: float,
+        is_final: bool = True,
     ) -> tuple[np.ndarray, np.ndarray]:
         loss, t = LOSSES[self.loss], signs.shape[1]
         n_features = psi.n_terms_ * psi.n_features_in_
@@ -171,7 +194,8 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
             weights, intercept = flat[: t * n_features].reshape(t, n_features), flat[t * n_features :]
             outputs = look_up(codes, psi.tables_by_bin(weights)) + intercept
-            values, slopes = loss.value(signs, outputs), loss.gradient(signs, outputs)
+            each = w[:, None]
+            values, slopes = each * loss.value(signs, outputs), each * loss.gradient(signs, outputs)
             gradient = psi.weights_by_term(add_up(codes, slopes, psi.n_codes_)) + self.alpha * weights
             free = slopes.sum(axis=0) * self.fit_intercept
             penalty = 0.5 * self.alpha * float(np.vdot(weights, weights))

@@ -54,6 +54,7 @@ class MultipleKernelModel(KernelLearner):
         normalize: str | None = None,
         loss: Any = "square",
         class_weight: Any = None,
+        threshold: Any = None,
         shared: bool = False,
         group_weights: Sequence[float] | None = None,
         joint: bool = False,
@@ -86,6 +87,7 @@ class MultipleKernelModel(KernelLearner):
         self.normalize = normalize
         self.loss = loss
         self.class_weight = class_weight
+        self.threshold = threshold
         self.shared = shared
         self.group_weights = group_weights
         self.joint = joint

@@ -16,7 +16,7 @@ from chimap.data.formats.frames import frame_rows
 from chimap.estimators.targets import ClassTargets
 from chimap.fit.result import HeldOutRows
 from chimap.kernels import intersection
-from chimap.moments import fold_of_rows
+from chimap.moments import fold_of_rows, rows_by_weight
 from chimap.selection.base import USUAL_FOLDS
 
 _FEWEST_ROWS = 10  # that some are held out of
@@ -61,29 +61,37 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         alpha: float = 1e-4,
         n_knots: int = 50,
         max_iter: int = 10,
+        class_weight: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ):
         self.alpha = alpha
         self.n_knots = n_knots
         self.max_iter = max_iter
+        self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit on rows X (n, bins), dense or sparse, non-negative, in ``max_iter`` passes; returns self."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit on rows X (n, bins), dense or sparse, non-negative, in ``max_iter`` passes; returns self.
+
+        sample_weight (n,): a pass has a step a unit of weight, those of a row of weight 2 being two; what is left over
+        is rounded up or down at random.
+        """
         rows, y = self._rows(X, y, reset=True)
         self._check_settings()
+        rows, y, weights = self._counted(rows, y, sample_weight)
         self._learn_targets(y)
-        self._start(rows)
+        steps = _steps_of(weights, rows.shape[0])
+        self._start(rows, steps)
         random = check_random_state(self.random_state)
         for _ in range(self.max_iter):
-            self._steps(rows, y, random.permutation(rows.shape[0]))
+            self._steps(rows, y, steps[random.permutation(steps.size)])
         self.n_iter_ = self.max_iter
-        self._take_held_out(self._held_out(rows, y))
+        self._take_held_out(self._held_out(rows, y, weights))
         return self
 
-    def _held_out(self, rows: Any, y: np.ndarray) -> HeldOutRows | None:
+    def _held_out(self, rows: Any, y: np.ndarray, weights: np.ndarray | None) -> HeldOutRows | None:
         """Outputs of a fifth of the rows by a machine of the others, of as many passes."""
         if len(y) < _FEWEST_ROWS:
             return None
@@ -92,25 +100,30 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         other = clone(self)
         other._learn_targets(self.classes_)
         other.n_features_in_ = self.n_features_in_
-        other._start(_arrays.take_rows(rows, learning))
+        steps = learning[_steps_of(None if weights is None else weights[learning], learning.size)]
+        other._start(rows, steps)
         random = check_random_state(0)
         for _ in range(self.max_iter):
-            other._steps(rows, y, random.permutation(learning))
-        return HeldOutRows(other._outputs(_arrays.take_rows(rows, rest)), y[rest])
+            other._steps(rows, y, random.permutation(steps))
+        own = None if weights is None else weights[rest]
+        return HeldOutRows(other._outputs(_arrays.take_rows(rows, rest)), y[rest], own)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """One step for each row of X, in order; the first call takes all ``classes``, and ranges from its rows."""
         is_first = not hasattr(self, "tables_")
         rows, y = self._rows(X, y, reset=is_first)
         if is_first:
             self._check_settings()
             self._learn_targets(y if classes is None else classes)
-            self._start(rows)
+        rows, y, weights = self._counted(rows, y, sample_weight, is_batch=True)
+        steps = _steps_of(weights, rows.shape[0])
+        if is_first:
+            self._start(rows, steps)
             self._take_held_out(None)
         else:
             self._encode(y)  # refuses a label that is none of the classes before anything is learned from it
-            self._take_held_out(HeldOutRows(self._outputs(rows), y))  # before it has seen them
-        self._steps(rows, y, np.arange(rows.shape[0]))
+            self._take_held_out(HeldOutRows(self._outputs(rows), y, weights))  # before it has seen them
+        self._steps(rows, y, steps)
         return self
 
     def _rows(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
@@ -127,9 +140,10 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         check_positive(self.n_knots, "n_knots", integer=True)
         check_positive(self.max_iter, "max_iter", integer=True)
 
-    def _start(self, rows: Any) -> None:
-        self.ranges_ = _arrays.column_maxima(rows)
-        self._scale = float(intersection.diagonal(rows).mean(dtype=np.float64)) or 1.0
+    def _start(self, rows: Any, steps: np.ndarray) -> None:
+        own = _arrays.take_rows(rows, np.unique(steps))
+        self.ranges_ = _arrays.column_maxima(own)
+        self._scale = float(intersection.diagonal(rows)[steps].mean(dtype=np.float64)) or 1.0
         self.tables_ = np.zeros((self._n_targets, rows.shape[1], self.n_knots + 1))
         self.intercept_ = np.zeros(self._n_targets)
         self.t_ = 0
@@ -176,3 +190,11 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
+
+
+def _steps_of(weights: np.ndarray | None, n_rows: int) -> np.ndarray:
+    """Places of the rows of the steps of a pass, ascending: each row as often as its weight says, or, of weights that
+    average less than one, in their proportion."""
+    if weights is None:
+        return np.arange(n_rows)
+    return rows_by_weight(weights, max(n_rows, round(float(weights.sum()))), 0)

@@ -163,8 +163,9 @@ class Race:
     def fitted(self, candidate: Candidate, chosen: np.ndarray) -> Any:
         """The estimator with the settings of a candidate, fitted on rows of the sample at these places."""
         model = clone(self.model).set_params(**candidate.settings, scoring=self.scoring, verbose=False)
-        model.set_params(class_weight=None)  # which the weights of the rows have in them
-        model.keeps_posterior = False  # which nobody asks of a candidate
+        # the weights of the rows have those of classes in them, and nobody asks candidates for the rest
+        model.set_params(class_weight=None, threshold=None)
+        model.keeps_posterior = False
         keeps = candidate.settings.get("features") == "exact"
         if not keeps:
             model.set_params(scoring=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -9,15 +10,18 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import r2_score
 
+from chimap import _arrays
+from chimap._validation import DataError
 from chimap.data.targets import clean_targets
 from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import ClassCodec, Codec, RealCodec, TaskCodec, is_matrix
-from chimap.fit.weights import checked_class_weight, class_weights
+from chimap.fit.weights import checked_class_weight, checked_weights, class_weights
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.moments import Targets
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal, checked_level
 from chimap.selection.scoring import MeanScore
+from chimap.selection.threshold import best_threshold, checked_threshold
 
 
 class Encoding:
@@ -37,6 +41,25 @@ class Encoding:
     def _encode(self, y: np.ndarray) -> Targets:
         """Targets (n, t) less ``_target_shift``."""
         return self._codec.encode(y)
+
+    @abstractmethod
+    def _class_weighed(
+        self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
+    ) -> np.ndarray | None:
+        """The weights of rows (n,), or None, with those of their classes in them."""
+
+    def _counted(
+        self, X: Any, y: Any, sample_weight: Any, is_batch: bool = False
+    ) -> tuple[Any, Any, np.ndarray | None]:
+        """Rows in memory that count, their labels, and their weights with those of their classes in them.
+
+        is_batch: whether more rows will come.
+        """
+        weights = checked_weights(sample_weight, X.shape[0])
+        if weights is not None and not weights.all():
+            rows = np.flatnonzero(weights)
+            X, y, weights = _arrays.take_rows(X, rows), y[rows], weights[rows]
+        return X, y, self._class_weighed(y, weights, is_batch)
 
     @property
     def _n_targets(self) -> int:
@@ -68,6 +91,8 @@ class ClassTargets(Encoding, ClassifierMixin):
     classes_: np.ndarray
     class_weight_: np.ndarray | None
     multilabel_: bool = False
+    threshold: Any
+    threshold_: float
     _outputs: Callable[[Any], np.ndarray]
     _calibration: Calibration | TaskCalibration
     _conformal: Conformal | None
@@ -106,8 +131,13 @@ class ClassTargets(Encoding, ClassifierMixin):
         if self.multilabel_:
             return (outputs > 0).astype(np.int64)
         if outputs.shape[1] == 1:
-            return self.classes_[(outputs[:, 0] > 0).astype(np.intp)]
+            return self.classes_[(outputs[:, 0] > self._cut).astype(np.intp)]
         return self.classes_[np.argmax(outputs, axis=1)]
+
+    @property
+    def _cut(self) -> float:
+        """Outputs above it are of the second of two classes."""
+        return float(getattr(self, "threshold_", 0.0))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean accuracy of ``predict(X)``; of several tasks, as in scikit-learn, the share of rows all of whose labels
@@ -127,7 +157,8 @@ class ClassTargets(Encoding, ClassifierMixin):
     def _class_weighed(
         self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
     ) -> np.ndarray | None:
-        """The weights of rows (n,) times those of their classes; also keeps the latter, ``class_weight_``.
+        """The weights of rows (n,) times those of their classes; also keeps the latter, ``class_weight_``, and checks
+        what else is asked of classes.
 
         is_batch: whether more rows will come, of classes that are known. Raises ValueError for "balanced" then, which
         takes all labels.
@@ -139,13 +170,21 @@ class ClassTargets(Encoding, ClassifierMixin):
                 "class_weight='balanced' takes the labels of all rows, and partial_fit sees a batch of them. Give "
                 "weights by label: compute_class_weight('balanced', classes=classes, y=y) of sklearn.utils."
             )
+        threshold = getattr(self, "threshold", None)
+        checked_threshold(threshold)
         if is_matrix(y):
-            if wanted is not None:
-                raise ValueError("class_weight is of one task: leave it out, or fit the tasks one by one.")
+            for name, value in (("class_weight", wanted), ("threshold", threshold)):
+                if value is not None:
+                    raise ValueError(f"{name} is of one task: leave it out, or fit the tasks one by one.")
             self.class_weight_ = None
             return sample_weight
         codec = ClassCodec(self.classes_) if is_batch else ClassCodec.of_classes(y)
         classes = codec.classes
+        if threshold is not None and classes.size != 2:
+            raise ValueError(
+                f"threshold={threshold!r} is of two classes, and y has {classes.size}. Leave threshold out; "
+                "class_weight='balanced' makes up for rare ones."
+            )
         self.class_weight_ = class_weights(wanted, classes, y, sample_weight)
         if self.class_weight_ is None:
             return sample_weight
@@ -211,6 +250,23 @@ class ClassTargets(Encoding, ClassifierMixin):
             self._calibration = Calibration.of(held_out.outputs, place, held_out.weights)
             scores = -self._logs(held_out.outputs)[np.arange(place.size), place]
             self._conformal = Conformal(scores[:, None], held_out.weights)
+        if getattr(self, "threshold", None) is None:
+            self.__dict__.pop("threshold_", None)
+        else:
+            self.threshold_ = self._best_threshold(held_out)
+
+    def _best_threshold(self, held_out: HeldOutRows | None) -> float:
+        """By rows as often as they come: weights of classes say what is learned, not what is counted."""
+        if held_out is None:
+            raise DataError(
+                f"threshold={self.threshold!r} is chosen on rows that are held out, and there are too few. "
+                "Leave it out."
+            )
+        is_second = held_out.y == self.classes_[1]
+        weights = held_out.weights
+        if weights is not None and self.class_weight_ is not None:
+            weights = weights / self.class_weight_[is_second.astype(np.intp)]
+        return best_threshold(held_out.outputs[:, 0], is_second, self.threshold, weights)
 
 
 class RealTargets(Encoding, RegressorMixin):
@@ -262,6 +318,8 @@ class RealTargets(Encoding, RegressorMixin):
         """The weights of rows: there are no classes."""
         if getattr(self, "class_weight", None) is not None:
             raise ValueError("class_weight is of classifiers: give the rows of a regression sample_weight.")
+        if getattr(self, "threshold", None) is not None:
+            raise ValueError("threshold is of classifiers of two classes: leave it out of a regression.")
         return sample_weight
 
     def predict_set(self, X: Any, alpha: float = 0.1) -> np.ndarray:

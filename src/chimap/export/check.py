@@ -79,7 +79,7 @@ def compare_tables(tables: BinTables, model: Any, parts: ModelParts) -> Comparis
     if parts.classes is None:
         return _compared(scores[:, 0], model.predict(X), 0)
     expected = np.asarray(model.decision_function(X))
-    is_best = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > 0).astype(int)
+    is_best = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > parts.threshold).astype(int)
     differing = int((parts.classes[is_best] != model.predict(X)).sum())
     return _compared(scores.reshape(expected.shape), expected, differing)
 

@@ -142,7 +142,7 @@ def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[Any]:
         g.node("Squeeze", outputs, g.constant(np.array([1], np.int64)), name="prediction")
         return [g.info("prediction", outputs.dtype, ["rows"])]
     if parts.n_outputs == 1:
-        number = (outputs.take(0, 1) > 0.0).cast(np.int64)
+        number = (outputs.take(0, 1) > parts.threshold).cast(np.int64)
         g.node("Concat", outputs * -1.0, outputs, name="scores", axis=1)
     else:
         number = g.node("ArgMax", outputs, dtype=np.int64, axis=1, keepdims=0)

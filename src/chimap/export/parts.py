@@ -19,7 +19,7 @@ class ModelParts:
     features : fitted. coef : (D, t) float64. intercept : (t,) float64. normalised : columns of the blocks that are
     divided by their l1 norms, one after the other. classes : labels, or None for a regression. dtype : of the features
     (float32 of a model that rounds them to bfloat16, which files do not: scores differ by that rounding).
-    about : kernel, gamma and features in words.
+    about : kernel, gamma and features in words. threshold : scores above it are of the second of two classes.
     """
 
     features: Any
@@ -29,6 +29,7 @@ class ModelParts:
     classes: np.ndarray | None
     dtype: np.dtype
     about: dict[str, Any]
+    threshold: float = 0.0
 
     @property
     def n_bins(self) -> int:
@@ -83,4 +84,7 @@ def parts_of(model: Any) -> ModelParts:
         else [part.columns for part in model._parts(model.n_features_in_)]
     )
     classes = getattr(model, "classes_", None)
-    return ModelParts(model.features_, coef, intercept, blocks, classes, model._dtype, model.describe())
+    return ModelParts(
+        model.features_, coef, intercept, blocks, classes, model._dtype, model.describe(),
+        float(getattr(model, "threshold_", 0.0)),
+    )  # fmt: skip

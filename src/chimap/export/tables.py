@@ -32,7 +32,8 @@ class BinTables:
     errors : (bins,), how far the line is from the model's function at most (0 for steps), of values from the smallest
     on that the fit has seen. bound : how far a score is off at most, of rows within the tables: errors of one sign in
     one output add up, and those of the other sign cancel them.
-    normalised : whether rows are divided by their sums before.
+    normalised : whether rows are divided by their sums before. threshold : scores above it are of the second of two
+    classes.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class BinTables:
     normalised: bool
     is_signed: bool
     bound: float = 0.0
+    threshold: float = 0.0
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Scores (n, t) of rows X (n, bins) by the definition above: slow, and for checks."""
@@ -77,6 +79,7 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
         "intercept": np.asarray(parts.intercept, np.float64),
         "output_names": parts.output_names,
         "normalised": bool(parts.normalised),
+        "threshold": parts.threshold,
     }
     psi = parts.features
     if isinstance(psi, AnchorMap) and psi.has_codes:
@@ -132,7 +135,7 @@ def _write_npz(tables: BinTables, path: Path) -> None:
         np.savez_compressed(
             file, kind=tables.kind, knots=tables.knots, values=tables.values, errors=tables.errors,
             intercept=tables.intercept, outputs=np.array(tables.output_names), normalised=tables.normalised,
-            signed=tables.is_signed,
+            signed=tables.is_signed, threshold=tables.threshold,
         )  # fmt: skip
 
 
@@ -144,7 +147,8 @@ def _write_json(tables: BinTables, path: Path) -> None:
     ]
     whole = {
         "kind": tables.kind, "outputs": tables.output_names, "intercept": tables.intercept.tolist(),
-        "normalised": tables.normalised, "signed": tables.is_signed, "bins": bins,
+        "normalised": tables.normalised, "signed": tables.is_signed, "threshold": tables.threshold,
+        "bins": bins,
     }  # fmt: skip
     path.write_text(json.dumps(whole), encoding="utf-8")
 
@@ -158,6 +162,7 @@ def _write_csv(tables: BinTables, path: Path) -> None:
         "steps": tables.kind != "linear",
         "division by sums": tables.normalised,
         "signs": tables.is_signed,
+        "a threshold": tables.threshold != 0,
     }
     if any(beside.values()):
         what = " and ".join(name for name, is_there in beside.items() if is_there)

@@ -12,7 +12,7 @@ from chimap.export.parts import ModelParts
 
 
 def write_weights(parts: ModelParts, path: Path, ending: str) -> None:
-    """``coef`` (t, D), ``intercept`` (t,) and, of a classifier, ``classes``, as .npz or .safetensors.
+    """``coef`` (t, D), ``intercept`` (t,) and, of a classifier, ``classes`` and ``threshold``, as .npz or .safetensors.
 
     A safetensors file holds numbers alone: classes are JSON in its metadata, beside kernel, gamma and features. Column
     q * bins + i of the weights of an additive map is term q of bin i.
@@ -20,11 +20,11 @@ def write_weights(parts: ModelParts, path: Path, ending: str) -> None:
     arrays = {"coef": np.ascontiguousarray(parts.coef.T), "intercept": np.asarray(parts.intercept)}
     if ending == ".npz":
         if parts.classes is not None:
-            arrays["classes"] = parts.classes
+            arrays |= {"classes": parts.classes, "threshold": np.array(parts.threshold)}
         with path.open("wb") as file:
             np.savez(file, allow_pickle=False, **arrays)
         return
     notes = {name: str(value) for name, value in parts.about.items() if value is not None}
     if parts.classes is not None:
-        notes["classes"] = json.dumps(parts.classes.tolist())
+        notes |= {"classes": json.dumps(parts.classes.tolist()), "threshold": str(parts.threshold)}
     path.write_bytes(save(arrays, metadata=notes))

@@ -101,12 +101,17 @@ class PlainDesign:
 
     def fit(self, sample: Any, seed: int) -> Any:
         """See ``Design``; rows far from 1 are brought near it by a power of two."""
+        return self.keeping(sample, seed, None)
+
+    def keeping(self, sample: Any, seed: int, sample_weight: np.ndarray | None) -> Any:
+        """The same for features that keep all rows, by their weights (n,) or None: other samples are drawn by these."""
         parts = self.parts(sample.shape[1])
         scale = Scale.of(sample, [part.settings.exact for part in parts])
         parts = [part.scaled(scale) for part in parts]
         alone = self.blocks is None and not self.side_by_side
         features = parts[0].make(seed) if alone else features_of(parts, seed)
-        features.fit(scale.rows(sample) if scale.exponent else sample)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        features.fit(scale.rows(sample) if scale.exponent else sample, **weights)
         return ScaledFeatures(features, scale) if scale.exponent else features
 
     def learn(self, features: Any, *_: Any) -> tuple[Any, dict[str, Any]]:

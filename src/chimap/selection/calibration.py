@@ -54,6 +54,8 @@ class Calibration:
     def of(cls, outputs: np.ndarray, place: np.ndarray, weights: np.ndarray | None = None) -> Calibration:
         """The calibration of least log-loss of outputs (m, t) of rows whose classes are at these places (m,).
 
+        weights (m,): how often each row counts; those that average less than one say it beside each other alone.
+
         The offsets have a normal prior; of two classes the targets are those of Platt, (m + 1) / (m + 2) of a class of
         m rows.
         """
@@ -61,6 +63,7 @@ class Calibration:
         if not outputs.shape[0]:
             return cls(1.0, np.zeros(t))
         w = np.ones(outputs.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
+        w = w * max(1.0, w.size / w.sum())
         size = float(np.sqrt(np.average(np.square(outputs - outputs.mean(axis=0)).mean(axis=1), weights=w)))
         unit = 1 / max(size, _TINY)
         loss = _platt(outputs[:, 0] * unit, place, w) if t == 1 else _softmax(outputs * unit, place, w)

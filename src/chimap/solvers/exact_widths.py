@@ -27,46 +27,59 @@ class DualWeights:
         return K @ self.duals + self.intercept
 
 
-def dual_ridge(K: np.ndarray, Y: np.ndarray, alpha: float) -> tuple[DualWeights, tuple[np.ndarray, bool]]:
-    """Ridge with a free intercept on the kernel matrix K (n, n), and the factor of its centred matrix.
+def dual_ridge(
+    K: np.ndarray, Y: np.ndarray, alpha: float, weights: np.ndarray | None = None
+) -> tuple[DualWeights, tuple[np.ndarray, bool]]:
+    """Ridge with a free intercept on the kernel matrix K (n, n) of rows with weights w (n,) (None: 1), and the
+    factor of K + alpha diag(1/w), K centred by the weights.
 
     With features of this kernel it is ``ridge`` at the same strength.
     """
-    means = K.mean(axis=0)
-    C = K - means - means[:, None] + means.mean()
-    C[np.diag_indices_from(C)] += alpha
+    w = _all_of(weights, Y)
+    shares = w / w.sum()
+    means, mean = shares @ K, shares @ Y
+    C = K - means - means[:, None] + means @ shares
+    C[np.diag_indices_from(C)] += alpha / w
     factor = cho_factor(C, lower=True, overwrite_a=True, check_finite=False)
-    duals = cho_solve(factor, Y - Y.mean(axis=0), check_finite=False)
-    return DualWeights(duals, Y.mean(axis=0) - means @ duals), factor
+    duals = cho_solve(factor, Y - mean, check_finite=False)
+    return DualWeights(duals, mean - means @ duals), factor
 
 
 def exact_training(
-    distances: np.ndarray, Y: np.ndarray, x: np.ndarray, total: float
+    distances: np.ndarray, Y: np.ndarray, x: np.ndarray, total: float, weights: np.ndarray | None = None
 ) -> tuple[float, np.ndarray]:
     """``solvers.widths.training`` on the exact kernel, and its gradient in x = [log widths, log strength].
+
+    weights: of the rows, (n,), or None.
 
     At the optimal weights their change counts nothing: d/dK = -alpha a a'.
     Source: Chapelle, Vapnik, Bousquet and Mukherjee, Choosing multiple parameters for support vector machines; Fourier
     kernel learning, sec. 4 (KRR-GD).
     """
     alpha, K = float(np.exp(x[-1])), exact_kernel(distances, x[:-1])
-    weights, _ = dual_ridge(K, Y, alpha)
-    value = alpha * float((weights.duals * (Y - Y.mean(axis=0))).sum())
-    gradient = _in_widths(distances, K, -alpha * weights.duals @ weights.duals.T, x)
-    # |w|^2 = a'K a = (value - alpha^2 |a|^2) / alpha
-    gradient[-1] = value - alpha**2 * float(np.square(weights.duals).sum())
+    w = _all_of(weights, Y)
+    duals = dual_ridge(K, Y, alpha, w)[0].duals
+    value = alpha * float((duals * (Y - w @ Y / w.sum())).sum())
+    gradient = _in_widths(distances, K, -alpha * duals @ duals.T, x)
+    # |f|^2 = a'K a = (value - alpha^2 a'diag(1/w) a) / alpha
+    gradient[-1] = value - alpha**2 * float((np.square(duals) / w[:, None]).sum())
     return value / total, gradient / total
 
 
 def exact_held_out(
-    distances: np.ndarray, Y: np.ndarray, folds: np.ndarray, x: np.ndarray, total: float
+    distances: np.ndarray,
+    Y: np.ndarray,
+    folds: np.ndarray,
+    x: np.ndarray,
+    total: float,
+    weights: np.ndarray | None = None,
 ) -> tuple[float, np.ndarray]:
     """``solvers.widths.held_out`` on the exact kernel, and its gradient in x = [log widths, log strength].
 
-    folds: (n,). Raises DataError for a fold without rows or one that leaves none.
+    folds: (n,). weights: of the rows, (n,), or None. Raises DataError for a fold without rows or one that leaves none.
     """
     alpha, K = float(np.exp(x[-1])), exact_kernel(distances, x[:-1])
-    value, slope, M = 0.0, 0.0, np.zeros_like(K)
+    value, slope, M, w = 0.0, 0.0, np.zeros_like(K), _all_of(weights, Y)
     for k in range(int(folds.max()) + 1):
         own, rest = np.flatnonzero(folds == k), np.flatnonzero(folds != k)
         if not (own.size and rest.size):
@@ -74,17 +87,22 @@ def exact_held_out(
                 f"fold {k} holds {own.size} of {folds.size} rows: too few to hold out. Use fewer folds."
             )
         inner, cross = K[np.ix_(rest, rest)], K[np.ix_(own, rest)]
-        weights, factor = dual_ridge(inner, Y[rest], alpha)
-        R = weights.outputs(cross) - Y[own]
-        value += float(np.square(R).sum())
-        g = 2 * (cross - inner.mean(axis=0)).T @ R
-        b = cho_solve(factor, g - g.mean(axis=0), check_finite=False)
-        slope -= alpha * float((b * weights.duals).sum())
-        M[np.ix_(own, rest)] += 2 * R @ weights.duals.T
-        M[np.ix_(rest, rest)] -= (b + 2 * R.sum(axis=0) / rest.size) @ weights.duals.T
+        found, factor = dual_ridge(inner, Y[rest], alpha, w[rest])
+        errors, shares = found.outputs(cross) - Y[own], w[rest] / w[rest].sum()
+        R = w[own, None] * errors
+        value += float((R * errors).sum())
+        g = 2 * (cross - shares @ inner).T @ R
+        b = cho_solve(factor, g - shares @ g, check_finite=False)
+        slope -= alpha * float((b * found.duals / w[rest, None]).sum())
+        M[np.ix_(own, rest)] += 2 * R @ found.duals.T
+        M[np.ix_(rest, rest)] -= (b + 2 * np.outer(shares, R.sum(axis=0))) @ found.duals.T
     gradient = _in_widths(distances, K, M, x)
     gradient[-1] = slope
     return value / total, gradient / total
+
+
+def _all_of(weights: np.ndarray | None, Y: np.ndarray) -> np.ndarray:
+    return np.ones(Y.shape[0]) if weights is None else weights
 
 
 def _in_widths(distances: np.ndarray, K: np.ndarray, M: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -95,11 +95,17 @@ def noise_of(residuals: np.ndarray, left_out: np.ndarray, weights: np.ndarray | 
 
 
 def kernel_left_out(
-    inverse_diagonal: np.ndarray, duals: np.ndarray, Y: np.ndarray, alpha: float
+    inverse_diagonal: np.ndarray,
+    duals: np.ndarray,
+    Y: np.ndarray,
+    alpha: float,
+    weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Outputs (n, t) of kernel ridge with a free intercept for each row left out.
 
-    inverse_diagonal (n,): of (K + alpha I)^-1, K centred, whose product with Y less its mean is duals (n, t).
+    inverse_diagonal (n,): of (K + alpha diag(1/w))^-1, K centred by the weights w (n,) of the rows (None: 1), whose
+    product with Y less its mean is duals (n, t).
     """
-    left = np.maximum(alpha * inverse_diagonal - 1 / len(Y), 1 - _LARGEST)
-    return np.asarray(Y - alpha * duals / left[:, None])
+    w = np.ones(len(Y)) if weights is None else weights
+    left = np.maximum(alpha * inverse_diagonal / w - w / w.sum(), 1 - _LARGEST)
+    return np.asarray(Y - alpha * duals / (w * left)[:, None])

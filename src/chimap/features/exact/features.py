@@ -19,6 +19,7 @@ from chimap.features.additive.identity import IdentityMap
 from chimap.features.exact.products import KeptRows
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.kernels.plain import Linear
+from chimap.moments import rows_by_weight
 
 _ROWS = 1024  # whose values are computed together where a kernel has no map
 
@@ -68,21 +69,27 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.n_terms = n_terms
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> ExactFeatures:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ExactFeatures:
         """Map and keep rows X (n, bins); y is not used.
+
+        sample_weight (n,): by which rows are drawn that map and gamma are fitted on; None: on all rows.
 
         Raises DataError for entries that the kernel does not take, and for gamma="mean" where all rows are equal.
         """
         kernel = as_kernel(self.kernel, self.gamma)
         rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
-        self._n_features_out = rows.shape[0]
+        n = self._n_features_out = rows.shape[0]
+        drawn = None if sample_weight is None else rows_by_weight(np.asarray(sample_weight), n, 0)
+        sample = rows if drawn is None else _arrays.take_rows(rows, drawn)
         if not has_map(kernel):
             self.map_, self.rows_ = None, rows
-            self.kernel_: Kernel = kernel.fitted(rows, check_random_state(self.random_state).randint(2**31))
+            self.kernel_: Kernel = kernel.fitted(sample, check_random_state(self.random_state).randint(2**31))
             return self
-        self.map_ = self._fitted_map(kernel, rows)
+        self.map_ = self._fitted_map(kernel, sample)
         self.rows_ = KeptRows(mapped(self.map_, rows))
-        self.kernel_ = with_mean_gamma(kernel, self.rows_) if isinstance(kernel, Exponential) else kernel
+        self.kernel_ = kernel
+        if isinstance(kernel, Exponential):
+            self.kernel_ = with_mean_gamma(kernel, self.rows_ if drawn is None else self.rows_.take(drawn))
         return self
 
     def _fitted_map(self, kernel: Any, rows: Any) -> Any:

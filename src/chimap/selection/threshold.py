@@ -1,0 +1,78 @@
+"""The output from which on a row is of the second of two classes, chosen on rows that were held out."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+
+WORDS = ("f1", "balanced")
+
+
+def checked_threshold(threshold: Any) -> None:
+    """Refuse what is neither None, a word nor a cost above 0. Raises ValueError."""
+    if threshold is None or (isinstance(threshold, str) and threshold in WORDS):
+        return
+    is_number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
+    if not (is_number and 0 < float(threshold) < np.inf):
+        raise ValueError(
+            "threshold must be None, 'f1', 'balanced', or a cost above 0 (of a row of the second class that is missed, "
+            f"in units of a false alarm); got {threshold!r}."
+        )
+
+
+def best_threshold(
+    outputs: np.ndarray, is_second: np.ndarray, wanted: str | float, weights: np.ndarray | None = None
+) -> float:
+    """The cut c of outputs (m,) of rows held out for which "f > c is the second class" is best.
+
+        "f1":        2 TP / (2 TP + FP + FN) is largest
+        "balanced":  (TP / P + TN / N) / 2 is largest
+        a cost:      cost FN + FP is least
+
+    in sums of weights of rows, the second class being the positive one. The cut lies between two outputs; of several
+    that are as good it is 0, or the nearest to it.
+
+    Parameters
+    ----------
+    outputs : array (m,)
+    is_second : array (m,) of bool
+        Whether each row is of the second class.
+    wanted : "f1", "balanced" or float
+    weights : array (m,), or None
+
+    Raises
+    ------
+    DataError
+        If the rows are of one class.
+
+    Examples
+    --------
+    >>> f, y = np.array([-2.0, -1.0, -0.5, -0.4]), np.array([False, False, True, True])
+    >>> best_threshold(f, y, "f1")
+    -0.75
+    """
+    if is_second.all() or not is_second.any():
+        raise DataError(
+            f"threshold={wanted!r} is chosen on rows that are held out, and the {outputs.size} that are have one class "
+            "only: too few rows. Leave threshold out."
+        )
+    w = np.ones(outputs.size) if weights is None else np.asarray(weights, dtype=np.float64)
+    order = np.argsort(-outputs, kind="stable")
+    f, hits, alarms = outputs[order], (w * is_second)[order], (w * ~is_second)[order]
+    true = np.concatenate([[0.0], np.cumsum(hits)])  # of the k rows of largest output
+    false = np.concatenate([[0.0], np.cumsum(alarms)])
+    with np.errstate(invalid="ignore"):
+        gain = {
+            "f1": lambda: 2 * true / (true + false + true[-1]),
+            "balanced": lambda: true / true[-1] - false / false[-1],
+        }.get(str(wanted), lambda: true * float(wanted) - false)()
+    room = max(float(np.ptp(f)), abs(float(f[0])), 1.0)
+    above, below = np.append(f[0] + room, f), np.append(f, f[-1] - room)
+    possible = above > below
+    is_best = possible & (gain >= gain[possible].max() - 1e-12 * w.sum())
+    cuts = np.where((below < 0) & (above > 0), 0.0, (above + below) / 2)[is_best]
+    return float(cuts[np.argmin(np.abs(cuts))])
