@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import time
 
@@ -14,8 +15,7 @@ from chimap.data import write_histograms
 
 from .terminal import SECONDS, run_many, start
 
-QUICK = ["--rows", "300", "--test-rows", "200", "--exact-rows", "100"]
-ADDITIVE = ["--kernel", "chi2", "--maps", "optimal,direct", "--terms", "1,3"]
+ONE = ["--kernel", "exp-chi2", "--components", "32"]
 
 
 @pytest.fixture(scope="module")
@@ -24,143 +24,153 @@ def pages(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def results(folder, pages):
+def small(folder):
+    """Few rows of digits, for what does not ask for more."""
+    X = np.load(folder / "rows.npy")
+    y = np.load(folder / "digits.npz")["y"]
+    np.savez(folder / "few.npz", X=X[:240], y=y[:240])
+    np.savez(folder / "few-ink.npz", X=X[:240], y=np.sqrt(X[:240, 20:30].sum(axis=1)) + X[:240, 40] / 7)
+    np.savez(folder / "rare.npz", X=X[:400], y=(y[:400] == 3).astype(int), film=np.arange(400) // 4)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(small, pages):
     commands = {
-        "table": ["digits.npz", *ADDITIVE, "-o", pages / "a.html"],
-        "json": ["digits.npz", *ADDITIVE, "--json"],
-        "features": ["sparse.npz", "--labels", "names.csv", "--components", "32,64", "--json"],
-        "unlabelled": ["unlabelled.npz", *ADDITIVE],
-        "numbers": ["ink.npz", *ADDITIVE, "--json"],
-        "text": ["first.svm", "--kernel", "intersection", "--maps", "homogeneous", "--terms", "2,3"],
-        "fit": [
-            "digits.npz",
-            "--kernel",
-            "exp-chi2",
-            "--maps",
-            "direct",
-            "--terms",
-            "3",
-            "--components",
-            "64",
+        "all": ["few.npz", "-o", pages / "a.html"],
+        "one": ["few.npz", *ONE, "--json"],
+        "errors": ["few.npz", "--kernel", "chi2", "--kernel-errors", "--maps", "optimal,homogeneous", "--terms", "2,3"],
+        "unlabelled": [
+            "unlabelled.npz", "--kernel", "chi2", "--kernel-errors", "--maps", "optimal", "-o", pages / "b.html",
         ],
-    }
-    names = list(commands)
-    found = run_many([["compare", *commands[name], *QUICK] for name in names], folder)
-    return dict(zip(names, found, strict=True))
+        "numbers": ["few-ink.npz", "--kernel", "chi2", "--json"],
+        "rare": ["rare.npz", *ONE, "--groups", "film", "--normalization", "l1"],
+    }  # fmt: skip
+    found = run_many([["compare", *command] for command in commands.values()], small)
+    return dict(zip(commands, found, strict=True))
 
 
-def test_table_page_and_recommendation(results, pages):
-    found = results["table"]
+def test_all_kernels_on_one_table_of_80_columns(results, pages):
+    found = results["all"]
     assert found.code == 0, found.err
-    for text in (
-        "OptimalMap, 3 terms",
-        "DirectMap, 1 term",
-        "exact chi2 SVM, C = ",
-        "linear ridge",
-        "accuracy",
-    ):
-        assert text in found.out, found.out
-    assert "\nUse " in found.out
-    assert "  chimap fit digits.npz --kernel chi2" in found.out
+    table = found.out.partition("\nUse ")[0].splitlines()
+    assert max(map(len, table)) <= 80
+    names = {line.lstrip("> ").split("  ")[0] for line in table}
+    assert {"exp-chi2", "gaussian", "linear", "linear, roots"} <= names
+    assert not any("…" in line for line in table)
+    assert sum(line.startswith("> ") for line in table) == 1
     page = (pages / "a.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
-    assert page.count("<svg") == 4
-    assert [p.name for p in pages.iterdir()] == ["a.html"]
+    assert page.count("<svg") == 3
+
+
+def test_it_says_what_to_take_and_how_long_that_takes(results):
+    out = results["all"].out
+    assert re.search(r"^Use \S.*: \d\d\.\d % accuracy", out, re.MULTILINE)
+    assert re.search(r"a fit takes +about .* for all 240 rows", out)
+    assert "  chimap fit few.npz --kernel " in out
+
+
+@pytest.mark.parametrize("name", ["all", "errors", "rare"])
+def test_the_command_that_it_ends_with_fits_what_it_recommends(results, small, tmp_path, name):
+    line = next(line for line in results[name].out.splitlines() if line.startswith("  chimap fit"))
+    model = tmp_path / "my.model"
+    [fitted] = run_many([[*shlex.split(line)[1:-1], model, "--json"]], small)
+    assert fitted.code == 0, fitted.err
+    words = shlex.split(line)
+    assert fitted.json["kernel"] == words[words.index("--kernel") + 1].replace("_", "-") or "kernel" in line
+    assert fitted.json["race"] is None
+    if name == "rare":
+        assert words[words.index("--groups") + 1] == "film"
 
 
 def test_json(results):
-    found = results["json"].json
-    assert results["json"].code == 0
+    found = results["one"].json
+    assert results["one"].code == 0
     assert found["command"] == "compare"
-    assert {"page", "fit_command", "measured", "references", "bounds", "recommendation", "left_out"} <= set(
-        found
-    )
-    assert [m["size"] for m in found["measured"] if m["family"] == "OptimalMap"].count(3) == 1
-    for m in found["measured"]:
-        assert 0 < m["error_mean"] <= m["error_worst"]
-        assert m["score"]["interval"][0] <= m["score"]["value"] <= m["score"]["interval"][1]
-        assert m["map_seconds"] > 0
-    scores = [m["score"]["value"] for m in found["measured"]]
-    assert scores == sorted(scores, reverse=True)
-    assert found["fit_command"].startswith("chimap fit digits.npz --kernel chi2 ")
+    assert {"page", "fit_command", "entrants", "recommendation", "measure", "n_held_out"} <= set(found)
+    methods = {e["method"] for e in found["entrants"]}
+    assert {"exact", "32 landmarks", "32 waves", "ridge"} <= methods
+    assert all(e["runs"] for e in found["entrants"])
+    assert found["recommendation"]["fit_seconds"] > 0
+    assert found["kernel_errors"] is None
 
 
-def test_labels_of_a_file_and_sparse_rows(results):
-    found = results["features"].json
-    assert {m["n_features"] for m in found["measured"]} == {32, 64}
-    assert " --labels names.csv " in found["fit_command"]
-    assert found["task"] == "classify"
-
-
-def test_without_labels(results):
-    found = results["unlabelled"]
-    assert found.code == 0, found.err
-    assert "accuracy" not in found.out
-    assert "--labels LABELS" in found.out
+def test_kernel_errors_beside_the_race_and_without_labels(results, pages):
+    beside, alone = results["errors"], results["unlabelled"]
+    for found in (beside, alone):
+        assert found.code == 0, found.err
+        assert "error of the kernel, chi2" in found.out
+        assert "OptimalMap, 3 terms" in found.out
+        assert "least relative error over pairs of values" in found.out
+    assert "HomogeneousMap, 2: n_terms of HomogeneousMap must be odd" in beside.out
+    assert "accuracy" in beside.out
+    assert "accuracy" not in alone.out
+    assert "chimap fit" not in alone.out
+    assert (pages / "b.html").read_text(encoding="utf-8").count("<svg") == 2
 
 
 def test_numbers(results):
-    found = results["numbers"].json
-    assert (found["task"], found["metric"]) == ("regress", "R²")
+    assert (results["numbers"].json["measure"], results["numbers"].json["metric"]) == ("R2", "R²")
 
 
-def test_a_refused_size_is_told_of_and_no_error(results):
-    found = results["text"]
-    assert found.code == 0, found.err
-    assert "HomogeneousMap, 2: n_terms of HomogeneousMap must be odd" in found.out
-
-
-@pytest.mark.parametrize("name", ["table", "fit"])
-def test_the_command_that_it_ends_with_runs(results, folder, tmp_path, name):
-    line = next(line for line in results[name].out.splitlines() if line.startswith("  chimap fit"))
-    model = tmp_path / "my.model"
-    [fitted, described] = run_many([[*line.split()[1:-1], model], ["info", model, "--json"]], folder)
-    assert fitted.code == 0, fitted.err
-    assert ("DirectMap" if name == "fit" or "--map direct" in line else "OptimalMap") in described.json[
-        "made_of"
-    ]
+def test_rare_classes_and_groups(results):
+    out = results["rare"].out
+    assert "ROC AUC on 400 rows of rare.npz held out" in out
+    assert "held out, by 100 groups" in out
+    assert "--scoring roc_auc" in out or "linear" in out
+    assert "exp-chi2, l1" in out
 
 
 BAD = {
     "unknown map": (
-        ["--maps", "optimal,best"],
+        ["--kernel", "chi2", "--kernel-errors", "--maps", "optimal,best"],
         r"--maps must be among optimal, compressed, direct, chebyshev.*got 'best'",
     ),
-    "no map": (["--maps", ","], r"--maps must name at least one"),
-    "unknown kernel": (["--kernel", "rbf"], r"--kernel must be one of chi2, .*exp-chi2.*got 'rbf'"),
+    "no map": (["--kernel", "chi2", "--kernel-errors", "--maps", ","], r"--maps must name at least one"),
+    "unknown kernel": (["--kernel", "rbf"], r"--kernel must be auto or one of chi2, .*exp-chi2.*got 'rbf'"),
+    "every kernel": (["--kernel", "auto"], r"--kernel auto is every kernel: leave --kernel out"),
     "kernel of another map": (
-        ["--kernel", "intersection", "--maps", "direct"],
+        ["--kernel", "intersection", "--kernel-errors", "--maps", "direct"],
         r"--maps: direct does not approximate intersection\. Maps of it: optimal, compressed, homogeneous",
     ),
-    "terms": (["--terms", "0"], r"--terms must be whole numbers of at least 1.*got '0'"),
+    "terms": (["--kernel", "chi2", "--kernel-errors", "--terms", "0"], r"--terms must be whole numbers of at least 1"),
+    "maps of nothing": (["--kernel", "chi2", "--maps", "optimal"], r"--maps is of --kernel-errors"),
+    "errors of nothing": (["--kernel-errors"], r"--kernel-errors are of one kernel: name it with --kernel"),
     "components": (["--components", "64,x"], r"--components must be whole numbers of at least 1.*got '64,x'"),
-    "rows": (["--rows", "3"], r"--rows must be a whole number of at least 10; got 3"),
-    "fraction": (["--test-fraction", "0"], r"--test-fraction must lie between 0 and 1"),
-    "gamma": (["--gamma", "no"], r"--gamma must be 'mean' or a positive number"),
-    "memory": (["--memory", "1KiB"], r"--memory 1\.0 KiB is too small: the rows to compare on need .*--rows"),
+    "gamma": (["--kernel", "exp-chi2", "--gamma", "no"], r"--gamma must be 'mean' or a positive number"),
+    "gamma of nothing": (["--gamma", "2"], r"--gamma is of one kernel: name it with --kernel"),
+    "normalization": (["--kernel", "chi2", "--normalization", "l3"], r"--normalization must be one of l1, log1p, sqrt"),
+    "scoring": (["--scoring", "best"], r"--scoring must be a scorer of scikit-learn.*got 'best'"),
+    "memory": (["--memory", "100KiB"], r"--memory 100 KiB is too small: the kernel matrix of"),
+    "groups": (["--groups", "film"], r"film"),
     "output exists": (["-o", "names.csv"], r"--output names\.csv exists.*--overwrite"),
     "output folder": (["-o", "no/page.html"], r"the folder no does not exist"),
-}
+}  # fmt: skip
 
 
-def test_bad_input(folder, tmp_path):
-    X = np.load(folder / "rows.npy")
+def test_bad_input(small, tmp_path):
+    X = np.load(small / "rows.npy")
     np.savez(tmp_path / "one.npz", X=X, y=np.ones(len(X), int))
     bad = X.astype(float)
     bad[1234, 5] = np.nan
     np.savez(tmp_path / "nan.npz", X=bad, y=np.arange(len(X)) % 3)
     cases = dict(BAD)
-    commands = {name: ["compare", "digits.npz", *flags] for name, (flags, _) in cases.items()}
+    commands = {name: ["compare", "few.npz", *flags] for name, (flags, _) in cases.items()}
     for name, text in (("one", "one class only"), ("nan", r"nan\.npz, row 1234, column 5: NaN")):
         commands[name], cases[name] = ["compare", tmp_path / f"{name}.npz"], ([], text)
-    before = sorted(p.name for p in folder.iterdir())
-    for name, result in zip(commands, run_many(list(commands.values()), folder), strict=True):
+    commands["no labels"], cases["no labels"] = (
+        ["compare", "unlabelled.npz"],
+        ([], "unlabelled.npz has no labels"),
+    )
+    before = sorted(p.name for p in small.iterdir())
+    for name, result in zip(commands, run_many(list(commands.values()), small), strict=True):
         assert result.code == 2, (name, result)
         assert result.out == ""
         [line] = result.err.splitlines()
         assert line.startswith("chimap: error: ")
         assert re.search(cases[name][1], line), line
-    assert sorted(p.name for p in folder.iterdir()) == before
+    assert sorted(p.name for p in small.iterdir()) == before
 
 
 def test_fit_refuses_maps_and_samplings_that_do_not_exist(folder):
@@ -169,11 +179,14 @@ def test_fit_refuses_maps_and_samplings_that_do_not_exist(folder):
             ["fit", "digits.npz", "-o", "x.model", "--map", "best"],
             ["fit", "digits.npz", "-o", "x.model", "--kernel", "intersection", "--map", "direct"],
             ["fit", "digits.npz", "-o", "x.model", "--sampling", "best"],
+            ["fit", "digits.npz", "-o", "x.model", "--normalize", "--normalization", "sqrt"],
         ],
         folder,
     )
     for result, text in zip(
-        results, ("--map must be among", "--map: direct does not", "--sampling must be"), strict=True
+        results,
+        ("--map", "--map: direct does not", "--sampling must be", "--normalize is --normalization l1"),
+        strict=True,
     ):
         assert result.code == 2
         assert text in result.err
@@ -181,11 +194,8 @@ def test_fit_refuses_maps_and_samplings_that_do_not_exist(folder):
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT to another process there")
 def test_interrupted_it_leaves_nothing(tmp_path):
-    write_histograms(tmp_path / "rows.npy", 20_000, 64, seed=0, labels_path=tmp_path / "labels.npy")
-    process = start(
-        "compare", "rows.npy", "--labels", "labels.npy", "--rows", "12000", "--components", "8192", "--memory", "8GiB",
-        "--exact-rows", "0", "-o", "page.html", cwd=tmp_path,
-    )  # fmt: skip
+    write_histograms(tmp_path / "rows.npy", 6000, 400, seed=0, labels_path=tmp_path / "labels.npy")
+    process = start("compare", "rows.npy", "--labels", "labels.npy", "-o", "page.html", cwd=tmp_path)
     try:
         time.sleep(4)
         assert process.poll() is None, process.communicate()

@@ -4,89 +4,85 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from chimap.report import Comparison
-from chimap.report.comparison import LeftOut, Measured, Reference, Score
+from chimap.report import Comparison, KernelErrors
+from chimap.report.comparison import Entrant, Run
+from chimap.report.kernel_errors import FeatureError, Refused
 
 
-def score(value: float, error: float = 0.01) -> Score:
-    return Score(value, (value - 2 * error, value + 2 * error), error)
+def entrant(kernel="exp-chi2", value=0.9, **given) -> Entrant:
+    """By default it ran two rounds; ``error`` is the standard error of its score, which it has by itself."""
+    n_rows, error, us = given.pop("n_rows", 3000), given.pop("error", 0.01), given.pop("us", 10.0)
+    settings = {"kernel": kernel, "normalize": None, "features": "exact", **given.pop("settings", {})}
+    runs = tuple(
+        Run(n, value - 0.02 * (n < n_rows), error, n / 1000, us * 1e-6) for n in (n_rows // 2, n_rows)
+    )
+    place = given.pop(
+        "place", 0
+    )  # of the deviation: entrants of different places are wrong on different rows
+    deviations = tuple(error if i == place else 0.0 for i in range(10))
+    name = given.pop("name", f"{kernel}, {settings['normalize'] or 'raw'} rows")
+    usual = {"fit_settings": settings}
+    return Entrant(name, settings, given.pop("runs", runs), deviations, **(usual | given))
 
 
-def measured(family="OptimalMap", size=2, **given) -> Measured:
-    value, seconds = given.pop("value", 0.9), given.pop("seconds", 1.0)
+def comparison(*entrants: Entrant, **given) -> Comparison:
     usual = {
-        "unit": "terms", "n_features": 64 * size, "error_mean": 0.001, "error_worst": 0.02, "error_relative": 0.005,
-        "value_error": 0.004, "map_seconds": 1e-6, "dense_bytes": 256 * size, "sparse_bytes": None, "code_bytes": None,
-        "score": None if value is None else score(value), "learn_seconds": None if value is None else seconds,
-        "solved": None if value is None else "moments", "not_learned": None, "fit_bytes": 2**20,
-        "fit_options": {"kernel": "chi2", "map": "optimal", "terms": size},
-    }  # fmt: skip
-    return Measured(family, size, **(usual | given))
-
-
-def comparison(*candidates: Measured, **given) -> Comparison:
-    usual = {
-        "kernel": "chi2", "gamma": None, "task": "classify", "measured": candidates, "left_out": (), "references": (),
-        "baseline": 0.1, "bounds": {1: 0.04, 2: 0.003}, "bound_of": "values", "n_gram_rows": 500, "memory": 2**30,
-        "data": {"file": "flowers.npz", "rows in it": 12000, "rows to learn from": 5000, "rows to measure on": 2000,
-                 "bins": 64},
-        "settings": {"n_terms": [1, 2]}, "stages": {"learning": 2.0}, "versions": {"chimap": "0.1.0"},
+        "measure": "accuracy", "floor": 0.1, "n_held_out": 2000,
+        "data": {"file": "flowers.npz", "rows in it": 60_000, "rows to learn from": 3000, "rows to measure on": 2000,
+                 "bins": 64, "groups": None},
+        "settings": {"kernel": "all"}, "stages": {"race": 2.0}, "versions": {"chimap": "0.1.0"},
+        "fit_seconds": {entrants[0].name: 38.2},
         "created": datetime(2025, 3, 4, 12, 30, tzinfo=UTC),
     }  # fmt: skip
-    return Comparison(**(usual | given))
+    return Comparison(entrants, **(usual | given))
 
 
-def many(families: int = 10) -> Comparison:
-    """More families than colours, of several sizes, with all that may stand beside them."""
+def many(kernels: int = 12) -> Comparison:
+    """More kernels than colours, of several rounds, with all that may stand beside them."""
     found = [
-        measured(
-            f"Map{i}",
-            size,
-            value=0.8 + 0.01 * i + 0.02 * size,
-            seconds=0.1 * (i + size),
-            value_error=0.1**size,
-        )
-        for i in range(families)
-        for size in (1, 2)
+        entrant(f"kernel-{i}", 0.8 + 0.01 * i, us=3.0 + i, n_rows=3000 if i % 3 else 1500, place=i % 10)
+        for i in range(kernels)
     ]
-    found.append(
-        measured("PerBin", 2, value_error=None, solved="Gram matrix", fit_bytes=2**40, sparse_bytes=99.0)
-    )
-    found.append(measured("Huge", 5, value=None, not_learned="memory=1MiB is too small", fit_options=None))
-    references = (
-        Reference("exact chi2 SVM", 2000, score(0.95), 3.0),
-        Reference("linear ridge on the raw rows", 5000, score(0.8), 0.1),
-    )
-    return comparison(*found, left_out=(LeftOut("Odd", 2, "must be odd"),), references=references)
-
-
-def of_features() -> Comparison:
-    """Of an exponential kernel: sizes are features in all."""
-    found = [
-        measured(
-            f"FourierFeatures, {way}", size, unit="features", n_features=size, value_error=None, value=0.9
-        )
-        for way in ("iid", "orthogonal")
-        for size in (256, 1024, 4096)
-    ]
-    return comparison(
-        *found, kernel="exp-chi2", gamma=2.0, bound_of="gram", bounds={256: 0.01, 1024: 0.001, 4096: 0.0}
-    )
-
-
-def unlabelled() -> Comparison:
-    return comparison(measured(value=None), measured("DirectMap", 3, value=None), task=None, baseline=None)
+    landmarks = {"features": "landmarks", "n_components": 1959}
+    found.append(entrant("exp-jensen_shannon", 0.97, name="final", settings=landmarks, place=3))
+    found.append(entrant("linear", 0.82, is_linear=True, us=0.5, name="linear ridge, raw rows"))
+    found.append(entrant("chi2", 0.84, settings={"loss": "hinge", "normalize": "l1"}, fit_settings=None))
+    found.append(Entrant("pq, raw rows", {"kernel": "pq"}, (), error="negative bins"))
+    return comparison(*found, data={**comparison(found[0]).data, "groups": 31}, fit_seconds={"final": 38.2})
 
 
 def regression() -> Comparison:
-    found = (measured(value=0.71), measured("DirectMap", 3, value=0.72, seconds=3.0))
-    return comparison(*found, task="regress", baseline=-0.001)
+    found = (
+        entrant("chi2", 0.712),
+        entrant("exp-chi2", 0.734, place=1),
+        entrant("linear", 0.5, is_linear=True),
+    )
+    return comparison(*found, measure="R2", floor=0.0)
+
+
+def one_round() -> Comparison:
+    found = entrant("chi2", 0.7)
+    return comparison(Entrant(found.name, found.settings, found.runs[-1:], (), fit_settings=found.settings))
+
+
+def kernel_errors(bound_of: str = "values") -> KernelErrors:
+    unit = "terms" if bound_of == "values" else "features"
+    sizes = (1, 2, 3) if bound_of == "values" else (256, 1024)
+    measured = tuple(
+        FeatureError(
+            family, size, unit, 64 * size if unit == "terms" else size, 0.001 / size, 0.02 / size, 0.005 / size,
+            0.004 / size if unit == "terms" and family == "OptimalMap" else None, 1e-6 * size, 256.0 * size,
+        )
+        for family in ("OptimalMap", "DirectMap") for size in sizes
+    )  # fmt: skip
+    bounds = {size: 0.001 / size**2 for size in sizes}
+    refused = (Refused("HomogeneousMap", 2, "n_terms must be odd"),)
+    return KernelErrors("chi2", None if unit == "terms" else 2.0, measured, refused, bounds, bound_of, 500)
 
 
 CASES = {
     "many": many,
-    "features": of_features,
-    "no labels": unlabelled,
     "regression": regression,
-    "one": lambda: comparison(measured()),
+    "one round": one_round,
+    "another score": lambda: comparison(entrant(), measure="balanced_accuracy", floor=None),
 }

@@ -1,19 +1,21 @@
-"""Maps and features tried side by side on the user's own rows: errors, times, scores, sizes, and which one to take.
+"""The race told in full, and kernels beside their features.
 
-The way through the folder: ``candidates`` lists what is tried, from the catalogues of the package; ``rows`` draws the
-rows; ``kernel_error`` compares with the exact kernel and with the least error possible; ``learning`` trains a ridge
-on any features; ``references`` are the exact machine and the linear model; ``measure`` goes through them all. What
-comes out is a ``chimap.report.Comparison``, which recommends.
+``entrants`` lists what runs: every kernel that suits the rows, or one with all its features. ``full_race`` races them
+on one sample and fits the best as all rows will be fitted, for its score and its time. ``kernel_errors`` measures how
+far maps and features of one kernel are from the exact one; ``feature_candidates`` lists them. What comes out are a
+``chimap.report.Comparison``, which recommends, and ``chimap.report.KernelErrors``.
 
 >>> from sklearn.datasets import load_digits
->>> X, y = load_digits(return_X_y=True)
+>>> from chimap import HistogramClassifier
 >>> from chimap.data import ArraySource
->>> found = compare(ArraySource(X, y), kernel="chi2", maps=["optimal"], n_terms=[1, 3], n_rows=600, exact_rows=200)
->>> [m.n_features for m in found.measured], found.recommendation.chosen.family
-([64, 192], 'OptimalMap')
+>>> X, y = load_digits(return_X_y=True)
+>>> model, source = HistogramClassifier(random_state=0), ArraySource(X[:300], y[:300])
+>>> result = compare(model, source, kernel="exp-chi2", sizes=[64])
+>>> sorted({e.method for e in result.ranked})
+['64 landmarks', '64 waves', 'exact', 'ridge']
 """
 
-from chimap.comparison.candidates import Candidate, candidates_for
-from chimap.comparison.measure import compare
+from chimap.comparison.full_race import compare
+from chimap.comparison.kernel_errors import kernel_errors
 
-__all__ = ["Candidate", "candidates_for", "compare"]
+__all__ = ["compare", "kernel_errors"]

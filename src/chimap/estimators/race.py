@@ -207,12 +207,16 @@ def race_of(
     matrix = exact_bytes(max(running.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
     entered = entered if _is_free(model) and matrix <= budget else within(entered)
     result = running.run(entered, progress)
-    first = result.trials[0]
+    return result, settings_of_all(running, result.trials[0], source, keeps_rows)
+
+
+def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> dict[str, Any]:
+    """What a candidate of the race becomes on all rows of the source."""
     needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
-    fits = keeps_rows and needed <= budget and not is_slow(source)
-    settings = settings_for(first.candidate, first.learned, source.n_rows, source.n_features, fits)
+    fits = keeps_rows and needed <= parse_memory(running.model.memory) and not is_slow(source)
+    settings = settings_for(trial.candidate, trial.learned, source.n_rows, source.n_features, fits)
     settings["scoring"] = running.scoring if settings.get("features") == "exact" else None
-    return result, settings
+    return settings
 
 
 def _shared_tasks(y: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]], fewest: int) -> np.ndarray:

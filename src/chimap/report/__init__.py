@@ -1,9 +1,9 @@
 """What an evaluation found, as numbers, as JSON and as one page of HTML.
 
 The way through the folder: ``metrics`` measures predictions, ``evaluation`` holds all that a report shows,
-``curves`` draws it, ``html`` sets it on a page; ``comparison`` and the two files named after it do the same for
-maps side by side, ``kernel`` and those named after it for a learned kernel. matplotlib and jinja2 are imported when a
-page is drawn.
+``curves`` draws it, ``html`` sets it on a page; ``comparison`` and the files named after it do the same for a race
+of kernels, ``kernel_errors`` for features beside their kernel, ``kernel`` and those named after it for a learned
+kernel. matplotlib and jinja2 are imported when a page is drawn.
 
 >>> metrics = classification_metrics(["cat", "dog", "dog"], ["cat", "dog", "cat"])
 >>> page = Evaluation("Pets", "HistogramClassifier", data={"file": "pets.npz"}, metrics=metrics)
@@ -22,6 +22,7 @@ from chimap.report.explanation_page import render_explanation, write_explanation
 from chimap.report.html import render_report, write_report
 from chimap.report.insight import Insight, LearningCurve, Mistake, TwoClasses, worst_mistakes
 from chimap.report.kernel import ChannelPath, ChannelWeights, LearnedKernel, Widths
+from chimap.report.kernel_errors import KernelErrors
 from chimap.report.kernel_page import render_learned_kernel, write_learned_kernel
 from chimap.report.metrics import (
     Baseline,
@@ -75,6 +76,7 @@ __all__ = [
     "examples",
     "package_versions",
     "Comparison",
+    "KernelErrors",
     "render_comparison",
     "write_comparison",
     "ChannelPath",

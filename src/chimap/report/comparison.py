@@ -3,280 +3,257 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from chimap._validation import format_bytes
-from chimap.report._plain import microseconds, number, plain
+import numpy as np
+
+from chimap.report._plain import number, plain, seconds
 from chimap.report.evaluation import now, package_versions
-from chimap.report.metrics import Interval
+from chimap.selection.jackknife import standard_error
 
-SMALL_ERROR = 0.01  # of the Gram matrix, relative: without labels a map below it is good enough
+FASTER = 2.0  # times as fast a prediction must be to be worth a difference that may be chance
 SAME_TIME = 1.25  # times that differ by less than this factor count as equal
+SURE = 1.96  # standard errors to the end of a 95 % interval
+
+MEASURES = {"accuracy": "accuracy", "R2": "R²", "roc_auc": "ROC AUC"}
+_ROWS = {None: "", "l1": ", l1", "log1p": ", log1p", "sqrt": ", roots"}
 
 
 @dataclass(frozen=True)
-class Score:
-    """Accuracy, or R2, on the test rows, its 95 % interval and its standard error."""
+class Run:
+    """A machine in one round.
 
-    value: float
-    interval: Interval
-    standard_error: float
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One candidate at one size.
-
-    family, size, unit: what it is; size in ``unit``, "terms" a bin or "features" in all. n_features: in all.
-    error_mean, error_worst, error_relative: of the kernel, see ``chimap.comparison.kernel_error.KernelError``.
-    value_error: relative, over pairs of single values; None for what is no map of values.
-    map_seconds: a row, once it is warm. dense_bytes, sparse_bytes, code_bytes: a row of features as stored, None for
-    what it does not give.
-    score, learn_seconds, solved: of the ridge on it ("moments" or "Gram matrix"), None without labels or where
-    ``not_learned`` says why not.
-    fit_bytes: the peak of ``chimap fit`` with it. fit_options: that command's options, None where it has none.
+    n_rows: that it learned from. score: on the rows held out, greater is better. standard_error: of the score.
+    seconds: of the fit and the predictions. predict_seconds: a row.
     """
 
-    family: str
-    size: int
-    unit: str
-    n_features: int
-    error_mean: float
-    error_worst: float
-    error_relative: float
-    value_error: float | None
-    map_seconds: float
-    dense_bytes: int
-    sparse_bytes: float | None
-    code_bytes: float | None
-    score: Score | None
-    learn_seconds: float | None
-    solved: str | None
-    not_learned: str | None
-    fit_bytes: int
-    fit_options: Mapping[str, Any] | None
-
-    @property
-    def name(self) -> str:
-        """Family and size: 'OptimalMap, 2 terms'."""
-        unit = self.unit.removesuffix("s") if self.size == 1 else self.unit
-        return f"{self.family}, {self.size:,} {unit}"
-
-    @property
-    def short_name(self) -> str:
-        """The name beside a column of features: without a size that says the same."""
-        return self.family if self.unit == "features" else self.name
-
-    @property
-    def least_bytes(self) -> float:
-        """Of a stored row, in the smallest form it has."""
-        return min(b for b in (self.dense_bytes, self.sparse_bytes, self.code_bytes) if b is not None)
+    n_rows: int
+    score: float
+    standard_error: float
+    seconds: float
+    predict_seconds: float
 
 
 @dataclass(frozen=True)
-class Reference:
-    """A machine without features of ours: what it is, the rows it learned from, its score, the seconds it took."""
+class Entrant:
+    """A machine of the race.
+
+    name: for JSON and legends, each once. settings: of the estimator. runs: one a round. deviations: of the jackknife
+    of the last score, which give the error of differences. is_linear: a baseline. fit_settings: those that fit all rows
+    with this machine; None where that cannot be, as of an exact machine of many rows. error: why it left; empty where
+    it did not.
+    """
 
     name: str
-    n_rows: int
-    score: Score
-    seconds: float
+    settings: Mapping[str, Any]
+    runs: tuple[Run, ...]
+    deviations: tuple[float, ...] = ()
+    is_linear: bool = False
+    fit_settings: Mapping[str, Any] | None = None
+    error: str = ""
 
+    @property
+    def fits(self) -> bool:
+        """Whether all rows can be fitted so."""
+        return self.fit_settings is not None
 
-@dataclass(frozen=True)
-class LeftOut:
-    """A candidate that refused the data, and what it said."""
+    @property
+    def last(self) -> Run:
+        """The round that it went farthest in."""
+        return self.runs[-1]
 
-    family: str
-    size: int
-    reason: str
+    @property
+    def kernel(self) -> str:
+        """The kernel and what is done to rows: 'exp-chi2, l1'."""
+        return f"{self.settings.get('kernel', self.name)}{_ROWS.get(self.settings.get('normalize'), '')}"
+
+    @property
+    def method(self) -> str:
+        """How the kernel is learned with: 'exact', '1,960 landmarks'."""
+        features = self.settings.get("features", "exact")
+        if self.settings.get("loss") == "hinge":
+            return "SVM"
+        if self.settings.get("kernel") == "linear":
+            return "exact" if features == "exact" and not self.fits else "ridge"
+        n = self.settings.get("n_components", "")
+        size = f"{n:,} " if isinstance(n, int) else ""
+        return {"landmarks": f"{size}landmarks", "fourier": f"{size}waves"}.get(features, str(features))
+
+    @property
+    def words(self) -> str:
+        """Kernel and method on one line."""
+        return f"{self.kernel}, {self.method}"
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to take, in one sentence with its reason, and what to know besides (None where there is nothing)."""
+    """What to take, in one sentence with its reason; what to know besides, None where there is nothing.
 
-    chosen: Measured
+    best: the entrant of the best score, which may be another.
+    """
+
+    chosen: Entrant
+    best: Entrant
     sentence: str
     note: str | None
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Candidates measured side by side on the same rows. The page is a function of this value alone.
+    """A race told in full. The page is a function of this value alone.
 
-    task: "classify" (scores are accuracies), "regress" (R2), or None without labels.
-    baseline: the score of the commonest class or of the mean.
-    bounds: the least relative error by size, of ``bound_of``: "values" (by terms, pairs of single values) or "gram"
-    (by features, the Gram matrix of ``n_gram_rows`` held-out rows).
-    memory: bytes of the budget; candidates whose fit needs more are not recommended.
+    entrants: all of them, see ``ranked``. measure: the name of the score. floor: the score of what needs no rows,
+    the commonest class or the mean; None where it is not known. n_held_out: rows that the scores of the last round
+    are of. fit_seconds: that a fit of all rows is expected to take, by the names of entrants.
     """
 
-    kernel: str
-    gamma: float | None
-    task: str | None
-    measured: tuple[Measured, ...]
-    left_out: tuple[LeftOut, ...]
-    references: tuple[Reference, ...]
-    baseline: float | None
-    bounds: Mapping[int, float]
-    bound_of: str
-    n_gram_rows: int
-    memory: int
+    entrants: tuple[Entrant, ...]
+    measure: str
+    floor: float | None
+    n_held_out: int
     data: Mapping[str, Any]
+    fit_seconds: Mapping[str, float] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     stages: Mapping[str, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=package_versions)
     created: datetime = field(default_factory=now)
 
     @property
-    def ranked(self) -> tuple[Measured, ...]:
-        """Best score first, or least kernel error first; those not trained last."""
-        return tuple(
-            sorted(
-                self.measured, key=lambda m: (-m.score.value if m.score else 1.0, m.error_relative, m.name)
-            )
-        )
+    def ranked(self) -> tuple[Entrant, ...]:
+        """Those of the last round first, each round by score; those that failed are not among them."""
+        there = [e for e in self.entrants if not e.error and e.runs]
+        return tuple(sorted(there, key=lambda e: (-e.last.n_rows, -e.last.score)))
+
+    @property
+    def finalists(self) -> tuple[Entrant, ...]:
+        """Those of the last round, the best first."""
+        return tuple(e for e in self.ranked if e.last.n_rows == self.ranked[0].last.n_rows)
+
+    @property
+    def failed(self) -> tuple[Entrant, ...]:
+        """Those that left with an error."""
+        return tuple(e for e in self.entrants if e.error)
 
     @property
     def metric(self) -> str:
-        """What a score is called."""
-        return "R²" if self.task == "regress" else "accuracy"
+        """What the score is called."""
+        return MEASURES.get(self.measure, self.measure)
 
     @property
     def recommendation(self) -> Recommendation:
-        """With labels: the candidate that learned fastest among those within one standard error of the best score.
-
-        Without: the fastest map among those whose error of the Gram matrix is below 1 %, or else the most accurate.
-        Times that differ by less than a quarter count as equal, and the better of them wins: measured again they might
-        come out the other way round.
-        Candidates whose fit needs more than ``memory`` are passed over. Where all do, the one whose fit needs least of
-        it takes the place of the fastest.
-        """
-        within = [m for m in self.measured if self.fits(m)] or list(self.measured)
-        learned = [m for m in within if m.score is not None] or [
-            m for m in self.measured if m.score is not None
-        ]
-        return self._by_score(learned) if learned else self._by_error(within)
-
-    def fits(self, m: Measured) -> bool:
-        """Whether a fit with it stays within the memory budget."""
-        return m.fit_bytes <= self.memory
-
-    def _by_score(self, candidates: list[Measured]) -> Recommendation:
-        best = max(candidates, key=_value)
-        assert best.score is not None
-        error = best.score.standard_error
-        enough = [m for m in candidates if _value(m) >= best.score.value - error]
-        if self.fits(best):
-            chosen = max(_fastest(enough, lambda m: m.learn_seconds or 0.0), key=_value)
-        else:
-            chosen = min(enough, key=lambda m: (m.fit_bytes, -_value(m)))
-        said = f"{self._words(_value(chosen))} {self.metric}"
-        if chosen is best:
-            near = f"within a standard error of it ({self._gap(error)})"
-            same = len({self.fits(m) for m in self.measured}) == 1
-            here = "here" if same else "within the memory given"
-            less = "faster" if self.fits(best) else "smaller"
-            why = f"{said}, the best {here}, and nothing {near} is {less}"
-        else:
-            if self.fits(best):
-                part = _part((chosen.learn_seconds or 0.0) / max(best.learn_seconds or 0.0, 1e-12), "time")
-            else:
-                part = _part(chosen.fit_bytes / best.fit_bytes, "memory")
-            gap = self._gap(_value(best) - _value(chosen))
-            why = f"{said}, within {gap} of the best ({best.name}) at {part}"
-        return Recommendation(chosen, f"Use {self._description(chosen)}: {why}.", self._note(chosen))
-
-    def _by_error(self, candidates: list[Measured]) -> Recommendation:
-        enough = [m for m in candidates if m.error_relative < SMALL_ERROR]
-        if enough:
-            chosen = min(_fastest(enough, lambda m: m.map_seconds), key=lambda m: m.error_relative)
-            why = "the fastest map here whose kernel matrix is off by less than 1 %"
-        else:
-            chosen = min(candidates, key=lambda m: (m.error_relative, m.map_seconds))
-            why = "the most accurate here, though none is within 1 % of the exact kernel matrix"
-        took = microseconds(chosen.map_seconds)
-        said = f"{why} ({number(100 * chosen.error_relative, 2)} %, {took} a row)"
-        return Recommendation(chosen, f"Use {self._description(chosen)}: {said}.", self._memory_note(chosen))
-
-    def _description(self, m: Measured) -> str:
-        features = "" if m.unit == "features" else f", {m.n_features:,} features"
-        return f"{m.name} ({self.kernel}{features})"
-
-    def _note(self, chosen: Measured) -> str | None:
-        """What else the numbers say: of memory, of the linear model."""
-        assert chosen.score is not None
-        notes = [self._memory_note(chosen)]
-        linear = next((r for r in self.references if r.name.startswith("linear")), None)
-        if linear and linear.score.value >= chosen.score.value - chosen.score.standard_error:
-            notes.append(
-                f"A linear model on the raw rows does as well within a standard error "
-                f"({self._words(linear.score.value)}): these rows may need no kernel."
-            )
-        if self.baseline is not None and chosen.score.interval[0] <= self.baseline:
-            notes.append(
-                f"No features at all give {self._words(self.baseline)}: these labels are not shown to be predictable."
-            )
-        return " ".join(note for note in notes if note) or None
-
-    def _memory_note(self, chosen: Measured) -> str | None:
-        if not self.fits(chosen):
-            return "Every candidate needs more memory to fit than the budget given; the command names what it needs."
-        best = self.ranked[0]
-        if self.fits(best) or self.task is None:
-            return None
-        assert best.score is not None
-        return (
-            f"{best.name} has {self._words(best.score.value)}, but a fit with it needs {format_bytes(best.fit_bytes)}, "
-            f"and the budget is {format_bytes(self.memory)}."
+        """See ``recommended``."""
+        best, chosen = recommended(self.finalists)
+        said = f"{self.score_words(chosen.last.score)} {self.metric}"
+        linear = next((e for e in self.finalists if e.is_linear), None)
+        beside = (
+            "" if linear is None or linear is chosen else f"; linear {self.score_words(linear.last.score)}"
         )
+        if chosen is best:
+            why = f"{said}, the best here{beside}"
+        else:
+            times = best.last.predict_seconds / max(chosen.last.predict_seconds, 1e-12)
+            gap = self.gap_words(best.last.score - chosen.last.score)
+            why = (
+                f"{said}, within {gap} of the best ({best.words}), which may be chance, and predicts {times:.0f} "
+                f"times as fast{beside}"
+            )
+        return Recommendation(chosen, best, f"Use {chosen.words}: {why}.", self._note(chosen, linear))
 
-    def _words(self, value: float) -> str:
-        return number(value, 3) if self.task == "regress" else f"{100 * value:.1f} %"
+    @property
+    def time_words(self) -> str | None:
+        """What a fit of all rows with the recommendation is expected to take."""
+        chosen = self.recommendation.chosen
+        took = self.fit_seconds.get(chosen.name)
+        if took is None:
+            return None
+        n = self.data.get("rows in it", chosen.last.n_rows)
+        return f"about {seconds(float(f'{took:.1g}' if took < 10 else f'{took:.2g}'))} for all {n:,} rows"
 
-    def _gap(self, value: float) -> str:
-        return number(value, 2) if self.task == "regress" else f"{100 * value:.1f} points"
+    def _note(self, chosen: Entrant, linear: Entrant | None) -> str | None:
+        notes = []
+        if linear is not None and linear is not chosen:
+            error = standard_error(_differences(chosen, linear))
+            if chosen.last.score - linear.last.score <= error:
+                notes.append(
+                    "A linear machine does as well within a standard error: these rows may need no kernel."
+                )
+        if linear is not None and linear is chosen and chosen is self.finalists[0]:
+            notes.append("Nothing here beats the linear machine: these rows may need no kernel.")
+        low = chosen.last.score - SURE * chosen.last.standard_error
+        if self.floor is not None and low <= self.floor:
+            notes.append(
+                f"No bins at all give {self.score_words(self.floor)}: these labels are not shown to be predictable."
+            )
+        return " ".join(notes) or None
+
+    def score_words(self, value: float) -> str:
+        """'93.1 %' of accuracy, '0.931' of any other."""
+        return f"{100 * value:.1f} %" if self.measure == "accuracy" else number(value, 3)
+
+    def gap_words(self, value: float) -> str:
+        """A difference of scores."""
+        return f"{100 * value:.1f} points" if self.measure == "accuracy" else number(value, 2)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain JSON types, nested as the fields are, with the recommendation; best candidates first."""
-        found = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        advice = self.recommendation
-        found |= {
+        """Plain JSON types, nested as the fields are, with the recommendation; best entrants first."""
+        advice, shown = self.recommendation, {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        entrants = (*self.ranked, *self.failed)
+        shown |= {
             "created": self.created.isoformat(),
-            "metric": None if self.task is None else self.metric,
-            "measured": [dataclasses.asdict(m) | {"name": m.name} for m in self.ranked],
-            "left_out": [dataclasses.asdict(one) for one in self.left_out],
-            "references": [dataclasses.asdict(r) for r in self.references],
-            "bounds": [{"size": size, "error": error} for size, error in self.bounds.items()],
+            "metric": self.metric,
+            "entrants": [_entrant(e) for e in entrants],
             "recommendation": {
                 "name": advice.chosen.name,
+                "best": advice.best.name,
                 "sentence": advice.sentence,
                 "note": advice.note,
-                "fit_options": advice.chosen.fit_options,
+                "settings": dict(advice.chosen.fit_settings or {}),
+                "fit_seconds": self.fit_seconds.get(advice.chosen.name),
             },
         }
-        return plain(found)
+        return plain(shown)
 
 
-def _fastest(candidates: list[Measured], time: Callable[[Measured], float]) -> list[Measured]:
-    """Those whose time is the least, or as good as that."""
-    limit = SAME_TIME * min(map(time, candidates))
-    return [m for m in candidates if time(m) <= limit]
+def recommended(finalists: Sequence[Entrant]) -> tuple[Entrant, Entrant]:
+    """(the best, the one to take) of machines that ran in the last round, the best first.
+
+    The one to take is the best, unless another predicts at least twice as fast whose score is lower by no more than one
+    standard error of the difference: then the fastest of those, and of equally fast ones the better. Only machines
+    whose settings are those that all rows are fitted with count.
+    """
+    able = [e for e in finalists if e.fits] or list(finalists)
+    best = able[0]
+    near = [e for e in able if best.last.score - e.last.score <= standard_error(_differences(best, e))]
+    fast = [e for e in near if FASTER * e.last.predict_seconds <= best.last.predict_seconds]
+    if not fast:
+        return best, best
+    limit = SAME_TIME * min(e.last.predict_seconds for e in fast)
+    return best, max((e for e in fast if e.last.predict_seconds <= limit), key=lambda e: e.last.score)
 
 
-def _value(m: Measured) -> float:
-    return m.score.value if m.score is not None else float("-inf")
+def _differences(one: Entrant, other: Entrant) -> np.ndarray:
+    """Deviations of the difference of two scores of the same rows; none where one of them is not known."""
+    if len(one.deviations) != len(other.deviations):
+        return np.zeros(0)
+    return np.subtract(one.deviations, other.deviations)
 
 
-def _part(ratio: float, cost: str) -> str:
-    """0.21, "time" -> 'a fifth of its time'."""
-    names = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 6: "a sixth", 7: "a seventh", 8: "an eighth",
-             9: "a ninth", 10: "a tenth"}  # fmt: skip
-    whole = round(1 / max(ratio, 1e-9))
-    if whole <= 1:
-        return f"{100 * ratio:.0f} % of its {cost}"
-    return f"{names[whole]} of its {cost}" if whole in names else f"1/{whole} of its {cost}"
+def _entrant(e: Entrant) -> dict[str, Any]:
+    return {
+        "name": e.name,
+        "kernel": e.kernel,
+        "method": e.method,
+        "settings": dict(e.settings),
+        "is_linear": e.is_linear,
+        "fits": e.fits,
+        "error": e.error,
+        "score": e.last.score if e.runs else None,
+        "standard_error": e.last.standard_error if e.runs else None,
+        "n_rows": e.last.n_rows if e.runs else None,
+        "seconds": e.last.seconds if e.runs else None,
+        "predict_seconds": e.last.predict_seconds if e.runs else None,
+        "runs": [dataclasses.asdict(run) for run in e.runs],
+    }

@@ -1,236 +1,144 @@
-"""The figures of a comparison: error against size, score against features, score against time.
+"""The figures of a comparison: score against rows, against the time of the fit and of a prediction.
 
-A family keeps its colour and its marker through all of them.
+A finalist keeps its colour and its marker through all of them; those that left earlier are grey.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from chimap.report._figure import INK, LINES, MUTED, house_style, new_figure, to_svg
+from chimap.report._figure import INK, LINES, MUTED, RULE, house_style, new_figure, to_svg
 from chimap.report._plain import number, one_line, percent
-from chimap.report.comparison import Comparison, Measured
+from chimap.report.comparison import Comparison, Entrant, Run
 from chimap.report.curves import log_axis
 
-_MARKERS = "osD^vPX*"
-_SIZE = (380, 250)
+MARKERS = "osD^vPX*"
+SIZE = (380, 250)
 _NARROW = 30  # letters of a label of which two go side by side
-_FLOOR = 1e-16  # below it an error is rounding
+_MOST = 8  # finalists with a colour of their own
 
 
-def value_error(comparison: Comparison) -> str:
-    """Relative error over pairs of values against terms, logarithmic, with the bound."""
-    return _error_figure(
-        comparison, lambda m: m.value_error, "values", "relative error over pairs of values", True
-    )
+def score_by_rows(comparison: Comparison) -> str:
+    """Score against the rows that were learned from, round by round."""
+    return _figure(comparison, "rows", lambda run: run.n_rows, "rows to learn from")
 
 
-def gram_error(comparison: Comparison) -> str:
-    """Relative error of the kernel matrix against the size, logarithmic, with the bound if it is that of the matrix."""
-    has_bound = comparison.bound_of == "gram"
-    return _error_figure(
-        comparison, lambda m: m.error_relative, "matrix", "relative error of the kernel matrix", has_bound
-    )
+def score_by_seconds(comparison: Comparison) -> str:
+    """Score against the seconds of the fit, round by round."""
+    return _figure(comparison, "seconds", lambda run: run.seconds, "seconds of the fit")
 
 
-def score_by_features(comparison: Comparison) -> str:
-    """Score against the number of features, with the exact machine and the linear model as horizontal lines."""
+def score_by_prediction(comparison: Comparison) -> str:
+    """Score of the finalists against the time that a prediction takes; the front of what nothing beats in both."""
     with house_style():
-        figure, axes = _new_axes()
+        figure = new_figure(*SIZE)
+        axes = figure.add_axes((0, 0, 1, 1))
         axes.set_xscale("log")
-        for family, style in _styles(comparison).items():
-            points = sorted((m for m in comparison.measured if m.family == family and m.score), key=_features)
-            if points:
-                sizes, (scores, errors) = [m.n_features for m in points], _scores(points)
-                axes.plot(sizes, scores, label=_label(family), **style)
-                axes.errorbar(sizes, scores, errors, fmt="none", ecolor=style["color"], elinewidth=1)
-        _lines(axes, comparison)
-        _features_axis(axes, [m.n_features for m in comparison.measured if m.score])
-        return _finished(figure, axes, comparison, "features", "features in all", _score_name(comparison))
-
-
-def score_by_time(comparison: Comparison) -> str:
-    """Score against seconds to map and learn; the front of those that nothing beats in both is joined."""
-    with house_style():
-        figure, axes = _new_axes()
-        axes.set_xscale("log")
-        learned = [m for m in comparison.measured if m.score]
-        for family, style in _styles(comparison).items():
-            points = [m for m in learned if m.family == family]
-            if points:
-                plain = style | {"linestyle": "none"}
-                axes.plot(_times(points), _scores(points)[0], label=_label(family), **plain)
-        front = pareto_front(learned)
+        for entrant, style in styled(comparison):
+            x, y = _points([entrant.last], lambda run: 1e6 * run.predict_seconds)
+            axes.plot(x, y, label=one_line(entrant.words, 60), **(style | {"linestyle": "none"}))
+        front = pareto_front(comparison.finalists)
+        x, y = _points([e.last for e in front], lambda run: 1e6 * run.predict_seconds)
+        axes.plot(x, y, color=MUTED, linewidth=1.2, zorder=1, drawstyle="steps-post")
+        chosen = comparison.recommendation.chosen.last
         axes.plot(
-            _times(front), _scores(front)[0], color=MUTED, linewidth=1.2, zorder=1, drawstyle="steps-post"
-        )
-        chosen = [comparison.recommendation.chosen]
-        if chosen[0].score:
-            axes.plot(
-                _times(chosen), _scores(chosen)[0], "o", markersize=15, markerfacecolor="none", markeredgecolor=INK,
-                markeredgewidth=1.6, label="recommended",
-            )  # fmt: skip
-        _lines(axes, comparison)
-        log_axis(axes.xaxis, *_wide(axes, _times(learned)))
-        return _finished(
-            figure, axes, comparison, "time", "seconds to map and learn", _score_name(comparison)
-        )
+            [1e6 * max(chosen.predict_seconds, 1e-9)], [chosen.score], "o", markersize=15, markerfacecolor="none",
+            markeredgecolor=INK, markeredgewidth=1.6, label="recommended",
+        )  # fmt: skip
+        log_axis(axes.xaxis, *_wide(axes, [1e6 * e.last.predict_seconds for e in comparison.finalists]))
+        return _finished(figure, axes, comparison, "prediction", "microseconds a row that is predicted")
 
 
-def pareto_front(candidates: Sequence[Measured]) -> list[Measured]:
-    """Those that no other beats in both time and score, the fastest first."""
-    front: list[Measured] = []
-    for m in sorted(candidates, key=lambda m: (m.learn_seconds or 0.0, -_score(m))):
-        if not front or _score(m) > _score(front[-1]):
-            front.append(m)
+def pareto_front(entrants: Sequence[Entrant]) -> list[Entrant]:
+    """Those that no other beats in both score and time of a prediction, the fastest first."""
+    front: list[Entrant] = []
+    for e in sorted(entrants, key=lambda e: (e.last.predict_seconds, -e.last.score)):
+        if not front or e.last.score > front[-1].last.score:
+            front.append(e)
     return front
 
 
-def _error_figure(
-    comparison: Comparison,
-    error: Callable[[Measured], float | None],
-    name: str,
-    y_label: str,
-    has_bound: bool,
-) -> str:
-    unit = "terms" if comparison.bound_of == "values" else "features"
+def styled(comparison: Comparison) -> list[tuple[Entrant, dict[str, Any]]]:
+    """The best finalists with their colour and marker."""
+    return [
+        (entrant, {
+            "color": LINES[i % len(LINES)], "marker": MARKERS[i % len(MARKERS)], "markersize": 6, "linewidth": 1.7,
+            "linestyle": ":" if entrant.is_linear else "-",
+        })
+        for i, entrant in enumerate(comparison.finalists[:_MOST])
+    ]  # fmt: skip
+
+
+def _figure(comparison: Comparison, name: str, x_of: Callable[[Run], float], x_label: str) -> str:
     with house_style():
-        figure, axes = _new_axes()
-        sizes: list[int] = []
-        errors: list[float] = []
-        for family, style in _styles(comparison).items():
-            found = [(m.size, error(m)) for m in comparison.measured if m.family == family and m.unit == unit]
-            points = sorted((size, max(e, _FLOOR)) for size, e in found if e is not None)
-            if points:
-                x, y = zip(*points, strict=True)
-                axes.plot(x, y, label=_label(family), **style)
-                sizes += x
-                errors += y
-        if has_bound:
-            bound = [(size, e) for size, e in sorted(comparison.bounds.items()) if e > _FLOOR]
-            if bound:
-                x, y = zip(*bound, strict=True)
-                axes.plot(
-                    x,
-                    y,
-                    color=INK,
-                    linewidth=1.4,
-                    dashes=(4, 3),
-                    marker="_",
-                    label="least possible",
-                    zorder=5,
-                )
-                errors += y
-        axes.set_yscale("log")
-        if unit == "terms":
-            axes.set_xticks(sorted(set(sizes)))
+        figure = new_figure(*SIZE)
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_xscale("log")
+        coloured = styled(comparison)
+        names = {entrant.name for entrant, _ in coloured}
+        others = [e for e in comparison.ranked if e.name not in names]
+        for i, entrant in enumerate(others):
+            label = "others" if i == 0 else None
+            x, y = _points(entrant.runs, x_of)
+            axes.plot(x, y, color=RULE, marker=".", linewidth=1.2, zorder=1, label=label)
+        for entrant, style in coloured:
+            x, y = _points(entrant.runs, x_of)
+            axes.plot(x, y, label=one_line(entrant.words, 60), **style)
+            error = entrant.last.standard_error
+            if np.isfinite(error):
+                axes.errorbar(x[-1:], y[-1:], error, fmt="none", ecolor=style["color"], elinewidth=1)
+        values = [x_of(run) for e in comparison.ranked for run in e.runs]
+        low, high = _wide(axes, values)
+        rounds = sorted({run.n_rows for e in comparison.ranked for run in e.runs})
+        if name == "rows":
+            from matplotlib.ticker import NullLocator
+
+            axes.set_xticks(rounds, [f"{n:,}" for n in rounds])
+            axes.xaxis.set_minor_locator(NullLocator())
         else:
-            axes.set_xscale("log")
-            _features_axis(axes, sizes)
-        if errors:
-            axes.set_ylim(min(errors) / 2, max(errors) * 2)
-            log_axis(axes.yaxis, *axes.get_ylim())
-        x_label = "terms a bin" if unit == "terms" else "features in all"
-        return _finished(figure, axes, comparison, name, x_label, y_label)
+            log_axis(axes.xaxis, low, high)
+        return _finished(figure, axes, comparison, name, x_label)
 
 
-def _new_axes() -> tuple[Any, Any]:
-    figure = new_figure(*_SIZE)
-    return figure, figure.add_axes((0, 0, 1, 1))
-
-
-def _styles(comparison: Comparison) -> dict[str, dict[str, Any]]:
-    """Colour and marker of each family, in the order of the comparison."""
-    families = list(dict.fromkeys(m.family for m in comparison.measured))
-    return {
-        family: {
-            "color": LINES[i % len(LINES)], "marker": _MARKERS[(i + i // len(LINES)) % len(_MARKERS)],
-            "markersize": 6, "linewidth": 1.7,
-            "linestyle": "-" if i < len(LINES) else ":",
-        }
-        for i, family in enumerate(families)
-    }  # fmt: skip
-
-
-def _lines(axes: Any, comparison: Comparison) -> None:
-    for reference, dashes in zip(comparison.references, ((5, 2), (1.5, 2)), strict=False):
-        label = f"{reference.name}, {reference.n_rows:,} rows"
-        axes.axhline(reference.score.value, color=INK, linewidth=1.2, dashes=dashes, zorder=1, label=label)
+def _points(runs: Sequence[Run], x_of: Callable[[Run], float]) -> tuple[list[float], list[float]]:
+    return [max(x_of(run), 1e-6) for run in runs], [run.score for run in runs]
 
 
 def _wide(axes: Any, values: Sequence[float]) -> tuple[float, float]:
     """Set the limits of the horizontal axis a little beyond the values, and return them."""
-    low, high = min(values), max(values)
+    low, high = max(min(values), 1e-6), max(max(values), 1e-6)
     margin = max(1.2, (high / low) ** 0.06)
     axes.set_xlim(low / margin, high * margin)
     return low / margin, high * margin
 
 
-def _features_axis(axes: Any, sizes: Sequence[int]) -> None:
-    """Ticks at the sizes themselves where they are few, else as on any logarithmic axis."""
-    from matplotlib.ticker import NullLocator
+def _finished(figure: Any, axes: Any, comparison: Comparison, name: str, x_label: str) -> str:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-    low, high = _wide(axes, sizes)
-    ticks = sorted(set(sizes))
-    if len(ticks) > 5 or any(b < 1.6 * a for a, b in pairwise(ticks)):
-        log_axis(axes.xaxis, low, high)
-        return
-    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-    axes.xaxis.set_minor_locator(NullLocator())
-
-
-def _finished(figure: Any, axes: Any, comparison: Comparison, name: str, x_label: str, y_label: str) -> str:
-    if name in ("features", "time"):
-        _percent_axis(axes, comparison)
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    is_share = comparison.measure == "accuracy"
+    low, high = axes.get_ylim()
+    digits = 0 if high - low > 0.05 else 1
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: percent(value, digits) if is_share else number(value, 4))
+    )
     axes.grid(axis="y")
+    y_label = f"{comparison.metric} on held-out rows"
     axes.set_xlabel(x_label, labelpad=8)
     axes.set_ylabel(y_label, labelpad=8)
+    legend_below(axes)
+    listed = ", ".join(one_line(e.words) for e in comparison.ranked)
+    return to_svg(figure, f"comparison-{name}", f"{y_label} against {x_label} of {listed}.")
+
+
+def legend_below(axes: Any) -> None:
+    """A legend below the axes, of many short names in two columns."""
     labels = axes.get_legend_handles_labels()[1]
     is_long = len(labels) > 6 and max(map(len, labels)) <= _NARROW
     axes.legend(
         loc="upper left", bbox_to_anchor=(-0.02, -0.2), borderaxespad=0, fontsize=11.5, handlelength=2.2,
         labelspacing=0.45, ncols=2 if is_long else 1,
     )  # fmt: skip
-    listed = ", ".join(one_line(m.name) for m in comparison.ranked)
-    return to_svg(figure, f"comparison-{name}", f"{y_label} against {x_label} of {listed}.")
-
-
-def _percent_axis(axes: Any, comparison: Comparison) -> None:
-    from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
-    if comparison.task == "classify":
-        low, high = axes.get_ylim()
-        digits = 0 if high - low > 0.05 else 1
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: percent(value, digits)))
-    else:
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value, 4)))
-
-
-def _label(family: str) -> str:
-    return one_line(family, 60)
-
-
-def _score_name(comparison: Comparison) -> str:
-    return f"{comparison.metric} on held-out rows"
-
-
-def _features(m: Measured) -> int:
-    return m.n_features
-
-
-def _score(m: Measured) -> float:
-    return m.score.value if m.score else float("nan")
-
-
-def _scores(points: Sequence[Measured]) -> tuple[np.ndarray, np.ndarray]:
-    found = [m.score for m in points if m.score]
-    return np.array([s.value for s in found]), np.array([s.standard_error for s in found])
-
-
-def _times(points: Sequence[Measured]) -> list[float]:
-    return [max(m.learn_seconds or 0.0, 1e-6) for m in points]

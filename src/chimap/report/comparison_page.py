@@ -7,94 +7,119 @@ from pathlib import Path
 from typing import Any
 
 from chimap.report import _plain
-from chimap.report.comparison import Comparison
+from chimap.report.comparison import SURE, Comparison, Entrant
 from chimap.report.html import as_markup, date_in_words, render, write_page
-
-_VOTES = " The exact SVM decides by votes over all pairs of classes, the ridge by one output a class."
+from chimap.report.kernel_errors import KernelErrors
 
 
 def write_comparison(
-    comparison: Comparison,
+    comparison: Comparison | None,
     path: str | os.PathLike[str],
     *,
     command: str | None = None,
+    errors: KernelErrors | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write the page of ``comparison`` to ``path``, whole or not at all, and return the path.
+    """Write the page of a comparison, of kernel errors or of both to ``path``, whole or not at all; returns the path.
 
-    command: the one that trains what is recommended. FileExistsError if ``path`` exists and ``overwrite`` is False;
+    command: the one that fits what is recommended. FileExistsError if ``path`` exists and ``overwrite`` is False;
     FileNotFoundError if its folder does not.
     """
-    return write_page(lambda: render_comparison(comparison, command=command), path, overwrite)
+    return write_page(lambda: render_comparison(comparison, command=command, errors=errors), path, overwrite)
 
 
-def render_comparison(comparison: Comparison, *, command: str | None = None) -> str:
-    """The page as text. The same comparison gives the same text."""
+def render_comparison(
+    comparison: Comparison | None, *, command: str | None = None, errors: KernelErrors | None = None
+) -> str:
+    """The page as text. The same values give the same text."""
     return render(
         "comparison.html",
+        title=_title(comparison, errors),
         comparison=comparison,
-        advice=comparison.recommendation,
+        errors=errors,
+        advice=None if comparison is None else comparison.recommendation,
         command=command,
-        figures=_figures(comparison),
-        has_values=any(m.value_error is not None for m in comparison.measured),
+        figures=[] if comparison is None else _figures(comparison),
+        error_figures=[] if errors is None else _error_figures(errors),
+        has_values=errors is not None and any(m.value_error is not None for m in errors.measured),
         score=lambda value: _score(comparison, value),
-        between=lambda interval: _between(comparison, interval),
+        between=lambda entrant: _between(comparison, entrant),
         stored=_stored,
-        data=_plain.plain(comparison.data),
-        settings=_plain.plain(comparison.settings),
-        versions=_plain.plain(comparison.versions),
-        stages={name: _plain.seconds(time) for name, time in comparison.stages.items()},
-        created=date_in_words(comparison.created),
+        data={} if comparison is None else _plain.plain(_there(comparison.data)),
+        settings={} if comparison is None else _plain.plain(comparison.settings),
+        versions={} if comparison is None else _plain.plain(comparison.versions),
+        stages={} if comparison is None else {n: _plain.seconds(t) for n, t in comparison.stages.items()},
+        created="" if comparison is None else date_in_words(comparison.created),
     )
 
 
+def _title(comparison: Comparison | None, errors: KernelErrors | None) -> str:
+    if comparison is not None:
+        return f"Kernels on {comparison.data.get('file', 'rows')}"
+    assert errors is not None
+    return f"Features of {errors.kernel}"
+
+
+def _there(values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def _figures(comparison: Comparison) -> list[dict[str, Any]]:
-    """Title, what it says, and the SVG of each figure that there are numbers for."""
+    """Title, what it says, and the SVG of each figure of the race."""
     from chimap.report import comparison_curves as curves
 
-    rows = f"{comparison.n_gram_rows:,} held-out rows"
-    found = []
-    if comparison.bound_of == "values":
-        found.append(
-            (
-                "Kernel error by terms", curves.value_error(comparison),
-                "Relative error over pairs of non-zero entries of held-out rows. No map that is the same in every bin "
-                "can go below the dashed line (Eckart and Young).",
-            )
+    name = comparison.metric[0].upper() + comparison.metric[1:]
+    found = [
+        (f"{name} by prediction time", curves.score_by_prediction(comparison),
+         "The line joins what nothing else beats in both; the ring is what is recommended."),
+    ]  # fmt: skip
+    if max(len(e.runs) for e in comparison.ranked) > 1:
+        found.insert(
+            0,
+            (f"{name} by rows", curves.score_by_rows(comparison),
+             "Round by round; those that left earlier are grey. Bars are one standard error."),
         )  # fmt: skip
         found.append(
-            ("Error of the kernel matrix", curves.gram_error(comparison),
-             f"Relative Frobenius error of the kernel matrix of {rows}.")
-        )  # fmt: skip
-    else:
-        found.append(
-            (
-                "Kernel error by features", curves.gram_error(comparison),
-                f"Relative Frobenius error of the kernel matrix of {rows}. No features of any kind can go below the "
-                "dashed line (Eckart and Young), drawn where it is not zero.",
-            )
-        )  # fmt: skip
-    if any(m.score for m in comparison.measured):
-        name = comparison.metric[0].upper() + comparison.metric[1:]
-        found.append(
-            (f"{name} by features", curves.score_by_features(comparison),
-             "On the rows to measure on; bars are one standard error." + _VOTES * (comparison.task == "classify"))
-        )  # fmt: skip
-        found.append(
-            (f"{name} by time", curves.score_by_time(comparison),
-             "To map and to learn. The line joins what nothing else beats in both; the ring is what is recommended.")
+            (f"{name} by seconds", curves.score_by_seconds(comparison),
+             "Of the fits of each round, in which machines share what they have in common.")
         )  # fmt: skip
     return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in found]
 
 
-def _score(comparison: Comparison, value: float) -> str:
-    return _plain.number(value, 3) if comparison.task == "regress" else _plain.percent(value)
+def _error_figures(errors: KernelErrors) -> list[dict[str, Any]]:
+    from chimap.report import kernel_error_curves as curves
+
+    rows = f"{errors.n_gram_rows:,} rows"
+    if errors.bound_of == "values":
+        found = [
+            ("Kernel error by terms", curves.value_error(errors),
+             "Relative error over pairs of non-zero entries. No map that is the same in every bin can go below the "
+             "dashed line (Eckart and Young)."),
+            ("Error of the kernel matrix", curves.gram_error(errors),
+             f"Relative Frobenius error of the kernel matrix of {rows}."),
+        ]  # fmt: skip
+    else:
+        found = [
+            ("Kernel error by features", curves.gram_error(errors),
+             f"Relative Frobenius error of the kernel matrix of {rows}. No features of any kind can go below the "
+             "dashed line (Eckart and Young), drawn where it is not zero."),
+        ]  # fmt: skip
+    return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in found]
 
 
-def _between(comparison: Comparison, interval: tuple[float, float]) -> str:
-    """'92.8 – 96.6'."""
-    unit, digits = (1, 3) if comparison.task == "regress" else (100, 1)
-    return " – ".join(f"{unit * end:.{digits}f}" for end in interval)
+def _score(comparison: Comparison | None, value: float) -> str:
+    is_share = comparison is not None and comparison.measure == "accuracy"
+    return _plain.percent(value) if is_share else _plain.number(value, 3)
+
+
+def _between(comparison: Comparison | None, entrant: Entrant) -> str:
+    """The 95 % interval, '92.8 – 96.6'."""
+    unit, digits = (100, 1) if comparison is not None and comparison.measure == "accuracy" else (1, 3)
+    run = entrant.last
+    if run.standard_error != run.standard_error:
+        return "–"
+    ends = (run.score - SURE * run.standard_error, min(1.0, run.score + SURE * run.standard_error))
+    return " – ".join(f"{unit * end:.{digits}f}" for end in ends)
 
 
 def _stored(n_bytes: float | None) -> str:

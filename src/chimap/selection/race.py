@@ -221,7 +221,7 @@ def race(
         for candidate in running:
             if seconds is not None and last and time.perf_counter() - began > seconds:
                 break
-            trial = _trial(candidate, run, i, n_rows)
+            trial = trial_of(candidate, run, i, n_rows)
             this_round.append(trial)
             last[candidate.name] = trial
             history.append(trial)
@@ -235,7 +235,8 @@ def race(
     return RaceResult(trials, measure, n_held_out, time.perf_counter() - began, history)
 
 
-def _trial(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Trial:
+def trial_of(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Trial:
+    """A candidate in the round at a place, with so many rows; what it failed with where it did."""
     began = time.perf_counter()
     trial = Trial(candidate, place, n_rows, -np.inf, 0.0)
     try:

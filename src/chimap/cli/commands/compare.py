@@ -1,4 +1,4 @@
-"""``chimap compare``: maps and features tried on the user's own rows, and which one to take."""
+"""``chimap compare``: the race told in full on the user's own rows, and which machine to take."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli.support import data_rows, errors, fit_options, options, outputs, show
+from chimap.cli.support import data_rows, errors, fit_options, held_out_rows, options, outputs, show
 from chimap.cli.support.fit_options import Settings
 from chimap.cli.support.options import Task
 
 if TYPE_CHECKING:
     from chimap.data import Source
-    from chimap.report import Comparison
+    from chimap.report import Comparison, KernelErrors
 
 
 class Precision(StrEnum):
@@ -32,16 +32,43 @@ def compare(
     exclude: options.Exclude = None,
     missing: options.Missing = None,
     transpose: options.Transpose = False,
-    output: Annotated[Path | None, options.output("PAGE", "Write the curves as one page of HTML.")] = None,
-    kernel: Annotated[str, typer.Option(metavar="NAME", help="As for 'chimap fit'.")] = Settings.kernel,
+    groups: options.Groups = None,
+    split: options.Split = None,
+    output: Annotated[
+        Path | None, options.output("PAGE", "Write table and curves as one page of HTML.")
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Compare the features of one kernel, named as for 'chimap fit'; without it all kernels.",
+            show_default=False,
+        ),
+    ] = None,
     gamma: Annotated[
-        str, typer.Option(metavar="G", help="Of the exponential form: a number, or mean.")
-    ] = Settings.gamma,
+        str,
+        typer.Option(
+            metavar="G", help="Of --kernel, if it is exponential: a number, or auto, chosen by each fit."
+        ),
+    ] = "auto",
+    components: Annotated[
+        str, typer.Option(metavar="N,N", help="Landmarks, and random features, of --kernel to try.")
+    ] = "256,1024",
+    normalization: fit_options.Normalization = None,
+    scoring: fit_options.Scoring = None,
+    kernel_errors: Annotated[
+        bool,
+        typer.Option(
+            "--kernel-errors",
+            help="Also measure how far maps and features of --kernel are from the kernel itself; without labels these "
+            "alone.",
+        ),
+    ] = False,
     maps: Annotated[
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Maps to try; by default all that take an additive kernel, optimal below random features.",
+            help="Of --kernel-errors: maps to try; all that take an additive kernel, optimal below random features.",
             show_default=False,
         ),
     ] = None,
@@ -49,22 +76,11 @@ def compare(
         str | None,
         typer.Option(
             metavar="N,N",
-            help="Features a bin to try; by default 1,2,3,5 for an additive kernel, 2 below random features.",
+            help="Of --kernel-errors: features a bin to try; 1,2,3,5 of an additive kernel, 2 below random features.",
             show_default=False,
         ),
     ] = None,
-    components: Annotated[
-        str, typer.Option(metavar="N,N", help="Random features, or landmarks, to try.")
-    ] = "256,1024,4096",
     task: fit_options.TaskOption = Task.auto,
-    rows: Annotated[int, typer.Option(metavar="N", help="To learn from, at most.")] = 5000,
-    test_rows: Annotated[int, typer.Option(metavar="N", help="To measure on, at most.")] = 2000,
-    exact_rows: Annotated[
-        int, typer.Option(metavar="N", help="For the exact kernel machine, at most; 0 leaves it out.")
-    ] = 2000,
-    test_fraction: Annotated[
-        float, typer.Option(metavar="F", help="Share of DATA that the rows to measure on are drawn from.")
-    ] = 0.3,
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Budget, here and for the fit that is recommended.")
     ] = Settings.memory,
@@ -74,139 +90,187 @@ def compare(
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
-    """Try the maps and features of a kernel on rows of DATA, and say which to take.
+    """Race kernels on a sample of DATA, and say which to take and how long a fit takes.
 
-    Measures the error of the kernel against the least possible, the time of the map, the accuracy of a ridge on the
-    features, and the bytes they take, beside an exact kernel machine and a linear model. Without labels: errors and
-    times alone.
+    All kernels, on rows as they are and divided by their sums, and linear machines: all learn from the same rows, the
+    better ones from more of them each round, and are scored on the same rows held out. With --kernel the exact machine
+    of one kernel beside its features. The recommendation weighs the score against the time of a prediction.
 
     \b
     Examples:
       chimap compare data.npz
-      chimap compare data.npz --kernel chi2 --terms 1,2,3,5 --output comparison.html
-      chimap compare rows.npy --kernel intersection --maps optimal,homogeneous
+      chimap compare data.npz --output comparison.html
+      chimap compare samples.csv --labels site --groups subject
+      chimap compare data.npz --kernel exp-chi2 --components 256,1024,4096
+      chimap compare data.npz --kernel chi2 --kernel-errors --terms 1,2,3,5
+      chimap compare rows.npy --kernel intersection --kernel-errors --maps optimal,homogeneous
     """
     from chimap._validation import DataError
-    from chimap.comparison import compare as measure
     from chimap.report import write_comparison
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
-    options.check_kernel(kernel)
-    trial = _trial(maps, terms, components, kernel)
-    _check_sizes(rows, test_rows, exact_rows, test_fraction, jobs, seed)
-    source = data_rows.open_data(
-        data, labels, table=data_rows.Table(id, columns, exclude, missing, transpose)
+    sizes = _checked(
+        kernel, gamma, components, normalization, scoring, kernel_errors, maps, terms, jobs, seed
     )
+    table = data_rows.Table(id, columns, exclude, missing, transpose, groups, split)
+    source = data_rows.open_data(data, labels, table=table)
+    if not source.has_labels and not kernel_errors:
+        data_rows.labels_of(source)  # says how to name them
+    model_settings: dict[str, Any] = {
+        "memory": memory, "precision": precision.value, "n_jobs": jobs, "random_state": seed,
+    }  # fmt: skip
+    result: Comparison | None = None
+    found: KernelErrors | None = None
     try:
-        found = measure(
-            source,
-            kernel=kernel,
-            gamma=options.number_or("mean", gamma, "--gamma"),
-            task=_task(source, task),
-            n_rows=rows,
-            n_test_rows=test_rows,
-            exact_rows=exact_rows,
-            test_fraction=test_fraction,
-            memory=memory,
-            precision=precision.value,
-            n_jobs=jobs,
-            random_state=seed,
-            progress=show.progress(json),
-            **trial,
-        )
+        if source.has_labels:
+            result = _raced(
+                source, table, task, kernel, gamma, normalization, scoring, sizes, json, model_settings
+            )
+        if kernel_errors and kernel is not None:
+            found = _errors(source, kernel, gamma, maps, terms, sizes, json, model_settings)
     except DataError:
         data_rows.check_every_row(source, precision.value)  # names the row of the file rather than of a part
         raise
-    given = {"gamma": gamma, "seed": seed, "precision": precision, "task": task}
-    command = fit_command(found, data, labels, given)
+    given = {"task": task, "seed": seed, "memory": memory, "precision": precision, "scoring": scoring}
+    command = None if result is None else _command(result, data, labels, table, given)
     if output is not None:
         with show.busy("drawing the page"):
-            write_comparison(found, output, command=command, overwrite=overwrite)
+            write_comparison(result, output, command=command, errors=found, overwrite=overwrite)
         errors.written.append(str(output))
     if json:
-        page = output and str(output)
-        show.as_json({"command": "compare", "page": page, "fit_command": command, **found.as_dict()})
+        show.as_json(
+            {
+                "command": "compare", "page": output and str(output), "fit_command": command,
+                **({} if result is None else result.as_dict()),
+                "kernel_errors": None if found is None else found.as_dict(),
+            }
+        )  # fmt: skip
         return
-    print_comparison(found, output, command)
+    _print(result, found, output, command)
 
 
-def _trial(maps: str | None, terms: str | None, components: str, kernel: str) -> dict[str, Any]:
-    """What the lists of the flags say; refused, by flag, before any row is read."""
-    names = None if maps is None else options.listed(maps)
-    if names is not None:
-        if not names:
-            raise ValueError(f"--maps must name at least one map; got {maps!r}.")
-        for name in names:
-            options.check_map(name, kernel, "--maps")
-    return {
-        "maps": names,
-        "n_terms": None if terms is None else options.whole_numbers(terms, "--terms"),
-        "n_components": options.whole_numbers(components, "--components"),
-    }
+def _checked(
+    kernel: str | None, gamma: str, components: str, normalization: str | None, scoring: str | None,
+    kernel_errors: bool, maps: str | None, terms: str | None, jobs: int | None, seed: int,
+) -> list[int]:  # fmt: skip
+    """The sizes to try; refuses, by flag and before any row is read, what cannot be done."""
+    if kernel is not None:
+        options.check_kernel(kernel)
+        if kernel == "auto":
+            raise ValueError("--kernel auto is every kernel: leave --kernel out.")
+    for flag, is_given in (("--normalization", normalization is not None), ("--gamma", gamma != "auto")):
+        if is_given and kernel is None:
+            raise ValueError(f"{flag} is of one kernel: name it with --kernel, or leave {flag} out.")
+    if kernel_errors and kernel is None:
+        raise ValueError("--kernel-errors are of one kernel: name it with --kernel, such as chi2.")
+    for flag, text in (("--maps", maps), ("--terms", terms)):
+        if text is not None and not kernel_errors:
+            raise ValueError(f"{flag} is of --kernel-errors: add that, or leave {flag} out.")
+    options.gamma_of(gamma)
+    options.check_normalization(normalization)
+    options.check_scoring(scoring)
+    for name in [] if maps is None else _listed(maps):
+        options.check_map(name, str(kernel), "--maps")
+    if terms is not None:
+        options.whole_numbers(terms, "--terms")
+    options.check_least(jobs, "--jobs")
+    options.check_least(seed, "--seed", 0)
+    return options.whole_numbers(components, "--components")
 
 
-def _check_sizes(
-    rows: int, test_rows: int, exact_rows: int, test_fraction: float, jobs: int | None, seed: int
+def _listed(maps: str) -> list[str]:
+    names = options.listed(maps)
+    if not names:
+        raise ValueError(f"--maps must name at least one map; got {maps!r}.")
+    return names
+
+
+def _raced(
+    source: Source, table: data_rows.Table, task: Task, kernel: str | None, gamma: str, normalization: str | None,
+    scoring: str | None, sizes: list[int], silent: bool, settings: dict[str, Any],
+) -> Comparison:  # fmt: skip
+    """The race on the rows that a fit would learn from: of a split those for training."""
+    import numpy as np
+
+    from chimap import HistogramClassifier, HistogramRegressor
+    from chimap._validation import DataError
+    from chimap.comparison import compare as race
+
+    y = data_rows.labels_of(source)
+    decided = data_rows.decide_task(y, task, source.name)[0]
+    if decided is Task.classify and np.unique(y).size < 2:
+        raise DataError(
+            f"{source.name}: one class only: all labels are {y[0]!s}. A comparison of classifiers needs two."
+        )
+    parts = held_out_rows.Parts.of(source, 0.0, settings["random_state"], table)
+    model = (HistogramClassifier if decided is Task.classify else HistogramRegressor)(
+        scoring=scoring, **settings
+    )
+    return race(
+        model, parts.training, kernel=kernel, gamma=options.gamma_of(gamma), normalize=normalization, sizes=sizes,
+        groups=parts.groups, progress=show.progress(silent),
+    )  # fmt: skip
+
+
+def _errors(
+    source: Source, kernel: str, gamma: str, maps: str | None, terms: str | None, sizes: list[int], silent: bool,
+    settings: dict[str, Any],
+) -> KernelErrors:  # fmt: skip
+    from chimap.comparison import kernel_errors
+
+    value = options.gamma_of(gamma)
+    return kernel_errors(
+        source,
+        kernel=kernel,
+        gamma="mean" if value == "auto" else value,
+        maps=None if maps is None else _listed(maps),
+        n_terms=None if terms is None else options.whole_numbers(terms, "--terms"),
+        n_components=sizes,
+        progress=show.progress(silent),
+        **settings,
+    )
+
+
+def _command(
+    result: Comparison, data: str, labels: str | None, table: data_rows.Table, given: dict[str, Any]
+) -> str:
+    from chimap.cli.support.fit_command import fit_command
+
+    return fit_command(result.recommendation.chosen.fit_settings or {}, data, labels, table, given)
+
+
+def _print(
+    result: Comparison | None, found: KernelErrors | None, output: Path | None, command: str | None
 ) -> None:
-    for flag, value, least in (
-        ("--rows", rows, 10), ("--test-rows", test_rows, 10), ("--exact-rows", exact_rows, 0), ("--jobs", jobs, 1),
-        ("--seed", seed, 0),
-    ):  # fmt: skip
-        options.check_least(value, flag, least)
-    if not 0 < test_fraction < 1:
-        raise ValueError(f"--test-fraction must lie between 0 and 1, both excluded; got {test_fraction:g}.")
+    """The tables, the recommendation, and what it takes."""
+    from chimap.cli.support import comparison_table as tables
 
-
-def _task(source: Source, wanted: Task) -> str:
-    y = source.labels()
-    return Task.classify.value if y is None else data_rows.decide_task(y, wanted, source.name)[0].value
-
-
-def fit_command(found: Comparison, data: str, labels: str | None, given: dict[str, Any]) -> str | None:
-    """The ``chimap fit`` that trains what is recommended on all of DATA; None where that command cannot.
-
-    given: flags of this command that the fit has, too. LABELS stands for what is missing.
-    """
-    from chimap._validation import parse_memory
-
-    chosen = found.recommendation.chosen
-    if chosen.fit_options is None:
-        return None
-    if labels is None and found.task is None:
-        labels = "LABELS"
-    parts = ["chimap fit", show.quoted(data)] + ([f"--labels {show.quoted(labels)}"] if labels else [])
-    for name, value in (given | dict(chosen.fit_options) | {"gamma": given["gamma"]}).items():
-        if name in _SAID or value != getattr(Settings, name):
-            parts.append(f"--{name} {value}")
-    needed = max(found.memory, int(1.05 * chosen.fit_bytes))
-    if needed > parse_memory(Settings.memory):
-        parts.append(f"--memory {-(-needed // 2**20)}MiB")
-    return " ".join([*parts, "--output my.model"])
-
-
-_SAID = ("kernel", "terms", "components")  # in the command even where they are the defaults
-
-
-def print_comparison(found: Comparison, output: Path | None, command: str | None) -> None:
-    """The table, what is left out, and the recommendation."""
-    from chimap.cli.support import comparison_table
-
-    data, advice = found.data, found.recommendation
-    comparison_table.print_table(found)
-    refused = [f"{one.family}, {one.size:,}: {one.reason}" for one in found.left_out]
-    refused += [f"{m.name}, not trained: {m.not_learned}" for m in found.measured if m.not_learned]
+    page = None if output is None else str(output)
+    if result is not None:
+        tables.print_comparison(result)
+    if found is not None:
+        tables.print_errors(found)
+        refused = "\n".join(f"{one.family}, {one.size:,}: {one.reason}" for one in found.refused)
+        facts = {"bound": tables.bound_line(found), "left out": refused or None}
+        show.facts(
+            f"Features of {found.kernel} beside the kernel itself",
+            facts | ({"page": page} if result is None else {}),
+        )
+    if result is None:
+        return
+    advice, data = result.recommendation, result.data
+    groups = "" if data.get("groups") is None else f", by {data['groups']:,} groups"
     show.facts(
         advice.sentence,
         {
             "note": advice.note,
-            "rows": f"{data['rows to learn from']:,} to learn from, {data['rows to measure on']:,} to measure on, of "
-            f"{data['rows in it']:,} in {data['file']}",
-            "bound": comparison_table.bound_line(found),
-            "left out": "\n".join(refused) or None,
-            "time": show.stages(found.stages),
+            "a fit takes": result.time_words,
+            "rows": f"{data['rows to learn from']:,} to learn from in the last round, {data['rows to measure on']:,} "
+            f"held out{groups}, of {data['rows in it']:,}",
+            "left out": tables.failures(result),
+            "time": show.stages(result.stages),
             "peak memory": show.size(show.peak_memory()),
-            "page": None if output is None else str(output),
+            "page": page,
         },
     )
-    if command is not None:
-        show.next_commands("to train it on all rows:", command)
+    show.next_commands("to train it on all rows:", command or "")

@@ -43,7 +43,8 @@ def fit(
         ),
     ] = Settings.kernel,
     gamma: Annotated[
-        str, typer.Option(metavar="G", help="Of the exponential form: a number, or mean, 1 / mean distance.")
+        str,
+        typer.Option(metavar="G", help="Of the exponential form: a number; mean, 1 / mean distance; auto."),
     ] = Settings.gamma,
     terms: fit_options.Terms = Settings.terms,
     components: Annotated[
@@ -72,6 +73,8 @@ def fit(
     ] = Settings.loss,
     alpha: fit_options.Alpha = Settings.alpha,
     normalize: fit_options.Normalize = Settings.normalize,
+    normalization: fit_options.Normalization = Settings.normalization,
+    scoring: fit_options.Scoring = Settings.scoring,
     task: fit_options.TaskOption = Settings.task,
     test_fraction: fit_options.TestFraction = Settings.test_fraction,
     memory: fit_options.Memory = Settings.memory,
@@ -194,6 +197,7 @@ def fit(
     settings = Settings(
         kernel, gamma, terms, components, map, sampling, alpha, normalize, task, test_fraction, memory,
         precision, engine, jobs, folds, seed, loss, blocks, principal, device, features,
+        normalization=normalization, scoring=scoring,
     )  # fmt: skip
     table = data_rows.Table(id, columns, exclude, missing, transpose, groups, split)
     fitted = train(

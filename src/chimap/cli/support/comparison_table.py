@@ -1,4 +1,4 @@
-"""A comparison as a table on the terminal."""
+"""A comparison, and the errors of features, as tables of 80 columns on the terminal."""
 
 from __future__ import annotations
 
@@ -7,83 +7,89 @@ from typing import TYPE_CHECKING
 from chimap.cli.support import show
 
 if TYPE_CHECKING:
-    from chimap.report import Comparison
-    from chimap.report.comparison import Score
+    from chimap.report import Comparison, KernelErrors
+    from chimap.report.comparison import Entrant
 
-_PLAIN_WIDTH = 110  # where the output is no terminal: names on one line beside their numbers
+_MOST_REFUSED = 5  # reasons that are listed
 
 
-def print_table(found: Comparison) -> None:
-    """Best first; the recommended one in bold with a mark; the references below.
+def print_comparison(comparison: Comparison) -> None:
+    """Best first, the recommended one with a mark in bold; those that left in earlier rounds, with fewer rows, below.
 
-    error and worst are of the kernel: of the matrix (relative), and of a pair; row is what a stored row takes.
+    ± is the end of the 95 % interval.
     """
+    from rich.table import Table
+
+    table = Table(
+        box=None, padding=(0, 1, 0, 0), title_justify="left",
+        title=f"{comparison.metric} on {comparison.n_held_out:,} rows of {comparison.data['file']} held out",
+    )  # fmt: skip
+    table.add_column("")
+    table.add_column("method", no_wrap=True)
+    for name in (comparison.metric, "±", "rows", "fit", "predict/row"):
+        table.add_column(name, justify="right", no_wrap=True)
+    chosen, rounds = comparison.recommendation.chosen, None
+    for e in comparison.ranked:
+        if rounds is not None and e.last.n_rows != rounds:
+            table.add_row()
+        rounds = e.last.n_rows
+        mark = "> " if e is chosen else "  "
+        table.add_row(
+            f"{mark}{e.kernel}", e.method, *_cells(comparison, e), style="bold" if e is chosen else None
+        )
+    show.console().print(table, end="\n\n")
+
+
+def _cells(comparison: Comparison, e: Entrant) -> list[str]:
+    from chimap.report import _plain
+    from chimap.report.comparison import SURE
+
+    run, is_share = e.last, comparison.measure == "accuracy"
+    half = SURE * run.standard_error
+    error = "-" if half != half else f"{100 * half:.1f}" if is_share else f"{half:.3f}"
+    score = f"{100 * run.score:.1f}" if is_share else f"{run.score:.3f}"
+    per_row = _words(_plain.microseconds(run.predict_seconds))
+    return [score, error, f"{run.n_rows:,}", show.duration(run.seconds), per_row]
+
+
+def failures(comparison: Comparison) -> str | None:
+    """Why machines could not be fitted, one a line; None where all could."""
+    lines = [f"{e.name}: {e.error}" for e in comparison.failed[:_MOST_REFUSED]]
+    more = len(comparison.failed) - _MOST_REFUSED
+    return "\n".join(lines + ([f"and {more} more"] if more > 0 else [])) or None
+
+
+def print_errors(errors: KernelErrors) -> None:
+    """The most accurate first: error of the kernel matrix, worst of a pair, time of the map, bytes of a stored row."""
     from rich.table import Table
 
     from chimap.report import _plain
 
-    gamma = "" if found.gamma is None else f", gamma {found.gamma:.4g}"
+    gamma = "" if errors.gamma is None else f", gamma {errors.gamma:.4g}"
     table = Table(
-        box=None,
-        padding=(0, 2, 0, 0),
-        title=f"{found.kernel}{gamma} on {found.data['file']}",
-        title_justify="left",
-    )
+        box=None, padding=(0, 1, 0, 0), title_justify="left",
+        title=f"error of the kernel, {errors.kernel}{gamma}, on {errors.n_gram_rows:,} rows",
+    )  # fmt: skip
     table.add_column("")
-    names = ["features"] + ([found.metric, "95 %", "learning"] if found.task else [])
-    for name in (*names, "map/row", "error", "worst", "row"):
+    for name in ("features", "matrix", "worst", "map/row", "stored row"):
         table.add_column(name, justify="right", no_wrap=True)
-    chosen = found.recommendation.chosen
-    for m in found.ranked:
-        cells = [f"{m.n_features:,}"]
-        if found.task:
-            time = "-" if m.learn_seconds is None else show.duration(m.learn_seconds)
-            cells += [*_score_cells(found, m.score), time]
-        cells += [
-            _words(_plain.microseconds(m.map_seconds)), _plain.short(m.error_relative), _plain.short(m.error_worst),
-            show.size(int(m.least_bytes)) or "-",
-        ]  # fmt: skip
-        is_chosen, star = m is chosen, "" if found.fits(m) else " *"
+    for m in errors.ranked:
+        name = m.family if m.unit == "features" else m.name
         table.add_row(
-            f"{'> ' if is_chosen else '  '}{m.short_name}{star}", *cells, style="bold" if is_chosen else None
-        )
-    table.add_row()
-    for r in found.references:
-        cells = [*_score_cells(found, r.score), show.duration(r.seconds)]
-        table.add_row(f"  {r.name}, {r.n_rows:,} rows", "", *cells)
-    if not all(map(found.fits, found.measured)):
-        table.caption = f"* a fit needs more memory than {show.size(found.memory)}"
-    show.console(plain_width=_PLAIN_WIDTH).print(table, end="\n\n")
+            f"  {name}", f"{m.n_features:,}", _plain.short(m.error_relative), _plain.short(m.error_worst),
+            _words(_plain.microseconds(m.map_seconds)), show.size(int(m.row_bytes)) or "-",
+        )  # fmt: skip
+    show.console().print(table, end="\n\n")
 
 
-def bound_line(found: Comparison) -> str | None:
-    """The least error of any map at the sizes tried."""
+def bound_line(errors: KernelErrors) -> str:
+    """The least error that is possible at the sizes tried."""
     from chimap.report import _plain
 
-    if not found.bounds:
-        return None
-    unit = "terms" if found.bound_of == "values" else "features"
-    listed = ", ".join(f"{size:,}: {_plain.short(error)}" for size, error in found.bounds.items())
-    if found.bound_of == "values":
-        best = {
-            size: min(
-                (m.value_error for m in found.measured if m.size == size and m.value_error is not None),
-                default=None,
-            )
-            for size in found.bounds
-        }
-        reached = ", ".join(f"{size:,}: {_plain.short(error)}" for size, error in best.items())
-        return f"least relative error over pairs of values, by {unit}: {listed}\nreached by the best map: {reached}"
-    return f"least error of the kernel matrix of {found.n_gram_rows:,} rows, by {unit}: {listed}"
-
-
-def _score_cells(found: Comparison, score: Score | None) -> list[str]:
-    if score is None:
-        return ["-", "-"]
-    if found.task == "regress":
-        return [f"{score.value:.3f}", f"{score.interval[0]:.3f}–{score.interval[1]:.3f}"]
-    low, high = (f"{100 * end:.1f}" for end in score.interval)
-    return [show.percent(score.value), f"{low}–{high}"]
+    listed = ", ".join(f"{size:,}: {_plain.short(error)}" for size, error in errors.bounds.items())
+    if errors.bound_of == "values":
+        return f"least relative error over pairs of values, by terms: {listed}"
+    return f"least error of the kernel matrix, by features: {listed}"
 
 
 def _words(text: str) -> str:

@@ -38,6 +38,13 @@ class Settings:
     principal: str | None = None
     device: str = default("device")
     features: str = default("features")
+    normalization: str | None = None
+    scoring: str | None = None
+
+    @property
+    def preparation(self) -> str | None:
+        """What is done to each row before it is mapped."""
+        return "l1" if self.normalize else self.normalization
 
     @property
     def kernels(self) -> list[str]:
@@ -81,7 +88,13 @@ class Settings:
         options.check_sampling(self.sampling)
         check_device(self.device)
         options.check_loss(self.loss)
-        options.number_or("mean", self.gamma, "--gamma")
+        options.gamma_of(self.gamma)
+        if self.normalize and self.normalization not in (None, "l1"):
+            raise ValueError(
+                f"--normalize is --normalization l1, and {self.normalization} is given: leave one out."
+            )
+        options.check_normalization(self.normalization)
+        options.check_scoring(self.scoring)
         options.number_or("auto", self.alpha, "--alpha")
         for flag, value, least in (
             ("--terms", self.n_terms, 1),
@@ -103,7 +116,7 @@ class Settings:
         n_terms: Any = "auto" if self.n_terms is None else self.n_terms
         return (HistogramClassifier if task is Task.classify else HistogramRegressor)(
             self.kernels if len(self.kernels) > 1 else self.kernels[0],
-            gamma=options.number_or("mean", self.gamma, "--gamma"),
+            gamma=options.gamma_of(self.gamma),
             n_components=self.n_components,
             n_terms=n_terms,
             map=None
@@ -111,11 +124,12 @@ class Settings:
             else MAPS[self.map](**({} if self.n_terms is None else {"n_terms": self.n_terms})),
             features=self.features,
             sampling=self.sampling,
-            normalize="l1" if self.normalize else None,
+            normalize=self.preparation,
             blocks=options.blocks_of(self.blocks),
             n_principal=options.one_or_several(self.principal, "--principal"),
             loss=self.loss,
             alpha=options.number_or("auto", self.alpha, "--alpha"),
+            scoring=self.scoring,
             selection="auto" if self.folds is None else self.folds,
             memory=self.memory,
             precision=self.precision.value,
@@ -137,6 +151,21 @@ Alpha = Annotated[
     ),
 ]
 Normalize = Annotated[bool, typer.Option(help="Divide each row, or each block of it, by its sum.")]
+Normalization = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="Of rows: l1 (as --normalize), log1p or sqrt of every bin.", show_default=False
+    ),
+]
+Scoring = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="What decides on rows held out: any scorer of scikit-learn, such as roc_auc or balanced_accuracy. Without "
+        "it accuracy, ROC AUC where one of two classes is rare, R² of numbers.",
+        show_default=False,
+    ),
+]
 TaskOption = Annotated[Task, typer.Option(help=f"What the labels are. {data_rows.TASK_RULE}.")]
 TestFraction = Annotated[
     float, typer.Option(metavar="F", help="Share of the rows to hold out and to score the model on.")

@@ -162,6 +162,30 @@ def number_or(word: str, text: str, flag: str) -> float | str:
     return value
 
 
+def gamma_of(text: str) -> float | str:
+    """Of an exponential kernel: mean, auto, or a positive number. Raises ValueError naming the flag."""
+    return text if text == "auto" else number_or("mean", text, "--gamma")
+
+
+def check_normalization(name: str | None) -> None:
+    """Refuse a name that is no normalisation."""
+    from chimap.fit.rows import NORMALIZATIONS
+
+    if name is not None and name not in NORMALIZATIONS:
+        raise ValueError(f"--normalization must be one of {', '.join(NORMALIZATIONS)}; got {name!r}.")
+
+
+def check_scoring(name: str | None) -> None:
+    """Refuse a name that is no scorer of scikit-learn."""
+    from sklearn.metrics import get_scorer_names
+
+    if name is not None and name not in get_scorer_names():
+        raise ValueError(
+            f"--scoring must be a scorer of scikit-learn, such as accuracy, balanced_accuracy, roc_auc, f1 or r2; "
+            f"got {name!r}."
+        )
+
+
 def check_kernel(kernel: str) -> None:
     """Refuse a name that the catalogue of kernels does not hold."""
     from chimap.kernels import as_kernel, names

@@ -13,8 +13,10 @@ from chimap.features.additive import DirichletMap
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.sampling import BY_QUANTILE
 from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
+from chimap.features.landmarks.landmark_features import LandmarkFeatures
 from chimap.features.landmarks.nystroem import NystroemFeatures
-from chimap.kernels import AdditiveKernel, DirichletKernel, Exponential, Kernel
+from chimap.features.minmax import MinMaxFeatures
+from chimap.kernels import AdditiveKernel, DirichletKernel, Exponential, Kernel, MinMax
 from chimap.kernels.skewed import Skewed
 
 TERMS = (1, 2, 3, 5)
@@ -29,8 +31,7 @@ class Candidate:
     """A family of features with one number that makes them better and dearer.
 
     label: for tables and legends. make(size): an unfitted transformer. kernel: the exact kernel that it approximates.
-    sizes: to try. unit: what a size counts, "terms" (a bin) or "features" (in all). fit_options(size): the options
-    of the estimators and of ``chimap fit`` that give the same features, None where there are none.
+    sizes: to try. unit: what a size counts, "terms" (a bin) or "features" (in all).
     """
 
     label: str
@@ -38,7 +39,6 @@ class Candidate:
     kernel: Kernel
     sizes: tuple[int, ...]
     unit: str
-    fit_options: Callable[[int], dict[str, Any]] | None = None
     takes_rows: bool = False  # whether a size takes as many rows as landmarks
 
 
@@ -115,7 +115,6 @@ def _map(
         kernel,
         terms,
         "terms",
-        lambda size: {"kernel": kernel.name, "map": name, "terms": size},
     )
 
 
@@ -142,20 +141,10 @@ def _one_fourier(
         inner = _made(MAPS[name], kernel.kernel, "n_terms", n_terms, seed)
         return FourierFeatures(kernel, size, map=inner, n_terms=n_terms, sampling=sampling, random_state=seed)
 
-    def options(size: int) -> dict[str, Any]:
-        given = {
-            "kernel": kernel.name,
-            "map": name,
-            "terms": n_terms,
-            "components": size,
-            "sampling": sampling,
-        }
-        return given | {"gamma": kernel.gamma}
-
     label = f"FourierFeatures, {sampling}"
     if (name, n_terms) != _USUAL:
         label += f", {MAPS[name].__name__} with {n_terms} term{'s' if n_terms > 1 else ''}"
-    return Candidate(label, make, kernel, components, "features", options)
+    return Candidate(label, make, kernel, components, "features")
 
 
 def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[Candidate]:
@@ -166,45 +155,36 @@ def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list
     elif isinstance(kernel, Skewed):
         make, samplings = SkewedFourierFeatures, tuple(BY_QUANTILE)
     elif isinstance(kernel, DirichletKernel):
-        return [
-            Candidate(
-                "DirichletMap", lambda size: DirichletMap(kernel), kernel, (1,), "terms",
-                lambda size: {"kernel": kernel.name},
-            )
-        ]  # fmt: skip
+        return [Candidate("DirichletMap", lambda size: DirichletMap(kernel), kernel, (1,), "terms")]
     else:
         return []
 
     def one(sampling: str) -> Candidate:
-        def options(size: int) -> dict[str, Any]:
-            given = {"kernel": kernel.name, "components": size, "sampling": sampling}
-            return given | ({"gamma": kernel.gamma} if isinstance(kernel, Exponential) else {})
-
         return Candidate(
             f"{make.__name__}, {sampling}",
             lambda size: make(kernel, n_components=size, sampling=sampling, random_state=seed),
             kernel,
             components,
             "features",
-            options,
         )
 
     return [one(sampling) for sampling in samplings]
 
 
 def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[Candidate]:
-    def options(size: int) -> dict[str, Any]:
-        given = {"kernel": kernel.name, "components": size, "features": "landmarks"}
-        return given | ({"gamma": kernel.gamma} if isinstance(kernel, Exponential) else {})
+    """Landmarks by products of mapped rows where the kernel has them, those of any kernel, and bits of min-max."""
+    made: list[Callable[..., Any]] = [NystroemFeatures]
+    if LandmarkFeatures.takes(kernel):
+        made.insert(0, LandmarkFeatures)
+    found = [_of_rows(make, kernel, components, seed) for make in made]
+    if isinstance(kernel, MinMax):
+        bits = lambda size: MinMaxFeatures(n_components=size, random_state=seed)  # noqa: E731
+        found.insert(0, Candidate("MinMaxFeatures", bits, kernel, components, "features"))
+    return found
 
-    return [
-        Candidate(
-            "NystroemFeatures",
-            lambda size: NystroemFeatures(kernel=kernel, n_components=size, random_state=seed),
-            kernel,
-            components,
-            "features",
-            options,
-            takes_rows=True,
-        )
-    ]
+
+def _of_rows(make: Callable[..., Any], kernel: Kernel, components: tuple[int, ...], seed: int) -> Candidate:
+    return Candidate(
+        make.__name__, lambda size: make(kernel, n_components=size, random_state=seed), kernel, components,
+        "features", takes_rows=True,
+    )  # fmt: skip

@@ -1,0 +1,38 @@
+"""The ``chimap fit`` that does what a comparison recommends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from chimap.cli.support import show
+from chimap.cli.support.fit_options import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from chimap.cli.support.data_rows import Table
+
+FLAGS = {"normalize": "normalization", "n_terms": "terms", "n_components": "components"}
+"""Parameters of estimators whose flag has another name."""
+
+
+def fit_command(
+    settings: Mapping[str, Any], data: str, labels: str | None, table: Table, given: Mapping[str, Any]
+) -> str:
+    """The command, on one line.
+
+    settings: of the estimator. given: flags of ``compare`` that the fit has, too; those that are defaults are left out.
+    """
+    parts = ["chimap fit", show.quoted(data)]
+    words: dict[str, Any] = {"labels": labels, **table.given()}
+    words |= {name: value for name, value in given.items() if value != getattr(Settings, name)}
+    for name, value in settings.items():
+        flag = FLAGS.get(name, name)
+        if value is not None and value != getattr(Settings, flag, None):
+            words[flag] = f"{value:.6g}" if isinstance(value, float) else value
+    for flag, value in words.items():
+        if value is True:
+            parts.append(f"--{flag}")
+        elif value is not None:
+            parts.append(f"--{flag} {show.quoted(value)}")
+    return " ".join([*parts, "--output my.model"])

@@ -1,0 +1,245 @@
+"""The race told in full: every kernel on the same rows, what to take, and how long that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chimap._threads import threads
+from chimap._validation import DataError, MemoryBudgetError, format_bytes, parse_memory
+from chimap.comparison.entrants import SIZES, all_kernels, features_of, named, of_kernel
+from chimap.data import Source
+from chimap.engines import Progress, Stopwatch
+from chimap.estimators.race import Race, settings_of_all
+from chimap.fit.automatic import landmarks_of
+from chimap.fit.exact import exact_bytes
+from chimap.report.comparison import Comparison, Entrant, Run, recommended
+from chimap.selection.race import Candidate, RaceResult, Trial, trial_of
+
+_EXACT_ORDER = (1.0, 2.5)  # powers of the rows that the time of an exact machine may grow with
+
+
+def compare(
+    model: Any,
+    source: Source,
+    *,
+    kernel: str | None = None,
+    gamma: float | str = "auto",
+    normalize: str | None = None,
+    sizes: Sequence[int] = SIZES,
+    groups: np.ndarray | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Race all kernels, or all features of one, on a sample of a source, and say which to take.
+
+    Parameters
+    ----------
+    model : HistogramClassifier or HistogramRegressor
+        Unfitted, with kernel="auto"; its memory, precision, scoring, seed and threads are those of the race.
+    source : Source
+        Rows with labels.
+    kernel : str, optional
+        The one kernel to compare the features of. None: every kernel that suits the rows.
+    gamma : float or str
+        Of an exponential ``kernel``; "auto" has each fit choose.
+    normalize : str, optional
+        Of the kernel, the one normalisation; None tries those that suit the rows.
+    sizes : sequence of int
+        Landmarks and random features to try with a ``kernel``.
+    groups : array (n_rows,), optional
+        Rows of one group are held out together.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    DataError
+        For rows without labels, bad rows, too few rows or groups to hold any out, and where no machine can be fitted.
+    MemoryBudgetError
+        Where the kernel matrix of the race does not fit.
+    """
+    if not source.has_labels:
+        raise DataError(f"{source.name} has no labels, by which machines could be compared. Name them.")
+    clock = Stopwatch()
+    with threads(model.n_jobs), progress or Progress() as shown:
+        with clock("read"):
+            shown.stage("reading", None)
+            racing = Race.on(model, source, groups)
+        _check_memory(racing, model, source)
+        look = racing.look
+        entered = all_kernels(look) if kernel is None else of_kernel(kernel, gamma, look, normalize)
+        with clock("race"):
+            result = racing.run(entered, shown)
+        bench = _Bench(racing, source, result)
+        with clock("as it will be fitted"):
+            shown.stage("rehearsing", None, "fits")
+            if kernel is not None:
+                bench.add_features(sizes)
+            bench.add_final()
+            _, chosen = recommended(bench.finalists())
+            took = bench.fit_seconds(chosen)
+    return Comparison(
+        entrants=tuple(bench.entrants),
+        measure=result.measure,
+        floor=_floor(racing, result.measure),
+        n_held_out=racing.n_held_out,
+        data={
+            "file": source.name,
+            "rows in it": source.n_rows,
+            "rows to learn from": max(racing.splits_of),
+            "rows to measure on": racing.n_held_out,
+            "bins": source.n_features,
+            "groups": None if groups is None else int(np.unique(groups).size),
+        },
+        fit_seconds={chosen.name: took},
+        settings={
+            "kernel": kernel or "all",
+            "memory": parse_memory(model.memory),
+            "precision": model.precision,
+            "random_state": str(model.random_state),
+        },
+        stages=clock.seconds,
+    )
+
+
+def _check_memory(racing: Race, model: Any, source: Source) -> None:
+    needed = exact_bytes(max(racing.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
+    budget = parse_memory(model.memory)
+    if needed > budget:
+        raise MemoryBudgetError(
+            f"memory={format_bytes(budget)} is too small: the kernel matrix of {max(racing.splits_of):,} rows needs "
+            f"{format_bytes(needed)}. Give memory='{-(-needed // 2**20)}MiB'."
+        )
+
+
+def _floor(racing: Race, measure: str) -> float | None:
+    """The score of what needs no bins: the commonest class, the mean, or chance."""
+    if measure == "accuracy":
+        y = np.concatenate([racing.y[test] for _, test in racing.splits])
+        return float(np.unique(y, return_counts=True)[1].max() / y.size)
+    return {"R2": 0.0, "roc_auc": 0.5}.get(measure)
+
+
+class _Bench:
+    """The entrants so far, and those that are fitted as all rows will be."""
+
+    def __init__(self, racing: Race, source: Source, result: RaceResult):
+        self._racing, self._source = racing, source
+        self._rounds = sorted(racing.splits_of)
+        self._trials = {t.candidate.name: t for t in result.trials}
+        self.entrants = [self._raced(t, result.history) for t in result.trials]
+
+    def finalists(self) -> list[Entrant]:
+        """Those of the last round, the best first."""
+        last = [e for e in self.entrants if not e.error and e.last.n_rows == self._rounds[-1]]
+        return sorted(last, key=lambda e: -e.last.score)
+
+    def add_features(self, sizes: Sequence[int]) -> None:
+        """The features of the best kernel that is no baseline, on the rows of the last round."""
+        best = next((e for e in self.finalists() if not e.is_linear), None)
+        if best is None:
+            return
+        trial = self._trials[best.name]
+        for candidate in features_of(
+            trial.candidate, trial.learned, self._racing.look, sizes, self._rounds[-1]
+        ):
+            self._rehearse(candidate, candidate.settings)
+
+    def add_final(self) -> None:
+        """What the best, the one to take, the best kernel and the best linear machine become on all rows."""
+        finalists = self.finalists()
+        raced = [e for e in finalists if e.name in self._trials]
+        firsts = [next((e for e in raced if e.is_linear is linear), None) for linear in (False, True)]
+        wanted = {e.name: e for e in (*recommended(raced), *firsts) if e is not None}
+        for entrant in wanted.values():
+            trial = self._trials[entrant.name]
+            settings = self._final_settings(trial)
+            if _same_machine(settings, trial.candidate.settings):
+                continue
+            sized = {name: value for name, value in settings.items() if name != "scoring"}
+            if (
+                settings.get("features") == "landmarks"
+            ):  # as many as suit all rows, as far as those of the race go
+                sized["n_components"] = min(landmarks_of(self._source.n_rows), self._rounds[-1])
+            self._rehearse(named(trial.candidate, sized), settings)
+
+    def fit_seconds(self, chosen: Entrant) -> float:
+        """What a fit of all rows is expected to take, from fits of two numbers of rows, or from one."""
+        candidate = Candidate(chosen.name, dict(chosen.settings), chosen.is_linear)
+        fits = [(n, self._by_estimator(candidate, n)) for n in self._rounds[-2:] if n <= self._source.n_rows]
+        return expected_seconds(fits, self._source.n_rows, chosen.settings.get("features") == "exact")
+
+    def _by_estimator(self, candidate: Candidate, n_rows: int) -> float:
+        train, _ = self._racing.splits[0]
+        clock = Stopwatch()
+        with clock("fit"):
+            self._racing.fitted(candidate, train[:n_rows])
+        return clock.seconds["fit"]
+
+    def _rehearse(self, candidate: Candidate, fit_settings: dict[str, Any]) -> None:
+        """Fit a machine for all rows to those of the last round, and score it."""
+        if all(e.name != candidate.name for e in self.entrants):
+            trial = trial_of(candidate, self._racing, len(self._rounds) - 1, self._rounds[-1])
+            self.entrants.append(self._entrant(trial, [trial], fit_settings))
+
+    def _raced(self, trial: Trial, history: Sequence[Trial]) -> Entrant:
+        final = None if trial.error else self._final_settings(trial)
+        is_same = final is not None and _same_machine(final, trial.candidate.settings)
+        return self._entrant(trial, history, final if is_same else None)
+
+    def _entrant(
+        self, trial: Trial, history: Sequence[Trial], fit_settings: dict[str, Any] | None
+    ) -> Entrant:
+        own = [t for t in history if t.candidate.name == trial.candidate.name and not t.error]
+        runs = tuple(
+            Run(
+                t.n_rows, t.score, t.standard_error, t.seconds / self._racing.splits_of[t.n_rows], t.predict_seconds
+            )
+            for t in own
+        )  # fmt: skip
+        candidate = trial.candidate
+        return Entrant(
+            candidate.name,
+            candidate.settings,
+            runs,
+            trial.deviations,
+            candidate.is_baseline,
+            fit_settings,
+            trial.error,
+        )
+
+    def _final_settings(self, trial: Trial) -> dict[str, Any]:
+        """Of the machine that a candidate becomes on all rows."""
+        return settings_of_all(self._racing, trial, self._source)
+
+
+def _same_machine(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether settings differ by no more than the score that they are chosen by."""
+    return {**one, "scoring": None} == {**other, "scoring": None}
+
+
+def expected_seconds(fits: Sequence[tuple[int, float]], n_rows: int, is_exact: bool) -> float:
+    """The seconds that n_rows rows are expected to take, from (rows, seconds) of one fit or two.
+
+    Of an exact machine by the power of the rows between the two, at least 1 and at most 2.5 (2 from one fit alone); of
+    any other by a straight line.
+
+    >>> expected_seconds([(1000, 1.0), (2000, 3.0)], 4000, False)
+    7.0
+    >>> expected_seconds([(1000, 1.0), (2000, 4.0)], 4000, True)
+    16.0
+    """
+    n, took = fits[-1]
+    if n_rows <= n:
+        return took
+    before, less = fits[0] if len(fits) > 1 else (0, 0.0)
+    if not is_exact:
+        return took + max(0.0, took - less) / (n - before) * (n_rows - n)
+    power = 2.0
+    if before and less > 0:
+        power = float(np.clip(np.log(took / less) / np.log(n / before), *_EXACT_ORDER))
+    return float(took * (n_rows / n) ** power)

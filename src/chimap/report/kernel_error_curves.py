@@ -1,0 +1,109 @@
+"""The figures of kernel errors: error against size, with the least that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+from chimap.report._figure import INK, LINES, house_style, new_figure, to_svg
+from chimap.report._plain import one_line
+from chimap.report.comparison_curves import MARKERS, SIZE, legend_below
+from chimap.report.curves import log_axis
+from chimap.report.kernel_errors import FeatureError, KernelErrors
+
+_FLOOR = 1e-16  # below it an error is rounding
+
+
+def value_error(errors: KernelErrors) -> str:
+    """Relative error over pairs of values against terms, logarithmic, with the bound."""
+    return _error_figure(
+        errors, lambda m: m.value_error, "values", "relative error over pairs of values", True
+    )
+
+
+def gram_error(errors: KernelErrors) -> str:
+    """Relative error of the kernel matrix against the size, logarithmic, with the bound if it is that of the matrix."""
+    has_bound = errors.bound_of == "gram"
+    return _error_figure(
+        errors, lambda m: m.error_relative, "matrix", "relative error of the kernel matrix", has_bound
+    )
+
+
+def _error_figure(
+    errors: KernelErrors,
+    error: Callable[[FeatureError], float | None],
+    name: str,
+    y_label: str,
+    has_bound: bool,
+) -> str:
+    unit = "terms" if errors.bound_of == "values" else "features"
+    with house_style():
+        figure = new_figure(*SIZE)
+        axes = figure.add_axes((0, 0, 1, 1))
+        sizes: list[int] = []
+        found: list[float] = []
+        for family, style in _styles(errors).items():
+            points = [
+                (m.size, max(e, _FLOOR))
+                for m in errors.measured
+                if m.family == family and m.unit == unit and (e := error(m)) is not None
+            ]
+            if points:
+                x, y = zip(*sorted(points), strict=True)
+                axes.plot(x, y, label=one_line(family, 60), **style)
+                sizes += x
+                found += y
+        bound = [(size, e) for size, e in sorted(errors.bounds.items()) if e > _FLOOR]
+        if has_bound and bound:
+            x, y = zip(*bound, strict=True)
+            axes.plot(
+                x, y, color=INK, linewidth=1.4, dashes=(4, 3), marker="_", label="least possible", zorder=5
+            )
+            found += y
+        axes.set_yscale("log")
+        if unit == "terms":
+            axes.set_xticks(sorted(set(sizes)))
+        else:
+            axes.set_xscale("log")
+            _features_axis(axes, sizes)
+        if found:
+            axes.set_ylim(min(found) / 2, max(found) * 2)
+            log_axis(axes.yaxis, *axes.get_ylim())
+        x_label = "terms a bin" if unit == "terms" else "features in all"
+        return _finished(figure, axes, errors, name, x_label, y_label)
+
+
+def _styles(errors: KernelErrors) -> dict[str, dict[str, Any]]:
+    """Colour and marker of each family, in the order in which they were measured."""
+    families = list(dict.fromkeys(m.family for m in errors.measured))
+    return {
+        family: {
+            "color": LINES[i % len(LINES)], "marker": MARKERS[(i + i // len(LINES)) % len(MARKERS)],
+            "markersize": 6, "linewidth": 1.7, "linestyle": "-" if i < len(LINES) else ":",
+        }
+        for i, family in enumerate(families)
+    }  # fmt: skip
+
+
+def _features_axis(axes: Any, sizes: Sequence[int]) -> None:
+    """Ticks at the sizes themselves where they are few, else as on any logarithmic axis."""
+    from matplotlib.ticker import NullLocator
+
+    ticks = sorted(set(sizes))
+    low, high = ticks[0] / 1.2, ticks[-1] * 1.2
+    axes.set_xlim(low, high)
+    if len(ticks) > 5 or any(b < 1.6 * a for a, b in pairwise(ticks)):
+        log_axis(axes.xaxis, low, high)
+        return
+    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _finished(figure: Any, axes: Any, errors: KernelErrors, name: str, x_label: str, y_label: str) -> str:
+    axes.grid(axis="y")
+    axes.set_xlabel(x_label, labelpad=8)
+    axes.set_ylabel(y_label, labelpad=8)
+    legend_below(axes)
+    listed = ", ".join(one_line(m.name) for m in errors.ranked)
+    return to_svg(figure, f"errors-{name}", f"{y_label} against {x_label} of {listed}.")
