@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import chimap
 from chimap import (
@@ -87,6 +88,13 @@ def test_rows_beyond_the_tables_are_scored_by_the_model(fitted):
         np.testing.assert_allclose(found[7], model.decision_function(rows)[7], rtol=1e-6)
         assert np.abs(found - model.decision_function(rows)).max() < 0.01
     assert compiled.error_bound(rows)[7] == 0
+
+
+def test_rows_are_normalised_as_the_race_chose(fitted):
+    models, X, _ = fitted
+    chosen = clone(models["normalised"]).fit(X[:200], fitted[2][:200])
+    chosen.set_params(normalize=None).chosen_ = {"normalize": "l1"}
+    np.testing.assert_array_equal(chosen.compile()._outputs(X), models["normalised"].compile()._outputs(X))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -1.0])

@@ -20,6 +20,7 @@ from chimap import (
 )
 from chimap.export.parts import parts_of
 from chimap.export.tables import bin_tables
+from chimap.fit.rows import NORMALIZATIONS
 
 from ..histograms import classes, signed_histograms
 
@@ -60,7 +61,7 @@ def test_json_tables(tmp_path):
         X, [b["knots"] for b in read["bins"]], [b["values"] for b in read["bins"]], read["intercept"]
     )
     assert np.abs(found - model.decision_function(X)).max() <= done.error
-    assert not read["normalised"]
+    assert read["normalize"] is None
     assert not read["signed"]
 
 
@@ -95,7 +96,7 @@ def test_steps_of_anchors(anchors, neighbours):
 
 def test_tables_of_normalised_signed_and_single_outputs():
     for model, rows in (
-        (chi2_model(normalize="l1"), 7 * X),
+        *((chi2_model(normalize=name), 7 * X if name == "l1" else X) for name in NORMALIZATIONS),
         (HistogramRegressor("hellinger", alpha=1.0).fit(X, X[:, 0]), X),
     ):
         tables = bin_tables(parts_of(model), 1e-3)
@@ -144,13 +145,13 @@ def test_paths_and_formats(name, format, message, tmp_path):
 
 
 def test_what_cannot_be_exported(tmp_path):
-    with pytest.raises(ValueError, match=r"FourierFeatures mixes the bins.*as ONNX"):
+    with pytest.raises(ValueError, match=r"LandmarkFeatures mixes the bins.*as ONNX"):
         export_model(chi2_model(kernel="exp-chi2", n_components=8), tmp_path / "a.csv")
     with pytest.raises(ValueError, match="got MomentsRidge"):
         export_model(MomentsRidge().fit(X, Y), tmp_path / "a.npz")
     with pytest.raises(ValueError, match="each of its blocks by a sum of its own"):
         export_model(chi2_model(blocks=[slice(0, 6), slice(6, 12)], normalize="l1"), tmp_path / "a.json")
-    with pytest.raises(ValueError, match=r"these tables have division by sums: write \.npz or \.json"):
+    with pytest.raises(ValueError, match=r"these tables have normalised rows: write \.npz or \.json"):
         export_model(chi2_model(normalize="l1"), tmp_path / "a.csv")
     with pytest.raises(ValueError, match="a table takes features as they are"):
         export_model(chi2_model(precision="bfloat16"), tmp_path / "a.npz")

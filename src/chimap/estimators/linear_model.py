@@ -110,6 +110,12 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
         return np.dtype("float32" if self._is_rounded else self.precision)
 
     @property
+    def normalize_(self) -> str | None:
+        """How rows are normalised before they are mapped: as given, or as the race chose."""
+        chosen: str | None = self._given()["normalize"]
+        return chosen
+
+    @property
     def _device(self) -> str:
         """Where outputs are computed: of estimators that do not ask, this machine."""
         return str(getattr(self, "device", "cpu"))
@@ -119,9 +125,8 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
         return self.precision == "bfloat16"
 
     def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
-        """Rows checked, in the precision of the model, and their blocks l1-normalised if asked."""
-        parts = self._parts(X.shape[1])
-        return Preparation(parts, self._dtype, self._given()["normalize"])(X, first_row, name)
+        """Rows checked, in the precision of the model, and normalised if asked."""
+        return Preparation(self._parts(X.shape[1]), self._dtype, self.normalize_)(X, first_row, name)
 
     @property
     def _n_outputs(self) -> int:

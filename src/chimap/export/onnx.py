@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
@@ -14,6 +15,7 @@ from chimap.export.parts import ModelParts
 from chimap.features.additive import AdditiveMap, DirichletMap
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.blocks import BlockFeatures
+from chimap.features.exact import ExactFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
@@ -40,7 +42,11 @@ def onnx_model(parts: ModelParts) -> Any:
 
 
 def _normalised(x: Value, parts: ModelParts) -> Value:
-    for columns in parts.normalised:
+    return x if parts.normalize is None else NORMALIZED[parts.normalize](x, parts)
+
+
+def _l1(x: Value, parts: ModelParts) -> Value:
+    for columns in parts.blocks:
         is_whole = np.array_equal(columns, np.arange(parts.n_bins))
         sums = row_sums(x if is_whole else x.take(columns, 1))
         scaled = x / sums
@@ -51,6 +57,23 @@ def _normalised(x: Value, parts: ModelParts) -> Value:
         inside[columns] = True
         x = x.graph.constant(inside).where(scaled, x)
     return x
+
+
+def _log1p(x: Value, parts: ModelParts) -> Value:
+    # in double precision: ONNX has no log1p
+    return _signed(x, (x.cast(np.float64).apply("Abs") + 1.0).apply("Log").cast(x.dtype))
+
+
+def _sqrt(x: Value, parts: ModelParts) -> Value:
+    return _signed(x, x.apply("Abs").apply("Sqrt"))
+
+
+def _signed(x: Value, size: Value) -> Value:
+    return x.apply("Sign") * size
+
+
+NORMALIZED: dict[str, Callable[[Value, ModelParts], Value]] = {"l1": _l1, "log1p": _log1p, "sqrt": _sqrt}
+"""Each of ``NORMALIZATIONS`` as nodes."""
 
 
 @singledispatch
@@ -130,6 +153,21 @@ def _landmarks(own: LandmarkFeatures, g: Graph, x: Value) -> Value:
     exponents = exponents + (u * u).sum(1, keep=True) * np.full(1, -0.5)
     less_one = exponents.apply("Exp") + np.full(1, -1.0)
     return (less_one @ own.projection_.astype(np.float64) + own._ones).cast(x.dtype)
+
+
+@features.register
+def _exact(own: ExactFeatures, g: Graph, x: Value) -> Value:
+    if own.map_ is None:
+        return gram(own.kernel_, g, x, own.rows_).cast(x.dtype)
+    kept, means = own.rows_.centred(), own.rows_.column_means()
+    mapped = map_features(own.map_, g, x) if isinstance(own.map_, AdditiveMap) else x
+    u = mapped.cast(np.float64) - means  # weights of both signs magnify the rounding of kernel values
+    products = u @ g.constant(np.ascontiguousarray(kept.T.astype(x.dtype))).cast(np.float64)
+    if own._gamma is None:
+        return products.cast(x.dtype)
+    squares = (u * u).sum(1, keep=True) + np.square(kept).sum(axis=1)
+    distances = (squares - products * 2.0).at_least(0.0)
+    return (distances * -own._gamma).apply("Exp").cast(x.dtype)
 
 
 @features.register

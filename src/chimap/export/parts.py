@@ -14,18 +14,19 @@ from chimap.estimators.targets import RealTargets
 
 @dataclass(frozen=True, eq=False)
 class ModelParts:
-    """scores(x) = features(x') . coef + intercept, x' being x with its blocks divided by their sums if there are any.
+    """scores(x) = features(x') . coef + intercept, x' being x normalised.
 
-    features : fitted. coef : (D, t) float64. intercept : (t,) float64. normalised : columns of the blocks that are
-    divided by their l1 norms, one after the other. classes : labels, or None for a regression. dtype : of the features
-    (float32 of a model that rounds them to bfloat16, which files do not: scores differ by that rounding).
-    about : kernel, gamma and features in words. threshold : scores above it are of the second of two classes.
+    features : fitted. coef : (D, t) float64. intercept : (t,) float64. normalize : one of ``NORMALIZATIONS``, or None.
+    blocks : columns of each block, which "l1" divides by its sum. classes : labels, or None for a regression.
+    dtype : of the features (float32 of a model that rounds them to bfloat16, which files do not: scores differ by that
+    rounding). about : kernel, gamma and features in words. threshold : scores above it are of the second of two classes.
     """
 
     features: Any
     coef: np.ndarray
     intercept: np.ndarray
-    normalised: list[np.ndarray]
+    normalize: str | None
+    blocks: list[np.ndarray]
     classes: np.ndarray | None
     dtype: np.dtype
     about: dict[str, Any]
@@ -66,25 +67,22 @@ def parts_of(model: Any) -> ModelParts:
         psi = model.map_
         about = {"kernel": psi.kernel_.name, "gamma": psi.kernel_.gamma, "features": psi.describe()}
         return ModelParts(
-            psi, model.coef_.T, model.intercept_, [], model.classes_, np.dtype(np.float64), about
+            psi, model.coef_.T, model.intercept_, None, [], model.classes_, np.dtype(np.float64), about
         )
     if not isinstance(model, HistogramModel):
         raise ValueError(
             "models that can be exported are HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, the "
             f"regressions beside them, LookupClassifier and compiled models; got {type(model).__name__}."
         )
-    coef, intercept = model.coef_.T, model.intercept_
-    if getattr(model, "multilabel_", False) or (isinstance(model, RealTargets) and coef.shape[1] > 1):
+    model._refresh()
+    n_outputs = model.coef_.shape[0]
+    if getattr(model, "multilabel_", False) or (isinstance(model, RealTargets) and n_outputs > 1):
         raise ValueError(
-            f"a model of {coef.shape[1]} tasks has no table to export; fit and export one model a task."
+            f"a model of {n_outputs} tasks has no table to export; fit and export one model a task."
         )
-    blocks = (
-        []
-        if model._given()["normalize"] is None
-        else [part.columns for part in model._parts(model.n_features_in_)]
-    )
-    classes = getattr(model, "classes_", None)
+    blocks = [part.columns for part in model._parts(model.n_features_in_)]
     return ModelParts(
-        model.features_, coef, intercept, blocks, classes, model._dtype, model.describe(),
+        model.features_, model.coef_.T, model.intercept_, model.normalize_, blocks,
+        getattr(model, "classes_", None), model._dtype, model.describe(),
         float(getattr(model, "threshold_", 0.0)),
     )  # fmt: skip

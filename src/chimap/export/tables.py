@@ -12,6 +12,7 @@ import numpy as np
 
 from chimap.export.parts import ModelParts
 from chimap.features.additive import AnchorMap
+from chimap.fit.rows import NORMALIZATIONS
 from chimap.tables import BinFunctions, line_tables
 from chimap.tables.pieces import grid_of
 
@@ -32,8 +33,8 @@ class BinTables:
     errors : (bins,), how far the line is from the model's function at most (0 for steps), of values from the smallest
     on that the fit has seen. bound : how far a score is off at most, of rows within the tables: errors of one sign in
     one output add up, and those of the other sign cancel them.
-    normalised : whether rows are divided by their sums before. threshold : scores above it are of the second of two
-    classes.
+    normalize : what is done to rows before, one of ``NORMALIZATIONS``; None for nothing. threshold : scores above it are
+    of the second of two classes.
     """
 
     kind: str
@@ -42,7 +43,7 @@ class BinTables:
     errors: np.ndarray
     intercept: np.ndarray
     output_names: list[str]
-    normalised: bool
+    normalize: str | None
     is_signed: bool
     bound: float = 0.0
     threshold: float = 0.0
@@ -50,9 +51,8 @@ class BinTables:
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Scores (n, t) of rows X (n, bins) by the definition above: slow, and for checks."""
         X = np.asarray(X, dtype=np.float64)
-        if self.normalised:
-            sums = np.abs(X).sum(axis=1, keepdims=True)
-            X = X / np.where(sums > 0, sums, 1)
+        if self.normalize is not None:
+            X = NORMALIZATIONS[self.normalize](X, [np.arange(X.shape[1])])
         out = np.tile(self.intercept, (X.shape[0], 1))
         for i in range(X.shape[1]):
             sign, x, knots = np.sign(X[:, i]), np.abs(X[:, i]), self.knots[i]
@@ -70,7 +70,7 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
 
     Raises ValueError for models that mix the bins, and for several blocks that are divided by a sum each.
     """
-    if len(parts.normalised) > 1:
+    if parts.normalize == "l1" and len(parts.blocks) > 1:
         raise ValueError(
             "tables are of single bins, but this model divides each of its blocks by a sum of its own: export it "
             "as ONNX."
@@ -78,7 +78,7 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
     common: dict[str, Any] = {
         "intercept": np.asarray(parts.intercept, np.float64),
         "output_names": parts.output_names,
-        "normalised": bool(parts.normalised),
+        "normalize": parts.normalize,
         "threshold": parts.threshold,
     }
     psi = parts.features
@@ -134,7 +134,7 @@ def _write_npz(tables: BinTables, path: Path) -> None:
     with path.open("wb") as file:
         np.savez_compressed(
             file, kind=tables.kind, knots=tables.knots, values=tables.values, errors=tables.errors,
-            intercept=tables.intercept, outputs=np.array(tables.output_names), normalised=tables.normalised,
+            intercept=tables.intercept, outputs=np.array(tables.output_names), normalize=tables.normalize or "",
             signed=tables.is_signed, threshold=tables.threshold,
         )  # fmt: skip
 
@@ -147,7 +147,7 @@ def _write_json(tables: BinTables, path: Path) -> None:
     ]
     whole = {
         "kind": tables.kind, "outputs": tables.output_names, "intercept": tables.intercept.tolist(),
-        "normalised": tables.normalised, "signed": tables.is_signed, "threshold": tables.threshold,
+        "normalize": tables.normalize, "signed": tables.is_signed, "threshold": tables.threshold,
         "bins": bins,
     }  # fmt: skip
     path.write_text(json.dumps(whole), encoding="utf-8")
@@ -160,7 +160,7 @@ def _write_csv(tables: BinTables, path: Path) -> None:
     """
     beside = {
         "steps": tables.kind != "linear",
-        "division by sums": tables.normalised,
+        "normalised rows": tables.normalize is not None,
         "signs": tables.is_signed,
         "a threshold": tables.threshold != 0,
     }

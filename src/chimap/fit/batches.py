@@ -43,9 +43,10 @@ class Batches:
         )
         features = self.known.features
         places = self.rows.witnesses(features._n_features_out, recipe.dtype.itemsize, recipe.budget)
-        self.witnesses = witnesses_of(
-            recipe, self.rows, features, self.moments, places, self.rows.take(places), False
-        )
+        self.witnesses = None
+        if places.size:
+            seen = self.rows.take(places)
+            self.witnesses = witnesses_of(recipe, self.rows, features, self.moments, places, seen, False)
         self._witnessed = self.rows.labels[places]
 
     @property

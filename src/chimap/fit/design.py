@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -164,12 +165,12 @@ def check_rows(rows: Any, parts: list[Part], name: str, first_row: int | np.ndar
             check_histograms(own, name=f"{name}, block {part.name!r}", signed=is_signed, first_row=first_row)
 
 
-def normalised(rows: Any, parts: list[Part]) -> Any:
-    """Rows whose blocks have the l1 norm 1 each; empty ones stay."""
-    for part in parts:
-        norms = _arrays.row_norms_l1(_arrays.take_columns(rows, part.columns))
+def normalised(rows: Any, blocks: Sequence[np.ndarray]) -> Any:
+    """Rows whose blocks, by their columns, have the l1 norm 1 each; empty ones stay."""
+    for columns in blocks:
+        norms = _arrays.row_norms_l1(_arrays.take_columns(rows, columns))
         factors = 1 / np.where(norms > 0, norms, 1)
-        if len(parts) == 1 and part.columns.size == rows.shape[1]:
+        if len(blocks) == 1 and columns.size == rows.shape[1]:
             return _arrays.scale_rows(rows, factors)
-        rows = _arrays.scale_entries(rows, part.columns, factors)
+        rows = _arrays.scale_entries(rows, columns, factors)
     return rows

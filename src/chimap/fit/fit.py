@@ -217,7 +217,7 @@ class _Passes:
 
     def witnesses(self, features: Any, places: np.ndarray, seen: Any, evidence: Evidence) -> Witnesses | None:
         """Features and targets of prepared rows at these places of the source."""
-        if evidence.moments is None:
+        if evidence.moments is None or seen is None:
             return None
         with self.clock("held out"):
             needs_folds = self.recipe.objective.needs == "rows"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,24 +20,26 @@ from chimap.selection.tried import TriedRows
 _MOST_WITNESSES = 2000
 _FEWEST_WITNESSES = 64
 _WITNESS_SHARE = 32  # of the budget
+_MOST_SHARE = 4  # of the budget, that the fewest may take
+_OUTPUTS_HELD = 6  # matrices of outputs that a calibration holds at once
 
 
-def _log1p(rows: Any, parts: list[Part]) -> Any:
+def _log1p(rows: Any, blocks: Sequence[np.ndarray]) -> Any:
     """ln(1 + x) of every entry, with the sign of x."""
     return _arrays.map_values(rows, lambda values: np.copysign(np.log1p(np.abs(values)), values))
 
 
-def _sqrt(rows: Any, parts: list[Part]) -> Any:
+def _sqrt(rows: Any, blocks: Sequence[np.ndarray]) -> Any:
     """The square root of every entry, with the sign of x."""
     return _arrays.map_values(rows, lambda values: np.copysign(np.sqrt(np.abs(values)), values))
 
 
-NORMALIZATIONS: dict[str, Callable[[Any, list[Part]], Any]] = {
+NORMALIZATIONS: dict[str, Callable[[Any, Sequence[np.ndarray]], Any]] = {
     "l1": normalised,
     "log1p": _log1p,
     "sqrt": _sqrt,
 }
-"""What ``normalize`` may be besides None: from checked rows and their blocks to rows."""
+"""What ``normalize`` may be besides None: from checked rows and the columns of each block to rows."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ class Preparation:
         rows = _arrays.as_rows(X, self.dtype)
         del X  # as it came, where it was converted
         check_rows(rows, self.parts, name, first_row)
-        return rows if self.normalize is None else NORMALIZATIONS[self.normalize](rows, self.parts)
+        if self.normalize is None:
+            return rows
+        return NORMALIZATIONS[self.normalize](rows, [part.columns for part in self.parts])
 
 
 @dataclass(frozen=True)
@@ -123,9 +127,15 @@ class PreparedRows:
         return self.prepare.of(self.source.take(places), places, self.source.name)
 
     def witnesses(self, n_features: int, itemsize: int, budget: int) -> np.ndarray:
-        """Places of the rows whose held-out outputs are wanted: as many as a part of the budget holds."""
-        each = self.source.row_bytes + itemsize * n_features
+        """Places of the rows whose held-out outputs are wanted: as many as a part of the budget holds.
+
+        None, where the budget is too small for the fewest that a calibration can learn from (hundred thousand classes).
+        """
+        outputs = np.dtype(np.float64).itemsize * _OUTPUTS_HELD * self.codec.n_targets
+        each = self.source.row_bytes + itemsize * n_features + outputs
         size = int(max(_FEWEST_WITNESSES, min(_MOST_WITNESSES, budget / _WITNESS_SHARE / each)))
+        if size * each > budget / _MOST_SHARE:
+            return np.empty(0, dtype=np.int64)
         return choose_rows(self.source.n_rows, size, self.seed + 1)
 
     def _sampled(self) -> np.ndarray:

@@ -65,9 +65,9 @@ class WindowDetector:
         self._descriptors = _on_grids(histograms)
         self.step = lcm(*(descriptor.step for descriptor in self._descriptors))
         self.histograms, self.window = histograms, (int(window[0]), int(window[1]))
-        if model.normalize is not None:
+        if model.normalize_ is not None:
             raise ValueError(
-                f"the model must have normalize=None; got {model.normalize!r}. Levels sum to 1 already."
+                f"the model must have normalize=None; got {model.normalize_!r}. Levels sum to 1 already."
             )
         check_not_rounded(model, "WindowDetector")
         output, self._sign = _output(model, target)

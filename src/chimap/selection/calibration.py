@@ -44,7 +44,7 @@ class Calibration:
     >>> f = np.array([[-2.0], [-1.0], [1.0], [-0.5], [2.0], [0.5]])
     >>> calibration = Calibration.of(f, np.array([0, 0, 1, 1, 1, 0]))
     >>> calibration(f)[[0, 4], 1].round(2).tolist()
-    [0.13, 0.87]
+    [0.22, 0.78]
     """
 
     scale: float

@@ -94,7 +94,7 @@ def _curve(model: Any, training: Source | None, source: Source, y: np.ndarray) -
     for n in sizes:
         if np.unique(t[:n]).size < 2:
             continue
-        straight = HistogramClassifier("linear", normalize=model.normalize, random_state=0)
+        straight = HistogramClassifier("linear", normalize=model.normalize_, random_state=0)
         some = ArraySource(X[:n], t[:n], column_names=source.column_names)
         found = []
         for one in (model, straight):
