@@ -1,8 +1,6 @@
 """``python -m chimap`` is the command line."""
 
-import sys
-
-from chimap.cli.main import main
+from chimap.cli.main import run
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run()

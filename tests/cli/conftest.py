@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file, load_digits
 from .terminal import run_many
 
 NAMES = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
-SMALL = ["--components", "128", "--seed", "0"]
+SMALL = ["--kernel", "exp-chi2", "--components", "128", "--seed", "0"]
 
 
 @pytest.fixture(scope="session")

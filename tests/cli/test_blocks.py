@@ -6,7 +6,17 @@ import re
 
 from .terminal import run_many
 
-FIT = ["fit", "digits.npz", "--components", "64", "--test-fraction", "0.3", "--overwrite"]
+FIT = [
+    "fit",
+    "digits.npz",
+    "--kernel",
+    "exp-chi2",
+    "--components",
+    "64",
+    "--test-fraction",
+    "0.3",
+    "--overwrite",
+]
 BLOCKS = ["--blocks", "top=0:32,bottom=32:64"]
 
 BAD = {
@@ -55,7 +65,7 @@ def test_blocks_and_components(folder):
     assert scores["n_components"] == [10, 40]
     assert scores["chosen"][0] in (10, 40)
     assert "Chosen: " + str(scores["chosen"][0]) + " components" in (folder / "pca.html").read_text()
-    assert "top: 64 random features, orthogonal" in " ".join(described.out.split())
+    assert "top: 64 landmarks, kmeans" in " ".join(described.out.split())
 
 
 def test_bad_input(folder):

@@ -42,7 +42,7 @@ def test_from_file_to_report(folder, tmp_path):
         "held out)",
         "10 classes",
         "exp-chi2, gamma",
-        "cross-validated over 5 folds: R²",
+        "generalised cross-validation: R²",
         "peak memory",
     ):
         assert fact in fitted.out
@@ -266,6 +266,8 @@ def test_same_seed_same_result(folder, tmp_path):
                 "digits.npz",
                 "-o",
                 tmp_path / f"{i}.model",
+                "--kernel",
+                "exp-chi2",
                 "--components",
                 "64",
                 "--json",
@@ -336,7 +338,7 @@ def test_other_losses_are_fitted_told_of_and_evaluated(folder, tmp_path):
     )
     assert told.code == info.code == evaluated.code == 0, told.err + info.err + evaluated.err
     assert "squared_hinge, " in told.out
-    assert "by the loss on rows held out" in told.out
+    assert "compared on rows held out: loss" in told.out
     assert json.loads(found.out)["loss"] == "squared_hinge"
     assert "squared_hinge" in info.out
 

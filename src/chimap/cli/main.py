@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import os
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -55,6 +56,7 @@ for command in COMMANDS:
     app.command(cls=panels.PanelCommand)(_until_the_reader_leaves(command))
 
 
+_TERMINATED = 128 + 15  # the exit code of a process that SIGTERM has ended
 _wants_everything = False
 
 
@@ -118,6 +120,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return errors.explain_interrupt() if code == errors.INTERRUPTED else int(code or 0)
 
 
+def run() -> NoReturn:
+    """The command ``chimap``: run the command line and leave.
+
+    After a signal it leaves without waiting for threads: one that was being started when the signal came is not known
+    to its pool, which would never tell it to end.
+    """
+    try:
+        code = main()
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    if code in (errors.INTERRUPTED, _TERMINATED):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
 def _explain(error: Exception) -> int:
     if type(error).__name__ == "Abort":  # what older versions of typer make of Ctrl-C
         return errors.explain_interrupt()
@@ -149,4 +168,4 @@ def _show_warning(message: Any, category: Any, filename: str, lineno: int, *rest
 
 def _terminated(number: int, frame: Any) -> None:
     """Leave as after an error, so that files that were being written are removed."""
-    sys.exit(128 + number)
+    sys.exit(_TERMINATED)

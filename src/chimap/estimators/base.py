@@ -44,7 +44,7 @@ from chimap.fit.automatic import (
 from chimap.fit.batches import Batches
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.design import Design, Part, PlainDesign, parts_of
-from chimap.fit.fit import fit
+from chimap.fit.fit import check_request, fit
 from chimap.fit.holding_out import checked_groups
 from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe
@@ -189,16 +189,29 @@ class HistogramModel(LinearModel):
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
         progress = progress or (RichProgress() if self.verbose else Progress())
-        is_plain = checkpoint is None and unlabelled is None and isinstance(engine, str) and engine == "local"
+        is_local = isinstance(engine, str) and engine == "local"
+        is_plain = checkpoint is None and unlabelled is None and is_local
+        check_request(
+            self._objective(), self._device, self._given().get("n_principal"),
+            is_local=is_local, has_checkpoint=checkpoint is not None, has_unlabelled=unlabelled is not None,
+        )  # fmt: skip
         self._race(source, groups, progress, is_plain)
         self._settle(source, is_plain=is_plain)
+        self._fit_settled(source, progress, unlabelled, checkpoint, engine, groups)
+        if hasattr(self, "race_"):
+            self.stage_seconds_ = {"race": self.race_.seconds, **self.stage_seconds_}
+        return self
+
+    def _fit_settled(
+        self, source: Source, progress: Progress, unlabelled: Any, checkpoint: Any, engine: Any, groups: Any
+    ) -> None:
         if self._keeps_rows:
             if checkpoint is not None or unlabelled is not None:
                 raise ValueError("features='exact' has no checkpoint and no unlabelled rows: leave them out.")
             self._batches = None
             fit_exactly(self, source, groups, engine, progress)
             self._folded()
-            return self
+            return
         if groups is not None and not self._holds_out_groups:
             raise ValueError(
                 f"{type(self).__name__} tunes widths on rows of its own, without groups: leave them out."
@@ -222,7 +235,6 @@ class HistogramModel(LinearModel):
         self._folded()  # kept now, so that a prediction changes nothing
         if given is not None and given is not checkpoint:
             given.remove()
-        return self
 
     def _weighed(self, source: Source, groups: Any, is_batch: bool = False) -> tuple[Source, Any]:
         """The rows that count, with weights that have those of their classes in them, and their groups."""
@@ -248,7 +260,8 @@ class HistogramModel(LinearModel):
     def _race(self, source: Source, groups: Any, progress: Progress, keeps_rows: bool) -> None:
         """Choose the settings that kernel="auto" leaves open, if it is asked for."""
         self.chosen_: dict[str, Any] = {}
-        if isinstance(self.kernel, str) and self.kernel == "auto":
+        self.__dict__.pop("race_", None)
+        if self._races and isinstance(self.kernel, str) and self.kernel == "auto":
             with threads(self.n_jobs), progress:
                 self.race_, self.chosen_ = race_of(self, source, groups, progress, keeps_rows)
 
@@ -400,6 +413,7 @@ class HistogramModel(LinearModel):
     _holds_out_groups: ClassVar[bool] = True
     _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
     _spread: float | None  # of targets with missing entries; None where all are there
+    _races: ClassVar[bool] = True  # whether kernel="auto" is a choice among machines
     _batches: Batches | None
     _stale: bool
     _seed: int

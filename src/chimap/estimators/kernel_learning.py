@@ -20,6 +20,7 @@ class KernelLearner(HistogramModel):
     """What the two share: widths first, on a part of the rows and with few features; then a plain fit with them."""
 
     _holds_out_groups = False
+    _races = False
 
     def __init__(
         self,

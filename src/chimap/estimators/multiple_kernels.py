@@ -39,6 +39,7 @@ class MultipleKernelModel(KernelLearner):
     """A sum of kernels, one a channel, whose weights are learned. See ``MultipleKernelLearner``."""
 
     _holds_out_groups = True
+    _races = False
 
     def __init__(
         self,

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import (
     GroupKFold,
     GroupShuffleSplit,
@@ -20,7 +22,7 @@ from sklearn.model_selection import (
 from sklearn.utils import check_random_state
 
 from chimap import _arrays
-from chimap._validation import DataError, parse_memory
+from chimap._validation import DataError, check_histograms, parse_memory
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
@@ -75,6 +77,7 @@ class Race:
         share = parse_memory(model.memory) / _SHARE / max(1.0, source.row_bytes)
         places = choose_rows(source.n_rows, min(ROUNDS[-1] + HELD_OUT, max(200, int(share))), seed)
         rows, y = source.take(places), labels[places]
+        check_histograms(rows, name=source.name, signed=True, first_row=places)
         sampled = None if groups is None else np.asarray(groups)[places]
         scoring = model.scoring if model.scoring is not None else default_scoring(model, labels)
         splits = held_out_rows(y, sampled, is_classifier(model), seed)
@@ -128,7 +131,9 @@ class Race:
         chosen = self.splits[: self.splits_of[n_rows]]
         scores, deviations, seconds, learned = [], [], [], {}
         for train, test in chosen:
-            fitted = self.fitted(candidate, train[:n_rows])
+            with catch_warnings():
+                simplefilter("ignore", ConvergenceWarning)  # scores tell how far a trial came
+                fitted = self.fitted(candidate, train[:n_rows])
             score, deviation, taken = self._scored(fitted, test)
             scores.append(score)
             deviations.append(deviation / len(chosen))  # of the mean of scores on rows apart

@@ -22,7 +22,7 @@ from chimap.features.blocks import BlockMoments, PrincipalFeatures
 from chimap.fit.checkpoint import Checkpoint, Standing
 from chimap.fit.passes import component_pass, empty_moments, learning_pass, rounded, witnesses_of
 from chimap.fit.plan import Plan, keeping_job, room_for
-from chimap.fit.recipe import Recipe
+from chimap.fit.recipe import Objective, Recipe
 from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.rows import Preparation, PreparedRows, SomeRows
 from chimap.moments import PCA, DealtFolds, FoldMoments, RowFolds, RowWeights
@@ -50,7 +50,13 @@ def fit(
     """
     clock = clock or Stopwatch()
     sources = [source] if unlabelled is None else [source, unlabelled]
-    _check(recipe, sources, engine, checkpoint)
+    is_local = isinstance(engine, LocalEngine)
+    check_request(
+        recipe.objective, recipe.device, recipe.n_principal,
+        is_local=is_local, has_checkpoint=checkpoint is not None, has_unlabelled=unlabelled is not None,
+    )  # fmt: skip
+    for other in sources[1:]:
+        check_width(np.empty((0, other.n_features)), sources[0].n_features, recipe.estimator)
     with clock("sample"):
         progress.stage("sampling", None)
         standing = None if checkpoint is None else checkpoint.open(recipe, sources)
@@ -118,24 +124,30 @@ def _learn_features(
     return Known(recipe.seed, rows.codec, features, mean_and_deviation(sample) | attributes)
 
 
-def _check(recipe: Recipe, sources: list[Source], engine: Engine, checkpoint: Checkpoint | None) -> None:
-    """Refuse what does not go together."""
-    keeps = recipe.objective.needs == "features"
-    if not on_host(recipe.device) and not (checkpoint is None and isinstance(engine, LocalEngine)):
+def check_request(
+    objective: Objective,
+    device: str,
+    n_principal: Any,
+    *,
+    is_local: bool,
+    has_checkpoint: bool,
+    has_unlabelled: bool,
+) -> None:
+    """Refuse what does not go together. Raises ValueError."""
+    keeps = objective.needs == "features"
+    if not on_host(device) and (has_checkpoint or not is_local):
         raise ValueError(
-            f"device={recipe.device!r} keeps its moments there: it has no checkpoint and takes engine='local'."
+            f"device={device!r} keeps its moments there: it has no checkpoint and takes engine='local'."
         )
-    if keeps and checkpoint is not None:
+    if keeps and has_checkpoint:
         raise ValueError("loss='hinge' keeps the features of all rows in memory: it has no checkpoint.")
-    if keeps and not engine.can_keep:
+    if keeps and not is_local:
         raise ValueError(
             "loss='hinge' keeps the features of all rows in the memory of one process: use engine='local', or "
             "loss='squared_hinge', whose passes run on the workers."
         )
-    if len(sources) > 1 and recipe.n_principal is None:
+    if has_unlabelled and n_principal is None:
         raise ValueError("unlabelled rows join principal components alone: give n_principal.")
-    for other in sources[1:]:
-        check_width(np.empty((0, other.n_features)), sources[0].n_features, recipe.estimator)
 
 
 @dataclass

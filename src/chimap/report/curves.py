@@ -41,11 +41,11 @@ def strength_curve(curve: StrengthCurve) -> str:
             log_axis(axes.yaxis, *axes.get_ylim())
         axes.grid(axis="y")
         axes.set_xlabel("strength of the penalty", labelpad=8)
-        axes.set_ylabel("mean held-out squared error", labelpad=8)
+        axes.set_ylabel(curve.measure, labelpad=8)
         alt = (
-            f"Mean held-out squared error at {curve.alphas.size} strengths from "
+            f"{curve.measure[0].upper()}{curve.measure[1:]} at {curve.alphas.size} strengths from "
             f"{number(curve.alphas[0])} to {number(curve.alphas[-1])}. Chosen: {number(curve.chosen)}, "
-            f"with error {number(curve.error_at_chosen)}."
+            f"where it is {number(curve.error_at_chosen)}."
         )
         return to_svg(figure, "strength", alt)
 

@@ -19,15 +19,19 @@ from chimap.report.ranking import RankingMetrics
 from chimap.report.splits import SplitScores
 from chimap.selection import SelectionResult
 
+_MEASURES = {"squared error": "mean held-out squared error", "gcv": "generalised cross-validation error"}
+_OTHERS = {"n_components", "gamma", "n_rows"}  # settings that are chosen together with the strength
+
 
 @dataclass(frozen=True, eq=False)
 class StrengthCurve:
-    """Cross-validation over the strength of the penalty.
+    """Scores over the strength of the penalty.
 
     alphas: positive, increasing, (n,).
-    errors: mean held-out squared error at each strength, (n,).
+    errors: mean held-out squared error at each strength, or what ``measure`` names, (n,).
     standard_errors: of ``errors`` over the folds, (n,).
     chosen: the strength that the model uses.
+    method: how the scores came about, in words.
 
     Raises ValueError for unequal lengths, no alphas, or alphas that are not positive.
     """
@@ -36,6 +40,8 @@ class StrengthCurve:
     errors: np.ndarray
     standard_errors: np.ndarray
     chosen: float
+    measure: str = "mean held-out squared error"
+    method: str = "cross-validated"
 
     def __post_init__(self) -> None:
         arrays = [np.asarray(a, np.float64) for a in (self.alphas, self.errors, self.standard_errors)]
@@ -63,13 +69,16 @@ class StrengthCurve:
 
     @classmethod
     def of(cls, result: SelectionResult | None) -> StrengthCurve | None:
-        """That of a selection by squared error, at the number of components it chose; None where there is none."""
-        if result is None or result.measure != "squared error":
+        """That of a selection, its other settings being those that it chose; None where there is none."""
+        if result is None or (result.measure not in _MEASURES and not result.greater_is_better):
             return None
-        if "n_components" in result.settings:
-            numbers = result.settings["n_components"]
-            result = result.of(np.flatnonzero(numbers == numbers[result.chosen]))
-        return cls(result.alphas, result.scores.mean(axis=1), result.standard_errors, result.best["alpha"])
+        for name in _OTHERS & result.settings.keys():
+            values = result.settings[name]
+            result = result.of(np.flatnonzero(values == values[result.chosen]))
+        return cls(
+            result.alphas, result.means, result.standard_errors, result.best["alpha"],
+            _MEASURES.get(result.measure, f"{result.measure} of rows left out"), result.method,
+        )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON types."""

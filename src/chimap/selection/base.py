@@ -13,6 +13,12 @@ from chimap.solvers.base import Asked, Needs
 from chimap.solvers.ridge import LinearSolution
 
 USUAL_FOLDS = 5
+_METHODS = {
+    "gcv": "generalised cross-validation",
+    "holdout": "compared on rows held out",
+    "leave-one-out": "each row left out in turn",
+    "leave-group-out": "each group left out in turn",
+}
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,18 @@ class SelectionResult:
             | {"mean": round(mean, 12), "standard_error": round(error, 12), "chosen": i == self.chosen}
             for i, (mean, error) in enumerate(scored)
         ]
+
+    @property
+    def method(self) -> str:
+        """How candidates were scored, in words: 'cross-validated over 5 folds'."""
+        words = {"folds": f"cross-validated over {self.n_folds} folds"} | _METHODS
+        return words.get(self.rule, self.rule)
+
+    def describe(self) -> str:
+        """The method and the score of the choice: 'cross-validated over 5 folds: R² 0.881'."""
+        if self.baseline > 0:
+            return f"{self.method}: R² {self.r2[self.chosen]:.3f}"
+        return f"{self.method}: {self.measure} {self.means[self.chosen]:.3g}"
 
     def of(self, candidates: np.ndarray) -> SelectionResult:
         """Some of the candidates, of which the best is chosen."""

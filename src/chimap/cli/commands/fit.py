@@ -239,11 +239,8 @@ def _others_like(data: str, images: bool) -> str:
 def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
     """The facts of a fit, in words."""
     model, source = fitted.model, fitted.source
-    r2 = cross_validated_r2(model)
-    if r2 is not None:
-        chosen = f"cross-validated over {model.selection_.n_folds} folds: R² {r2:.3f}"
-    elif model.selection_ is not None:
-        chosen = f"the best of {model.selection_.alphas.size} by the loss on rows held out"
+    if model.selection_ is not None:
+        chosen = model.selection_.describe()
     else:
         chosen = (
             "not cross-validated: too few rows, or targets all equal" if model.alpha == "auto" else "as given"

@@ -45,6 +45,7 @@ _OF_WIDTHS = (
 class KernelSettings(Settings):
     """How to learn: the flags of ``chimap learn-kernel``, and their defaults."""
 
+    kernel: str = "exp-chi2"
     method: Method = Method.widths
     widths: WidthsOf = WidthsOf.block
     objective: Objective = Objective.held_out
