@@ -19,7 +19,8 @@ class ModelParts:
     features : fitted. coef : (D, t) float64. intercept : (t,) float64. normalize : one of ``NORMALIZATIONS``, or None.
     blocks : columns of each block, which "l1" divides by its sum. classes : labels, or None for a regression.
     dtype : of the features (float32 of a model that rounds them to bfloat16, which files do not: scores differ by that
-    rounding). about : kernel, gamma and features in words. threshold : scores above it are of the second of two classes.
+    rounding). about : kernel, gamma and features in words. threshold : scores above it are of the second of two
+    classes.
     """
 
     features: Any

@@ -33,8 +33,8 @@ class BinTables:
     errors : (bins,), how far the line is from the model's function at most (0 for steps), of values from the smallest
     on that the fit has seen. bound : how far a score is off at most, of rows within the tables: errors of one sign in
     one output add up, and those of the other sign cancel them.
-    normalize : what is done to rows before, one of ``NORMALIZATIONS``; None for nothing. threshold : scores above it are
-    of the second of two classes.
+    normalize : what is done to rows before, one of ``NORMALIZATIONS``; None for nothing. threshold : scores above it
+    are of the second of two classes.
     """
 
     kind: str
