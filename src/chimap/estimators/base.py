@@ -414,6 +414,7 @@ class HistogramModel(LinearModel):
     _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
     _spread: float | None  # of targets with missing entries; None where all are there
     _races: ClassVar[bool] = True  # whether kernel="auto" is a choice among machines
+    stage_seconds_: dict[str, float]
     _batches: Batches | None
     _stale: bool
     _seed: int

@@ -85,6 +85,6 @@ class Batches:
             clock.seconds,
             0,
             None
-            if learned.held_out is None
+            if learned.held_out is None or self.witnesses is None
             else HeldOutRows(learned.held_out.outputs, self._witnessed, self.witnesses.weights),
         )
