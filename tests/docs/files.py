@@ -38,6 +38,9 @@ def write_tables(folder: Path) -> None:
     parts = ["test" if i % 24 < 6 else "train" for i in range(len(sites))]
     marked = zip(rows, sites, together, parts, strict=True)
     write("visits.csv", f"{head},site,field,part", *map(",".join, marked))
+    rare = ["yes" if i % 8 < 2 and site == "bog" else "no" for i, site in enumerate(sites)]
+    times = map(str, np.arange(len(sites)) % 3)
+    write("hits.csv", f"{head},active,times", *map(",".join, zip(rows, rare, times, strict=True)))
     write("new-plots.csv", head, *rows[:20])
     write("counts.csv", f"plot,{head}", *(f"p{i},{row}" for i, row in enumerate(rows)))
     write("metadata.csv", "plot,site", *(f"p{i},{site}" for i, site in reversed(list(enumerate(sites)))))

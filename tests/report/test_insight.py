@@ -12,10 +12,16 @@ from chimap.report._plain import microseconds
 from .cases import CASES, unequal
 
 
-def test_of_unequal_classes_balanced_accuracy_and_auc_lead():
-    page = render_report(unequal())
+def test_of_unequal_classes_auc_average_precision_and_balanced_accuracy_lead():
+    evaluation = unequal()
+    page = render_report(evaluation)
     head = page[page.index('class="label"') : page.index("What is taken for what")]
-    assert head.index("Balanced accuracy") < head.index("ROC AUC") < head.index("Accuracy ")
+    order = ["ROC AUC on", "Average precision of active", "Balanced accuracy", "rows are found", "Accuracy "]
+    places = [head.index(word) for word in order]
+    assert places == sorted(places)
+    metrics = evaluation.metrics
+    found, there = metrics.confusion[0, 0], metrics.support[0]
+    assert f"{found} of its {there} rows are found, with {metrics.confusion[1, 0]} false alarms" in head
     assert "Balanced accuracy on" not in render_report(CASES["ten classes"]())
 
 

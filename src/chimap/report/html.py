@@ -19,7 +19,6 @@ from chimap.report.ranking import RankingMetrics
 
 LISTED = 10  # classes up to which the page lists all; beyond, the weakest come first and the rest is folded
 EXTREME = 8  # best and worst classes listed by average precision
-_UNEQUAL = 3  # times as many rows as another class has: accuracy alone then misleads
 WEAKEST = 10  # classes listed before the fold
 
 
@@ -122,7 +121,7 @@ def _classification_parts(evaluation: Evaluation) -> dict[str, Any]:
         "numbered": len(rows) > NAMED,
         "pairs": most_confused(metrics, 20 if len(rows) > NAMED else 10),
         "confusion_svg": as_markup(confusion_heat_map(metrics)),
-        "is_unequal": metrics.support.max() > _UNEQUAL * max(1, metrics.support.min()),
+        "is_unequal": metrics.is_unequal,
         "ranking": None if _has_roc(evaluation) else evaluation.ranking,
         "examples": evaluation.examples,
         **(_ranking_parts(evaluation.ranking) if evaluation.ranking else {}),

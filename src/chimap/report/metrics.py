@@ -7,13 +7,14 @@ rows drawn independently from the population that the model will meet.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 from sklearn.metrics import (
     accuracy_score,
+    average_precision_score,
     confusion_matrix,
     mean_absolute_error,
     mean_squared_error,
@@ -25,6 +26,7 @@ from chimap._validation import DataError
 from chimap.report._plain import plain
 
 Interval = tuple[float, float]
+_UNEQUAL = 3  # times the rows of the smallest class that the largest may have before accuracy says little
 
 
 class ConfusedPair(NamedTuple):
@@ -62,6 +64,7 @@ class ClassificationMetrics:
     support: rows of each true class, (k,) int64.
     confidence: of ``interval``.
     auc: of two classes, the probability that a row of the second scores above one of the first; None without scores.
+    average_precision: of two classes, that of the rarer one, sum (R_m - R_m-1) P_m; None without scores.
     """
 
     classes: tuple[Any, ...]
@@ -72,11 +75,22 @@ class ClassificationMetrics:
     support: np.ndarray
     confidence: float = 0.95
     auc: float | None = None
+    average_precision: float | None = None
 
     @property
     def n_rows(self) -> int:
         """Rows that were predicted."""
         return int(self.support.sum())
+
+    @property
+    def is_unequal(self) -> bool:
+        """Whether the largest class has over three times the rows of the smallest: accuracy then says little."""
+        return bool(self.support.max() > _UNEQUAL * max(1, self.support.min()))
+
+    @property
+    def rarer(self) -> int:
+        """Place of the class with the fewest rows; of equals the last."""
+        return int(self.support.size - 1 - np.argmin(self.support[::-1]))
 
     @property
     def n_correct(self) -> int:
@@ -117,6 +131,8 @@ class ClassificationMetrics:
             "balanced_accuracy": plain(self.balanced_accuracy),
             "macro_f1": plain(self.macro_f1),
             "auc": self.auc,
+            "average_precision": self.average_precision,
+            "rarer_class": plain(self.classes[self.rarer]) if self.is_unequal else None,
             "per_class": [dict(zip(names, plain(row), strict=True)) for row in columns],
             "confusion": plain(self.confusion),
         }
@@ -214,10 +230,16 @@ def classification_metrics(
     precision, recall, f1, support = precision_recall_fscore_support(
         y_true, y_pred, labels=labels, zero_division=np.nan
     )
-    # of one class alone there is nothing to rank
-    auc = float(roc_auc_score(y_true == labels[1], scores)) if scores is not None and support.all() else None
-    return ClassificationMetrics(
-        tuple(labels.tolist()), confusion, precision, recall, f1, support.astype(np.int64), confidence, auc
+    found = ClassificationMetrics(
+        tuple(labels.tolist()), confusion, precision, recall, f1, support.astype(np.int64), confidence
+    )
+    if scores is None or not support.all():  # of one class alone there is nothing to rank
+        return found
+    towards = scores if found.rarer == 1 else -scores
+    return replace(
+        found,
+        auc=float(roc_auc_score(y_true == labels[1], scores)),
+        average_precision=float(average_precision_score(y_true == labels[found.rarer], towards)),
     )
 
 

@@ -241,13 +241,13 @@ def _metric_lines(
     from chimap.report import ClassificationMetrics
 
     if not isinstance(metrics, ClassificationMetrics):
-        lines = {"R²": (metrics.r2, metrics.r2_interval), "RMSE": (metrics.rmse, metrics.rmse_interval)}
-        lines["MAE"] = (metrics.mae, metrics.mae_interval)
+        sizes = {"R²": (metrics.r2, metrics.r2_interval), "RMSE": (metrics.rmse, metrics.rmse_interval)}
+        sizes["MAE"] = (metrics.mae, metrics.mae_interval)
         sure = "at 95 % confidence"
-        return {n: f"{v:.4g}  ({low:.4g} to {high:.4g} {sure})" for n, (v, (low, high)) in lines.items()}
+        return {n: f"{v:.4g}  ({low:.4g} to {high:.4g} {sure})" for n, (v, (low, high)) in sizes.items()}
     low, high = (f"{100 * end:.1f}" for end in metrics.interval)
     accuracy = f"{show.percent(metrics.accuracy)}  ({low} to {high} at 95 % confidence)"
-    return {
+    lines: dict[str, str | None] = {
         "accuracy": f"{accuracy}, {metrics.n_correct:,} of {metrics.n_rows:,} right",
         "balanced": f"{show.percent(metrics.balanced_accuracy)}, the mean over classes",
         "mAP": None
@@ -256,6 +256,27 @@ def _metric_lines(
         "ROC AUC": None if metrics.auc is None else f"{metrics.auc:.4f}",
         "worst classes": _worst_classes(metrics),
     }
+    if not metrics.is_unequal:
+        return lines
+    if metrics.average_precision is None:
+        return {"balanced": lines.pop("balanced"), **lines}
+    precision = f"{metrics.average_precision:.4f}, of {metrics.classes[metrics.rarer]}"
+    led: dict[str, str | None] = {
+        "ROC AUC": lines.pop("ROC AUC"),
+        "average precision": precision,
+        "balanced": lines.pop("balanced"),
+    }
+    return {**led, "rare class": rare_class(metrics), **lines}
+
+
+def rare_class(metrics: ClassificationMetrics) -> str:
+    """'12 of 40 rows of active found (30.0 %), 7 false alarms', of the rarer of two classes."""
+    rare = metrics.rarer
+    found, there = int(metrics.confusion[rare, rare]), int(metrics.support[rare])
+    return (
+        f"{found:,} of {there:,} rows of {metrics.classes[rare]} found ({show.percent(found / there)}), "
+        f"{int(metrics.confusion[1 - rare, rare]):,} false alarms"
+    )
 
 
 def _worst_classes(metrics: ClassificationMetrics, n: int = 3) -> str | None:

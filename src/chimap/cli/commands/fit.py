@@ -30,6 +30,7 @@ def fit(
     transpose: options.Transpose = False,
     groups: options.Groups = None,
     split: options.Split = None,
+    sample_weight: options.SampleWeight = None,
     text: options.Text = None,
     smiles: options.Smiles = None,
     morgan_radius: options.MorganRadius = 2,
@@ -71,6 +72,8 @@ def fit(
             "All but hinge take some tens of passes, in memory, however many a row.",
         ),
     ] = Settings.loss,
+    class_weight: fit_options.ClassWeight = Settings.class_weight,
+    threshold: fit_options.Threshold = Settings.threshold,
     alpha: fit_options.Alpha = Settings.alpha,
     normalize: fit_options.Normalize = Settings.normalize,
     normalization: fit_options.Normalization = Settings.normalization,
@@ -179,6 +182,8 @@ def fit(
       chimap fit table.biom --labels metadata.tsv::body_site --output samples.model
       chimap fit samples.csv --labels site --groups subject --test-fraction 0.3 --output samples.model
       chimap fit signs.parquet --labels sign --split part --output signs.model
+      chimap fit hits.parquet --labels active --class-weight balanced --threshold f1 --output hits.model
+      chimap fit samples.csv --labels site --sample-weight times --output samples.model
       chimap fit reviews.csv --text review --labels stars --output reviews.model
       chimap fit molecules.csv --smiles smiles --labels toxic --output molecules.model
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
@@ -197,9 +202,9 @@ def fit(
     settings = Settings(
         kernel, gamma, terms, components, map, sampling, alpha, normalize, task, test_fraction, memory,
         precision, engine, jobs, folds, seed, loss, blocks, principal, device, features,
-        normalization=normalization, scoring=scoring,
+        normalization=normalization, scoring=scoring, class_weight=class_weight, threshold=threshold,
     )  # fmt: skip
-    table = data_rows.Table(id, columns, exclude, missing, transpose, groups, split)
+    table = data_rows.Table(id, columns, exclude, missing, transpose, groups, split, sample_weight)
     fitted = train(
         data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled, scheduler=scheduler,
         checkpoint=checkpoint, checkpoint_every=checkpoint_every,
@@ -266,6 +271,8 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
         "features": f"{n_features:,}: {about['features']}",
         "loss": loss_line(model),
         "alpha": f"{model.alpha_:.4g} ({chosen})",
+        "weights": weights_line(fitted),
+        "threshold": threshold_line(model),
         "held out": fitted.held_out and score_line(fitted.held_out),
         "time": show.stages(model.stage_seconds_),
         "peak memory": show.size(show.peak_memory()),
@@ -291,6 +298,28 @@ def race_lines(model: Any) -> str | None:
     return "\n".join([*lines, said])
 
 
+def weights_line(fitted: Fitted) -> str | None:
+    """'of rows by times; of classes 0.52 (inactive), 12.3 (active)'; None where all rows count alike."""
+    model, by = fitted.model, (fitted.model.training_["table"] or {}).get("sample_weight")
+    each = getattr(model, "class_weight_", None)
+    of_classes = None
+    if each is not None:
+        pairs = [f"{weight:.3g} ({name})" for name, weight in zip(model.classes_, each, strict=True)][
+            :_LISTED
+        ]
+        of_classes = f"of classes {', '.join(pairs)}{', ...' if len(each) > _LISTED else ''}"
+    said = [f"of rows by {by}" if by else None, of_classes]
+    return "; ".join(word for word in said if word) or None
+
+
+def threshold_line(model: Any) -> str | None:
+    """'-0.42: scores above it are of active (by f1, on rows held out)'; None without one."""
+    if not hasattr(model, "threshold_"):
+        return None
+    rule = model.threshold if isinstance(model.threshold, str) else f"a cost of {model.threshold:g}"
+    return f"{model.threshold_:.4g}: scores above it are of {model.classes_[1]} (by {rule}, on rows held out)"
+
+
 def loss_line(model: Any) -> str | None:
     """'logistic, 59 passes'; None for ridge, which needs no word."""
     loss = getattr(model, "chosen_", {}).get("loss", model.loss)
@@ -306,8 +335,18 @@ def score_line(score: Score) -> str:
     metrics = score.metrics
     if isinstance(metrics, ClassificationMetrics):
         low, high = (f"{100 * end:.1f}" for end in metrics.interval)
+        if metrics.is_unequal and metrics.auc is not None:
+            return (
+                f"ROC AUC {metrics.auc:.3f}, average precision {metrics.average_precision:.3f}, balanced accuracy "
+                f"{show.percent(metrics.balanced_accuracy)}; {evaluate.rare_class(metrics)}; accuracy "
+                f"{show.percent(metrics.accuracy)} on {metrics.n_rows:,} rows, {score.baseline.name}: "
+                f"{show.percent(score.baseline.value)}"
+            )
+        balanced = (
+            f"balanced accuracy {show.percent(metrics.balanced_accuracy)}, " if metrics.is_unequal else ""
+        )
         return (
-            f"accuracy {show.percent(metrics.accuracy)} ({low} to {high} at 95 % confidence) on "
+            f"{balanced}accuracy {show.percent(metrics.accuracy)} ({low} to {high} at 95 % confidence) on "
             f"{metrics.n_rows:,} rows; {score.baseline.name}: {show.percent(score.baseline.value)}"
         )
     return (
@@ -338,6 +377,8 @@ def as_dict(fitted: Fitted, output: Path) -> dict[str, Any]:
         "race": model.race_.table() if hasattr(model, "race_") else None,
         "loss": getattr(model, "chosen_", {}).get("loss", model.loss),
         "alpha": model.alpha_,
+        "class_weight": getattr(model, "class_weight_", None),
+        "threshold": getattr(model, "threshold_", None),
         "cross_validated_r2": cross_validated_r2(model),
         "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},
         "seconds": model.stage_seconds_,

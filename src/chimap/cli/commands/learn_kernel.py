@@ -85,6 +85,8 @@ def learn_kernel(
     loss: Annotated[
         str, typer.Option(metavar="NAME", help="Of the weights, as in 'chimap fit'; widths take the square.")
     ] = KernelSettings.loss,
+    class_weight: fit_options.ClassWeight = KernelSettings.class_weight,
+    threshold: fit_options.Threshold = KernelSettings.threshold,
     alpha: fit_options.Alpha = KernelSettings.alpha,
     normalize: fit_options.Normalize = KernelSettings.normalize,
     task: fit_options.TaskOption = KernelSettings.task,
@@ -124,6 +126,7 @@ def learn_kernel(
         kernel=kernel, terms=terms, components=COMPONENTS[method] if components is None else components,
         alpha=alpha, normalize=normalize, task=task,
         test_fraction=test_fraction, memory=memory, precision=precision, jobs=jobs, folds=folds, seed=seed, loss=loss,
+        class_weight=class_weight, threshold=threshold,
         blocks=blocks, method=method, widths=widths, objective=objective, width_penalty=width_penalty,
         tune_components=tune_components, tune_rows=tune_rows, validation_fraction=validation_fraction,
         iterations=iterations,

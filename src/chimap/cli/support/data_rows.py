@@ -31,6 +31,7 @@ class Table:
     transpose: bool = False
     groups: str | None = None
     split: str | None = None
+    sample_weight: str | None = None
 
     def given(self) -> dict[str, Any]:
         """Those that were given."""
@@ -38,6 +39,7 @@ class Table:
 
 
 AS_IT_IS = Table()
+_NO_BINS = ("groups", "split", "sample_weight")  # that name columns which are set aside
 
 
 def open_data(
@@ -75,7 +77,8 @@ def open_data(
     with busy(f"opening {data}"):
         training = (getattr(model, "training_", None) or {}).get("table") or {}
         said: dict[str, Any] = _fitting(training, model) | table.given()
-        aside = [name for name in (said.pop("groups", None), said.pop("split", None)) if name is not None]
+        asked = [said.pop(name, None) for name in _NO_BINS]
+        aside = [name for name in asked if name is not None]
         source = open_source(data, labels, like=model, reading=reading, aside=aside, **said)
         for note in source.notes:
             say("note", note)
@@ -102,7 +105,7 @@ def _fitting(training: dict[str, str], model: Any) -> dict[str, Any]:
     return {
         name: value
         for name, value in training.items()
-        if name in ("missing", "transpose", "groups", "split") or not (named and name != "id")
+        if name in ("missing", "transpose", *_NO_BINS) or not (named and name != "id")
     }
 
 
@@ -126,6 +129,15 @@ def check_bins(source: Source, model: Any) -> None:
             f"{source.name}: {source.n_features:,} bins a row, but the model was fitted on "
             f"{model.n_features_in_:,}. Give rows with the same bins in the same order."
         )
+
+
+def weigh(source: Source, table: Table) -> None:
+    """Give the rows the weights that --sample-weight names. Raises DataError, naming the row, for bad ones."""
+    from chimap.fit.weights import checked_weights
+
+    if table.sample_weight is not None:
+        values = source.column(table.sample_weight)
+        source.weights = checked_weights(values, source.n_rows, f"{source.name}, {table.sample_weight}")
 
 
 def labels_of(source: Source) -> np.ndarray:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from chimap.cli.support import data_rows, options
 from chimap.cli.support.declared import default
 from chimap.cli.support.options import Engine, Precision, Task
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Settings:
     features: str = default("features")
     normalization: str | None = None
     scoring: str | None = None
+    class_weight: str | None = None
+    threshold: str | None = None
 
     @property
     def preparation(self) -> str | None:
@@ -104,12 +109,21 @@ class Settings:
         ):  # fmt: skip
             options.check_least(value, flag, least)
         options.one_or_several(self.principal, "--principal")
+        options.class_weight_of(self.class_weight)
+        options.threshold_of(self.threshold)
         if not 0 <= self.test_fraction < 1:
             raise ValueError(f"--test-fraction must be at least 0 and below 1; got {self.test_fraction:g}.")
         parse_memory(self.memory)
 
+    def weighing(self, y: np.ndarray) -> dict[str, Any]:
+        """The parameters of the model that say how classes count, whose labels are y."""
+        return {
+            "class_weight": options.class_weight_of(self.class_weight, y),
+            "threshold": options.threshold_of(self.threshold),
+        }
+
     def estimator(self, task: Task) -> Any:
-        """The unfitted model that these settings describe."""
+        """The unfitted model that these settings describe, but for ``weighing``."""
         from chimap import HistogramClassifier, HistogramRegressor
         from chimap.features.additive import CATALOGUE as MAPS
 
@@ -148,6 +162,23 @@ Alpha = Annotated[
     str,
     typer.Option(
         metavar="S", help="Strength of the penalty alpha/2 |w|^2: a number, or auto, by cross-validation."
+    ),
+]
+ClassWeight = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WEIGHTS",
+        help="Of rows by their class: balanced, the same sum for each class; or active=5,inactive=1.",
+        show_default=False,
+    ),
+]
+Threshold = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        help="Of two classes, the score above which a row is of the second, chosen on rows held out: f1, balanced, or "
+        "the cost of missing such a row, in units of a false alarm.",
+        show_default=False,
     ),
 ]
 Normalize = Annotated[bool, typer.Option(help="Divide each row, or each block of it, by its sum.")]

@@ -33,7 +33,7 @@ def insight_of(model: Any, source: Source, score: Score, training: Source | None
         return Insight(importance=importance)
     y, predicted, scores = score.outcome
     classes = score.metrics.classes  # type: ignore[union-attr]
-    curve = _curve(model, training, source, y)
+    curve = _curve(model, training, source, y, score.metrics.is_unequal)  # type: ignore[union-attr]
     return Insight(
         linear=None if curve is None else float(curve.linear[-1]),
         linear_rows=None if curve is None else int(curve.rows[-1]),
@@ -61,7 +61,9 @@ def _two(model: Any, y: np.ndarray, scores: np.ndarray, classes: Any) -> TwoClas
     return TwoClasses(y == classes[1], f, probabilities)
 
 
-def _curve(model: Any, training: Source | None, source: Source, y: np.ndarray) -> LearningCurve | None:
+def _curve(
+    model: Any, training: Source | None, source: Source, y: np.ndarray, is_unequal: bool
+) -> LearningCurve | None:
     """Nested fits on a sample of the training rows, and a linear model on the same rows."""
     import numpy as np
     from sklearn.base import clone
@@ -84,8 +86,6 @@ def _curve(model: Any, training: Source | None, source: Source, y: np.ndarray) -
     X, t = learned.block(0, learned.n_rows).X[order], labels[places][order]
     held = choose_rows(source.n_rows, min(_MEASURED, most, source.n_rows), 0)
     held_out, y_held = explained.taken(source, held), y[held]
-    counts = np.unique(y, return_counts=True)[1]
-    is_unequal = counts.max() > 3 * counts.min()
     measure = balanced_accuracy_score if is_unequal else accuracy_score
     sizes = np.unique(
         np.geomspace(max(_FEWEST // 2, places.size / 2 ** (_STEPS - 1)), places.size, _STEPS).astype(int)

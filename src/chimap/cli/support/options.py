@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _ROWS = (
     "Rows of bins: .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (also a folder), .feather, .zarr, "
@@ -98,6 +101,15 @@ Split = Annotated[
         show_default=False,
     ),
 ]
+SampleWeight = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column, or array of DATA, or TABLE::COLUMN by id, that says how often each row counts: 2 is two rows, 0 "
+        "none. It is no bin.",
+        show_default=False,
+    ),
+]
 Jobs = Annotated[
     int | None, typer.Option(metavar="N", help="Threads; all cores by default.", show_default=False)
 ]
@@ -143,6 +155,43 @@ class Engine(StrEnum):
 
     local = "local"
     dask = "dask"
+
+
+def class_weight_of(text: str | None, y: np.ndarray | None = None) -> Any:
+    """ "balanced", or weights by label from ``active=5,inactive=1``; labels as they are among y, where that is given.
+
+    >>> class_weight_of("1=5,0=0.5")
+    {'1': 5.0, '0': 0.5}
+    """
+    if text is None or text == "balanced":
+        return text
+    found: dict[Any, float] = {}
+    known = {} if y is None else {str(label): label for label in set(y.tolist())}
+    for part in text.split(","):
+        label, is_there, weight = part.rpartition("=")
+        try:
+            value = float(weight)
+        except ValueError:
+            value = float("nan")
+        if not (is_there and label and 0 < value < float("inf")):
+            raise ValueError(
+                f"--class-weight must be balanced, or labels with weights above 0, such as active=5,inactive=1; got "
+                f"{part!r}."
+            )
+        found[known.get(label.strip(), label.strip())] = value
+    return found
+
+
+def threshold_of(text: str | None) -> float | str | None:
+    """ "f1", "balanced", or the cost that the text says. Raises ValueError naming the flag."""
+    if text is None or text in ("f1", "balanced"):
+        return text
+    try:
+        return float(number_or("f1", text, "--threshold"))
+    except ValueError:
+        raise ValueError(
+            f"--threshold must be f1, balanced, or the cost of a row that is missed, such as 10; got {text!r}."
+        ) from None
 
 
 def number_or(word: str, text: str, flag: str) -> float | str:

@@ -63,10 +63,10 @@ def train(
     histograms: ImageHistograms | None = None
     clock = Stopwatch()
     if is_images:
-        if table.groups is not None or table.split is not None:
+        if table.groups is not None or table.split is not None or table.sample_weight is not None:
             raise ValueError(
-                "--groups and --split name columns of tables, and DATA holds images. Write their histograms first: "
-                "chimap features IMAGES --output FILE."
+                "--groups, --split and --sample-weight name columns of tables, and DATA holds images. Write their "
+                "histograms first: chimap features IMAGES --output FILE."
             )
         found, y = image_models.readable_set(data, labels, images, silent, clock)
         is_held_out = drawn_for_test(0, y.size, settings.test_fraction, settings.seed)
@@ -78,10 +78,11 @@ def train(
     else:
         images.check_unused(data)
         source = data_rows.open_data(data, labels, table=table, reading=reading)
+        data_rows.weigh(source, table)
         y = data_rows.labels_of(source)
         parts = Parts.of(source, settings.test_fraction, settings.seed, table)
         task, reason = _decide(y, source.name, settings, parts.is_held_out)
-    model = settings.estimator(task)
+    model = settings.estimator(task).set_params(**settings.weighing(y))
     if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
         model.set_params(blocks=histograms.blocks_)
     try:
