@@ -237,6 +237,13 @@ def row_norms_l1(X: Any) -> np.ndarray:
     return np.abs(X).sum(axis=1, dtype=np.float64)
 
 
+def row_squares(X: Any) -> np.ndarray:
+    """|x|^2 of rows, dense or CSR, (n,), in their dtype."""
+    if is_sparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).reshape(-1)
+    return np.asarray(np.einsum("ij,ij->i", X, X))
+
+
 def scale_rows(X: Any, factors: np.ndarray) -> Any:
     """A copy of X whose row i is multiplied by factors[i]; dtype and kind of X stay."""
     if is_sparse(X):

@@ -87,7 +87,7 @@ def test_bins_of_a_block_share_their_weight():
 
 def test_learning_stops_when_the_score_no_longer_rises_and_keeps_the_best():
     scores = iter([0.5, 0.7, 0.6, 0.9])
-    tried = learn_weights(lambda w: (next(scores), lambda: w + 1), 2)
+    tried = learn_weights(lambda w: (next(scores), lambda: w + 1), np.ones(2))
     assert [r.score for r in tried] == [0.5, 0.7, 0.6]
     assert best_round(tried).weights.tolist() == [2.0, 2.0]
 

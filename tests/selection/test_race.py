@@ -101,3 +101,21 @@ def test_the_history_has_every_trial_and_deviations_give_the_error():
     assert [(t.candidate.name, t.round) for t in result.history] == [("a", 0), ("b", 0), ("a", 1), ("a", 2)]
     assert result.trials[0].standard_error == pytest.approx(0.05)
     assert result.trials[0].predict_seconds == 1e-6
+
+
+def test_candidates_that_share_work_run_together_and_ties_are_as_listed():
+    calls: list[tuple[str, int]] = []
+    listed = [Candidate("a", {}, shares="x"), Candidate("b", {}), Candidate("c", {}, shares="x")]
+    scores = dict.fromkeys("abc", 0.5)
+    result = race(listed, run_of(scores, calls), [10], measure="accuracy", n_held_out=5)
+    assert [name for name, _ in calls] == ["a", "c", "b"]
+    assert [t.candidate.name for t in result.trials] == ["a", "b", "c"]
+
+
+def test_a_round_that_is_cut_short_does_not_decide(monkeypatch):
+    clock = iter([0.0, *[1.0] * 3, *[2.0] * 6, *[1e6] * 50])
+    monkeypatch.setattr("chimap.selection.race.time.perf_counter", lambda: next(clock))
+    scores = {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
+    result = halved(scores, candidates(*"abcd"), seconds=1000.0)
+    assert result.winner.name == "d"
+    assert len({t.round for t in result.trials}) == 1

@@ -30,10 +30,11 @@ from chimap.engines.compilation import compilation
 from chimap.estimators.exact_fit import fit_exactly
 from chimap.estimators.linear_model import LinearModel
 from chimap.estimators.prediction import bind_names
-from chimap.estimators.race import race_of
+from chimap.estimators.race import race_of, weigh_bins
 from chimap.features.additive import check_map
 from chimap.features.base import FeatureSettings
 from chimap.features.families import check_features
+from chimap.features.weighted import checked_bin_weights
 from chimap.fit.automatic import (
     is_automatic,
     landmarks_within,
@@ -47,7 +48,7 @@ from chimap.fit.design import Design, Part, PlainDesign, parts_of
 from chimap.fit.fit import check_request, fit
 from chimap.fit.holding_out import checked_groups
 from chimap.fit.plan import largest_job
-from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe
+from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights
 from chimap.fit.result import FitResult
 from chimap.fit.solving import PenalisedLoss
 from chimap.fit.targets import Codec, is_matrix
@@ -75,6 +76,7 @@ class HistogramModel(LinearModel):
         form: str = "pair",
         landmarks: Any = "kmeans",
         normalize: str | None = None,
+        bin_weights: Any = "auto",
         blocks: Any = None,
         n_principal: Any = None,
         loss: Any = "square",
@@ -83,6 +85,7 @@ class HistogramModel(LinearModel):
         alpha: Any = "auto",
         selection: Any = "auto",
         scoring: Any = None,
+        race_seconds: float | None = None,
         memory: str | int = "1GiB",
         precision: str = "float32",
         device: str = "cpu",
@@ -100,6 +103,7 @@ class HistogramModel(LinearModel):
         self.form = form
         self.landmarks = landmarks
         self.normalize = normalize
+        self.bin_weights = bin_weights
         self.blocks = blocks
         self.n_principal = n_principal
         self.loss = loss
@@ -108,6 +112,7 @@ class HistogramModel(LinearModel):
         self.alpha = alpha
         self.selection = selection
         self.scoring = scoring
+        self.race_seconds = race_seconds
         self.memory = memory
         self.precision = precision
         self.device = device
@@ -258,12 +263,22 @@ class HistogramModel(LinearModel):
         self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if has_gaps else None
 
     def _race(self, source: Source, groups: Any, progress: Progress, keeps_rows: bool) -> None:
-        """Choose the settings that kernel="auto" leaves open, if it is asked for."""
+        """Choose the settings that kernel="auto" and bin_weights leave open, if they are asked for."""
         self.chosen_: dict[str, Any] = {}
         self.__dict__.pop("race_", None)
-        if self._races and isinstance(self.kernel, str) and self.kernel == "auto":
-            with threads(self.n_jobs), progress:
+        if not hasattr(self, "bin_weights"):
+            return
+        if self.race_seconds is not None:
+            check_positive(self.race_seconds, "race_seconds")
+        if isinstance(self.bin_weights, str):
+            check_choice(self.bin_weights, "bin_weights", ("auto", "learn"))
+        elif self.bin_weights is not None:
+            checked_bin_weights(self.bin_weights, source.n_features)
+        with threads(self.n_jobs), progress:
+            if self._races and is_automatic(self.kernel):
                 self.race_, self.chosen_ = race_of(self, source, groups, progress, keeps_rows)
+            elif isinstance(self.bin_weights, str) and self.bin_weights == "learn":
+                self.race_, self.chosen_ = weigh_bins(self, source, groups, progress)
 
     def _settle(
         self, source: Source, *, is_plain: bool = True, is_batch: bool = False, n_targets: int | None = None
@@ -361,6 +376,7 @@ class HistogramModel(LinearModel):
         loss = learned.loss
         self.selection_, self.loss_ = learned.selection, loss.loss if isinstance(loss, Observed) else loss
         self.n_passes_, self.n_rows_ = learned.n_passes, learned.n_rows
+        self.bin_weights_ = given_weights(self._given())
         if result.shift is not None:
             self.shift_ = result.shift
         for name, value in (known.attributes | learned.attributes).items():

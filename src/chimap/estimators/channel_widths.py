@@ -212,7 +212,7 @@ class ChannelDesign(WidthDesign):
             rows.codec.n_targets,
             n_folds,
             recipe.dtype,
-            normalises=recipe.normalize is not None,
+            normalises=recipe.changes_rows,
         )
         if self.weights.needs == "moments":
             return job

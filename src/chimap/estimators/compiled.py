@@ -96,7 +96,7 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
     def _prepared(self, rows: Any, first_row: int, name: str) -> Any:
         """Rows as the tables take them. Bins that tables of lines do not know are found when they are looked up."""
         exact = self.exact_
-        if exact is not None and (exact.normalize_ is not None or self._checks_first):
+        if exact is not None and (exact._changes_rows or self._checks_first):
             return _arrays.as_rows(exact._prepare(rows, first_row, name), np.float32)
         with np.errstate(over="ignore"):
             return _arrays.as_rows(rows, np.float32)

@@ -20,6 +20,7 @@ from chimap.features.base import Folded, fold
 from chimap.features.mapped import MappedModel, mapped_model
 from chimap.features.rounded import RoundedFeatures
 from chimap.fit.design import Part
+from chimap.fit.recipe import given_weights
 from chimap.fit.rows import Preparation
 from chimap.kernels import AdditiveKernel
 from chimap.model_files.model_file import SavedModel
@@ -125,8 +126,17 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
         return self.precision == "bfloat16"
 
     def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
-        """Rows checked, in the precision of the model, and normalised if asked."""
-        return Preparation(self._parts(X.shape[1]), self._dtype, self.normalize_)(X, first_row, name)
+        """Rows checked, in the precision of the model, normalised and their bins weighted if asked."""
+        return self._preparation(X.shape[1])(X, first_row, name)
+
+    def _preparation(self, n_columns: int) -> Preparation:
+        weights = given_weights(self._given())
+        return Preparation(self._parts(n_columns), self._dtype, self.normalize_, weights)
+
+    @property
+    def _changes_rows(self) -> bool:
+        """Whether prepared rows are other numbers than those that came."""
+        return self.normalize_ is not None or given_weights(self._given()) is not None
 
     @property
     def _n_outputs(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -26,14 +26,16 @@ from chimap._validation import DataError, check_histograms, parse_memory
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
+from chimap.estimators.bin_weights import LearnedBins, learn_bins
 from chimap.estimators.race_candidates import Look, candidates, settings_for, within
+from chimap.features.weighted import learned_weights
 from chimap.fit.automatic import is_slow
 from chimap.fit.exact import exact_bytes
-from chimap.fit.recipe import checked_alpha
-from chimap.fit.trials import Trials
+from chimap.fit.recipe import checked_alpha, given_weights
+from chimap.fit.trials import Fitted, Split, Trials
 from chimap.selection.climb import Setting
 from chimap.selection.jackknife import deviations_of, parts_of_rows
-from chimap.selection.race import Candidate, Outcome, RaceResult, Trial, race
+from chimap.selection.race import SAME, Candidate, Outcome, RaceResult, Trial, race
 from chimap.selection.scoring import OutputScore
 
 ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
@@ -43,6 +45,7 @@ _FOLDS = 4
 FEWEST_BY_ROUNDS = 120  # rows below which one round on two splits is as much as they can tell
 _SHARE = 8  # of the memory budget that the sample may take
 _FEWEST_ENTRIES = 2  # of a task, to learn from and to score
+_GRADIENTS = 1000  # rows whose gradients are averaged
 _RARE = 0.2  # share of the rarer of two classes below which accuracy says little
 
 
@@ -150,8 +153,12 @@ class Race:
     def _tried(self, trials: Trials, candidate: Candidate, n_rows: int) -> Outcome:
         """By machines that share their products, from the best setting of the last round on."""
         splits = [(train[:n_rows], test) for train, test in self.splits[: self.splits_of[n_rows]]]
-        found = trials.best(candidate.settings, splits, self._best.get(candidate.name))
+        settings = {"bin_weights": given_weights(self.model.get_params(deep=False))} | candidate.settings
+        found = trials.best(settings, splits, self._best.get(candidate.name))
         self._best[candidate.name] = found.setting
+        return self._outcome_of(trials, found, splits)
+
+    def _outcome_of(self, trials: Trials, found: Fitted, splits: list[Split]) -> Outcome:
         deviations = [
             self._deviations(trials.score, test, outputs) / len(splits)
             for (_, test), outputs in zip(splits, found.outputs, strict=True)
@@ -159,17 +166,80 @@ class Race:
         learned = {"alpha": found.alpha} | ({} if found.gamma is None else {"gamma": found.gamma})
         return Outcome(found.score, learned, tuple(np.concatenate(deviations).tolist()), found.seconds)
 
+    def weigh(self, candidate: Candidate, weights: np.ndarray) -> tuple[Outcome, Callable[[], np.ndarray]]:
+        """See ``Weighing``: with the rows of the last round; each split is a fit of its own."""
+        n_rows = max(self.splits_of)
+        splits = [(train[:n_rows], test) for train, test in self.splits[: self.splits_of[n_rows]]]
+        pairs = list(zip(splits, weights, strict=True))
+        quick = self.trials if self.trials is not None and self.trials.takes(candidate.settings) else None
+        fits = [
+            self._weighed_fit(candidate, own, split) if quick is None
+            else self._weighed_trial(quick, candidate, own, split)
+            for split, own in pairs
+        ]  # fmt: skip
+        outcomes = [outcome for outcome, _ in fits]
+        joined = Outcome(
+            float(np.mean([one.score for one in outcomes])), outcomes[-1].learned,
+            tuple(value / len(fits) for one in outcomes for value in one.deviations),
+            float(np.median([one.predict_seconds for one in outcomes])),
+        )  # fmt: skip
+        return joined, lambda: np.vstack([following() for _, following in fits])
+
+    def _weighed_trial(
+        self, trials: Trials, candidate: Candidate, weights: np.ndarray, split: Split
+    ) -> tuple[Outcome, Callable[[], np.ndarray]]:
+        settings = candidate.settings | {"bin_weights": weights}
+        found = trials.best(settings, [split], self._best.get(candidate.name))
+        return self._outcome_of(trials, found, [split]), lambda: found.learned_weights(weights, self.seed)
+
+    def _weighed_fit(
+        self, candidate: Candidate, weights: np.ndarray, split: Split
+    ) -> tuple[Outcome, Callable[[], np.ndarray]]:
+        train, test = split
+        settings = candidate.settings | {"bin_weights": weights}
+        fitted = self.fitted(replace(candidate, settings=settings), train)
+        score, deviations, seconds = self._scored(fitted, test)
+        gamma = getattr(fitted.kernel_, "gamma", None)
+        learned = {"alpha": fitted.alpha_} | ({} if gamma is None else {"gamma": float(gamma)})
+
+        def following() -> np.ndarray:
+            model = fitted._mapped_model()
+            if model is None:
+                raise DataError(
+                    f"bin_weights='learn' takes gradients, which {fitted.features_.describe()} have none of. Give "
+                    "weights, or use features='landmarks'."
+                )
+            rows = fitted._prepare(_arrays.take_rows(self.rows, train[:_GRADIENTS]), 0, "the sample")
+            blocks = (
+                [part.columns for part in fitted._parts(weights.size)] if fitted.blocks is not None else None
+            )
+            return learned_weights(model, rows, weights, blocks)
+
+        return Outcome(score, learned, tuple(deviations.tolist()), seconds), following
+
     def _deviations(self, score: OutputScore, test: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         """Of the jackknife, of outputs for rows at these places."""
         groups = None if self.groups is None else self.groups[test]
         parts = parts_of_rows(test.size, groups, self.seed)
         return deviations_of(lambda some: score(outputs[some], test[some]), parts)
 
+    def learn_bins(self, first: Trial, progress: Progress) -> LearnedBins:
+        """Weights of bins for the candidate of a trial, learned with the rows of the last round."""
+        progress.stage("bins", None, "fits")
+
+        def weigh(candidate: Candidate, weights: np.ndarray) -> tuple[Outcome, Callable[[], np.ndarray]]:
+            progress.advance()
+            return self.weigh(candidate, weights)
+
+        n_splits = self.splits_of[max(self.splits_of)]
+        return learn_bins(weigh, first.candidate, n_splits, self.rows.shape[1], first)
+
     def fitted(self, candidate: Candidate, chosen: np.ndarray) -> Any:
         """The estimator with the settings of a candidate, fitted on rows of the sample at these places."""
-        model = clone(self.model).set_params(**candidate.settings, scoring=self.scoring, verbose=False)
+        weights = given_weights(self.model.get_params(deep=False))
+        settings = {"bin_weights": weights} | candidate.settings | {"scoring": self.scoring, "verbose": False}
         # the weights of the rows have those of classes in them, and nobody asks candidates for the rest
-        model.set_params(class_weight=None, threshold=None)
+        model = clone(self.model).set_params(**settings, class_weight=None, threshold=None)
         model.keeps_posterior = False
         keeps = candidate.settings.get("features") == "exact"
         if not keeps:
@@ -212,7 +282,16 @@ def race_of(
     matrix = exact_bytes(max(running.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
     entered = entered if _is_free(model) and matrix <= budget else within(entered)
     result = running.run(entered, progress)
-    return result, settings_of_all(running, result.trials[0], source, keeps_rows)
+    settings = settings_of_all(running, result.trials[0], source, keeps_rows)
+    leader = _leader(model, result, source.n_features)
+    if leader is not None:
+        bins = running.learn_bins(leader, progress)
+        result = with_bins(result, bins)
+        if result.trials[0] is bins.trial:
+            settings = settings_of_all(running, bins.trial, source, keeps_rows) | {
+                "bin_weights": bins.weights
+            }
+    return result, settings
 
 
 def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> dict[str, Any]:
@@ -220,8 +299,58 @@ def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: boo
     needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
     fits = keeps_rows and needed <= parse_memory(running.model.memory) and not is_slow(source)
     settings = settings_for(trial.candidate, trial.learned, source.n_rows, source.n_features, fits)
+    settings["bin_weights"] = given_weights(running.model.get_params(deep=False))
     settings["scoring"] = running.scoring if settings.get("features") == "exact" else None
     return settings
+
+
+def weigh_bins(
+    model: Any, source: Source, groups: np.ndarray | None, progress: Progress
+) -> tuple[RaceResult, dict[str, Any]]:
+    """The race of an estimator whose kernel is named: with equal weights of the bins, and with learned ones.
+
+    Returns the result and the setting of the weights. Raises DataError as ``race_of``, and for kernels without weights.
+    """
+    running, began = Race.on(model, source, groups), time.perf_counter()
+    given = model.get_params(deep=False)
+    settings = {name: given[name] for name in ("kernel", "normalize", "gamma")}
+    quick = settings | {"features": "exact", "loss": "square"}
+    is_quick = (
+        running.trials is not None and not isinstance(model.kernel, list | tuple) and Trials.takes(quick)
+    )
+    candidate = Candidate(_named(model.kernel), quick if is_quick else settings)
+    n_rows = max(running.splits_of)
+    outcome = running(candidate, n_rows)
+    first = Trial(
+        candidate, 0, n_rows, outcome.score, time.perf_counter() - began, outcome.learned,
+        deviations=outcome.deviations, predict_seconds=outcome.predict_seconds,
+    )  # fmt: skip
+    bins = running.learn_bins(first, progress)
+    measure = _name_of(running.scoring, model, running.y)
+    result = RaceResult([first], measure, running.n_held_out, first.seconds, [first])
+    return with_bins(result, bins), {"bin_weights": bins.weights}
+
+
+def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:
+    """The result with the trial of learned weights: the winner where they and their score are better, or after it."""
+    place = 0 if bins.weights is not None and bins.trial.score > result.trials[0].score + SAME else 1
+    trials = [*result.trials[:place], bins.trial, *result.trials[place:]]
+    return replace(
+        result, trials=trials, seconds=result.seconds + bins.trial.seconds, history=[*result.history, bins.trial]
+    )  # fmt: skip
+
+
+def _leader(model: Any, result: RaceResult, n_bins: int) -> Trial | None:
+    """The trial whose candidate goes on to weights of its bins: the best by ridge, where there is time, and bins."""
+    in_time = model.race_seconds is None or result.seconds < model.race_seconds
+    if not isinstance(model.bin_weights, str) or not in_time or n_bins < 2:
+        return None
+    last = [t for t in result.trials if t.round == result.trials[0].round and not t.error]
+    return next((t for t in last if t.candidate.settings.get("loss", model.loss) == "square"), None)
+
+
+def _named(kernel: Any) -> str:
+    return kernel if isinstance(kernel, str) else getattr(kernel, "name", str(kernel))
 
 
 def _shared_tasks(y: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]], fewest: int) -> np.ndarray:

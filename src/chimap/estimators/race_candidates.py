@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,14 @@ def candidates(look: Look, n_rows: int) -> list[Candidate]:
     entered = [*_baselines(look), *_additive(look), *_exponential(look)]
     most = max(FEWEST, n_rows // ROWS_A_CANDIDATE)
     kept = sorted(entered, key=_rank)[:most]
-    return [candidate for candidate in entered if candidate in kept]
+    return [replace(one, shares=_shared(one)) for one in entered if one in kept]
+
+
+def _shared(candidate: Candidate) -> str:
+    """The additive kernel, normalisation and features, whose maps and products candidates share."""
+    settings = candidate.settings
+    base = "linear" if settings["kernel"] == "gaussian" else settings["kernel"].removeprefix("exp-")
+    return f"{base} {settings['normalize']} {settings['features']}"
 
 
 def within(entered: list[Candidate]) -> list[Candidate]:

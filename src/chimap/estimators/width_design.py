@@ -124,7 +124,7 @@ class WidthDesign:
             rows.codec.n_targets,
             n_folds,
             recipe.dtype,
-            normalises=recipe.normalize is not None,
+            normalises=recipe.changes_rows,
         )
 
     def _tuning_rows(

@@ -35,6 +35,8 @@ def onnx_model(parts: ModelParts) -> Any:
     g = Graph()
     rows = g.info("X", parts.dtype, ["rows", parts.n_bins])
     x = _normalised(Value(g, "X", parts.dtype), parts)
+    if parts.factors is not None:
+        x = x * parts.factors
     outputs = features(parts.features, g, x) @ parts.coef.astype(parts.dtype) + parts.intercept
     declared = _declare_outputs(g, outputs, parts)
     notes = {name: str(value) for name, value in parts.about.items() if value is not None}

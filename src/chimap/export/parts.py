@@ -20,7 +20,7 @@ class ModelParts:
     blocks : columns of each block, which "l1" divides by its sum. classes : labels, or None for a regression.
     dtype : of the features (float32 of a model that rounds them to bfloat16, which files do not: scores differ by that
     rounding). about : kernel, gamma and features in words. threshold : scores above it are of the second of two
-    classes.
+    classes. factors : (bins,) of the columns of normalised rows, or None.
     """
 
     features: Any
@@ -32,6 +32,7 @@ class ModelParts:
     dtype: np.dtype
     about: dict[str, Any]
     threshold: float = 0.0
+    factors: np.ndarray | None = None
 
     @property
     def n_bins(self) -> int:
@@ -85,5 +86,5 @@ def parts_of(model: Any) -> ModelParts:
     return ModelParts(
         model.features_, model.coef_.T, model.intercept_, model.normalize_, blocks,
         getattr(model, "classes_", None), model._dtype, model.describe(),
-        float(getattr(model, "threshold_", 0.0)),
+        float(getattr(model, "threshold_", 0.0)), model._preparation(model.n_features_in_).factors,
     )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
     }
     psi = parts.features
     if isinstance(psi, AnchorMap) and psi.has_codes:
-        return _of_codes(psi, parts, common)
+        return _of_rows_as_they_come(_of_codes(psi, parts, common), parts.factors)
     functions = BinFunctions(psi, parts.coef)
     if functions.is_mixed:
         raise ValueError("some blocks take negative values and some do not: export the model as ONNX.")
@@ -111,9 +111,20 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
         below += (-gaps).max(axis=0).clip(0).sum(axis=0)
     # the sign of a negative bin turns that of its error
     bound = above + below if functions.is_signed else np.maximum(above, below)
-    return BinTables(
+    tables = BinTables(
         "linear", knots, values, errors, is_signed=functions.is_signed, bound=float(bound.max()), **common
     )
+    return _of_rows_as_they_come(tables, parts.factors)
+
+
+def _of_rows_as_they_come(tables: BinTables, factors: np.ndarray | None) -> BinTables:
+    """Tables of weighted bins for bins without weights: the knots are divided by the factors of the columns."""
+    if factors is None:
+        return tables
+    left_out = factors == 0
+    knots = tables.knots / np.where(left_out, 1, factors)[:, None]
+    values = np.where(left_out[:, None, None], tables.values[:, :1], tables.values)  # those of 0
+    return replace(tables, knots=knots, values=values)
 
 
 def _of_codes(psi: AnchorMap, parts: ModelParts, common: dict[str, Any]) -> BinTables:

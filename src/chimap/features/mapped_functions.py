@@ -16,6 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
+from chimap import _arrays
+
 _POINTS = 16  # of Gauss and Legendre on a piece of a path
 _COMPLETE = 1e-7  # of the scores: how far an integral may be from their difference
 _NUMBERS = 2**22  # of an array of a block of rows
@@ -72,7 +74,7 @@ class LinearFunction:
 
 @dataclass(frozen=True, eq=False)
 class GaussianExpansion:
-    """f(u) = exp(-|u - v_j|^2 / 2) . coef + intercept; centres v (m, p), coef (m, t), intercept (t,).
+    """f(u) = exp(-|u - v_j|^2 / 2) . coef + intercept; centres v (m, p), dense or CSR, coef (m, t), intercept (t,).
 
     df_c/du = sum_j coef_jc k_j (v_j - u), with k_j the kernel values.
     """
@@ -117,18 +119,18 @@ class GaussianExpansion:
         for first in range(0, u.shape[0], rows):
             block = u[first : first + rows]
             values = self.values(block)
-            for coef in self.coef.T:
+            for coef in self.coef.T.astype(values.dtype):
                 weighted = values * coef
-                gradient = weighted @ self.centres
-                gradient -= weighted.sum(axis=1)[:, None] * block
+                gradient = np.asarray(weighted @ self.centres)
+                gradient -= weighted.sum(axis=1)[:, None] * _arrays.to_dense(block)
                 total += np.einsum("nq,nq->q", gradient, gradient)
         return total / u.shape[0]
 
     def values(self, u: np.ndarray) -> np.ndarray:
         """Kernel values (n, m) with the centres."""
-        exponents = u @ self.centres.T
-        exponents -= np.einsum("np,np->n", u, u)[:, None] / 2
-        exponents -= np.einsum("mp,mp->m", self.centres, self.centres) / 2
+        exponents = _arrays.to_dense(u @ self.centres.T)
+        exponents -= _arrays.row_squares(u)[:, None] / 2
+        exponents -= _arrays.row_squares(self.centres) / 2
         return np.asarray(np.exp(np.minimum(exponents, 0, out=exponents), out=exponents))
 
 

@@ -56,6 +56,29 @@ class BinWeights:
         return np.asarray(self.weights ** (1 / degree))
 
 
+def checked_bin_weights(weights: Any, n_bins: int) -> np.ndarray:
+    """Weights (n_bins,) float64. Raises DataError, naming the bin, for negative and missing ones, or another number."""
+    try:
+        found = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"bin_weights must be None, 'auto', 'learn' or numbers, one a bin; {error}."
+        ) from None
+    if found.shape != (n_bins,):
+        raise DataError(
+            f"bin_weights must have one weight for each of the {n_bins} bins, shape ({n_bins},); got {found.shape}."
+        )
+    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if bad.size:
+        raise DataError(
+            f"bin_weights, bin {bad[0]}: {found[bad[0]]:g}; weights are finite and at least 0. A bin of weight 0 is "
+            "left out."
+        )
+    if not found.any():
+        raise DataError("bin_weights: all weights are zero, so that no bin is left. Give some bins a weight.")
+    return found
+
+
 def learned_weights(
     model: MappedModel, rows: Any, weights: np.ndarray, blocks: Sequence[np.ndarray] | None = None
 ) -> np.ndarray:
@@ -102,7 +125,7 @@ class WeightRound:
 
 def learn_weights(
     fit_and_score: Callable[[np.ndarray], tuple[float, Callable[[], np.ndarray]]],
-    n_bins: int,
+    weights: np.ndarray,
     rounds: int = ROUNDS,
 ) -> list[WeightRound]:
     """Fit, reweight the bins by the gradients and fit again while the held-out score rises.
@@ -111,7 +134,8 @@ def learn_weights(
     ----------
     fit_and_score : callable
         From weights to the held-out score of a model fitted with them, and a function that gives the next weights.
-    n_bins : int
+    weights : ndarray
+        Equal ones of all bins; of several models that are scored together a row each.
     rounds : int
         At most, beyond the first fit with equal weights.
 
@@ -121,7 +145,6 @@ def learn_weights(
         Those that were tried, from equal weights on. The best of them is the one to keep, equal weights where none is
         better.
     """
-    weights = np.ones(n_bins)
     score, following = fit_and_score(weights)
     tried = [WeightRound(weights, score)]
     for _ in range(rounds):

@@ -13,7 +13,7 @@ from chimap.fit.passes import empty_moments, learning_pass, witnesses_of
 from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Recipe
 from chimap.fit.result import FitResult, HeldOutRows, Known
-from chimap.fit.rows import Preparation, PreparedRows
+from chimap.fit.rows import PreparedRows
 from chimap.fit.targets import Codec
 from chimap.moments import RowWeights, rows_by_weight
 from chimap.solvers.base import Evidence
@@ -29,7 +29,7 @@ class Batches:
         if recipe.n_principal is not None:
             raise ValueError("n_principal takes two passes over all rows: use fit or fit_source.")
         self.recipe = recipe
-        preparation = Preparation(recipe.design.parts(first.n_features), recipe.dtype, recipe.normalize)
+        preparation = recipe.preparation(recipe.design.parts(first.n_features))
         folds = recipe.holding.folds(None, None, None, recipe.seed)
         self.rows = PreparedRows(first, preparation, codec, folds, recipe.seed)
         size = min(first.n_rows, sample_rows(first.n_features))

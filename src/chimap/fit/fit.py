@@ -24,7 +24,7 @@ from chimap.fit.passes import component_pass, empty_moments, learning_pass, roun
 from chimap.fit.plan import Plan, keeping_job, room_for
 from chimap.fit.recipe import Objective, Recipe
 from chimap.fit.result import FitResult, HeldOutRows, Known
-from chimap.fit.rows import Preparation, PreparedRows, SomeRows
+from chimap.fit.rows import PreparedRows, SomeRows
 from chimap.moments import PCA, DealtFolds, FoldMoments, RowFolds, RowWeights
 from chimap.moments.kept import KeptFeatures
 from chimap.selection.base import USUAL_FOLDS
@@ -63,7 +63,7 @@ def fit(
         codec = recipe.codec.of(source.labels()) if standing is None else standing.known.codec
         recipe = recipe if standing is None else recipe.with_seed(standing.known.seed)
         parts = recipe.design.parts(source.n_features)
-        preparation = Preparation(parts, recipe.dtype, recipe.normalize)
+        preparation = recipe.preparation(parts)
         folds = recipe.holding.folds(source.n_rows, source.labels(), groups, recipe.seed)
         recipe = replace(recipe, n_folds=folds.n_folds)
         rows = PreparedRows(source, preparation, codec, folds, recipe.seed)

@@ -77,9 +77,7 @@ def principal_features(parts: list[Part], n_principal: int, n_folds: int) -> int
 def largest_job(recipe: Recipe, source: Source, n_targets: int) -> Job:
     """The largest pass of a fit, with what finding the weights takes."""
     parts = recipe.design.sized(source.n_features)
-    job = job_of(
-        source, parts, n_targets, recipe.n_folds, recipe.dtype, normalises=recipe.normalize is not None
-    )
+    job = job_of(source, parts, n_targets, recipe.n_folds, recipe.dtype, normalises=recipe.changes_rows)
     most = recipe.most_principal
     if most is not None:
         job = replace(job, n_features=principal_features(parts, most, recipe.n_folds))

@@ -14,7 +14,7 @@ from chimap.backends import check_device, on_host
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.fit.design import Design, Part
 from chimap.fit.holding_out import HoldingOut, holding_out
-from chimap.fit.rows import NORMALIZATIONS
+from chimap.fit.rows import NORMALIZATIONS, Preparation
 from chimap.fit.solving import Learned
 from chimap.fit.targets import Codec
 from chimap.losses import Loss
@@ -75,11 +75,21 @@ class Recipe:
     scoring: Any
     n_principal: int | tuple[int, ...] | None
     normalize: str | None
+    bin_weights: np.ndarray | None
     dtype: np.dtype
     is_rounded: bool
     device: str
     budget: int
     seed: int
+
+    def preparation(self, parts: list[Part]) -> Preparation:
+        """Of rows whose blocks these are."""
+        return Preparation(parts, self.dtype, self.normalize, self.bin_weights)
+
+    @property
+    def changes_rows(self) -> bool:
+        """Whether prepared rows are other numbers than those that came."""
+        return self.normalize is not None or self.bin_weights is not None
 
     @property
     def most_principal(self) -> int | None:
@@ -127,6 +137,7 @@ def checked_recipe(
     return Recipe(
         estimator, given, design, codec, objective, holding.n_folds, holding, given.get("scoring"), n_principal,
         normalize,
+        given_weights(given),
         np.dtype("float32" if is_rounded else precision), is_rounded, device, parse_memory(memory),
         int(check_random_state(random_state).randint(2**31)),
     )  # fmt: skip
@@ -159,6 +170,12 @@ def checked_alpha(alpha: Any) -> float | tuple[float, ...] | None:
     for one in alpha:
         check_positive(one, "each of alpha")
     return tuple(float(one) for one in alpha)
+
+
+def given_weights(given: dict[str, Any]) -> np.ndarray | None:
+    """The weights of bins among the parameters of an estimator; None for equal ones, and for words."""
+    weights = given.get("bin_weights")
+    return None if weights is None or isinstance(weights, str) else np.asarray(weights, dtype=np.float64)
 
 
 def _is_word(value: Any, word: str) -> bool:

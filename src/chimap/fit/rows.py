@@ -12,6 +12,7 @@ from chimap import _arrays
 from chimap._validation import DataError
 from chimap.data import Source
 from chimap.data.source import choose_rows
+from chimap.features.weighted import BinWeights
 from chimap.fit.design import Part, check_rows, normalised, sample_size
 from chimap.fit.targets import Codec
 from chimap.moments import DealtFolds, FoldMoments, RowFolds, RowWeights, rows_by_weight
@@ -44,11 +45,12 @@ NORMALIZATIONS: dict[str, Callable[[Any, Sequence[np.ndarray]], Any]] = {
 
 @dataclass(frozen=True)
 class Preparation:
-    """Rows as features take them: checked, in one precision, and normalised if asked."""
+    """Rows as features take them: checked, in one precision, normalised and their bins weighted if asked."""
 
     parts: list[Part]
     dtype: np.dtype
     normalize: str | None
+    bin_weights: np.ndarray | None = None
 
     def __call__(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
         """Rows of ``name`` that begin at a row, or are these; an error names the row."""
@@ -59,9 +61,21 @@ class Preparation:
         rows = _arrays.as_rows(X, self.dtype)
         del X  # as it came, where it was converted
         check_rows(rows, self.parts, name, first_row)
-        if self.normalize is None:
-            return rows
-        return NORMALIZATIONS[self.normalize](rows, [part.columns for part in self.parts])
+        if self.normalize is not None:
+            rows = NORMALIZATIONS[self.normalize](rows, [part.columns for part in self.parts])
+        factors = self.factors
+        return rows if factors is None else _arrays.scale_columns(rows, factors)
+
+    @property
+    def factors(self) -> np.ndarray | None:
+        """What columns are multiplied by at last, (bins,): a kernel of the products weighs its bins."""
+        if self.bin_weights is None:
+            return None
+        factors = np.empty(self.bin_weights.size)
+        for part in self.parts:
+            own = BinWeights(self.bin_weights[part.columns])
+            factors[part.columns] = own.factors(part.settings.exact)
+        return factors
 
 
 @dataclass(frozen=True)

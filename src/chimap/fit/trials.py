@@ -19,8 +19,18 @@ from chimap import _arrays, _threads
 from chimap._validation import DataError
 from chimap.features.additive.base import keeps_zeros, mapped
 from chimap.features.base import FeatureSettings
-from chimap.features.exact import ExactFeatures, exponentials, exponentials_below, has_map, with_mean_gamma
+from chimap.features.exact import (
+    ExactFeatures,
+    KeptRows,
+    exponentials,
+    exponentials_below,
+    has_map,
+    with_mean_gamma,
+)
+from chimap.features.mapped import MappedModel
+from chimap.features.mapped_functions import GaussianExpansion, LinearFunction
 from chimap.features.scaled import Scale
+from chimap.features.weighted import learned_weights
 from chimap.fit.design import PlainDesign
 from chimap.fit.rows import Preparation
 from chimap.fit.targets import Codec
@@ -33,6 +43,7 @@ from chimap.solvers.observed_exact import exact_ridge
 
 _HALF_DECADES = 12  # strengths are looked for so far from where the search begins
 _FIRST = -2  # half decades from the scale of a kernel: where its search begins, and goes down by decades
+_OUTPUTS = 4  # whose gradients are taken: of many outputs as many random combinations
 _NEXT = ((-1, 0), (0, 1), (1, 0), (0, -1))  # half a decade of the strength, an octave of gamma
 
 _FEW = 1200  # rows whose machine is solved for before two threads have met
@@ -53,6 +64,10 @@ class Machine(Protocol):
         """For the rows to score, (m, t) less the shift of the targets; None where rounding allows no solution."""
         ...
 
+    def function(self, alpha: float, octaves: int, n_bins: int, seed: int) -> tuple[MappedModel, Any]:
+        """Its outputs, or a few combinations of many, as functions of mapped rows, and rows to take gradients at."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Products:
@@ -62,6 +77,7 @@ class Products:
     squares: np.ndarray
     cross: np.ndarray
     cross_squares: np.ndarray
+    train: KeptRows
     seconds: float
 
     @classmethod
@@ -74,7 +90,7 @@ class Products:
         train.products_with(test, cross)
         seconds = time.perf_counter() - began
         train.gram_into(square, None)
-        return cls(square, train.squares, cross, test.squares, seconds)
+        return cls(square, train.squares, cross, test.squares, train, seconds)
 
 
 class KernelMachine:
@@ -102,6 +118,20 @@ class KernelMachine:
         out = self._cross @ solution.weights.astype(self._cross.dtype)
         self.seconds = self._preparing + time.perf_counter() - began
         return np.asarray(out.astype(np.float64) + solution.intercept)
+
+    def function(self, alpha: float, octaves: int, n_bins: int, seed: int) -> tuple[MappedModel, Any]:
+        """See ``Machine``."""
+        self._prepare(octaves)
+        solution = self._ridge.solve(alpha)
+        assert solution is not None  # of a setting that was tried
+        kept, weights = self.products.train, projected(solution.weights, seed)
+        zeros = np.zeros(weights.shape[1])
+        bins = np.arange(kept.n_columns) % n_bins
+        if self.gamma is None:
+            linear = LinearFunction(kept.combine(weights)[0], zeros)
+            return MappedModel(np.asarray, bins, linear), np.zeros((1, kept.n_columns))
+        centres = kept.joined() * self.products.square.dtype.type(np.sqrt(2 * self.gamma * 2.0**octaves))
+        return MappedModel(lambda rows: rows, bins, GaussianExpansion(centres, weights, zeros)), centres
 
     def _prepare(self, octaves: int) -> None:
         """Values of the kernel at this gamma."""
@@ -141,12 +171,29 @@ class MarginMachine:
         self.seconds = time.perf_counter() - began
         return out
 
+    def function(self, alpha: float, octaves: int, n_bins: int, seed: int) -> tuple[MappedModel, Any]:
+        """See ``Machine``."""
+        found = margins(self.Z, self.Y, self.row_weights, alpha, SEARCH_TOLERANCE, self.seed, lambda: None)
+        bins = np.arange(found.coef.shape[0]) % n_bins
+        linear = LinearFunction(found.coef, found.intercept)
+        return MappedModel(np.asarray, bins, linear), np.zeros((1, bins.size))
+
+
+def projected(weights: np.ndarray, seed: int) -> np.ndarray:
+    """Weights (n, t) of many outputs as those of a few whose squared gradients have the same expected sum."""
+    t = weights.shape[1]
+    if t <= _OUTPUTS:
+        return weights
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(t, _OUTPUTS))
+    return np.asarray(weights @ signs / np.sqrt(_OUTPUTS))
+
 
 @dataclass(frozen=True)
 class Fitted:
     """The best setting of a machine, its mean score, and outputs for the rows to score of each split.
 
-    gamma: of rows as they come; None where the kernel has none. seconds: of the outputs for one row.
+    gamma: of rows as they come; None where the kernel has none. seconds: of the outputs for one row. machines: of the
+    splits.
     """
 
     setting: Setting
@@ -155,6 +202,13 @@ class Fitted:
     alpha: float
     gamma: float | None
     seconds: float
+    machines: Sequence[Machine]
+
+    def learned_weights(self, weights: np.ndarray, seed: int) -> np.ndarray:
+        """The next weights (bins,), from the gradients of the machine of the only split, which has these."""
+        (machine,) = self.machines
+        model, rows = machine.function(self.alpha, self.setting[1], weights.size, seed)
+        return learned_weights(model, rows, weights)
 
 
 @dataclass
@@ -213,10 +267,10 @@ class Trials:
         wanted = settings.get("gamma", "mean")
         kernel = FeatureSettings(settings["kernel"], "mean" if wanted == "auto" else wanted).exact
         base = kernel.kernel if isinstance(kernel, Exponential) else kernel
-        features, scale = self._kept((base.name, settings.get("normalize")), base)
-        sizes = tuple(train.size for train, _ in splits)
-        if self._last.get("sizes") != sizes:
-            self._last |= {"sizes": sizes, "products": [Products.of(features, split) for split in splits]}
+        features, scale = self._kept(base, settings.get("normalize"), settings.get("bin_weights"))
+        rows = tuple(hash(train.tobytes()) for train, _ in splits)
+        if self._last.get("rows") != rows:
+            self._last |= {"rows": rows, "products": [Products.of(features, split) for split in splits]}
         gamma = outer = None
         if isinstance(kernel, Exponential):
             scaled = with_mean_gamma(kernel.rescaled(scale.factor), features.rows_)
@@ -226,11 +280,14 @@ class Trials:
             KernelMachine(one, gamma, self.Y[train], self._weights(train)) for one, (train, _) in products
         ], outer
 
-    def _kept(self, key: tuple[Any, ...], base: Any) -> tuple[ExactFeatures, Scale]:
+    def _kept(
+        self, base: Any, normalize: str | None, bin_weights: np.ndarray | None
+    ) -> tuple[ExactFeatures, Scale]:
         """Mapped rows of an additive kernel, and the scale of the rows before."""
+        key = base.name, normalize, None if bin_weights is None else bin_weights.tobytes()
         if self._last.get("key") != key:
             self._last.clear()
-            rows = self._prepared(FeatureSettings(base), key[1])
+            rows = self._prepared(FeatureSettings(base), normalize, bin_weights)
             scale = Scale.of(rows, [base])
             n_terms = 1 if isinstance(self.n_terms, str) else self.n_terms
             features = ExactFeatures(scale.kernel(base), n_terms=n_terms, random_state=self.seed)
@@ -240,7 +297,7 @@ class Trials:
 
     def _margins(self, settings: dict[str, Any], splits: Sequence[Split]) -> list[Machine]:
         features = FeatureSettings(settings["kernel"], features="additive", n_terms=self.n_terms)
-        rows = self._prepared(features, settings.get("normalize"))
+        rows = self._prepared(features, settings.get("normalize"), settings.get("bin_weights"))
         fitted = PlainDesign(features).fit(rows, self.seed)
         Z = mapped(fitted, _arrays.to_sparse(rows) if keeps_zeros(fitted) else rows)
         return [
@@ -257,9 +314,11 @@ class Trials:
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:
         return None if self.row_weights is None else self.row_weights[rows]
 
-    def _prepared(self, settings: FeatureSettings, normalize: str | None) -> Any:
+    def _prepared(
+        self, settings: FeatureSettings, normalize: str | None, bin_weights: np.ndarray | None
+    ) -> Any:
         parts = PlainDesign(settings).parts(self.rows.shape[1])
-        return Preparation(parts, self.dtype, normalize)(self.rows, 0, "the sample of the race")
+        return Preparation(parts, self.dtype, normalize, bin_weights)(self.rows, 0, "the sample of the race")
 
 
 @dataclass
@@ -292,7 +351,9 @@ class Search:
                 "none of the strengths has a score: the matrix is singular to rounding, or the score is not a number"
             )
         alpha = self._alpha(found[0])
-        return Fitted(found, trial[0].score, trial[1], np.nan if alpha is None else alpha, None, 0.0)
+        return Fitted(
+            found, trial[0].score, trial[1], np.nan if alpha is None else alpha, None, 0.0, self.machines
+        )
 
     def _downhill(self) -> Setting:
         if self.alphas is not None:

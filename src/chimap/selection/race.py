@@ -32,11 +32,14 @@ class Candidate:
         Settings of a fit by name, and their values.
     is_baseline : bool
         A linear machine: it runs to the last round whatever it scores, to be compared with.
+    shares : str
+        Candidates of the same word share work, and run one after the other; empty where there is none.
     """
 
     name: str
     settings: dict[str, Any]
     is_baseline: bool = False
+    shares: str = ""
 
 
 @dataclass(frozen=True)
@@ -196,8 +199,8 @@ def race(
     n_held_out : int
         Rows that are scored.
     seconds : float, optional
-        Start no further trial after so many; the scores that there are then decide. None: the work alone sets the end,
-        and the result does not depend on the machine.
+        Start no further trial after so many; the last round that is complete then decides, or what there is of the
+        first. None: the work alone sets the end, and the result does not depend on the machine.
     on_trial : callable, optional
         Told of each trial when it ends.
 
@@ -217,22 +220,33 @@ def race(
     began = time.perf_counter()
     running, last, history = list(candidates), dict[str, Trial](), list[Trial]()
     for i, n_rows in enumerate(rows_by_round):
-        this_round = []
-        for candidate in running:
-            if seconds is not None and last and time.perf_counter() - began > seconds:
+        this_round = dict[str, Trial]()
+        for candidate in _together(running):
+            if seconds is not None and history and time.perf_counter() - began > seconds:
                 break
             trial = trial_of(candidate, run, i, n_rows)
-            this_round.append(trial)
-            last[candidate.name] = trial
+            this_round[candidate.name] = trial
             history.append(trial)
             if on_trial is not None:
                 on_trial(trial)
-        running = _go_on([t for t in this_round if not t.error], KEPT[min(i, 1)])
+        if last and len(this_round) < len(running):
+            break  # out of time: scores of more rows are not compared with those of fewer
+        last |= this_round
+        listed = [this_round[c.name] for c in running if c.name in this_round]
+        running = _go_on([t for t in listed if not t.error], KEPT[min(i, 1)])
     trials = _ranked(list(last.values()), candidates)
     if not trials or trials[0].error:
         reason = trials[0].error if trials else "there are no candidates"
         raise DataError(f"no candidate of the race could be fitted: {reason}")
     return RaceResult(trials, measure, n_held_out, time.perf_counter() - began, history)
+
+
+def _together(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those that share work one after the other, where the first of them is."""
+    first: dict[str, int] = {}
+    for i, candidate in enumerate(candidates):
+        first.setdefault(candidate.shares or candidate.name, i)
+    return sorted(candidates, key=lambda c: first[c.shares or c.name])
 
 
 def trial_of(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Trial:

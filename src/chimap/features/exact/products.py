@@ -37,7 +37,7 @@ class KeptRows:
         self.dense = dense
         rare = _without(rows, self.columns).tocsc()
         self.data, self.rows, self.starts = rare.data, rare.indices, rare.indptr
-        self.squares = _squares(dense) + _sparse_squares(rare)
+        self.squares = _arrays.row_squares(dense) + _arrays.row_squares(rare)
 
     @property
     def n_rows(self) -> int:
@@ -57,7 +57,7 @@ class KeptRows:
         (m, n)."""
         dense = _dense_columns(rows, self.columns) - self.means
         rare = _without(rows, self.columns)
-        self._values_of(dense, rare, _squares(dense) + _sparse_squares(rare), gamma, out)
+        self._values_of(dense, rare, _arrays.row_squares(dense) + _arrays.row_squares(rare), gamma, out)
 
     def products_with(self, other: KeptRows, out: np.ndarray) -> None:
         """(u - means)'(u_j - means) of kept rows u about the same means, such as ``take`` gives, into out (m, n)."""
@@ -118,6 +118,16 @@ class KeptRows:
         means = np.zeros(self.n_columns)
         means[self.columns] = self.means
         return means
+
+    def joined(self) -> Any:
+        """The rows less the means of dense columns (n, p), in their dtype: dense where all columns are, or CSR."""
+        if self.columns.size == self.n_columns:
+            return self.dense
+        square = sp.csr_matrix(
+            (np.ones(self.columns.size, self.dense.dtype), (np.arange(self.columns.size), self.columns)),
+            (self.columns.size, self.n_columns),
+        )
+        return (self._rare.tocsr() + sp.csr_matrix(self.dense) @ square).tocsr()
 
     def mean_distance(self) -> float:
         """Mean |u_i - u_j|^2 over pairs of different rows, by their variance; 0 where there are none."""
@@ -181,11 +191,3 @@ def _without(rows: Any, columns: np.ndarray) -> Any:
     chosen = kept[rows.indices]
     ends = np.concatenate([[0], np.cumsum(chosen)])
     return _arrays.csr(rows.data[chosen], rows.indices[chosen], ends[rows.indptr], rows.shape)
-
-
-def _squares(dense: np.ndarray) -> np.ndarray:
-    return np.einsum("ij,ij->i", dense, dense)
-
-
-def _sparse_squares(rows: Any) -> np.ndarray:
-    return np.asarray(rows.multiply(rows).sum(axis=1), dtype=rows.dtype).reshape(-1)

@@ -1,0 +1,73 @@
+"""Weights of bins that a candidate of a race learns from its gradients, kept where rows held out say that they help."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from chimap.features.weighted import learn_weights
+from chimap.selection.jackknife import standard_error
+from chimap.selection.race import SAME, Candidate, Outcome, Trial
+
+
+class Weighing(Protocol):
+    """Fits a candidate with weights of the bins, a row of them for each split of the rows."""
+
+    def __call__(self, candidate: Candidate, weights: np.ndarray) -> tuple[Outcome, Callable[[], np.ndarray]]:
+        """What comes of it, and what gives the next weights."""
+        ...
+
+
+@dataclass(frozen=True)
+class LearnedBins:
+    """The trial of the best round, and its weights (bins,), of mean 1; None where equal ones are as good."""
+
+    trial: Trial
+    weights: np.ndarray | None
+
+
+def learn_bins(
+    weigh: Weighing, candidate: Candidate, n_splits: int, n_bins: int, first: Trial
+) -> LearnedBins:
+    """Learn weights for a candidate: each split from its own rows, so that no score is of rows that were learned from.
+
+    The weights of the best round are kept if its score is above that of equal weights by more than a standard error of
+    the difference, which the jackknife knows: both are scored on the same rows.
+
+    first: the last trial of the candidate, whose round and rows that of the weights has.
+    """
+    began, outcomes = time.perf_counter(), list[Outcome]()
+
+    def fit_and_score(weights: np.ndarray) -> tuple[float, Callable[[], np.ndarray]]:
+        outcome, following = weigh(candidate, weights)
+        outcomes.append(outcome)
+        return outcome.score, following
+
+    rounds = learn_weights(fit_and_score, np.ones((n_splits, n_bins)))
+    best = max(range(1, len(rounds)), key=lambda i: rounds[i].score)
+    equal, found = outcomes[0], outcomes[best]
+    weights = rounds[best].weights.mean(axis=0)
+    trial = replace(
+        first,
+        candidate=Candidate(
+            f"{candidate.name}, learned bins", candidate.settings | {"bin_weights": "learn"}
+        ),
+        score=found.score, seconds=time.perf_counter() - began, learned=found.learned,
+        deviations=found.deviations, predict_seconds=found.predict_seconds,
+    )  # fmt: skip
+    return LearnedBins(trial, weights / weights.mean() if _is_better(found, equal) else None)
+
+
+def _is_better(found: Outcome, equal: Outcome) -> bool:
+    """Whether a score is above another by more than the error of the difference."""
+    gain = found.score - equal.score
+    if not gain > SAME:
+        return False
+    if len(found.deviations) != len(equal.deviations):
+        return True
+    error = standard_error(np.subtract(found.deviations, equal.deviations))
+    return not gain <= error  # where the error is not known the score decides
