@@ -11,6 +11,9 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
 from chimap.estimators.bin_weights import learn_bins
+from chimap.export import export_model
+from chimap.export.parts import parts_of
+from chimap.export.tables import bin_tables
 from chimap.features.weighted import BinWeights
 from chimap.kernels import Exponential, chi2
 from chimap.selection.race import Candidate, Outcome, Trial
@@ -192,3 +195,16 @@ def test_a_kernel_that_is_not_homogeneous_has_no_weights():
     for weights in (WEIGHTS, "learn"):
         with pytest.raises(DataError, match="not homogeneous"):
             HistogramClassifier("skewed-chi2", bin_weights=weights).fit(X, y)
+
+
+@pytest.mark.parametrize("normalize", [None, "l1"])
+def test_tables_and_onnx_have_them(tmp_path, normalize):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    weights = np.where(np.arange(64) < 5, 0.0, WEIGHTS)
+    model = HistogramClassifier("chi2", alpha=1.0, bin_weights=weights, normalize=normalize).fit(X, y)
+    expected = model.decision_function(X)
+    export_model(model, tmp_path / "a.onnx")
+    scores = onnxruntime.InferenceSession(tmp_path / "a.onnx").run(["scores"], {"X": X.astype(np.float32)})
+    np.testing.assert_allclose(scores[0], expected, atol=1e-3)
+    tables = bin_tables(parts_of(model), 0.01)
+    np.testing.assert_allclose(tables.scores(X), expected, atol=tables.bound + 1e-3)
