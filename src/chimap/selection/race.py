@@ -39,7 +39,7 @@ class Candidate:
     name: str
     settings: dict[str, Any]
     is_baseline: bool = False
-    shares: str = ""
+    shares: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
