@@ -299,7 +299,6 @@ def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: boo
     needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
     fits = keeps_rows and needed <= parse_memory(running.model.memory) and not is_slow(source)
     settings = settings_for(trial.candidate, trial.learned, source.n_rows, source.n_features, fits)
-    settings["bin_weights"] = given_weights(running.model.get_params(deep=False))
     settings["scoring"] = running.scoring if settings.get("features") == "exact" else None
     return settings
 
