@@ -44,6 +44,20 @@ def write_tables(folder: Path) -> None:
     write("new-plots.csv", head, *rows[:20])
     write("counts.csv", f"plot,{head}", *(f"p{i},{row}" for i, row in enumerate(rows)))
     write("metadata.csv", "plot,site", *(f"p{i},{site}" for i, site in reversed(list(enumerate(sites)))))
+    tests = [
+        ",".join(
+            "" if (i + j) % 4 == 0 else str(int(count > np.median(counts[:, j])))
+            for j, count in enumerate(row[:3])
+        )
+        for i, row in enumerate(counts)
+    ]
+    doses = [f"{np.sqrt(row[0] + 1):.3f}" for row in counts]
+    plain_rows = [row.rsplit(",", 1)[0] for row in rows]
+    write(
+        "assays.csv",
+        "a,b,c,d,e,task_0,task_1,task_2,dose",
+        *map(",".join, zip(plain_rows, tests, doses, strict=True)),
+    )
     draw = np.random.default_rng(0).choice
     plain = [a + b for a in "bdfgklmn" for b in ("ar", "el", "os", "um")]
     texts = [(" ".join([WORDS[s], *draw(plain, 12)]), s) for _ in range(60) for s in WORDS]

@@ -42,8 +42,9 @@ from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
 from chimap.data.source import Chunk, Source
 from chimap.data.split import split_by, split_source
 from chimap.data.synthetic import write_histograms
-from chimap.data.table import LABEL_NAMES, Choice, is_path, words_of
-from chimap.data.views import chosen, matched
+from chimap.data.table import LABEL_NAMES, Choice, is_path, places_of, words_of
+from chimap.data.targets import clean_targets, task_words
+from chimap.data.views import Labelled, chosen, matched
 
 __all__ = [
     "open_source",
@@ -115,7 +116,9 @@ def open_source(
         column of lists; or a function that gives batches, see ``BatchSource``.
     labels : array; name of a column or array in the same file, ``Y[2]`` for a column of a matrix; a file of labels
         (``.npy``, ``.npz::member``, ``.csv``, text with one label a line); or ``TABLE::COLUMN``, a column of another
-        table, joined by the ids of the rows. None takes the labels in the file, if there are any.
+        table, joined by the ids of the rows. A matrix (n, t), or several columns of a table, ``"task_*"`` or
+        ``"tox,heart"``, are the labels of several tasks, whose missing entries are NaN. None takes the labels in the
+        file, if there are any.
     id : the column that names the rows, by name or place. None takes a column that a data frame wrote as its index, or
         a first column of text without repeats.
     columns, exclude : the columns that are bins, and those that are not: names, globs, places and ranges, such as
@@ -150,6 +153,9 @@ def open_source(
     names = getattr(like, "feature_names_in_", None)
     beside = () if aside is None else tuple(words_of(aside))
     choice = Choice(id, columns, exclude, missing, None if names is None else tuple(map(str, names)), beside)
+    if (words := task_words(path_or_array, labels)) is not None:
+        found = _with_tasks(path_or_array, words, choice, transpose, like, reading)
+        return labelled(found, missing)
     join = labels if is_join(labels) else None
     inside = None if join else _read_with(labels, missing)
     kept = getattr(like, "reading_", None)
@@ -160,6 +166,33 @@ def open_source(
     if join is not None:
         source = joined(source, join, id, missing)
     return labelled(source, missing)
+
+
+def _with_tasks(
+    data: Any, words: Any, choice: Choice, transpose: bool, like: Any, reading: Reading | None
+) -> Source:
+    """The rows of a table with several of its columns as labels, one a task."""
+    plain = replace(choice, names=None, columns=None, exclude=None)
+    everything = _read(data, None, plain, None, transpose)
+    where = everything.name
+    if everything.column_names is None:
+        raise DataError(
+            f"{where}: its columns have no names, so that {words!r} means none. Give labels as a matrix."
+        )
+    names = [everything.column_names[i] for i in places_of(everything.column_names, words, where, "labels")]
+    kept = replace(choice, aside=(*choice.aside, *names))
+    source = _read(data, None, kept, reading, transpose)
+    columns = []
+    for name in names:
+        others = replace(plain, aside=(*choice.aside, *(other for other in names if other != name)))
+        values = _read(data, name, others, reading, transpose).labels()
+        assert values is not None  # they were named
+        columns.append(
+            clean_targets(np.ma.MaskedArray(values)[:, None], 1, f"{where}, column {name!r}")[:, 0]
+        )
+    if is_path(data) or is_frame(data):
+        source.origin = _Origin(data, kept, source.reading, transpose, None)
+    return Labelled(source, np.column_stack(columns), tuple(names))
 
 
 def _read(data: Any, labels: Any, choice: Choice, reading: Reading | None, transpose: bool) -> Source:

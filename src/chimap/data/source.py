@@ -29,7 +29,7 @@ class Chunk:
     """Consecutive rows of a source.
 
     X: float32 or float64 rows of bins, (rows, n_features), dense or CSR.
-    y: their labels or targets, (rows,), or None where the source has none.
+    y: their labels or targets, (rows,), of several tasks (rows, t), or None where the source has none.
     start: index of the first row in the source.
 
     The arrays may be views of the source's own memory: read them, do not write to them.
@@ -56,6 +56,7 @@ class Source(ABC):
     from_files: whether rows are read from files, so that a pass gains by reading a chunk ahead.
     can_seek: whether rows in the middle can be read without those before.
     column_names: names of the columns, (n_features,), where the data have them, else None. Models match by them.
+    task_names: of the columns of labels (n_rows, t) of several tasks, where the data have them, else None.
     row_ids: what names the rows, (n_rows,), or None; predictions are written beside it. id_name: what it is called.
     weights: how often each row counts, (n_rows,) float64, or None where all count once.
     unlabelled: those of the rows left out that have no label, as a source, or None.
@@ -84,6 +85,7 @@ class Source(ABC):
     can_seek: bool = False
     column_names: tuple[str, ...] | None = None
     row_ids: np.ndarray | None = None
+    task_names: tuple[str, ...] | None = None
     weights: np.ndarray | None = None
     n_left_out: int = 0
     notes: tuple[str, ...] = ()

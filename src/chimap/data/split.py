@@ -113,6 +113,7 @@ class PartSource(Source):
         self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
         self.from_files, self.can_seek = source.from_files, source.can_seek
         self.column_names, self.id_name = source.column_names, source.id_name
+        self.task_names = source.task_names
         self.reading, self.origin = source.reading, source.origin
         self.n_left_out, self.unlabelled = source.n_left_out, source.unlabelled
         blocks = range(0, source.n_rows, BLOCK_ROWS)

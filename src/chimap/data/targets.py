@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._frames import is_frame, names_of
 from chimap._validation import DataError
+from chimap.data.table import is_path
 
 
 def clean_targets(Y: Any, n_tasks: int, where: str) -> np.ndarray:
@@ -51,7 +54,23 @@ def _numbers(values: np.ndarray, where: str) -> np.ndarray:
             found[row, task] = float(value)
         except (TypeError, ValueError) as error:
             raise DataError(
-                f"{where}, row {row}, task {task}: {value!r}. Labels of several tasks are numbers, or missing (NaN); "
-                "give text labels of one task as one column."
+                f"{where}, row {row}, task {task}: {str(value)!r}. Labels of several tasks are numbers, or missing "
+                "(NaN); give text labels of one task as one column."
             ) from error
     return found
+
+
+def task_words(data: Any, labels: Any) -> Any:
+    """What names several columns of a table as labels: a glob or names with commas between, of a data frame a list of
+    names, too; None for any other labels.
+
+    >>> task_words("rows.csv", "task_*"), task_words("rows.csv", "species"), task_words("rows.csv", "b.csv::c")
+    ('task_*', None, None)
+    """
+    if is_frame(data) and isinstance(labels, list | tuple) and labels:
+        names = {str(name) for name in names_of(data)}
+        return list(labels) if all(isinstance(word, str) and word in names for word in labels) else None
+    is_several = isinstance(labels, str) and any(mark in labels for mark in "*?,") and "::" not in labels
+    if not is_several or not (is_path(data) or is_frame(data)) or os.path.exists(labels):
+        return None
+    return labels

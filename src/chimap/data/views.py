@@ -28,6 +28,7 @@ class _View(Source):
         self.from_files, self.can_seek = source.from_files, source.can_seek
         self.column_names, self.row_ids = source.column_names, source.row_ids
         self.weights = source.weights
+        self.task_names = source.task_names
         self.reading, self.origin = source.reading, source.origin
         self.stored_rows, self.n_left_out, self.id_name = (
             source.stored_rows,
@@ -170,6 +171,47 @@ class ChosenRows(_View):
             low, high = np.searchsorted(wanted, (chunk.start, chunk.start + chunk.X.shape[0]))
             if high > low:
                 yield _arrays.take_rows(chunk.X, wanted[low:high] - chunk.start)
+
+
+class Labelled(_View):
+    """All rows of a source, with labels of several tasks.
+
+    source : what is read. y : labels (n_rows, t), NaN where one is missing. names : of the tasks.
+
+    >>> from chimap.data import ArraySource
+    >>> view = Labelled(ArraySource(np.eye(2)), np.array([[0.0, 1.0], [1.0, np.nan]]), ("a", "b"))
+    >>> next(view.chunks(2)).y.shape, view.task_names
+    ((2, 2), ('a', 'b'))
+    """
+
+    def __init__(self, source: Source, y: np.ndarray, names: tuple[str, ...]) -> None:
+        super().__init__(source)
+        self._y, self.has_labels, self.task_names = y, True, names
+
+    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
+        """All rows, in order."""
+        return self._with_labels(self._source.chunks(chunk_rows))
+
+    def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
+        """See ``Source``."""
+        return self._with_labels(self._source.chunks_from(first, chunk_rows, stop))
+
+    def labels(self) -> np.ndarray:
+        """Labels of all rows, (n_rows, t)."""
+        return self._y
+
+    def take(self, rows: np.ndarray) -> Any:
+        """The rows with these increasing indices."""
+        return self._source.take(rows)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """That of the rows, and a digest of their labels."""
+        return {**self._source.fingerprint(), "labels": digest(self._y)}
+
+    def _with_labels(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        for chunk in chunks:
+            own = self._y[chunk.start : chunk.start + chunk.X.shape[0]]
+            yield replace(chunk, y=own)
 
 
 def matched(source: Source, names: Sequence[str] | None, n_features: int, owner: str) -> Source:

@@ -9,15 +9,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from chimap._frames import is_frame
+from chimap._frames import is_frame, names_of
 from chimap._threads import threads
 from chimap._validation import DataError, check_choice, check_positive, parse_memory
-from chimap.data import ArraySource, DaskSource, Source, matched
+from chimap.data import ArraySource, DaskSource, Source, matched, open_source
 from chimap.data.formats.dask import is_collection
 from chimap.data.formats.frames import FrameSource, frame_rows
 from chimap.data.labelling import labelled
 from chimap.data.layouts import opener_of
 from chimap.data.table import named_blocks
+from chimap.data.targets import task_words
 from chimap.engines import (
     Progress,
     RichProgress,
@@ -144,9 +145,13 @@ class HistogramModel(LinearModel):
             )
         if (opener := opener_of(X)) is not None:
             return self.fit_source(opener(X, y), groups=groups, sample_weight=sample_weight)
+        if is_frame(X) and task_words(X, y) is not None:
+            source = open_source(X, y)
+            return self.fit_source(source, groups=groups, sample_weight=sample_weight)
         if isinstance(y, str) and is_frame(X):
             return self.fit_source(FrameSource(X, y), groups=groups, sample_weight=sample_weight)
         X, y = frame_rows(X, y)
+        names = tuple(map(str, names_of(y))) if is_matrix(y) and is_frame(y) else None
         if is_matrix(y):
             X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         else:
@@ -154,6 +159,7 @@ class HistogramModel(LinearModel):
                 self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
             )
         named = ArraySource(X, y, column_names=getattr(self, "feature_names_in_", None))
+        named.task_names = names
         return self.fit_source(named, groups=groups, sample_weight=sample_weight)
 
     def fit_source(
@@ -259,6 +265,7 @@ class HistogramModel(LinearModel):
                 f"{type(self).__name__} takes one label a row, shape ({source.n_rows},); got {y.shape}. Fit a model a "
                 "column, or use HistogramClassifier or HistogramRegressor, which take several tasks at once."
             )
+        self.task_names_ = None if source.task_names is None else np.array(source.task_names)
         has_gaps = y.ndim == 2 and bool(np.isnan(y).any())
         self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if has_gaps else None
 
@@ -428,6 +435,7 @@ class HistogramModel(LinearModel):
 
     _holds_out_groups: ClassVar[bool] = True
     _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
+    task_names_: np.ndarray | None
     _spread: float | None  # of targets with missing entries; None where all are there
     _races: ClassVar[bool] = True  # whether kernel="auto" is a choice among machines
     stage_seconds_: dict[str, float]

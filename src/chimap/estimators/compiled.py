@@ -181,6 +181,7 @@ def _made_from(model: Any, tolerance: float, memory: str | int) -> Any:
     kept = (
         "classes_",
         "multilabel_",
+        "task_names_",
         "_calibration",
         "_conformal",
         "threshold_",

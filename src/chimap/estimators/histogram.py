@@ -92,6 +92,11 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     random_state : int, RandomState or None.
     verbose : show progress on the terminal.
 
+    Labels y (n, t) of 0, 1 and NaN are t tasks in one fit; entries that are missing are left out of that task alone.
+    The strength is one for all, by the mean of the tasks' scores; with missing entries ridge is solved by conjugate
+    gradients on the features in memory (``solvers.observed``), or features="exact" by a factor a task. Answers are
+    (n, t), see ``predict``; ``task_names_`` are the columns of a data frame, ``multilabel_`` is True.
+
     Learned: ``classes_``, ``coef_`` (t, D), ``intercept_`` (t,), ``alpha_``, ``selection_`` (a ``SelectionResult``: the
     scores of all that was compared; None where there was nothing to choose), ``features_`` (the fitted features),
     ``kernel_``, ``stage_seconds_``, ``n_features_in_``, ``n_rows_``, ``loss_`` (None for the hinge), ``n_passes_`` over

@@ -212,7 +212,8 @@ class ClassTargets(Encoding, ClassifierMixin):
         --------
         >>> from sklearn.datasets import load_digits
         >>> from chimap import HistogramClassifier
-        >>> X, y = load_digits(return_X_y=True)
+        >>> from sklearn.utils import shuffle
+        >>> X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
         >>> model = HistogramClassifier("exp-chi2", n_components=256, random_state=0).fit(X[:1200], y[:1200])
         >>> sets = model.predict_set(X[1200:], alpha=0.1)
         >>> bool(sets[range(597), y[1200:]].mean() > 0.85)

@@ -46,6 +46,7 @@ from chimap.report.ranking import (
 from chimap.report.segmentation import SegmentationMetrics, segmentation_metrics
 from chimap.report.selection import write_selection
 from chimap.report.splits import SplitScores, repeated_splits
+from chimap.report.tasks import TaskMetrics, task_metrics
 
 __all__ = [
     "accuracy",
@@ -62,6 +63,8 @@ __all__ = [
     "SegmentationMetrics",
     "repeated_splits",
     "SplitScores",
+    "TaskMetrics",
+    "task_metrics",
     "regression_metrics",
     "RegressionMetrics",
     "Baseline",

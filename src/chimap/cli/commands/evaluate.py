@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from chimap.cli.support import data_rows, errors, held_out_rows, image_options, options, outputs, show
+from chimap.cli.support import data_rows, errors, held_out_rows, image_options, options, outputs, show, tasks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,10 +90,23 @@ def evaluate(
         splits=splits, per_class=per_class,
         table=data_rows.Table(id, columns, exclude, missing, transpose, groups, split),
     )  # fmt: skip
+    if tasks.is_of_tasks(found.model):
+        _tell_tasks(found, model, data, json)
+        return
     if json:
         show.as_json({"command": "evaluate", "report": output and str(output), **page_of(found).as_dict()})
         return
     show.facts(f"Evaluated {model} on {data}", summary(found, output))
+
+
+def _tell_tasks(found: Evaluated, model: Path, data: str, json: bool) -> None:
+    """The measures of every task."""
+    metrics: Any = found.score.metrics
+    if json:
+        about = {"data": {"file": found.chosen.source.name, "which rows": found.chosen.which}}
+        show.as_json({"command": "evaluate", "report": None, **about, "metrics": metrics.as_dict()})
+        return
+    show.facts(f"Evaluated {model} on {data}", summary(found, None))
 
 
 def measure(
@@ -128,6 +141,11 @@ def measure(
         raise ValueError("--split takes the test rows, and --all-rows all of them: leave one of them out.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model)
+    if tasks.is_of_tasks(fitted) and (output is not None or splits is not None):
+        raise ValueError(
+            "--output and --splits are of models of one task: this one has several. Leave them out; --json gives the "
+            "measures of every task."
+        )
     drawn = None if splits is None else splitter(splits, per_class, table.groups is not None)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
@@ -164,7 +182,7 @@ def measure(
 
 def page_of(found: Evaluated) -> Evaluation:
     """All that the page and ``--json`` show."""
-    from chimap.report import Evaluation
+    from chimap.report import Evaluation, TaskMetrics
 
     model, source = found.model, found.chosen.source
     fitted = getattr(
@@ -182,11 +200,13 @@ def page_of(found: Evaluated) -> Evaluation:
         "trained on": training.get("file"),
         "trained at": training.get("date"),
     }
+    metrics = found.score.metrics
+    assert not isinstance(metrics, TaskMetrics)  # which have no page
     return Evaluation(
         title=f"{model.describe()['kernel']} on {data['file']}",
         model_name=type(model).__name__,
         data={name: value for name, value in data.items() if value is not None},
-        metrics=found.score.metrics,
+        metrics=metrics,
         baseline=found.score.baseline,
         curve=None if fitted is None else strength_curve(fitted),
         components=None if fitted is None else component_scores(fitted),
@@ -212,7 +232,11 @@ def _examples(found: Evaluated) -> Any:
 
 def summary(found: Evaluated, output: Path | None) -> dict[str, str | None]:
     """The facts of an evaluation, in words."""
+    from chimap.report import TaskMetrics
+
     metrics, score = found.score.metrics, found.score
+    if isinstance(metrics, TaskMetrics):
+        return {"rows": found.chosen.which, **tasks.lines(metrics)}
     left_out = found.chosen.source.n_left_out
     which = found.chosen.which + (f"; {left_out:,} left out, without a label" if left_out else "")
     head: dict[str, str | None] = {"rows": which}

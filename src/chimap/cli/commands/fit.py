@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chimap.cli.commands import evaluate
-from chimap.cli.support import config, data_rows, fit_options, image_options, options, outputs, show
+from chimap.cli.support import config, data_rows, fit_options, image_options, options, outputs, show, tasks
 from chimap.cli.support.fit_options import Settings
 from chimap.cli.support.image_options import ImageSettings
 from chimap.cli.support.options import Engine
@@ -222,12 +222,16 @@ def fit(
     seconds = show.duration(sum(fitted.model.stage_seconds_.values()))
     show.facts(f"Fitted in {seconds}", summary(fitted, output))
     given = f" --labels {show.quoted(labels)}" if labels else ""
-    command = f"chimap evaluate {show.quoted(output)} {show.quoted(data)}{given} --output report.html"
+    page = "" if tasks.is_of_tasks(fitted.model) else " --output report.html"
+    given_elsewhere = given if tasks.is_of_tasks(fitted.model) else ""
+    command = f"chimap evaluate {show.quoted(output)} {show.quoted(data)}{given}{page}"
     if fitted.held_out:
         show.next_commands("next, a report on what was held out:", command)
     else:
         images = fitted.model.histograms_ is not None
-        elsewhere = f"chimap evaluate {show.quoted(output)} {_others_like(data, images)} --output report.html"
+        elsewhere = (
+            f"chimap evaluate {show.quoted(output)} {_others_like(data, images)}{given_elsewhere}{page}"
+        )
         show.next_commands(f"next, on {'images' if images else 'rows'} that it has not seen:", elsewhere)
 
 
@@ -258,6 +262,8 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
     rows += f"; {source.n_left_out:,} left out, without a label" if source.n_left_out else ""
     is_classifier = hasattr(model, "classes_")
     task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
+    if tasks.is_of_tasks(model):
+        task = f"{model._n_outputs} {'tasks of two classes' if is_classifier else 'regressions'}"
     n_features = model.coef_.shape[1]
     about = model.describe()
     return {
@@ -330,9 +336,12 @@ def loss_line(model: Any) -> str | None:
 
 def score_line(score: Score) -> str:
     """The score with its interval beside what needs no model, on one line."""
-    from chimap.report import ClassificationMetrics
+    from chimap.report import ClassificationMetrics, TaskMetrics
 
     metrics = score.metrics
+    if isinstance(metrics, TaskMetrics):
+        mean = metrics.mean(metrics.first)
+        return f"mean {metrics.first} {mean:.3f} of {len(metrics.names)} tasks on {metrics.n_rows:,} rows"
     if isinstance(metrics, ClassificationMetrics):
         low, high = (f"{100 * end:.1f}" for end in metrics.interval)
         if metrics.is_unequal and metrics.auc is not None:

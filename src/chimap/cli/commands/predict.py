@@ -33,14 +33,32 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Add the probability of every class; they sum to 1.")
     ] = False,
+    sets: Annotated[
+        bool,
+        typer.Option(
+            "--sets", help="Add the classes that a row may be of, as many as hold the truth with --coverage."
+        ),
+    ] = False,
+    intervals: Annotated[
+        bool,
+        typer.Option(
+            "--intervals",
+            help="Of a regression, add the ends of an interval that holds the target with --coverage.",
+        ),
+    ] = False,
+    coverage: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="Of rows whose truth is to be in their set or interval."),
+    ] = 0.9,
     part: image_options.ImagePart = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
     """Write a prediction for every row of DATA.
 
-    Labels, or numbers if the model is a regression, in the order of the rows. DATA needs no labels; a table that
-    has a column of them under a name other than y or label needs --labels to tell it from bins.
+    Labels, or numbers if the model is a regression, in the order of the rows; of several tasks a column each.
+    DATA needs no labels; a table that has a column of them under a name other than y or label needs --labels to tell
+    it from bins.
     Images, for a model that was fitted on images, go by their names.
 
     \b
@@ -49,6 +67,7 @@ def predict(
       chimap predict my.model new.npz --scores --output predictions.npz
       chimap predict my.model new.svm --output - | head
       chimap predict my.model new.csv --probabilities --output predictions.csv
+      chimap predict my.model new.csv --sets --coverage 0.95 --output predictions.csv
       chimap predict my.model huge.parquet --labels species --output predictions.csv
       chimap predict photos.model new-photos/ --output predictions.csv
     """  # fmt: skip
@@ -60,7 +79,10 @@ def predict(
         raise ValueError("--json and --output - both write to stdout; name a file with --output.")
     outputs.check_outputs({"--output": None if to_stdout else output}, (model, data, labels), overwrite)
     fitted = load(model)
-    write = writer(output, fitted, scores, probabilities)
+    if not 0 < coverage < 1:
+        raise ValueError(f"--coverage {coverage:g}: a share above 0 and below 1 is needed, such as 0.9.")
+    given = {"scores": scores, "probabilities": probabilities, "sets": sets, "intervals": intervals}
+    write = writer(output, fitted, [name for name, is_wanted in given.items() if is_wanted], coverage)
     began = time.perf_counter()
     source = data_rows.open_data(
         data,

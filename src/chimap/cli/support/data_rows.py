@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from chimap.cli.support import image_models
+from chimap.cli.support import image_models, tasks
 from chimap.cli.support.options import Task
 from chimap.cli.support.show import busy
 
@@ -26,7 +26,7 @@ class Table:
 
     id: str | None = None
     columns: str | None = None
-    exclude: str | None = None
+    exclude: str | list[str] | None = None
     missing: str | None = None
     transpose: bool = False
     groups: str | None = None
@@ -164,6 +164,8 @@ def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
 
     from chimap._validation import DataError
 
+    if y.ndim == 2:
+        return tasks.decide(y, wanted, name)
     if y.dtype.kind in "bU":
         if wanted is Task.regress:
             raise DataError(f"{name}: --task regress needs numbers for targets; row 0 has {str(y[0])!r}.")

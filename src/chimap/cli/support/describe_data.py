@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from chimap.cli.support import data_rows, options, show
@@ -29,8 +30,13 @@ def describe(
 ) -> tuple[dict[str, Any], dict[str, str | None]]:
     """As plain values, and in words."""
     from chimap.cli.support.fit_options import Settings
+    from chimap.data.text_columns import text_columns
 
     Settings(kernel="exp-chi2", components=components).check()
+    texts: list[str] = []
+    if labels is None and table.columns is None and table.exclude is None:
+        texts = text_columns(path)  # no bins: a fit wants them named, and here they are said
+        table = dataclasses.replace(table, exclude=texts or None)
     source = data_rows.open_data(path, labels, table=table)
     plan = None if memory is None else _plan(source, memory, components)
     found = {
@@ -43,6 +49,7 @@ def describe(
         "sparse": source.is_sparse,
         **_scan(source, show.progress(silent)),
         "labels": _labels(source),
+        "text_columns": texts,
         "plan": plan,
     }
     return found, {
@@ -58,8 +65,17 @@ def describe(
         "empty rows": f"{found['empty_rows']:,}" if found["empty_rows"] else None,
         "bad entries": _bad_line(found["negative"], found["not_finite"]),
         "labels": _labels_line(found["labels"]),
+        "text columns": _text_line(texts),
         "plan": found["plan"] and _plan_line(found["plan"]),
     }
+
+
+def _text_line(texts: list[str]) -> str | None:
+    """Columns that are no bins, and what to say of them to fit."""
+    if not texts:
+        return None
+    others = "" if len(texts) == 1 else f" and --exclude {show.quoted(','.join(texts[1:]))}"
+    return f"{', '.join(texts)}, set aside; to fit, name the labels with --labels {show.quoted(texts[0])}{others}"
 
 
 def _sums_line(least: float, most: float) -> str:
@@ -119,6 +135,11 @@ def _labels(source: Source) -> dict[str, Any] | None:
         return None
     task, reason = data_rows.decide_task(y, options.Task.auto, source.name)
     about: dict[str, Any] = {"task": task.value, "reason": reason}
+    if y.ndim == 2:
+        return about | {
+            "tasks": source.task_names or y.shape[1],
+            "entries": (~np.isnan(y)).sum(axis=0).tolist(),
+        }
     if task is options.Task.regress:
         return about | {"least": float(y.min()), "most": float(y.max()), "mean": float(y.mean())}
     classes, counts = np.unique(y, return_counts=True)
@@ -176,6 +197,10 @@ def _bad_line(negative: int, not_finite: int) -> str | None:
 def _labels_line(labels: dict[str, Any] | None, most: int = 12) -> str:
     if labels is None:
         return "none; name a file with --labels"
+    if "entries" in labels:
+        entries = labels["entries"]
+        kind = "tasks of two classes" if labels["task"] == "classify" else "regressions"
+        return f"{len(entries)} {kind}, {min(entries):,} to {max(entries):,} labels each ({labels['reason']})"
     if "counts" not in labels:
         ends = f"{labels['least']:.6g} to {labels['most']:.6g}, mean {labels['mean']:.6g}"
         return f"{ends}: a regression ({labels['reason']})"

@@ -34,6 +34,7 @@ def describe(path: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
         else f"{features:,} in {found['precision']}: {found['made_of']}",
         "tables": None if tables is None else _tables_line(tables),
         "classes": _classes_line(found["classes"]),
+        "tasks": _classes_line(found["tasks"]),
         "rows": None if found["rows"] is None else f"{found['rows']:,}",
         "loss": found["loss"],
         "alpha": None if alpha is None else f"{alpha:.4g}",
@@ -77,7 +78,8 @@ def _found(path: Path) -> dict[str, Any]:
                 "rows": fitted.get("n_rows_"),
                 "loss": _loss_name(chosen.get("loss", fitted["loss"])) if "loss" in fitted else None,
                 "alpha": fitted.get("alpha_"),
-                "classes": _classes(state.get("classes_"), file),
+                "classes": None if state.get("multilabel_") else _classes(state.get("classes_"), file),
+                "tasks": _tasks(fitted, file),
                 "training": state.get("training_"),
             }
     except (KeyError, TypeError, AttributeError, IndexError) as error:
@@ -127,6 +129,16 @@ def _classes(value: Any, file: Any) -> list[Any] | None:
     if value is None:
         return None
     return list(value["texts"]) if "texts" in value else file.get_tensor(value["array"]).tolist()
+
+
+def _tasks(state: dict[str, Any], file: Any) -> list[Any] | None:
+    """Names or numbers of the tasks of a model of several; None of others."""
+    coef = state.get("_coef")
+    n_outputs = 1 if coef is None else file.get_slice(coef["array"]).get_shape()[1]
+    if not state.get("multilabel_") and (n_outputs == 1 or "classes_" in state):
+        return None
+    names = state.get("task_names_")
+    return list(range(n_outputs)) if names is None else list(names["texts"])
 
 
 def _classes_line(classes: list[Any] | None, most: int = 12) -> str | None:

@@ -10,7 +10,8 @@ import io
 import itertools
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from numpy.lib import format as npy
 
 from chimap.cli.support import errors
 from chimap.cli.support.score import answers, is_classifier
+from chimap.cli.support.tasks import is_of_tasks, names_of
 
 if TYPE_CHECKING:
     from chimap.data import Source
@@ -27,33 +29,42 @@ if TYPE_CHECKING:
 Chunks = Iterator[np.ndarray]  # linear outputs (rows, t) of consecutive rows
 
 
-Extras = dict[str, Callable[[np.ndarray], np.ndarray]]
-"""Numbers of every class (rows, classes) beside the prediction, from linear outputs, by name."""
+@dataclass(frozen=True)
+class Extra:
+    """What is written beside the prediction. of(outputs): an array, a row each, from linear outputs. text(outputs): the
+    same as columns of text, one for each of ``columns``."""
+
+    of: Callable[[np.ndarray], np.ndarray]
+    columns: list[str]
+    text: Callable[[np.ndarray], list[list[str]]]
+    n_values: tuple[int, ...]
+    dtype: str = "float64"
+
+
+Extras = dict[str, Extra]
+"""By name, such as "scores"."""
 
 
 def writer(
-    output: Path, model: Any, scores: bool, probabilities: bool = False
+    output: Path, model: Any, wanted: Sequence[str] = (), coverage: float = 0.9
 ) -> Callable[[Any, Source, Progress], None]:
-    """What writes the predictions to this path; "-" is CSV on stdout. Raises ValueError where nothing can."""
-    wanted = {"scores": scores, "probabilities": probabilities}
+    """What writes the predictions to this path; "-" is CSV on stdout. Raises ValueError where nothing can.
+
+    wanted: of "scores", "probabilities", "sets" and "intervals", what is written beside them. coverage: of the latter.
+    """
     ending = ".csv" if str(output) == "-" else output.suffix.lower()
     write = FORMATS.get(ending)
     if write is None:
         raise ValueError(f"--output {output}: the ending must be {', '.join(FORMATS)}, or - for stdout.")
-    for name in (name for name, is_wanted in wanted.items() if is_wanted):
-        if not is_classifier(model):
-            raise ValueError(f"--{name} are of classes, but the model is a regression; leave --{name} out.")
+    for name in wanted:
+        if (name == "intervals") == is_classifier(model):
+            kind, other = ("classes", "--sets") if is_classifier(model) else ("a regression", "--intervals")
+            raise ValueError(
+                f"--{name} are not of {kind}, which the model is of; leave --{name} out, or use {other}."
+            )
         if ending == ".npy":
             raise ValueError(f"--output {output}: .npy holds one array, so no --{name}; use .npz or .csv.")
-    if probabilities and not hasattr(model, "probabilities_of"):
-        raise ValueError(
-            f"a {type(model).__name__} has no probabilities; leave --probabilities out, or use --scores."
-        )
-    extras: Extras = {}
-    if scores:
-        extras["scores"] = lambda outputs: class_scores(model, outputs)
-    if probabilities:
-        extras["probabilities"] = model.probabilities_of
+    extras = {name: EXTRAS[name](model, coverage, len(wanted)) for name in wanted}
 
     def run(model: Any, source: Source, progress: Progress) -> None:
         from chimap._files import replacing
@@ -71,8 +82,76 @@ def writer(
 
 
 def class_scores(model: Any, outputs: np.ndarray) -> np.ndarray:
-    """A score a class (n, classes): of two classes the first has the second's, negated."""
+    """A score a class (n, classes): of two classes the first has the second's, negated. Of several tasks one each."""
     return np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs
+
+
+def _numbers(model: Any, kind: str, of: Callable[[np.ndarray], np.ndarray], n_kinds: int) -> Extra:
+    """Numbers of every class or task, whose columns are called by these, and by the kind where there are several."""
+    labels = names_of(model) if model.multilabel_ else model.classes_.tolist()
+    columns = [
+        str(label) if n_kinds == 1 and not model.multilabel_ else f"{kind}_{label}" for label in labels
+    ]
+
+    def text(outputs: np.ndarray) -> list[list[str]]:
+        return of(outputs).astype(_precision(model)).astype(str).T.tolist()
+
+    return Extra(of, columns, text, (len(labels),))
+
+
+def _scores(model: Any, coverage: float, n_kinds: int) -> Extra:
+    return _numbers(model, "scores", lambda outputs: class_scores(model, outputs), n_kinds)
+
+
+def _probabilities(model: Any, coverage: float, n_kinds: int) -> Extra:
+    if not hasattr(model, "probabilities_of"):
+        raise ValueError(
+            f"a {type(model).__name__} has no probabilities; leave --probabilities out, or use --scores."
+        )
+    return _numbers(model, "probabilities", model.probabilities_of, n_kinds)
+
+
+def _sets(model: Any, coverage: float, n_kinds: int) -> Extra:
+    """The classes that a row may be of, with bars between."""
+    model.sets_of(np.zeros((1, model._n_outputs)), 1 - coverage)  # says so now if there is nothing to go by
+
+    def of(outputs: np.ndarray) -> np.ndarray:
+        return np.asarray(model.sets_of(outputs, 1 - coverage))
+
+    def text(outputs: np.ndarray) -> list[list[str]]:
+        sets = of(outputs)
+        labels = ["0", "1"] if model.multilabel_ else [str(label) for label in model.classes_.tolist()]
+        each = np.moveaxis(sets, 1, 0) if model.multilabel_ else [sets]
+        return [["|".join(itertools.compress(labels, row)) for row in task] for task in each]
+
+    if model.multilabel_:
+        return Extra(of, [f"set_{name}" for name in names_of(model)], text, (model._n_outputs, 2), "bool")
+    return Extra(of, ["set"], text, (model.classes_.size,), "bool")
+
+
+def _intervals(model: Any, coverage: float, n_kinds: int) -> Extra:
+    """The lower and the upper end."""
+    t = model._n_outputs
+    model.intervals_of(np.zeros((1, t)), 1 - coverage)
+
+    def of(outputs: np.ndarray) -> np.ndarray:
+        return np.asarray(model.intervals_of(outputs, 1 - coverage))
+
+    def text(outputs: np.ndarray) -> list[list[str]]:
+        return of(outputs).reshape(len(outputs), -1).astype(_precision(model)).astype(str).T.tolist()
+
+    names = [""] if t == 1 else [f"_{name}" for name in names_of(model)]
+    columns = [f"{end}{name}" for name in names for end in ("low", "high")]
+    return Extra(of, columns, text, (2,) if t == 1 else (t, 2))
+
+
+EXTRAS: dict[str, Callable[[Any, float, int], Extra]] = {
+    "scores": _scores,
+    "probabilities": _probabilities,
+    "sets": _sets,
+    "intervals": _intervals,
+}
+"""What may be written beside predictions, by the flag that asks for it."""
 
 
 def _write_csv(file: IO[bytes], model: Any, source: Source, chunks: Chunks, extras: Extras) -> None:
@@ -89,16 +168,15 @@ def _csv_lines(text: Any, model: Any, source: Source, chunks: Chunks, extras: Ex
     """
     lines = csv.writer(text, lineterminator="\n")
     named = source.row_ids is not None
-    header = [
-        label if len(extras) == 1 else f"{kind}_{label}" for kind in extras for label in model.classes_.tolist()
-    ] if extras else []  # fmt: skip
-    lines.writerow([*([source.id_name] if named else []), "prediction", *header])
+    predicted = names_of(model) if is_of_tasks(model) else ["prediction"]
+    header = [*predicted, *(column for extra in extras.values() for column in extra.columns)]
+    lines.writerow([*([source.id_name] if named else []), *header])
     names = iter(() if source.row_ids is None else source.row_ids)
     for outputs in chunks:
         columns: list[list[Any]] = [list(itertools.islice(names, len(outputs)))] if named else []
-        columns.append(answers(model, outputs).tolist())
-        for numbers_of in extras.values():
-            columns.extend(numbers_of(outputs).astype(_precision(model)).astype(str).T.tolist())
+        columns.extend(np.atleast_2d(answers(model, outputs).T).tolist())
+        for extra in extras.values():
+            columns.extend(extra.text(outputs))
         lines.writerows(zip(*columns, strict=True))
 
 
@@ -108,7 +186,8 @@ def _precision(model: Any) -> str:
 
 def _write_npy(file: IO[bytes], model: Any, source: Source, chunks: Chunks, extras: Extras) -> None:
     dtype = _answer_dtype(model)
-    _npy_header(file, (source.n_rows,), dtype)
+    n_values = (model._n_outputs,) if is_of_tasks(model) else ()
+    _npy_header(file, (source.n_rows, *n_values), dtype)
     for outputs in chunks:
         file.write(answers(model, outputs).astype(dtype, copy=False).tobytes())
 
@@ -122,13 +201,14 @@ def _write_npz(file: IO[bytes], model: Any, source: Source, chunks: Chunks, extr
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         if extras:
             with archive.open(f"{first}.npy", "w", force_zip64=True) as member:
-                _npy_header(member, (source.n_rows, len(model.classes_)), np.dtype(np.float64))
+                _npy_header(member, (source.n_rows, *extras[first].n_values), np.dtype(extras[first].dtype))
                 for outputs in chunks:
-                    member.write(np.ascontiguousarray(extras[first](outputs)).tobytes())
+                    member.write(np.ascontiguousarray(extras[first].of(outputs)).tobytes())
                     predicted.append(answers(model, outputs))
                     for name, parts in waiting.items():
-                        parts.append(extras[name](outputs))
-            _npz_member(archive, "classes", model.classes_)
+                        parts.append(extras[name].of(outputs))
+            if is_classifier(model):
+                _npz_member(archive, "classes", model.classes_)
         for name, parts in waiting.items():
             _npz_member(archive, name, np.concatenate(parts))
         predicted.extend(answers(model, outputs) for outputs in chunks)
@@ -137,7 +217,9 @@ def _write_npz(file: IO[bytes], model: Any, source: Source, chunks: Chunks, extr
 
 
 def _answer_dtype(model: Any) -> np.dtype:
-    return model.classes_.dtype if is_classifier(model) else np.dtype(np.float64)
+    if is_classifier(model):
+        return np.dtype(np.int64) if model.multilabel_ else model.classes_.dtype
+    return np.dtype(np.float64)
 
 
 def _npy_header(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype) -> None:

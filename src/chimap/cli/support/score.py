@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from chimap.cli.support import show
+from chimap.cli.support import show, tasks
 from chimap.cli.support.data_rows import labels_of
 
 if TYPE_CHECKING:
@@ -13,7 +13,14 @@ if TYPE_CHECKING:
 
     from chimap.data import Source
     from chimap.engines import Progress
-    from chimap.report import Baseline, ClassificationMetrics, RankingMetrics, RegressionMetrics, SplitScores
+    from chimap.report import (
+        Baseline,
+        ClassificationMetrics,
+        RankingMetrics,
+        RegressionMetrics,
+        SplitScores,
+        TaskMetrics,
+    )
 
 
 _KEPT_SCORES = 2**24  # numbers; beyond, classes are not ranked, so that memory does not grow with the rows
@@ -23,7 +30,7 @@ class Score(NamedTuple):
     """Metrics of predictions, what needs no model, the seconds it took; of classes their ranking, unless there are too
     many rows to keep all scores, and what it was found from: labels, answers and scores (n, classes)."""
 
-    metrics: ClassificationMetrics | RegressionMetrics
+    metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics
     baseline: Baseline
     seconds: float
     ranking: RankingMetrics | None = None
@@ -36,8 +43,8 @@ def is_classifier(model: Any) -> bool:
 
 
 def answers(model: Any, outputs: np.ndarray) -> np.ndarray:
-    """Labels, or predicted targets, (n,), of linear outputs (n, t)."""
-    return model.labels_of(outputs) if is_classifier(model) else outputs[:, 0]
+    """Labels, or predicted targets, (n,), of several tasks (n, t), of linear outputs (n, t)."""
+    return model.labels_of(outputs) if is_classifier(model) else model.targets_of(outputs)
 
 
 def predictions(model: Any, source: Source, progress: Progress) -> tuple[np.ndarray, np.ndarray | None]:
@@ -58,11 +65,24 @@ def score(model: Any, source: Source, progress: Progress) -> Score:
     """Predict the rows of a source and compare with its labels."""
     import numpy as np
 
-    from chimap.report import classification_metrics, ranking_metrics, regression_metrics
+    from chimap.report import (
+        Baseline,
+        classification_metrics,
+        ranking_metrics,
+        regression_metrics,
+        task_metrics,
+    )
 
     y = labels_of(source)
     check_answers(model, y, source.name)
     began = time.perf_counter()
+    if tasks.is_of_tasks(model):
+        outputs = model.predict_source(source, progress)
+        measured = task_metrics(y, outputs, tasks.names_of(model), is_classifier(model))
+        plain = (
+            Baseline("guessing", 0.5) if is_classifier(model) else Baseline("always answering the means", 0.0)
+        )
+        return Score(measured, plain, time.perf_counter() - began)
     predicted, scores = predictions(model, source, progress)
     seconds = time.perf_counter() - began
     if is_classifier(model):
@@ -126,6 +146,9 @@ def check_answers(model: Any, y: np.ndarray, name: str) -> None:
 
     from chimap._validation import DataError
 
+    if y.ndim == 2 or tasks.is_of_tasks(model):
+        tasks.check(model, y, name)
+        return
     if not is_classifier(model):
         if y.dtype.kind == "U":
             raise DataError(

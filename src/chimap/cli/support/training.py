@@ -124,7 +124,7 @@ def _decide(y: np.ndarray, name: str, settings: Settings, is_held_out: np.ndarra
 
     task, reason = data_rows.decide_task(y, settings.task, name)
     options.check_loss(settings.loss, task)
-    if task is Task.regress:
+    if task is Task.regress or y.ndim == 2:
         return task, reason
     if np.unique(y).size < 2:
         raise DataError(
@@ -163,6 +163,8 @@ def _remembered(
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "zero_based": source.zero_based if isinstance(source, SvmlightSource) else None,
     }
+    if y.ndim == 2:
+        return about | {"n_tasks": y.shape[1]}
     if task is Task.regress:
         return about | {"target_mean": float(y.mean()), "target_range": [float(y.min()), float(y.max())]}
     classes, counts = np.unique(y, return_counts=True)

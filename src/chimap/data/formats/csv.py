@@ -89,6 +89,13 @@ class CsvSource(StreamSource):
         self.row_bytes = 8.0 * self.n_features
         self.held_bytes = 4.0 * BLOCK_BYTES + (0 if self.row_ids is None else self.row_ids.nbytes)
 
+    def text_columns(self) -> list[str]:
+        """Names of the columns among the bins whose first rows are text."""
+        first = next(self._batches(self._bins, "string"))
+        return [
+            self._names[i] for i, column in zip(self._bins, first.columns, strict=True) if _is_text(column)
+        ]
+
     def _read_labels_and_ids(self, is_explicit: bool) -> None:
         """Count the rows, and read labels, ids and what may be an index: one pass."""
         where = f"{self.path}, column {self._names[self._label or 0]!r}"

@@ -1,0 +1,174 @@
+"""Models of several tasks, sets and intervals, and columns of text on the command line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from chimap import HistogramRegressor, load
+from chimap._validation import DataError
+from chimap.data import open_source
+
+from .terminal import run_many
+
+N = 160
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table of compounds with labels of three tasks, in several formats, and models of it."""
+    folder, rng = tmp_path_factory.mktemp("tasks"), np.random.default_rng(0)
+    X = rng.dirichlet(np.ones(5), size=N)
+    labels = pd.DataFrame((X[:, :3] > 0.2).astype(float), columns=["task_liver", "task_heart", "task_skin"])
+    labels = labels.mask(rng.random(labels.shape) < 0.25)
+    labels["task_skin"] = labels["task_skin"].fillna(0.0)
+    labels.iloc[:8, 2] = np.nan
+    labels.iloc[:8, 0] = 1.0
+    labels.iloc[3] = np.nan
+    table = pd.DataFrame(X, columns=list("abcde")).join(labels)
+    table["dose"], table["potency"] = np.sqrt(X[:, 0]), X[:, 1] ** 2
+    table.insert(0, "name", [f"c{i}" for i in range(N)])
+    kind = np.where(X[:, 0] > X[:, 1], "acid", "base")
+    table.to_csv(folder / "tox.csv", index=False)
+    table.drop(columns="name").to_parquet(folder / "tox.parquet")
+    table[["name", *"abcde"]].assign(kind=kind).to_csv(folder / "kinds.csv", index=False)
+    pd.DataFrame(X, columns=list("abcde")).assign(kind=kind).to_parquet(folder / "kinds.parquet")
+    np.savez(folder / "tox.npz", X=X, Y=labels.to_numpy(), z=np.column_stack([X[:, 0], X[:, 1]]))
+    fit = ["--kernel", "exp-chi2", "--columns", "a:e"]
+    results = run_many([
+        ["fit", "tox.csv", "--labels", "task_*", "-o", "tox.model", *fit, "--test-fraction", "0.3", "--json"],
+        ["fit", "tox.parquet", "--labels", "dose,potency", "-o", "doses.model", *fit, "--test-fraction", "0.3"],
+        ["fit", "tox.csv", "--labels", "dose", "-o", "dose.model", *fit],
+        ["fit", "kinds.csv", "--labels", "kind", "-o", "kind.model", *fit],
+        ["fit", "tox.npz", "--labels", "::Y", "-o", "matrix.model", "--kernel", "chi2"],
+    ], folder)  # fmt: skip
+    assert [result.code for result in results] == [0] * 5, [result.err for result in results]
+    assert results[0].json["held_out"]["means"]["ROC AUC"] > 0.9
+    assert "task         2 regressions (2 columns of numbers)" in results[1].out
+    assert "mean R2" in results[1].out
+    return folder
+
+
+def test_columns_of_a_table_are_tasks(folder):
+    for name in ("tox.csv", "tox.parquet"):
+        source = open_source(folder / name, "task_*", columns="a:e")
+        assert source.task_names == ("task_liver", "task_heart", "task_skin")
+        assert source.column_names == tuple("abcde")
+        assert (source.n_rows, source.n_left_out) == (N - 1, 1)
+        expected = pd.read_csv(folder / "tox.csv")[list(source.task_names)].drop(index=3)
+        assert np.array_equal(source.labels(), expected, equal_nan=True)
+        chunks = list(source.chunks(50))
+        assert np.array_equal(np.concatenate([chunk.y for chunk in chunks]), source.labels(), equal_nan=True)
+    marked = open_source(folder / "tox.csv", "task_liver,task_skin", columns="a:e", missing=0)
+    assert np.nanmin(marked.labels()) == 1
+    frame = pd.read_csv(folder / "tox.csv").drop(columns="name")
+    assert open_source(frame, ["dose", "task_skin"]).task_names == ("dose", "task_skin")
+    model = HistogramRegressor("chi2", alpha=1.0).fit(
+        frame[[*"abcde", "dose", "potency"]], ["dose", "potency"]
+    )
+    assert model.task_names_.tolist() == ["dose", "potency"]
+    assert model.feature_names_in_.tolist() == list("abcde")
+
+
+def test_columns_that_are_not_there_are_named(folder):
+    with pytest.raises(DataError, match=r"no column 'tax_\*' \(labels\); there are 'a', 'b'"):
+        open_source(folder / "tox.csv", "tax_*")
+    with pytest.raises(DataError, match=r"column 'kind', row 0, task 0: '(acid|base)'"):
+        open_source(folder / "kinds.csv", "kind,a")
+
+
+def test_predictions_have_a_column_a_task(folder):
+    written, numbers, arrays = run_many([
+        ["predict", "tox.model", "tox.csv", "--labels", "task_*", "--probabilities", "--sets", "-o", "tox-out.csv"],
+        ["predict", "doses.model", "tox.parquet", "--intervals", "--coverage", "0.8", "-o", "doses-out.csv"],
+        ["predict", "tox.model", "tox.csv", "--sets", "--scores", "-o", "tox-out.npz"],
+    ], folder)  # fmt: skip
+    assert (written.code, numbers.code, arrays.code) == (0, 0, 0), written.err + numbers.err + arrays.err
+    rows, model = (
+        pd.read_csv(folder / "tox-out.csv", dtype={"set_task_heart": str}),
+        load(folder / "tox.model"),
+    )
+    tasks = ["task_liver", "task_heart", "task_skin"]
+    assert rows.columns.tolist() == [
+        "id", *tasks, *(f"probabilities_{t}" for t in tasks), *(f"set_{t}" for t in tasks)
+    ]  # fmt: skip
+    X = pd.read_csv(folder / "tox.csv")[list("abcde")]
+    assert np.array_equal(rows[tasks], model.predict(X))
+    assert np.allclose(rows[[f"probabilities_{t}" for t in tasks]], model.predict_proba(X), atol=1e-5)
+    sets = model.predict_set(X, alpha=0.1)
+    said = ["|".join(np.array(["0", "1"])[own]) for own in sets[:, 1]]
+    assert rows["set_task_heart"].fillna("").tolist() == said
+    doses = pd.read_csv(folder / "doses-out.csv")
+    ends = load(folder / "doses.model").predict_set(X, alpha=0.2)
+    assert doses.columns.tolist() == [
+        "dose", "potency", "low_dose", "high_dose", "low_potency", "high_potency"
+    ]  # fmt: skip
+    assert np.allclose(doses[["low_potency", "high_potency"]], ends[:, 1], atol=1e-5)
+    kept = np.load(folder / "tox-out.npz")
+    assert np.array_equal(kept["sets"], sets)
+    assert np.array_equal(kept["predictions"], model.predict(X))
+    assert np.allclose(kept["scores"], model.decision_function(X), atol=1e-5)
+
+
+def test_models_of_one_task_have_sets_and_intervals(folder):
+    results = run_many([
+        ["predict", "kind.model", "kinds.csv", "--labels", "kind", "--sets", "-o", "-"],
+        ["predict", "dose.model", "tox.csv", "--intervals", "--coverage", "0.95", "-o", "-"],
+        ["predict", "dose.model", "tox.csv", "--sets", "-o", "-"],
+        ["predict", "kind.model", "kinds.csv", "--intervals", "-o", "-"],
+        ["predict", "kind.model", "kinds.csv", "--sets", "--coverage", "1.5", "-o", "-"],
+        ["predict", "kind.model", "kinds.csv", "--sets", "-o", "a.npy"],
+    ], folder)  # fmt: skip
+    lines = results[0].out.splitlines()
+    assert lines[0] == "id,prediction,set"
+    assert {line.split(",")[2] for line in lines[1:]} <= {"", "acid", "base", "acid|base"}
+    assert results[1].out.startswith("id,prediction,low,high\n")
+    for result, said in zip(
+        results[2:],
+        [
+            "--sets are not of a regression",
+            "--intervals are not of classes",
+            "--coverage 1.5: a share above 0 and below 1",
+            ".npy holds one array, so no --sets",
+        ],
+        strict=True,
+    ):
+        assert result.code != 0
+        assert said in result.err
+
+
+def test_tasks_are_evaluated_each_on_its_rows(folder):
+    told, plain, refused, wrong = run_many([
+        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--json"],
+        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*"],
+        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--output", "report.html"],
+        ["evaluate", "tox.model", "tox.csv", "--labels", "task_skin"],
+    ], folder)  # fmt: skip
+    metrics = told.json["metrics"]
+    assert [task["name"] for task in metrics["tasks"]] == ["task_liver", "task_heart", "task_skin"]
+    assert metrics["means"]["ROC AUC"] == pytest.approx(
+        np.mean([task["ROC AUC"] for task in metrics["tasks"]])
+    )
+    assert "held out when the model was fitted" in told.json["data"]["which rows"]
+    assert "task_heart: ROC AUC" in plain.out
+    assert "--output and --splits are of models of one task" in refused.err
+    assert "labels of 1 task(s), but the model has 3" in wrong.err
+
+
+def test_info_tells_of_tasks_and_of_text(folder):
+    data, model, words, parquet, matrix = run_many([
+        ["info", "tox.csv", "--labels", "task_*"],
+        ["info", "tox.model"],
+        ["info", "kinds.csv"],
+        ["info", "kinds.parquet", "--json"],
+        ["info", "matrix.model"],
+    ], folder)  # fmt: skip
+    assert "3 tasks of two classes" in data.out
+    assert "tasks       3: task_liver, task_heart, task_skin" in model.out
+    assert "classes" not in model.out
+    assert words.code == 0, words.err
+    assert "kind, set aside; to fit, name the labels with --labels kind" in words.out
+    assert parquet.json["text_columns"] == ["kind"]
+    assert parquet.json["bins"] == 5
+    assert "tasks       3: 0, 1, 2" in matrix.out
