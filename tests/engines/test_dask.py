@@ -17,7 +17,7 @@ import pytest
 
 from chimap import HistogramClassifier, open_source
 from chimap._validation import DataError
-from chimap.data import SvmlightSource, write_histograms
+from chimap.data import ArraySource, SvmlightSource, write_histograms
 from chimap.engines.dask import DaskEngine, _groups_of_parts
 from chimap.engines.progress import Progress
 from chimap.fit.checkpoint import Checkpoint
@@ -88,6 +88,17 @@ def test_as_on_one_machine(found, rows):
     sample = rows.take(np.arange(500))
     np.testing.assert_allclose(found.decision_function(sample), alone.decision_function(sample), atol=1e-4)
     assert found.n_rows_ == N_ROWS
+
+
+def test_rows_with_weights(client, rows):
+    """Weights go with the place of a row, whichever worker reads it; rows of weight 0 are not read."""
+    weights, some = np.random.default_rng(0).integers(0, 3, 12_000), np.arange(12_000)
+    few = ArraySource(rows.take(some), rows.labels()[some])
+    settings = {"memory": "8MiB", "alpha": 1.0, "random_state": 0}
+    alone = HistogramClassifier("chi2", **settings).fit_source(few, sample_weight=weights)
+    spread = HistogramClassifier("chi2", **settings).fit_source(few, sample_weight=weights, engine=client)
+    np.testing.assert_allclose(spread.coef_, alone.coef_, atol=1e-4 * np.abs(alone.coef_).max())
+    assert spread.n_rows_ == np.count_nonzero(weights)
 
 
 def test_the_same_to_the_bit_however_often(client, found, rows):

@@ -77,6 +77,22 @@ def test_goes_on_to_the_same_model(settings, tmp_path):
     assert chunks == 3
 
 
+@pytest.mark.parametrize("settings", [{"alpha": 1.0}, KINDS["components"]], ids=["ridge", "components"])
+def test_rows_with_weights_go_on(settings, tmp_path):
+    weights = np.random.default_rng(0).integers(0, 3, y.size)
+    whole = model(**settings).fit_source(source(tmp_path), sample_weight=weights)
+    for after in (1, 3):
+        path = tmp_path / f"after{after}"
+        with pytest.raises(Interrupted):
+            model(**settings).fit_source(
+                source(tmp_path), sample_weight=weights, checkpoint=Watched(path, after)
+            )
+        again = model(**settings).fit_source(
+            source(tmp_path), sample_weight=weights, checkpoint=Watched(path)
+        )
+        np.testing.assert_array_equal(again._coef, whole._coef)
+
+
 def test_interrupted_again_and_again(tmp_path):
     whole = model().fit_source(source(tmp_path))
     path, times = tmp_path / "check", 0

@@ -174,6 +174,16 @@ def test_labels_and_scores(labels, count, tmp_path):
     assert found["scores"].shape == (len(rows), count)
 
 
+def test_thresholds(tmp_path):
+    model = fitted(y=Y > 0, threshold=20.0)
+    assert abs(model.threshold_) > 1e-3
+    agree(model, tmp_path)
+    done = export_model(model, tmp_path / "tables.npz")
+    assert done.comparison.differing == 0
+    with np.load(tmp_path / "tables.npz") as tables:
+        assert tables["threshold"] == model.threshold_
+
+
 def test_truth_values_as_labels(tmp_path):
     found = agree(fitted(y=Y == 1), tmp_path)
     assert found["label"].dtype == bool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.ensemble import AdaBoostClassifier
 from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import FunctionTransformer
 
@@ -19,9 +20,19 @@ from chimap import (
     MomentsLasso,
     MomentsRidge,
     MomentsRidgeClassifier,
+    MultipleKernelLearner,
     OnlineIntersectionClassifier,
     chi2,
 )
+from chimap.data import ArraySource
+from chimap.engines import Stopwatch
+from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPenalty
+from chimap.features.base import FeatureSettings
+from chimap.features.fourier import WidthFeatures
+from chimap.fit.design import Part
+from chimap.fit.rows import Preparation, PreparedRows
+from chimap.fit.targets import ClassCodec
+from chimap.moments import GivenFolds
 
 from ..histograms import classes
 
@@ -77,6 +88,77 @@ def test_regressors(name):
     model = REGRESSORS[name]
     found = model.fit(X, y, sample_weight=weights).predict(X)
     np.testing.assert_allclose(found, model.fit(X[repeated], y[repeated]).predict(X), atol=1e-9)
+
+
+def with_gaps(Y):
+    """A matrix of targets some entries of which are missing."""
+    return np.where(np.random.default_rng(5).random(Y.shape) < 0.2, np.nan, Y)
+
+
+@pytest.mark.parametrize("has_gaps", [False, True])
+@pytest.mark.parametrize("features", ["additive", "exact"])
+def test_several_targets(features, has_gaps):
+    """Each row has one weight for all of its entries."""
+    X, y, weights, repeated = rows()
+    Y = np.column_stack([np.sqrt(X[:, 0]), X[:, 1] - X[:, 2], y])
+    tasks = np.column_stack([X[:, 0] > 0.1, X[:, 1] > X[:, 2], y > 0]).astype(float)
+    if has_gaps:
+        Y, tasks = with_gaps(Y), with_gaps(tasks)
+    kernel = "linear" if features == "additive" else "gaussian"
+    settings = {"gamma": 2.0, "alpha": 0.3, **FIXED | {"features": features}}
+    model = HistogramRegressor(kernel, **settings)
+    found = model.fit(X, Y, sample_weight=weights).predict(X)
+    np.testing.assert_allclose(found, model.fit(X[repeated], Y[repeated]).predict(X), atol=1e-8)
+    of_labels = HistogramClassifier(kernel, **settings)
+    found = of_labels.fit(X, tasks, sample_weight=weights).decision_function(X)
+    expected = of_labels.fit(X[repeated], tasks[repeated]).decision_function(X)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_several_kernels(loss):
+    X, y, weights, repeated = rows()
+    found = []
+    for places, own in ((np.arange(90), weights), (repeated, None)):
+        model = MultipleKernelLearner(
+            "linear", features="additive", loss=loss, alpha=0.3, precision="float64"
+        )
+        model.set_params(blocks=[slice(0, 5), slice(5, 10)], random_state=0)
+        found.append(model.fit(X[places], y[places], sample_weight=own).decision_function(X))
+    # each to its own tolerance
+    np.testing.assert_allclose(found[0], found[1], atol=1e-7 if loss == "square" else 2e-3)
+
+
+@pytest.mark.parametrize("kind", ["training", "held-out"])
+def test_widths_of_random_features(kind):
+    """The objective of the widths and its gradient, of folds that keep repeated rows together."""
+    X, y, weights, repeated = rows()
+    codec = ClassCodec.of(y)
+    features = WidthFeatures("gaussian", 32, widths="bin", blocks=None, random_state=0).fit(X)
+    folds = np.random.default_rng(0).integers(0, 3, 90)
+    found = []
+    there = np.flatnonzero(weights)
+    for places, own in ((there, weights[there].astype(float)), (repeated, None)):
+        source = ArraySource(X[places], y[places])
+        source.weights = own
+        part = Part("all", np.arange(10), FeatureSettings("gaussian"))
+        prepared = PreparedRows(
+            source, Preparation([part], np.dtype(float), None), codec, GivenFolds(folds[places], 3), 0
+        )
+        tuned = TuningRows(prepared, 50, Stopwatch())
+        objective = WidthObjective(features, tuned, kind, WidthPenalty("l2", 0.1))
+        found.append(objective(np.append(features.start_ + 0.1, 0.3)))
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-9)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-7, atol=1e-10)
+
+
+def test_boosting_of_machines():
+    """Shares of a whole, as boosting gives them, that change from round to round."""
+    X, y, _, _ = rows(2)
+    machine = HistogramClassifier("linear", alpha=1e-3, random_state=0)
+    boosted = AdaBoostClassifier(machine, n_estimators=4, random_state=0).fit(X, y)
+    assert len(boosted.estimators_) > 1
+    assert boosted.score(X, y) >= boosted.estimators_[0].score(X, y) - 0.05
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

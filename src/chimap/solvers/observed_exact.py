@@ -80,7 +80,7 @@ class ObservedDualRidge:
 
     def scale(self) -> float:
         """See ``DualRidge``; of all rows."""
-        return DualRidge(self.square, self.diagonal, self.Y).scale()
+        return DualRidge(self.square, self.diagonal, self.Y, self.row_weights).scale()
 
     def solve(self, alpha: float) -> DualSolution | None:
         """See ``DualRidge``; with the residuals of rows that are left out, whose factor is at hand."""
