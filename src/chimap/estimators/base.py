@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap._frames import is_frame, names_of
@@ -29,6 +30,7 @@ from chimap.engines import (
 )
 from chimap.engines.compilation import compilation
 from chimap.estimators.exact_fit import fit_exactly
+from chimap.estimators.gamma_choice import gamma_of_sample
 from chimap.estimators.linear_model import LinearModel
 from chimap.estimators.prediction import bind_names
 from chimap.estimators.race import race_of, weigh_bins
@@ -207,7 +209,7 @@ class HistogramModel(LinearModel):
             is_local=is_local, has_checkpoint=checkpoint is not None, has_unlabelled=unlabelled is not None,
         )  # fmt: skip
         self._race(source, groups, progress, is_plain)
-        self._settle(source, is_plain=is_plain)
+        self._settle(source, groups, is_plain=is_plain)
         self._fit_settled(source, progress, unlabelled, checkpoint, engine, groups)
         if hasattr(self, "race_"):
             self.stage_seconds_ = {"race": self.race_.seconds, **self.stage_seconds_}
@@ -288,7 +290,13 @@ class HistogramModel(LinearModel):
                 self.race_, self.chosen_ = weigh_bins(self, source, groups, progress)
 
     def _settle(
-        self, source: Source, *, is_plain: bool = True, is_batch: bool = False, n_targets: int | None = None
+        self,
+        source: Source,
+        groups: Any = None,
+        *,
+        is_plain: bool = True,
+        is_batch: bool = False,
+        n_targets: int | None = None,
     ) -> None:
         """Decide what "auto" stands for, for the rows of a source.
 
@@ -301,8 +309,11 @@ class HistogramModel(LinearModel):
         if is_open and takes_exact(given, source, parse_memory(self.memory)):
             self._taken = {"features": "exact"}
         self._check_sizes()
+        if is_automatic(given.get("gamma")) and not self._keeps_rows:
+            seed = int(check_random_state(self.random_state).randint(2**31))
+            self._taken = {"gamma": gamma_of_sample(self, source, groups, seed)}
         if is_batch:
-            self._taken = words_of_a_batch(self._settings(), source.n_rows)
+            self._taken |= words_of_a_batch(self._settings(), source.n_rows)
         if is_automatic(given["n_components"]) and takes_landmarks(self._settings()):
             t = n_targets or self._codec_type.of(source.labels()).n_targets
 
@@ -332,7 +343,7 @@ class HistogramModel(LinearModel):
         with threads(self.n_jobs):
             if batches is None:
                 self._race(source, None, Progress(), False)
-                self._settle(source, is_batch=True)
+                self._settle(source, None, is_batch=True)
                 batches = Batches(self._recipe(), self._codec, source)
             batches.add(source)
         self._batches, self._stale = batches, True
