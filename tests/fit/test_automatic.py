@@ -1,9 +1,12 @@
 """What is taken where features and their number are left open."""
 
+import re
+
 import numpy as np
 import pytest
 
 from chimap import HistogramClassifier, HistogramRegressor
+from chimap._validation import MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.features.exact import ExactFeatures
 from chimap.features.fourier import FourierFeatures
@@ -76,3 +79,17 @@ def test_a_small_first_batch_takes_random_features():
         X[:100], Y[:100], classes=np.unique(Y)
     )
     assert isinstance(model.features_, FourierFeatures)
+
+
+@pytest.mark.parametrize("features", ["landmarks", "fourier"])
+def test_too_many_components_are_refused_with_the_most_that_fit(features):
+    rows = np.random.default_rng(0).random((3000, 20), dtype=np.float32)
+    y = np.arange(3000) % 3
+    settings = {"features": features, "memory": "32MiB", "random_state": 0}
+    with pytest.raises(MemoryBudgetError) as refused:
+        HistogramClassifier("exp-chi2", n_components=2900, **settings).fit(rows, y)
+    most = int(re.search(r"At most n_components=(\d+) fits it", str(refused.value))[1])
+    assert 100 < most < 2900
+    HistogramClassifier("exp-chi2", n_components=most, **settings).fit(rows, y)
+    with pytest.raises(MemoryBudgetError):
+        HistogramClassifier("exp-chi2", n_components=most + 1, **settings).fit(rows, y)

@@ -39,8 +39,10 @@ from chimap.features.base import FeatureSettings
 from chimap.features.families import check_features
 from chimap.features.weighted import checked_bin_weights
 from chimap.fit.automatic import (
+    check_components,
     is_automatic,
     landmarks_within,
+    takes_components,
     takes_exact,
     takes_landmarks,
     words_of_a_batch,
@@ -314,14 +316,19 @@ class HistogramModel(LinearModel):
             self._taken = {"gamma": gamma_of_sample(self, source, groups, seed)}
         if is_batch:
             self._taken |= words_of_a_batch(self._settings(), source.n_rows)
-        if is_automatic(given["n_components"]) and takes_landmarks(self._settings()):
-            t = n_targets or self._codec_type.of(source.labels()).n_targets
+        if self._keeps_rows or not takes_components(self._settings()):
+            return
+        n, t = given["n_components"], n_targets or self._codec_type.of(source.labels()).n_targets
+        needs = self._objective().needs
 
-            def check(n: int) -> None:
-                self._taken = {**self._taken, "n_components": n}
-                recipe = self._recipe()
-                chunk_rows_within(largest_job(recipe, source, t), recipe.budget)
+        def check(n: int) -> None:
+            self._taken = {**self._taken, "n_components": n}
+            recipe = self._recipe()
+            chunk_rows_within(largest_job(recipe, source, t), recipe.budget)
 
+        if not is_automatic(n) and needs != "features":
+            check_components(n, check)
+        elif is_automatic(n) and takes_landmarks(self._settings()):
             landmarks_within(source.n_rows, check)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from chimap.data import Source
 from chimap.features.base import FeatureSettings
 from chimap.features.exact.family import MOST_ROWS
 from chimap.features.families import family_of
+from chimap.features.fourier.families import FourierFamily, SkewedFourierFamily
 from chimap.features.landmarks.family import LandmarkFamily, NystroemFamily
 from chimap.fit.exact import exact_bytes
 from chimap.kernels import Exponential
@@ -81,6 +83,13 @@ def bytes_of_exact(given: dict[str, Any], source: Source) -> int:
     return needed + dtype.itemsize * most**2  # the rows of one target after the other, copied
 
 
+def takes_components(settings: FeatureSettings) -> bool:
+    """Whether the features of these settings are landmarks or random ones, as many as n_components."""
+    if not isinstance(settings.features, str) or isinstance(settings.kernel, list | tuple):
+        return False
+    return takes_landmarks(settings) or family_of(settings) in (FourierFamily, SkewedFourierFamily)
+
+
 def takes_landmarks(settings: FeatureSettings) -> bool:
     """Whether the features of these settings are landmarks."""
     if not isinstance(settings.features, str) or isinstance(settings.kernel, list | tuple):
@@ -112,6 +121,27 @@ def landmarks_within(n_rows: int, check: Callable[[int], None]) -> int:
             n = max(_LEAST, int(_LESS * n))
         else:
             return n
+
+
+def check_components(n: int, check: Callable[[int], None]) -> None:
+    """Refuse a number of landmarks or random features that the memory has no room for, naming the largest that fits.
+
+    check: as of ``landmarks_within``.
+    """
+    try:
+        check(n)
+    except MemoryBudgetError as error:
+        most = bisect_left(range(1, n), True, key=lambda fewer: not _fits(fewer, check))
+        advice = f" At most n_components={most} fits it." if most else ""
+        raise MemoryBudgetError(f"{error}{advice}") from None
+
+
+def _fits(n: int, check: Callable[[int], None]) -> bool:
+    try:
+        check(n)
+    except MemoryBudgetError:
+        return False
+    return True
 
 
 def words_of_a_batch(settings: FeatureSettings, n_rows: int) -> dict[str, Any]:
