@@ -184,4 +184,36 @@ def test_images_have_no_such_columns(signs):
         for i in range(3):
             Image.fromarray(np.full((32, 32), 40 * i, np.uint8)).save(signs / "photos" / kind / f"{i}.png")
     [refused] = run_many([["fit", "photos", "--groups", "film", "-o", "p.model"]], signs)
-    assert "--groups and --split name columns of tables" in refused.err
+    assert "--groups, --split and --sample-weight name columns of tables" in refused.err
+
+
+def test_a_column_that_looks_like_a_group_is_told_of_where_none_is_named(signs):
+    told = (
+        "warning: column 'film' looks like a group: rows that share its value are nearly equal. Name it with --groups "
+        "film, or scores will flatter."
+    )
+    splits = ["--labels", "kind", "--exclude", "film,part", "--splits", "2", "--json"]
+    warned, named, compared, array, evaluated = run_many(
+        [
+            fit("signs.csv", "--exclude", "film,part"),
+            fit("signs.csv", "--exclude", "part", "--groups", "film"),
+            [
+                "compare",
+                "signs.csv",
+                "--labels",
+                "kind",
+                "--exclude",
+                "film,part",
+                *KERNEL,
+                "--components",
+                "16",
+            ],
+            fit("signs.npz", output="n.model"),
+            ["evaluate", "a.model", "signs.csv", *splits],
+        ],
+        signs,
+    )
+    for result in (warned, compared, array, evaluated):
+        assert result.code == 0, result.err
+        assert told in result.err.replace("\n", " ")
+    assert "looks like a group" not in named.err

@@ -63,6 +63,7 @@ class Source(ABC):
     n_left_out: rows of the data that are not among these, for want of a label for example.
     notes: sentences for the user about how the data were read.
     reading: how rows were made of text, molecules or named counts, which models keep; else None.
+    columns_aside: names of columns of the data that are no bins, labels or ids, as far as they are known.
     origin: what the rows were opened from, from which ``column`` reads more of them, or None.
     stored_rows: rows that are stored, and decoded, together, a row group for example; a part of them costs as much.
 
@@ -91,6 +92,7 @@ class Source(ABC):
     notes: tuple[str, ...] = ()
     id_name: str = "id"
     reading: Any = None
+    columns_aside: tuple[str, ...] = ()
     origin: Origin | None = None
     stored_rows: int = 1
 

@@ -114,7 +114,7 @@ class PartSource(Source):
         self.from_files, self.can_seek = source.from_files, source.can_seek
         self.column_names, self.id_name = source.column_names, source.id_name
         self.task_names = source.task_names
-        self.reading, self.origin = source.reading, source.origin
+        self.reading, self.origin, self.columns_aside = source.reading, source.origin, source.columns_aside
         self.n_left_out, self.unlabelled = source.n_left_out, source.unlabelled
         blocks = range(0, source.n_rows, BLOCK_ROWS)
         counts = [np.count_nonzero(self._members(start, start + BLOCK_ROWS)) for start in blocks]

@@ -255,7 +255,7 @@ def unique_ids(ids: np.ndarray, where: str) -> np.ndarray:
         one, other = sorted(order[same[0] : same[0] + 2].tolist())
         raise DataError(
             f"{where}: the id {ids[one]!s} comes twice, in rows {one} and {other}. Ids name a single row each; name "
-            "another column, or remove one of the rows."
+            "another column, or remove one of the rows. A column that says which rows belong together is for --groups."
         )
     return ids
 

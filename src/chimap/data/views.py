@@ -29,7 +29,7 @@ class _View(Source):
         self.column_names, self.row_ids = source.column_names, source.row_ids
         self.weights = source.weights
         self.task_names = source.task_names
-        self.reading, self.origin = source.reading, source.origin
+        self.reading, self.origin, self.columns_aside = source.reading, source.origin, source.columns_aside
         self.stored_rows, self.n_left_out, self.id_name = (
             source.stored_rows,
             source.n_left_out,

@@ -202,6 +202,7 @@ def _raced(
         raise DataError(
             f"{source.name}: one class only: all labels are {y[0]!s}. A comparison of classifiers needs two."
         )
+    held_out_rows.warn_of_groups(source, table)
     parts = held_out_rows.Parts.of(source, 0.0, settings["random_state"], table)
     model = (HistogramClassifier if decided is Task.classify else HistogramRegressor)(
         scoring=scoring, **settings

@@ -158,6 +158,8 @@ def measure(
         data, labels, fitted, part=part, silent=silent, check_labels=check_labels, table=table
     )
     groups = held_out_rows.groups_of(source, table)
+    if drawn is not None:
+        held_out_rows.warn_of_groups(source, table)
     if drawn is not None and groups is not None:
         check_splits(fitted, data_rows.labels_of(source), source.name, drawn, groups)
     chosen = held_out_rows.choose_rows(fitted, source, all_rows, table)

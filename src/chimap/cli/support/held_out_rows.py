@@ -89,6 +89,20 @@ def groups_of(source: Source, table: Table) -> np.ndarray | None:
     return groups
 
 
+def warn_of_groups(source: Source, table: Table) -> None:
+    """Say where a column that was set aside looks like a group and none was named."""
+    from chimap.cli.support.errors import say
+    from chimap.data.group_columns import group_column
+
+    name = None if table.groups is not None else group_column(source)
+    if name is not None:
+        say(
+            "warning",
+            f"column {name!r} looks like a group: rows that share its value are nearly equal. Name it with --groups "
+            f"{name}, or scores will flatter.",
+        )
+
+
 _TRAIN, _TEST = ("train", "training"), ("test", "testing")
 
 

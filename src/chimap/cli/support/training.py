@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from chimap.cli.support import data_rows, errors, image_models, options, show
 from chimap.cli.support.fit_options import Settings
-from chimap.cli.support.held_out_rows import Parts
+from chimap.cli.support.held_out_rows import Parts, warn_of_groups
 from chimap.cli.support.image_options import ImageSettings
 from chimap.cli.support.options import Engine, Task
 
@@ -80,6 +80,7 @@ def train(
         source = data_rows.open_data(data, labels, table=table, reading=reading)
         data_rows.weigh(source, table)
         y = data_rows.labels_of(source)
+        warn_of_groups(source, table)
         parts = Parts.of(source, settings.test_fraction, settings.seed, table)
         task, reason = _decide(y, source.name, settings, parts.is_held_out)
     model = settings.estimator(task).set_params(**settings.weighing(y))

@@ -112,6 +112,8 @@ class ArrowSource(SeekableStream):
             self._y = self._label_column(label)
         self.has_labels = self._y is not None
         self._read_ids(roles.check_first)
+        known = {*self._columns.names, label, self._id}
+        self.columns_aside = tuple(name for name in first.schema.names if name not in known)
         if self.row_ids is not None:
             self.held_bytes += self.row_ids.nbytes
 

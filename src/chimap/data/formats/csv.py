@@ -84,6 +84,10 @@ class CsvSource(StreamSource):
             self._y = read_labels(labels, self.n_rows)
         self.has_labels = self._y is not None
         self.n_features = len(self._bins)
+        known = {*self._bins, self._label, self._id}
+        self.columns_aside = tuple(name for i, name in enumerate(self._names) if i not in known)
+        if self._id is not None and np.unique(np.asarray(self.row_ids)).size < self.n_rows:
+            self.columns_aside = (*self.columns_aside, self._names[self._id])
         if self._has_names:
             self.column_names = tuple(self._names[place] for place in self._bins)
         self.row_bytes = 8.0 * self.n_features

@@ -62,6 +62,7 @@ class FrameSource(ArraySource):
         )
         super().__init__(_matrix(table, bins, names, name), y, name, tuple(names[place] for place in bins))
         self.notes = roles.notes
+        self.columns_aside = tuple(name for i, name in enumerate(names) if i not in {*bins, label, ids})
         if ids is not None:
             values = _column(table, ids).astype(str)
             self.row_ids = unique_ids(values, name) if choice.id is not None else values

@@ -73,7 +73,19 @@ class NpzSource(Source):
         elif isinstance(labels, str) and named_array(archive.members, labels)[0] in archive.members:
             labels = f"::{labels}"
         self._y = read_labels(labels, self.n_rows, self.path)
+        used = {str(word).removeprefix("::") for word in (labels, id) if isinstance(word, str)}
+        self.columns_aside = tuple(
+            name for name in archive.members if name not in used and self._may_be_column(archive, name)
+        )
         self.has_labels = self._y is not None
+
+    def _may_be_column(self, archive: Archive, member: str) -> bool:
+        """Whether an array has one value a row."""
+        try:
+            header = archive.header(member)
+        except DataError:
+            return False
+        return header.shape == (self.n_rows,) and header.dtype.kind in "iufbUS"
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """All rows, in order."""

@@ -1,0 +1,123 @@
+"""Columns that look like groups, and those that do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from chimap import open_source
+from chimap._validation import DataError
+from chimap.data.group_columns import group_column, looks_like_groups
+from tests.histograms import classes, signed_histograms, tracks
+
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("spread", [0.02, 0.3])
+def test_rows_that_are_nearly_equal_are_a_group(make, spread):
+    X, y, groups = tracks(spread=spread)
+    assert looks_like_groups(make(X), groups, y)
+    assert looks_like_groups(make(X), groups)
+    assert looks_like_groups(make(X * RNG.uniform(1, 9, (y.size, 1))), groups, y)  # whatever their totals
+
+
+def test_few_groups_a_class_are_told_where_rows_are_very_near():
+    X, y, groups = tracks(9, 10, spread=0.02)
+    assert looks_like_groups(X, groups, y)
+
+
+def test_signed_rows():
+    groups = np.repeat(np.arange(20), 5)
+    X = signed_histograms(20, 10)[groups] + 1e-3 * RNG.standard_normal((100, 10))
+    assert looks_like_groups(X, groups)
+    assert not looks_like_groups(X, RNG.permutation(groups))
+
+
+def test_columns_that_say_nothing_of_likeness_are_no_groups():
+    X, y = classes(400)
+    assert not looks_like_groups(X, RNG.integers(40, size=400), y)
+    assert not looks_like_groups(X, y, y)  # the label itself
+    assert not looks_like_groups(X, np.round(100 * X[:, 0]).astype(int), y)  # a measurement
+
+
+def test_kinds_within_a_class_are_no_groups():
+    X, kinds = classes(600, 30, n_classes=10)
+    assert not looks_like_groups(X, kinds, kinds % 2)
+
+
+def test_rows_that_cannot_be_compared_are_left_to_the_fit():
+    X, y, groups = tracks(10, 4)
+    assert not looks_like_groups(np.where(X > 0.2, np.nan, X), groups, y)
+    assert not looks_like_groups(X[:8], groups[:8], y[:8])
+    assert not looks_like_groups(np.zeros((40, 3)), groups, y)
+
+
+def frame(**more):
+    X, y, groups = tracks(20, 6)
+    return pd.DataFrame(X, columns=[f"b{i}" for i in range(12)]).assign(kind=y, **more), groups
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "frame", "npz"])
+@pytest.mark.parametrize("is_text", [False, True])
+def test_a_column_that_is_set_aside_is_found(tmp_path, ending, is_text):
+    table, groups = frame()
+    table["depth"] = RNG.integers(30, size=len(table))
+    table["track"] = [f"t{g}" for g in groups] if is_text else groups
+    path = tmp_path / f"rows.{ending}"
+    if ending == "csv":
+        table.to_csv(path, index=False)
+    elif ending == "parquet":
+        table.to_parquet(path, index=False)
+    elif ending == "npz":
+        names = ["kind", "depth", "track"]
+        np.savez(
+            path,
+            X=np.ascontiguousarray(table.drop(columns=names)),
+            **{n: table[n].to_numpy().astype(str) for n in names},
+        )
+    source = open_source(
+        table if ending == "frame" else path, "kind", exclude=None if ending == "npz" else "track,depth"
+    )
+    assert set(source.columns_aside) == {"depth", "track"}
+    assert group_column(source) == "track"
+
+
+def test_ids_that_repeat_are_groups(tmp_path):
+    table, groups = frame()
+    films = [f"t{g}" for g in groups]
+    table.set_index(pd.Index(films)).to_csv(tmp_path / "rows.csv", index_label="Unnamed: 0")
+    source = open_source(tmp_path / "rows.csv", "kind")
+    assert source.columns_aside == ("Unnamed: 0",)
+    assert group_column(source) == "Unnamed: 0"
+    table.assign(film=films).to_csv(tmp_path / "films.csv", index=False)
+    with pytest.raises(DataError, match=r"comes twice.*which rows belong together is for --groups"):
+        open_source(tmp_path / "films.csv", "kind", id="film")
+
+
+def test_unique_ids_and_columns_with_gaps_are_passed_over(tmp_path):
+    table, groups = frame(name=[f"s{i}" for i in range(120)])
+    table["track"] = np.where(np.arange(120) == 7, "", [f"t{g}" for g in groups])
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    source = open_source(tmp_path / "rows.csv", "kind", exclude="name,track")
+    assert group_column(source) is None
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="needs the shared data sets")
+@pytest.mark.parametrize(
+    ("name", "labels", "expected"),
+    [
+        ("hmp_otu_counts.npz", "y_site", "subject"),
+        ("hiv_morgan_counts.npz", "y", None),
+        ("newsgroups20_counts.npz", "y", None),
+        ("caltech101_45_bow.npz", "y", None),
+        ("mnist.npz::x_test", "y_test", None),
+    ],
+)
+def test_shared_data(name, labels, expected):
+    assert group_column(open_source(DATA / name, labels)) == expected
