@@ -154,7 +154,7 @@ def test_constant_rows_and_two_rows_a_class():
 
 
 def test_too_few_rows_are_refused():
-    with pytest.raises(DataError, match="3 rows are too few to compare kernels"):
+    with pytest.raises(DataError, match="n_samples = 3 are too few to compare kernels"):
         HistogramClassifier("auto").fit(np.eye(3), [0, 1, 0])
 
 

@@ -77,6 +77,8 @@ def fails_by_the_check(estimator):
         ExactKernelLearner(max_iter=2),
         FourierKernelLearner(n_components=64, n_tune_components=32, max_iter=2),
         FourierKernelRegressor("gaussian", n_components=64, n_tune_components=32, max_iter=2, widths="bin"),
+        HistogramClassifier(),
+        HistogramRegressor(),
         HistogramClassifier("exp-chi2", n_components=64),
         KernelClassifier(),
         HistogramRegressor("exp-chi2", n_components=64),

@@ -27,6 +27,7 @@ from chimap._loops.density import runs_of, share_runs
 from chimap._loops.dirichlet import dirichlet_features
 from chimap._loops.exact import add_sparse_products
 from chimap._loops.fourier import sparse_times_dense, waves
+from chimap._loops.groups import group_lengths
 from chimap._loops.hadamard import structured_projection
 from chimap._loops.kernels import (
     CHI2,
@@ -86,6 +87,7 @@ __all__ = [
     "direct_features",
     "direct_features_by_bin",
     "dirichlet_features",
+    "group_lengths",
     "homogeneous_features",
     "interleave_sparse",
     "intersection_steps",

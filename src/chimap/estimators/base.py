@@ -61,6 +61,12 @@ from chimap.fit.weights import checked_weights, with_weights, without_absent
 from chimap.losses import Loss, Observed, named
 from chimap.selection import SelectionResult
 
+_SIGNED = (
+    "auto",
+    "linear",
+    "gaussian",
+)  # kernels that take entries below 0; the race leaves out those that do not
+
 
 class HistogramModel(LinearModel):
     """A linear model fitted to explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters.
@@ -379,6 +385,13 @@ class HistogramModel(LinearModel):
             n_principal=given.get("n_principal"), normalize=given["normalize"], precision=self.precision,
             device=self._device, memory=self.memory, random_state=self.random_state,
         )  # fmt: skip
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        given = self.kernel
+        takes_signs = given in _SIGNED if isinstance(given, str) else getattr(given, "is_signed", False)
+        tags.input_tags.positive_only = not takes_signs
+        return tags
 
     def _design(self) -> Design:
         self._check_sizes()

@@ -114,12 +114,6 @@ class KernelLearner(HistogramModel):
             checked_alpha(self.alpha), fold_count(self.selection), self._codec_type is ClassCodec,
         )  # fmt: skip
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        signed = self.kernel == "gaussian" or getattr(self.kernel, "is_signed", False)
-        tags.input_tags.positive_only = not signed
-        return tags
-
 
 class FourierKernelLearner(ClassTargets, KernelLearner):
     """Kernel classifier that learns the widths of its kernel, at a cost linear in the rows: RFF-SKL.
@@ -141,8 +135,8 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
         is learned with the widths. "training": squared error with the penalty of the weights (the paper's); it needs a
         penalty on the widths, or the narrowest kernel wins.
     width_penalty, width_strength : "l2" or "l1", and rho: rho sum_j (s_j / start_j)^2, or of the ratios themselves.
-    n_tune_components, n_tune_rows : features and rows to learn the widths with; None is all of them (the source is then
-        read twice an evaluation).
+    n_tune_components, n_tune_rows : features and rows to learn the widths with; of fewer rows than features, as many
+        features as rows, 128 at least. None is all of them (the source is then read twice an evaluation).
     validation_fraction : of the rows to tune on: they score each iteration and stop the search early; 0 is none.
     max_iter, tol, patience : iterations at most; least relative decrease of the objective over two iterations;
         iterations without a lower error on the validation rows.

@@ -18,6 +18,8 @@ from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
 from chimap.features.additive.base import keeps_zeros
 
+_FEW = 64  # features whose products with the weights are summed in float64
+
 
 class Prediction:
     """Linear outputs f(x) (n, t) of rows, however they come; what they mean is for ``ClassTargets`` or ``RealTargets``.
@@ -117,4 +119,6 @@ def scores(features: Any, rows: Any, weights: np.ndarray, room: np.ndarray) -> n
         return out
     z = room[: rows.shape[0]]
     features.features_into(rows, z)
+    if weights.shape[0] <= _FEW:  # a sum of few terms would depend on where in the chunk its row is
+        return z.astype(np.float64) @ weights
     return np.asarray(z @ weights)

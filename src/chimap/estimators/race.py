@@ -436,7 +436,7 @@ def held_out_rows(
             "all rows are of one group: none can be held out. Leave groups out, or give other ones."
         )
     if n < 4:
-        raise DataError(f"{n} rows are too few to compare kernels on rows held out. Name a kernel.")
+        raise DataError(f"n_samples = {n} are too few to compare kernels on rows held out. Name a kernel.")
     stratifies = is_classification and np.unique(y, return_counts=True)[1].min() >= 2
     rng, test_size = np.random.RandomState(seed % 2**32), min(HELD_OUT, n // 3)
     splitter: Any

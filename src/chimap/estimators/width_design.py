@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from chimap import _threads
 from chimap._validation import DataError
 from chimap.data import ArraySource, Source, split_source
 from chimap.data.source import choose_rows
@@ -17,6 +19,7 @@ from chimap.estimators.width_search import (
     WidthPenalty,
     WidthSearch,
     WidthsFound,
+    least_alpha,
 )
 from chimap.features.base import FeatureSettings
 from chimap.features.fourier import WidthFeatures
@@ -27,6 +30,8 @@ from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.selection import choose_alpha
 
+_SMALL = 2**19  # features of all rows whose products are done before two threads have met
+_FEWEST = 128  # features to learn widths with; from there on more than there are rows span no more than these
 _LEAST_VALIDATION = 10  # rows: fewer say nothing, and all are used to learn
 
 
@@ -89,8 +94,10 @@ class WidthDesign:
     ) -> tuple[Any, dict[str, Any]]:
         """See ``Design``."""
         how, full = self.tuning, features
-        if how.n_components is not None and how.n_components < self.settings.size(2048):
-            features = self.adaptable(how.n_components, sample, recipe.seed)
+        n_rows = min(rows.source.n_rows, how.n_rows or rows.source.n_rows)
+        n_components = tune_components(how.n_components, n_rows)
+        if n_components is not None and n_components < self.settings.size(2048):
+            features = self.adaptable(n_components, sample, recipe.seed)
         tuned, validation = self._tuning_rows(recipe, rows, features.n_components, clock)
         if validation is not None and validation.n_rows < _LEAST_VALIDATION:
             validation = None
@@ -98,7 +105,9 @@ class WidthDesign:
         search = WidthSearch(
             objective, validation, how.is_classifier, progress, how.max_iter, how.tol, how.patience
         )
-        found = search.run(self.first_alpha(features, tuned, recipe))
+        is_small = tuned.n_rows * features.n_components <= _SMALL
+        with _threads.one_thread() if is_small else nullcontext():
+            found = search.run(self.first_alpha(features, tuned, recipe))
         return full.at(found.log_widths), _attributes(full, found, features.start_, objective.evaluations)
 
     def objective(self, features: Any, rows: TuningRows, recipe: Recipe) -> WidthObjective:
@@ -111,9 +120,10 @@ class WidthDesign:
         if isinstance(alpha, float):
             return alpha
         moments = rows.moments(features.at(features.start_), recipe.dtype)
+        whole = moments.whole()
         with rows.clock("choose alpha"):
-            found = choose_alpha(moments, moments.whole(), "auto" if alpha is None else np.asarray(alpha))
-        return float(found.best["alpha"])
+            found = choose_alpha(moments, whole, "auto" if alpha is None else np.asarray(alpha))
+        return max(float(found.best["alpha"]), least_alpha(whole, recipe.dtype))
 
     def tuning_job(self, recipe: Recipe, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """A pass with so many features."""
@@ -162,6 +172,11 @@ class WidthDesign:
             return TuningRows(rows.over(part, n_folds), chunk_rows, clock)
 
         return reading(learning), None if validation is None else reading(validation)
+
+
+def tune_components(asked: int | None, n_rows: int) -> int | None:
+    """Features to learn widths with on so many rows; None is as many as the model has."""
+    return None if asked is None else min(asked, max(_FEWEST, n_rows))
 
 
 def _attributes(features: Any, found: WidthsFound, start: np.ndarray, evaluations: int) -> dict[str, Any]:

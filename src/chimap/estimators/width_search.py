@@ -150,6 +150,12 @@ class WidthObjective:
         )
 
 
+def least_alpha(moments: Moments, dtype: np.dtype) -> float:
+    """The strength below which products of this precision need not stay positive definite."""
+    trace = float(moments.scatter_diagonal().sum())
+    return float(np.finfo(dtype).eps) * max(trace, float(np.finfo(float).tiny))
+
+
 @dataclass(frozen=True)
 class WidthsFound:
     """What a search came to. log_widths (r,), strength; history: one dictionary an iteration (see
@@ -193,7 +199,9 @@ class WidthSearch:
         _, gradient = self._evaluate(start)
         self._told(start)
         bounds = [(v - _REACH, v + _REACH) for v in start]
-        bounds[-1] = (min(start[-1], max(bounds[-1][0], self._least_alpha())), bounds[-1][1])
+        assert self.objective.whole is not None
+        least = np.log(least_alpha(self.objective.whole, self.objective.dtype))
+        bounds[-1] = (min(start[-1], max(bounds[-1][0], least)), bounds[-1][1])
         # L-BFGS-B's first step is minus the gradient: scaled so that it is of a fair length
         steepest = float(np.abs(gradient).max())
         scale = _FIRST_STEP / steepest if steepest > 0 else 1.0
@@ -211,12 +219,6 @@ class WidthSearch:
         )
         reason = self.reason or stop_reason(found)
         return WidthsFound(np.log(best["widths"]), best["alpha"], self.history, reason)
-
-    def _least_alpha(self) -> float:
-        """Log of the strength below which products of this precision need not stay positive definite."""
-        assert self.objective.whole is not None
-        trace = float(self.objective.whole.scatter_diagonal().sum())
-        return float(np.log(np.finfo(self.objective.dtype).eps * max(trace, np.finfo(float).tiny)))
 
     def _evaluate(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         if self._last is None or not np.array_equal(self._last[0], x):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from chimap import _loops
 from chimap.penalties import L21
 from chimap.solvers.descent import Descent, Evaluation, descend
 
@@ -77,21 +78,9 @@ def _best_of_group(values: np.ndarray, C: np.ndarray, level: float, guess: np.nd
     squares = np.square(C)
     if guess.size < C.shape[1]:
         squares = squares.sum(axis=1, keepdims=True)
-    used = squares.sum(axis=0) > level**2
-    lengths = np.zeros(squares.shape[1])
-    if not used.any():
-        return np.zeros_like(C)
-    squares, r, e = squares[:, used], guess[used], values[:, None]
-    for _ in range(_MOST_NEWTON):
-        terms = e * r + level
-        shares = squares / np.square(terms)
-        left = shares.sum(axis=0)
-        move = left * (np.sqrt(left) - 1) / (shares * (e / terms)).sum(axis=0)
-        r = np.maximum(r + move, 0)
-        if np.all(np.abs(move) <= 8 * _NOISE * r):
-            break
-    lengths[used] = r
-    return C * (lengths / (e * lengths + level))
+    lengths = np.empty(squares.shape[1])
+    _loops.group_lengths(values, squares, level, guess, 8 * _NOISE, _MOST_NEWTON, lengths)
+    return C * (lengths / (values[:, None] * lengths + level))
 
 
 def _spectrum(square: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

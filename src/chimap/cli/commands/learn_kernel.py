@@ -150,6 +150,7 @@ def learn_kernel(
 
 def learned(fitted: Fitted) -> LearnedKernel:
     """All that the page and ``--json`` show."""
+    from chimap.estimators.width_design import tune_components
     from chimap.report import LearnedKernel, Widths, package_versions
     from chimap.report._plain import counted
 
@@ -179,7 +180,9 @@ def learned(fitted: Fitted) -> LearnedKernel:
         method = f"Weights of {kernels}, one a channel, {used} of them used (l21 penalty)."
         return LearnedKernel(method=method, channels=channels, path=path, **common)
     n_rows = min(model.n_tune_rows or model.n_rows_, model.n_rows_)
-    n_features = min(model.n_tune_components or model.n_components, model.n_components)
+    n_features = min(
+        tune_components(model.n_tune_components, n_rows) or model.n_components, model.n_components
+    )
     method = (
         f"{counted(len(model.width_names_), 'width')} of one kernel, learned on {n_rows:,} rows with {n_features:,} "
         f"random features; weights learned on {model.n_rows_:,} rows with {model.n_components:,}."
