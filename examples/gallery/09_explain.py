@@ -10,37 +10,44 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from chimap import HistogramClassifier
-from chimap.explain import permutation_importance
 
 X, y = load_digits(return_X_y=True)
 model = HistogramClassifier("chi2", n_terms=3, alpha=1.0).fit(X[:1200], y[:1200])
 
 # %%
-# Which cells matter at all: shuffle each among scans held out.
-losses = permutation_importance(lambda rows: model.score(rows, y[1200:]), X[1200:], n_repeats=2)
-print("cells that matter most:", np.argsort(losses)[-5:][::-1].tolist())
+# Which cells matter at all: by how far their contributions vary over scans held out.
+ranked = model.importance(X[1200:], kind="variance")
+print("cells that matter most:", [name for name, _ in ranked.top(5)])
 
 # %%
-# What each cell adds to the score of one class: change one cell at a time, from the mean scan.
+# What each cell adds to the score of the digit, beyond what it adds on the mean scan.
 scans = [int(np.flatnonzero(y[1200:] == digit)[0]) + 1200 for digit in (0, 3, 8)]
-empty = X[:1200].mean(axis=0)
+explanation = model.explain(X[scans])
+scores = model.decision_function(X[scans])
 figure, axes = plt.subplots(2, 4, figsize=(8, 4.2), layout="constrained")
-axes[0, 0].imshow(losses.reshape(8, 8), cmap="Greys")
+axes[0, 0].imshow(ranked.by_bin.reshape(8, 8), cmap="Greys")
 axes[0, 0].set_title("cells that matter")
 axes[1, 0].axis("off")
-for (above, below), scan in zip(axes[:, 1:].T, scans, strict=True):
-    changed = np.tile(empty, (64, 1))
-    np.fill_diagonal(changed, X[scan])
-    adds = (model.decision_function(changed) - model.decision_function(empty[None]))[:, y[scan]]
-    total = model.decision_function(empty[None])[0, y[scan]] + adds.sum()
+for i, (scan, (above, below)) in enumerate(zip(scans, axes[:, 1:].T, strict=True)):
+    digit = y[scan]
+    adds = explanation.contributions[i, :, digit]
     print(
-        f"a {y[scan]}: base and contributions {total:.4f}, score {model.decision_function(X[[scan]])[0, y[scan]]:.4f}"
+        f"a {digit}: base and contributions {explanation.scores[i, digit]:.4f}, score {scores[i, digit]:.4f}"
     )
     above.imshow(X[scan].reshape(8, 8), cmap="Greys")
     limit = np.abs(adds).max()
     below.imshow(adds.reshape(8, 8), cmap="RdBu_r", vmin=-limit, vmax=limit)
-    above.set_title(f"a {y[scan]}")
+    above.set_title(f"a {digit}")
     below.set_title("for (red), against (blue)", fontsize=8)
 for ax in axes.flat:
     ax.set_xticks([])
     ax.set_yticks([])
+
+# %%
+# How the score of each digit changes with the cell that matters most, all others as on the mean scan.
+effect = model.effects([ranked.bins[0]], X[:1200])[0]
+figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
+for digit in (1, 3, 7):
+    ax.plot(effect.values, effect.effects[:, digit], label=f"a {digit}")
+ax.set(title=f"the function of cell {effect.name}", xlabel="ink in the cell", ylabel="adds to the score")
+ax.legend()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from ..histograms import classes
 
@@ -21,6 +22,8 @@ def write_arrays(folder: Path) -> None:
     np.savez(folder / "data.npz", X=X, y=y)
     np.save(folder / "rows.npy", X[:, :40])
     np.save(folder / "labels.npy", y)
+    scans, digits = load_digits(return_X_y=True)
+    np.savez(folder / "digits.npz", X=scans[:300], y=digits[:300])
 
 
 def write_tables(folder: Path) -> None:
