@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -42,7 +42,6 @@ from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
 from chimap.solvers.observed_exact import exact_ridge
 
 _HALF_DECADES = 12  # strengths are looked for so far from where the search begins
-_FIRST = -2  # half decades from the scale of a kernel: where its search begins, and goes down by decades
 _OUTPUTS = 4  # whose gradients are taken: of many outputs as many random combinations
 _NEXT = ((-1, 0), (0, 1), (1, 0), (0, -1))  # half a decade of the strength, an octave of gamma
 
@@ -52,8 +51,13 @@ Split = tuple[np.ndarray, np.ndarray]  # (rows to learn from, rows to score)
 
 
 class Machine(Protocol):
-    """A machine that learns from the rows of a split, at any strength and gamma; seconds: of its last outputs."""
+    """A machine that learns from the rows of a split, at any strength and gamma.
 
+    first: half decades from its scale at which the search begins, and goes down by decades. seconds: of its last
+    outputs.
+    """
+
+    first: ClassVar[int]
     seconds: float
 
     def scale(self) -> float:
@@ -95,6 +99,8 @@ class Products:
 
 class KernelMachine:
     """Ridge on the kernel matrix: of the additive kernel, or where gamma is given of its exponential form."""
+
+    first: ClassVar[int] = -2
 
     def __init__(
         self, products: Products, gamma: float | None, Y: np.ndarray, row_weights: np.ndarray | None
@@ -153,6 +159,8 @@ class KernelMachine:
 
 class MarginMachine:
     """LIBLINEAR on features Z and those of the rows to score."""
+
+    first: ClassVar[int] = 0  # of weaker penalties it takes many times as long
 
     def __init__(self, Z: Any, others: Any, Y: np.ndarray, row_weights: np.ndarray | None, seed: int):
         self.Z, self.others, self.Y, self.seed = Z, others, np.nan_to_num(Y), seed
@@ -358,7 +366,7 @@ class Search:
     def _downhill(self) -> Setting:
         if self.alphas is not None:
             return len(self.alphas) - 1, 0
-        best = (_FIRST, 0)
+        best = (self.machines[0].first, 0)
         while self._better((best[0] - 2, 0), best):
             best = best[0] - 2, 0
         return best

@@ -212,6 +212,7 @@ def summary(page: ModelExplanation, output: Path | None) -> dict[str, str | None
     return {
         "ranked by": page.importance.kind,
         "bins": "\n".join(bins),
+        "bin weights": page.data.get("bin weights"),
         "rows": "\n".join(rows) or None,
         "output": None if output is None else str(output),
     }

@@ -77,6 +77,8 @@ def fit(
     alpha: fit_options.Alpha = Settings.alpha,
     normalize: fit_options.Normalize = Settings.normalize,
     normalization: fit_options.Normalization = Settings.normalization,
+    bin_weights: fit_options.BinWeights = Settings.bin_weights,
+    race_seconds: fit_options.RaceSeconds = Settings.race_seconds,
     scoring: fit_options.Scoring = Settings.scoring,
     task: fit_options.TaskOption = Settings.task,
     test_fraction: fit_options.TestFraction = Settings.test_fraction,
@@ -203,6 +205,7 @@ def fit(
         kernel, gamma, terms, components, map, sampling, alpha, normalize, task, test_fraction, memory,
         precision, engine, jobs, folds, seed, loss, blocks, principal, device, features,
         normalization=normalization, scoring=scoring, class_weight=class_weight, threshold=threshold,
+        bin_weights=bin_weights, race_seconds=race_seconds,
     )  # fmt: skip
     table = data_rows.Table(id, columns, exclude, missing, transpose, groups, split, sample_weight)
     fitted = train(
@@ -277,6 +280,9 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
         "features": f"{n_features:,}: {about['features']}",
         "loss": loss_line(model),
         "alpha": f"{model.alpha_:.4g} ({chosen})",
+        "bin weights": show.bin_weights(
+            getattr(model, "bin_weights_", None), getattr(model, "feature_names_in_", None)
+        ),
         "weights": weights_line(fitted),
         "threshold": threshold_line(model),
         "held out": fitted.held_out and score_line(fitted.held_out),
@@ -384,6 +390,7 @@ def as_dict(fitted: Fitted, output: Path) -> dict[str, Any]:
         "gamma": model.describe()["gamma"],
         "features": model.coef_.shape[1],
         "race": model.race_.table() if hasattr(model, "race_") else None,
+        "bin_weights": getattr(model, "bin_weights_", None),
         "loss": getattr(model, "chosen_", {}).get("loss", model.loss),
         "alpha": model.alpha_,
         "class_weight": getattr(model, "class_weight_", None),

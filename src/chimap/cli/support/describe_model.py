@@ -8,6 +8,11 @@ from typing import Any
 
 from chimap.cli.support import show
 
+_NORMALISED = {
+    "l1": ", each row divided by its sum", "log1p": ", the logarithm of each entry and 1",
+    "sqrt": ", the square root of each entry",
+}  # fmt: skip
+
 
 def is_model(path: str) -> bool:
     """Whether the file looks like one of ours: a safetensors header, eight bytes of length and then JSON."""
@@ -28,7 +33,8 @@ def describe(path: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
     return found, {
         "model": found["estimator"],
         "kernel": show.kernel(found["kernel"], found["gamma"]),
-        "bins": f"{found['bins']:,}" + (", each row divided by its sum" if found["normalize"] else ""),
+        "bins": f"{found['bins']:,}" + _NORMALISED.get(found["normalize"], ""),
+        "bin weights": show.bin_weights(found["bin_weights"], found["bin_names"]),
         "features": found["made_of"]
         if features is None
         else f"{features:,} in {found['precision']}: {found['made_of']}",
@@ -62,7 +68,8 @@ def _found(path: Path) -> dict[str, Any]:
             fitted = (state["exact_"] or {}).get("state", {}) if "tables_" in state else state
             about = meta["about"]
             coef = fitted.get("_coef")
-            chosen = (fitted.get("chosen_") or {}).get("dict", {})  # by the race
+            chosen = fitted.get("chosen_") or {}  # by the race
+            weights = fitted.get("bin_weights_")
             return {
                 "version": meta["version"],
                 "bytes": path.stat().st_size,
@@ -78,6 +85,8 @@ def _found(path: Path) -> dict[str, Any]:
                 "rows": fitted.get("n_rows_"),
                 "loss": _loss_name(chosen.get("loss", fitted["loss"])) if "loss" in fitted else None,
                 "alpha": fitted.get("alpha_"),
+                "bin_weights": None if weights is None else file.get_tensor(weights["array"]).tolist(),
+                "bin_names": _classes(fitted.get("feature_names_in_"), file),
                 "classes": None if state.get("multilabel_") else _classes(state.get("classes_"), file),
                 "tasks": _tasks(fitted, file),
                 "training": state.get("training_"),

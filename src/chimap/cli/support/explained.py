@@ -228,6 +228,7 @@ def page_of(
         "model": file,
         "kernel": show.kernel(about["kernel"], about["gamma"]),
         "features": about["features"],
+        "bin weights": show.bin_weights(getattr(model, "bin_weights_", None), model._bin_names()),
         "rows trained on": getattr(model, "n_rows_", None),
         "file": None if source is None else source.name.partition(",")[0],
         "rows looked at": None if sample is None else sample.n_rows,

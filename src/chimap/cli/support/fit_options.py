@@ -45,6 +45,8 @@ class Settings:
     scoring: str | None = None
     class_weight: str | None = None
     threshold: str | None = None
+    bin_weights: str = default("bin_weights")
+    race_seconds: float | None = default("race_seconds")
 
     @property
     def preparation(self) -> str | None:
@@ -109,6 +111,10 @@ class Settings:
         ):  # fmt: skip
             options.check_least(value, flag, least)
         options.one_or_several(self.principal, "--principal")
+        if self.bin_weights not in ("auto", "learn", "none"):
+            raise ValueError(f"--bin-weights must be auto, learn or none; got {self.bin_weights!r}.")
+        if self.race_seconds is not None and not self.race_seconds > 0:
+            raise ValueError(f"--race-seconds must be above 0; got {self.race_seconds:g}.")
         options.class_weight_of(self.class_weight)
         options.threshold_of(self.threshold)
         if not 0 <= self.test_fraction < 1:
@@ -140,6 +146,8 @@ class Settings:
             sampling=self.sampling,
             normalize=self.preparation,
             blocks=options.blocks_of(self.blocks),
+            bin_weights=None if self.bin_weights == "none" else self.bin_weights,
+            race_seconds=self.race_seconds,
             n_principal=options.one_or_several(self.principal, "--principal"),
             loss=self.loss,
             alpha=options.number_or("auto", self.alpha, "--alpha"),
@@ -178,6 +186,23 @@ Threshold = Annotated[
         metavar="RULE",
         help="Of two classes, the score above which a row is of the second, chosen on rows held out: f1, balanced, or "
         "the cost of missing such a row, in units of a false alarm.",
+        show_default=False,
+    ),
+]
+BinWeights = Annotated[
+    str,
+    typer.Option(
+        metavar="RULE",
+        help="Weights of bins: learn, from gradients, kept if rows held out say that they help; none; auto, learned "
+        "where --kernel auto is.",
+    ),
+]
+RaceSeconds = Annotated[
+    float | None,
+    typer.Option(
+        metavar="S",
+        help="Of --kernel auto: start no trial after so many seconds. Without it the work is counted, and every "
+        "machine chooses the same.",
         show_default=False,
     ),
 ]

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from chimap.engines import Progress
 
+_LITTLE = 0.01  # of the mean weight of a bin
 _PLAIN_WIDTH = 80  # where the output is no terminal
 
 
@@ -37,6 +38,23 @@ def facts(title: str, lines: Mapping[str, str | None]) -> None:
 def _wrapped(line: str, width: int) -> list[str]:
     """The line at this width, file names whole."""
     return textwrap.wrap(line, max(20, width), break_long_words=False, break_on_hyphens=False) or [""]
+
+
+_MOST_BINS = 5
+
+
+def bin_weights(weights: Sequence[float] | None, names: Sequence[str] | None) -> str | None:
+    """The heaviest bins by name, and how many have next to no weight; None for equal weights.
+
+    >>> bin_weights([0.5, 2.5, 0.001], ["red", "green", "blue"])
+    'green 2.5, red 0.5, blue 0.001; 1 of 3 below 0.01'
+    """
+    if weights is None:
+        return None
+    ranked = sorted(range(len(weights)), key=lambda i: -weights[i])[:_MOST_BINS]
+    named = [f"{names[i] if names is not None else f'bin {i}'} {weights[i]:.3g}" for i in ranked]
+    low = sum(weight < _LITTLE for weight in weights)
+    return f"{', '.join(named)}; {low:,} of {len(weights):,} below {_LITTLE:g}"
 
 
 def next_commands(title: str, *commands: str) -> None:
