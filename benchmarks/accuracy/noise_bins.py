@@ -1,0 +1,86 @@
+"""What do useless bins cost, and how much of it do learned weights win back?
+
+As many bins of noise as there are bins are added to each shared set: each is one of the bins with its rows in another order,
+so that the values are the same and say nothing. Scores on test rows of the default without noise, with it and equal weights,
+and with it and learned weights; then the share of the loss that is left (wanted: a fifth at most), and what trying costs
+where there is no noise (wanted: .002 at most).
+
+python -m benchmarks.accuracy.noise_bins                       # every set, 2000 rows, some minutes
+python -m benchmarks.accuracy.noise_bins --sets mnist,hmp --rows 1000 --kernel exp-chi2
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics import get_scorer
+
+from benchmarks.sets import SETS, LabelledSet
+from chimap import HistogramClassifier, HistogramRegressor
+
+MOST_TEST_ROWS = 5000
+
+
+def with_noise(X: Any, seed: int) -> Any:
+    """The bins, and each of them again with its rows in another order."""
+    rng = np.random.default_rng(seed)
+    if not sp.issparse(X):
+        return np.hstack([X, rng.permuted(X, axis=0)])
+    columns = X.tocsc()
+    sizes = np.diff(columns.indptr)
+    rows = np.concatenate([rng.choice(X.shape[0], n, replace=False) for n in sizes])
+    noise = sp.csc_matrix((columns.data, rows, columns.indptr), shape=X.shape)
+    return sp.hstack([X, noise], format="csr")
+
+
+def score(data: LabelledSet, X: Any, X_test: Any, kernel: str, bin_weights: Any, seed: int) -> float:
+    """On the test rows."""
+    made = HistogramRegressor if data.scoring == "r2" else HistogramClassifier
+    model = made(kernel, bin_weights=bin_weights, random_state=seed).fit(X, data.y)
+    return float(get_scorer(data.scoring)(model, X_test, data.y_test))
+
+
+def measure(data: LabelledSet, kernel: str, seed: int) -> dict[str, float]:
+    """The four scores."""
+    noisy, noisy_test = with_noise(data.X, seed), with_noise(data.X_test, seed + 1)
+    learns = "learn" if kernel != "auto" else "auto"
+    return {
+        "clean": score(data, data.X, data.X_test, kernel, None, seed),
+        "clean, learned": score(data, data.X, data.X_test, kernel, learns, seed),
+        "noise": score(data, noisy, noisy_test, kernel, None, seed),
+        "noise, learned": score(data, noisy, noisy_test, kernel, learns, seed),
+    }
+
+
+def line(name: str, scores: dict[str, float]) -> str:
+    """A line of the table: the scores, the share of the loss that is left, what trying costs without noise."""
+    loss = scores["clean"] - scores["noise"]
+    left = (scores["clean"] - scores["noise, learned"]) / loss if loss > 0 else float("nan")
+    cost = scores["clean"] - scores["clean, learned"]
+    return f"{name:<14}" + "".join(f"{s:>16.4f}" for s in scores.values()) + f"{left:>10.2f}{cost:>9.4f}"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--rows", type=int, default=2000, help="to learn from")
+    parser.add_argument("--kernel", default="auto")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    heads = ("clean", "clean, learned", "noise", "noise, learned")
+    print(f"{'set':<14}" + "".join(f"{head:>16}" for head in heads) + f"{'left':>10}{'cost':>9}")
+    for name in given.sets.split(","):
+        data = SETS[name]().some(given.rows, given.seed)
+        few = slice(MOST_TEST_ROWS)
+        data = LabelledSet(
+            name, data.X, data.y, data.X_test[few], data.y_test[few], data.scoring, data.groups
+        )
+        print(line(name, measure(data, given.kernel, given.seed)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
