@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.ensemble import AdaBoostClassifier
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GroupKFold
 from sklearn.preprocessing import FunctionTransformer
 
@@ -29,7 +30,7 @@ from chimap.engines import Stopwatch
 from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPenalty
 from chimap.features.base import FeatureSettings
 from chimap.features.fourier import WidthFeatures
-from chimap.fit.design import Part
+from chimap.fit.design import Part, PlainDesign
 from chimap.fit.rows import Preparation, PreparedRows
 from chimap.fit.targets import ClassCodec
 from chimap.moments import GivenFolds
@@ -280,3 +281,108 @@ def test_chunks_folds_and_kept_features(loss):
     little = HistogramClassifier(**settings, memory="4MiB").fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(little.selection_.means, whole.selection_.means, rtol=1e-3)
     np.testing.assert_allclose(little.coef_, whole.coef_, atol=2e-2 * np.abs(whole.coef_).max())
+
+
+LEAVING_OUT = {
+    "ridge": HistogramRegressor("linear", alpha=0.3, **FIXED),
+    "components": HistogramRegressor("linear", n_principal=10, alpha=0.3, **FIXED),
+    "exact": HistogramRegressor("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
+    "moments": MomentsRidge(alpha=0.3),
+    "moments, components": MomentsRidge(alpha=0.3, n_components=10),
+}
+
+
+@pytest.mark.parametrize("name", LEAVING_OUT)
+def test_a_row_is_left_out_with_all_its_weight(name, monkeypatch):
+    """Outputs by closed forms are those of a machine that is fitted without the row."""
+    X, _, weights, _ = rows(2, 40)
+    y, weights = np.sqrt(X[:, 0]) - X[:, 1] + np.arange(40) / 100, weights + 0.5
+    seen = []
+    monkeypatch.setattr(HistogramRegressor, "_take_held_out", lambda self, found: seen.append(found))
+    monkeypatch.setattr(MomentsRidge, "_take_held_out", lambda self, found: seen.append(found))
+    model = LEAVING_OUT[name]
+    if name == "components":  # which are those of all rows
+        model = LEAVING_OUT["ridge"]
+    model.fit(X, y, sample_weight=weights)
+    found, places = seen[0], [int(np.flatnonzero(y == value)[0]) for value in seen[0].y]
+    assert found.y.size == 40
+    np.testing.assert_array_equal(found.weights, weights[places])
+    for k in (0, 17, 39):
+        rest = np.arange(40) != places[k]
+        expected = model.fit(X[rest], y[rest], sample_weight=weights[rest]).predict(X[[places[k]]])
+        np.testing.assert_allclose(found.outputs[k], expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["square", "hinge"])
+def test_kernel_matrices_leave_rows_out(loss):
+    X, y, weights, _ = rows(2, 40)
+    weights = weights + 0.5
+    seen = []
+    model = KernelClassifier("chi2", loss=loss, C=3.0, selection=4, random_state=0)
+    model._take_held_out = seen.append
+    model.fit(X, y, sample_weight=weights)
+    found = seen[0]
+    if loss == "hinge":  # a fold of them
+        assert found.y.size == 10
+        assert np.isin(found.weights, weights).all()
+        return
+    gram = chi2(X)
+    for k in (0, 17, 39):
+        rest = np.arange(40) != k
+        peer = KernelRidge(alpha=model.scale_ / 3.0, kernel="precomputed")
+        target = np.where(y == 1, 1.0, -1.0)
+        # kernel ridge with a free intercept is that of centred rows
+        w = weights[rest] / weights[rest].sum()
+        means, own = gram[np.ix_(rest, rest)] @ w, gram[np.ix_([k], rest)]
+        centred = gram[np.ix_(rest, rest)] - means - means[:, None] + w @ means
+        peer.fit(centred, target[rest] - w @ target[rest], sample_weight=weights[rest])
+        row = own - means - own @ w + w @ means
+        np.testing.assert_allclose(found.outputs[k], peer.predict(row) + w @ target[rest], atol=1e-8)
+
+
+def test_exact_machines_choose_by_weighted_scores():
+    """Repeated rows that are left out together are the row of a weight."""
+    X, _, weights, repeated = rows(2, 60)
+    y = np.sqrt(X[:, 0]) - X[:, 1] + 0.1 * np.random.default_rng(0).standard_normal(60)
+    model = HistogramRegressor(
+        "gaussian", gamma=2.0, alpha=[1e-3, 0.1, 10.0], **FIXED | {"features": "exact"}
+    )
+    found = model.fit(X, y, sample_weight=weights, groups=np.arange(60)).selection_
+    expected = model.fit(X[repeated], y[repeated], groups=repeated).selection_
+    np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-8)
+    plain = model.fit(X[weights > 0], y[weights > 0]).selection_
+    assert np.abs(found.scores - plain.scores).min() > 1e-3
+
+
+@pytest.mark.parametrize("features", ["landmarks", "fourier", "exact"])
+def test_samples_have_the_weights_in_them(features):
+    """The mean distance, and with it gamma, is that of the rows as often as they count."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.dirichlet(np.full(10, 0.3), 150), rng.dirichlet(np.full(10, 30.0), 150)])
+    y, weights = np.arange(300) % 2, np.repeat([1, 9], 150)
+    model = HistogramClassifier("exp-chi2", features=features, n_components=20, alpha=1.0, random_state=0)
+
+    def gamma(*rows, **given):
+        return float(model.fit(*rows, **given).kernel_.gamma)
+
+    plain, weighted = gamma(X, y), gamma(X, y, sample_weight=weights)
+    repeated = np.repeat(np.arange(300), weights)
+    assert weighted == pytest.approx(gamma(X[repeated], y[repeated]), rel=0.15)
+    assert weighted > 2 * plain
+
+
+@pytest.mark.parametrize("features", ["landmarks", "fourier", "additive"])
+def test_samples_are_drawn_in_proportion_to_weights(features, monkeypatch):
+    """What maps, landmarks and nodes are learned from: rows of a class that has nine tenths of the weights."""
+    X, y = classes(3000, 10, 2)
+    fit, drawn = PlainDesign.fit, []
+    monkeypatch.setattr(
+        PlainDesign, "fit", lambda self, rows, seed: (drawn.append(rows), fit(self, rows, seed))[1]
+    )
+    monkeypatch.setattr("chimap.fit.rows.sample_size", lambda source, parts: 400)
+    kernel = "chi2" if features == "additive" else "exp-chi2"
+    model = HistogramClassifier(kernel, features=features, n_components=20, alpha=1.0, **LEFT)
+    model.fit(X, y, sample_weight=np.where(y == 1, 9 * (y == 0).sum(), (y == 1).sum()))
+    of_row = {row.tobytes(): label for row, label in zip(X, y, strict=True)}
+    share = np.mean([of_row[row.tobytes()] for row in drawn[0]])
+    assert share == pytest.approx(0.9, abs=0.01)

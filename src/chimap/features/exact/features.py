@@ -89,7 +89,9 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.rows_ = KeptRows(mapped(self.map_, rows))
         self.kernel_ = kernel
         if isinstance(kernel, Exponential):
-            self.kernel_ = with_mean_gamma(kernel, self.rows_ if drawn is None else self.rows_.take(drawn))
+            self.kernel_ = with_mean_gamma(
+                kernel, self.rows_ if drawn is None else KeptRows(mapped(self.map_, sample))
+            )
         return self
 
     def _fitted_map(self, kernel: Any, rows: Any) -> Any:
