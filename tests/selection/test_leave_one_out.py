@@ -107,3 +107,19 @@ def test_gammas_come_from_one_matrix():
         expected = np.exp(-rule.problem.gamma(octaves) * np.square(U[:, None] - U).sum(axis=2))
         np.testing.assert_allclose(square[below], expected[below], rtol=1e-9)
     assert machine is rule.problem.ridge(None, 0)
+
+
+def test_of_equal_scores_the_smaller_weighted_error_is_better():
+    rng = np.random.default_rng(0)
+    X = np.zeros((60, 10))
+    X[:20, :5], X[20:, 5:] = rng.dirichlet(np.ones(5), 20), rng.dirichlet(np.ones(5), 40)
+    Y = rng.standard_normal((60, 1))  # noise wants a strong ridge
+    Y[:20] = X[:20, :1] + 3 * X[:20, 1:2]  # and these a weak one
+    weights = np.where(np.arange(60) < 20, 50.0, 0.02)
+    features = ExactFeatures("exp-chi2", n_terms=4).fit(X)
+    machine = ExactRows(features, Y, None, np.dtype(np.float64))
+    chosen = []
+    for own in (None, weights):
+        rule = LeaveOut(machine, Y, lambda *_: 0.0, alphas=[1e-2, 100.0], octaves=0, weights=own)
+        chosen.append(rule.choose().solution.alpha)
+    assert chosen == [100.0, 1e-2]
