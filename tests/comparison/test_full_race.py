@@ -183,7 +183,7 @@ def test_expected_seconds():
     [
         (ArraySource(X), {}, DataError, "array has no labels"),
         (ArraySource(X, y), {"kernel": "rbf"}, ValueError, "kernel must be one of"),
-        (ArraySource(X[:3], y[:3]), {}, DataError, "3 rows are too few to compare kernels"),
+        (ArraySource(X[:3], [0, 1, 0]), {}, DataError, "3 are too few to compare kernels"),
         (ArraySource(-X, y), {"kernel": "chi2"}, None, "pass"),
     ],
 )

@@ -68,6 +68,7 @@ def compare(
     with threads(model.n_jobs), progress or Progress() as shown:
         with clock("read"):
             shown.stage("reading", None)
+            source, groups = model._weighed(source, groups)
             racing = Race.on(model, source, groups)
         _check_memory(racing, model, source)
         look = racing.look
@@ -118,6 +119,8 @@ def _check_memory(racing: Race, model: Any, source: Source) -> None:
 
 def _floor(racing: Race, measure: str) -> float | None:
     """The score of what needs no bins: the commonest class, the mean, or chance."""
+    if racing.y.ndim == 2:
+        return None
     if measure == "accuracy":
         y = np.concatenate([racing.y[test] for _, test in racing.splits])
         return float(np.unique(y, return_counts=True)[1].max() / y.size)
@@ -150,16 +153,16 @@ class _Bench:
             self._rehearse(candidate, candidate.settings)
 
     def add_final(self) -> None:
-        """What the best, the one to take, the best kernel and the best linear machine become on all rows."""
+        """What the best of each kind become on all rows: landmarks, additive features, margins; linear machines."""
         finalists = self.finalists()
-        raced = [e for e in finalists if e.name in self._trials]
-        firsts = [next((e for e in raced if e.is_linear is linear), None) for linear in (False, True)]
-        wanted = {e.name: e for e in (*recommended(raced), *firsts) if e is not None}
-        for entrant in wanted.values():
+        tried: set[tuple[bool, Any, Any]] = set()
+        for entrant in [e for e in finalists if e.name in self._trials]:
             trial = self._trials[entrant.name]
             settings = self._final_settings(trial)
-            if _same_machine(settings, trial.candidate.settings):
+            kind = entrant.is_linear, settings.get("features"), settings.get("loss")
+            if kind in tried or _same_machine(settings, trial.candidate.settings):
                 continue
+            tried.add(kind)
             sized = {name: value for name, value in settings.items() if name != "scoring"}
             if (
                 settings.get("features") == "landmarks"

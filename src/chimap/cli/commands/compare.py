@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from chimap.cli.support import data_rows, errors, fit_options, held_out_rows, options, outputs, show
+from chimap.cli.support.compare_settings import CompareSettings
 from chimap.cli.support.fit_options import Settings
 from chimap.cli.support.options import Task
 
 if TYPE_CHECKING:
-    from chimap.data import Source
     from chimap.report import Comparison, KernelErrors
 
 
@@ -34,6 +34,7 @@ def compare(
     transpose: options.Transpose = False,
     groups: options.Groups = None,
     split: options.Split = None,
+    sample_weight: options.SampleWeight = None,
     output: Annotated[
         Path | None, options.output("PAGE", "Write table and curves as one page of HTML.")
     ] = None,
@@ -56,6 +57,7 @@ def compare(
     ] = "256,1024",
     normalization: fit_options.Normalization = None,
     scoring: fit_options.Scoring = None,
+    class_weight: fit_options.ClassWeight = None,
     kernel_errors: Annotated[
         bool,
         typer.Option(
@@ -109,139 +111,64 @@ def compare(
     from chimap.report import write_comparison
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
-    sizes = _checked(
-        kernel, gamma, components, normalization, scoring, kernel_errors, maps, terms, jobs, seed
-    )
-    table = data_rows.Table(id, columns, exclude, missing, transpose, groups, split)
+    settings = CompareSettings(
+        kernel, gamma, components, normalization, scoring, class_weight, kernel_errors, maps, terms, task, memory,
+        precision.value, jobs, seed,
+    )  # fmt: skip
+    settings.check()
+    table = data_rows.Table(id, columns, exclude, missing, transpose, groups, split, sample_weight)
     source = data_rows.open_data(data, labels, table=table)
-    if not source.has_labels and not kernel_errors:
-        data_rows.labels_of(source)  # says how to name them
-    model_settings: dict[str, Any] = {
-        "memory": memory, "precision": precision.value, "n_jobs": jobs, "random_state": seed,
-    }  # fmt: skip
+    data_rows.weigh(source, table)
     result: Comparison | None = None
     found: KernelErrors | None = None
     try:
-        if source.has_labels:
-            result = _raced(
-                source, table, task, kernel, gamma, normalization, scoring, sizes, json, model_settings
-            )
-        if kernel_errors and kernel is not None:
-            found = _errors(source, kernel, gamma, maps, terms, sizes, json, model_settings)
+        if source.has_labels or not kernel_errors:
+            data_rows.labels_of(source)  # says how to name them where there are none
+            held_out_rows.warn_of_groups(source, table)
+            parts = held_out_rows.Parts.of(source, 0.0, seed, table)
+            result = settings.race(parts.training, parts.groups, show.progress(json))
+        if kernel_errors:
+            found = settings.errors(source, show.progress(json))
     except DataError:
         data_rows.check_every_row(source, precision.value)  # names the row of the file rather than of a part
         raise
-    given = {"task": task, "seed": seed, "memory": memory, "precision": precision, "scoring": scoring}
-    command = None if result is None else _command(result, data, labels, table, given)
+    commands = {} if result is None else _commands(result, data, labels, table, settings)
     if output is not None:
         with show.busy("drawing the page"):
+            command = next(iter(commands.values()), None)
             write_comparison(result, output, command=command, errors=found, overwrite=overwrite)
         errors.written.append(str(output))
     if json:
         show.as_json(
             {
-                "command": "compare", "page": output and str(output), "fit_command": command,
+                "command": "compare", "page": output and str(output),
+                "fit_command": next(iter(commands.values()), None),
                 **({} if result is None else result.as_dict()),
                 "kernel_errors": None if found is None else found.as_dict(),
             }
         )  # fmt: skip
         return
-    _print(result, found, output, command)
+    _print(result, found, output, commands)
 
 
-def _checked(
-    kernel: str | None, gamma: str, components: str, normalization: str | None, scoring: str | None,
-    kernel_errors: bool, maps: str | None, terms: str | None, jobs: int | None, seed: int,
-) -> list[int]:  # fmt: skip
-    """The sizes to try; refuses, by flag and before any row is read, what cannot be done."""
-    if kernel is not None:
-        options.check_kernel(kernel)
-        if kernel == "auto":
-            raise ValueError("--kernel auto is every kernel: leave --kernel out.")
-    for flag, is_given in (("--normalization", normalization is not None), ("--gamma", gamma != "auto")):
-        if is_given and kernel is None:
-            raise ValueError(f"{flag} is of one kernel: name it with --kernel, or leave {flag} out.")
-    if kernel_errors and kernel is None:
-        raise ValueError("--kernel-errors are of one kernel: name it with --kernel, such as chi2.")
-    for flag, text in (("--maps", maps), ("--terms", terms)):
-        if text is not None and not kernel_errors:
-            raise ValueError(f"{flag} is of --kernel-errors: add that, or leave {flag} out.")
-    options.gamma_of(gamma)
-    options.check_normalization(normalization)
-    options.check_scoring(scoring)
-    for name in [] if maps is None else _listed(maps):
-        options.check_map(name, str(kernel), "--maps")
-    if terms is not None:
-        options.whole_numbers(terms, "--terms")
-    options.check_least(jobs, "--jobs")
-    options.check_least(seed, "--seed", 0)
-    return options.whole_numbers(components, "--components")
-
-
-def _listed(maps: str) -> list[str]:
-    names = options.listed(maps)
-    if not names:
-        raise ValueError(f"--maps must name at least one map; got {maps!r}.")
-    return names
-
-
-def _raced(
-    source: Source, table: data_rows.Table, task: Task, kernel: str | None, gamma: str, normalization: str | None,
-    scoring: str | None, sizes: list[int], silent: bool, settings: dict[str, Any],
-) -> Comparison:  # fmt: skip
-    """The race on the rows that a fit would learn from: of a split those for training."""
-    import numpy as np
-
-    from chimap import HistogramClassifier, HistogramRegressor
-    from chimap._validation import DataError
-    from chimap.comparison import compare as race
-
-    y = data_rows.labels_of(source)
-    decided = data_rows.decide_task(y, task, source.name)[0]
-    if decided is Task.classify and np.unique(y).size < 2:
-        raise DataError(
-            f"{source.name}: one class only: all labels are {y[0]!s}. A comparison of classifiers needs two."
-        )
-    held_out_rows.warn_of_groups(source, table)
-    parts = held_out_rows.Parts.of(source, 0.0, settings["random_state"], table)
-    model = (HistogramClassifier if decided is Task.classify else HistogramRegressor)(
-        scoring=scoring, **settings
-    )
-    return race(
-        model, parts.training, kernel=kernel, gamma=options.gamma_of(gamma), normalize=normalization, sizes=sizes,
-        groups=parts.groups, progress=show.progress(silent),
-    )  # fmt: skip
-
-
-def _errors(
-    source: Source, kernel: str, gamma: str, maps: str | None, terms: str | None, sizes: list[int], silent: bool,
-    settings: dict[str, Any],
-) -> KernelErrors:  # fmt: skip
-    from chimap.comparison import kernel_errors
-
-    value = options.gamma_of(gamma)
-    return kernel_errors(
-        source,
-        kernel=kernel,
-        gamma="mean" if value == "auto" else value,
-        maps=None if maps is None else _listed(maps),
-        n_terms=None if terms is None else options.whole_numbers(terms, "--terms"),
-        n_components=sizes,
-        progress=show.progress(silent),
-        **settings,
-    )
-
-
-def _command(
-    result: Comparison, data: str, labels: str | None, table: data_rows.Table, given: dict[str, Any]
-) -> str:
+def _commands(
+    result: Comparison, data: str, labels: str | None, table: data_rows.Table, settings: CompareSettings
+) -> dict[str, str]:
+    """The commands that fit what is recommended, and what has the best score if that is another, by what they do."""
     from chimap.cli.support.fit_command import fit_command
 
-    return fit_command(result.recommendation.chosen.fit_settings or {}, data, labels, table, given)
+    advice, given = result.recommendation, settings.for_fit()
+    wanted = {"to train it on all rows:": advice.chosen}
+    if advice.best is not advice.chosen:
+        wanted["for the best score, however long a prediction takes:"] = advice.best
+    return {
+        what: fit_command(entrant.fit_settings or {}, data, labels, table, given)
+        for what, entrant in wanted.items()
+    }
 
 
 def _print(
-    result: Comparison | None, found: KernelErrors | None, output: Path | None, command: str | None
+    result: Comparison | None, found: KernelErrors | None, output: Path | None, commands: dict[str, str]
 ) -> None:
     """The tables, the recommendation, and what it takes."""
     from chimap.cli.support import comparison_table as tables
@@ -274,4 +201,5 @@ def _print(
             "page": page,
         },
     )
-    show.next_commands("to train it on all rows:", command or "")
+    for what, command in commands.items():
+        show.next_commands(what, command)

@@ -24,11 +24,15 @@ def fit_command(
     settings: of the estimator. given: flags of ``compare`` that the fit has, too; those that are defaults are left out.
     """
     parts = ["chimap fit", show.quoted(data)]
-    words: dict[str, Any] = {"labels": labels, **table.given()}
-    words |= {name: value for name, value in given.items() if value != getattr(Settings, name)}
+    words: dict[str, Any] = {
+        "labels": labels, **{name.replace("_", "-"): value for name, value in table.given().items()}
+    }  # fmt: skip
+    words |= {
+        name: value for name, value in given.items() if value != getattr(Settings, name.replace("-", "_"))
+    }
     for name, value in settings.items():
-        flag = FLAGS.get(name, name)
-        if value is not None and value != getattr(Settings, flag, None):
+        flag = FLAGS.get(name, name).replace("_", "-")
+        if value is not None and value != getattr(Settings, flag.replace("-", "_"), None):
             words[flag] = f"{value:.6g}" if isinstance(value, float) else value
     for flag, value in words.items():
         if value is True:

@@ -1,0 +1,134 @@
+"""What to compare: what the flags of ``chimap compare`` become."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from chimap.cli.support import data_rows, options
+from chimap.cli.support.options import Task
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from chimap.data import Source
+    from chimap.engines import Progress
+    from chimap.report import Comparison, KernelErrors
+
+
+@dataclasses.dataclass(frozen=True)
+class CompareSettings:
+    """The flags of ``chimap compare`` that say what runs and how it is scored."""
+
+    kernel: str | None
+    gamma: str
+    components: str
+    normalization: str | None
+    scoring: str | None
+    class_weight: str | None
+    kernel_errors: bool
+    maps: str | None
+    terms: str | None
+    task: Task
+    memory: str
+    precision: str
+    jobs: int | None
+    seed: int
+
+    @property
+    def sizes(self) -> list[int]:
+        """Landmarks and random features."""
+        return options.whole_numbers(self.components, "--components")
+
+    def check(self) -> None:
+        """Refuse, by flag and before any row is read, what cannot be done. Raises ValueError."""
+        self._check_kernel()
+        options.gamma_of(self.gamma)
+        options.check_normalization(self.normalization)
+        options.check_scoring(self.scoring)
+        options.class_weight_of(self.class_weight)
+        for name in self._maps() or []:
+            options.check_map(name, str(self.kernel), "--maps")
+        if self.terms is not None:
+            options.whole_numbers(self.terms, "--terms")
+        options.check_least(self.jobs, "--jobs")
+        options.check_least(self.seed, "--seed", 0)
+        assert self.sizes
+
+    def _check_kernel(self) -> None:
+        """Flags of one kernel, and of its errors, without it."""
+        if self.kernel == "auto":
+            raise ValueError("--kernel auto is every kernel: leave --kernel out.")
+        if self.kernel is not None:
+            options.check_kernel(self.kernel)
+        of_one = {"--normalization": self.normalization is not None, "--gamma": self.gamma != "auto"}
+        for flag, is_given in of_one.items():
+            if is_given and self.kernel is None:
+                raise ValueError(f"{flag} is of one kernel: name it with --kernel, or leave {flag} out.")
+        if self.kernel_errors and self.kernel is None:
+            raise ValueError("--kernel-errors are of one kernel: name it with --kernel, such as chi2.")
+        for flag, text in (("--maps", self.maps), ("--terms", self.terms)):
+            if text is not None and not self.kernel_errors:
+                raise ValueError(f"{flag} is of --kernel-errors: add that, or leave {flag} out.")
+
+    def _maps(self) -> list[str] | None:
+        if self.maps is None:
+            return None
+        names = options.listed(self.maps)
+        if not names:
+            raise ValueError(f"--maps must name at least one map; got {self.maps!r}.")
+        return names
+
+    def race(self, source: Source, groups: np.ndarray | None, progress: Progress) -> Comparison:
+        """The race on rows with labels."""
+        from chimap.comparison import compare
+
+        y = data_rows.labels_of(source)
+        return compare(
+            self._estimator(y, source.name), source, kernel=self.kernel, gamma=options.gamma_of(self.gamma),
+            normalize=self.normalization, sizes=self.sizes, groups=groups, progress=progress,
+        )  # fmt: skip
+
+    def errors(self, source: Source, progress: Progress) -> KernelErrors:
+        """Features beside the kernel itself."""
+        from chimap.comparison import kernel_errors
+
+        assert self.kernel is not None  # which ``check`` asks for
+        return kernel_errors(
+            source,
+            kernel=self.kernel,
+            gamma="mean" if self.gamma == "auto" else options.gamma_of(self.gamma),
+            maps=self._maps(),
+            n_terms=None if self.terms is None else options.whole_numbers(self.terms, "--terms"),
+            n_components=self.sizes,
+            progress=progress,
+            **self._common(),
+        )
+
+    def for_fit(self) -> dict[str, Any]:
+        """Flags that the fit of what is recommended has, too."""
+        names = ("task", "seed", "memory", "precision", "scoring", "class_weight")
+        return {name.replace("_", "-"): getattr(self, name) for name in names}
+
+    def _estimator(self, y: np.ndarray, name: str) -> Any:
+        import numpy as np
+
+        from chimap import HistogramClassifier, HistogramRegressor
+        from chimap._validation import DataError
+
+        if data_rows.decide_task(y, self.task, name)[0] is not Task.classify:
+            return HistogramRegressor(scoring=self.scoring, **self._common())
+        if y.ndim == 1 and np.unique(y).size < 2:
+            raise DataError(
+                f"{name}: one class only: all labels are {y[0]!s}. A comparison of classifiers needs two."
+            )
+        weights = options.class_weight_of(self.class_weight, y)
+        return HistogramClassifier(scoring=self.scoring, class_weight=weights, **self._common())
+
+    def _common(self) -> dict[str, Any]:
+        return {
+            "memory": self.memory,
+            "precision": self.precision,
+            "n_jobs": self.jobs,
+            "random_state": self.seed,
+        }

@@ -1,0 +1,55 @@
+"""The command that a comparison ends with."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+import typer.main
+
+from chimap.cli.main import app
+from chimap.cli.support.data_rows import Table
+from chimap.cli.support.fit_command import fit_command
+from chimap.comparison.entrants import all_kernels, features_of, of_kernel
+from chimap.estimators.race_candidates import Look, settings_for
+
+FLAGS = {
+    flag for p in typer.main.get_command(app).commands["fit"].params for flag in (*p.opts, *p.secondary_opts)
+}  # fmt: skip
+LOOK = Look(is_signed=False, density=0.05, has_sums=True, has_counts=True, is_classification=True)
+LEARNED = {"alpha": 0.1, "gamma": 0.25}
+
+
+def every_settings():
+    """Of all that a comparison may recommend, for few rows and many, few bins and many."""
+    entered = [*all_kernels(LOOK), *of_kernel("exp-chi2", 0.5, LOOK), *of_kernel("minmax", "auto", LOOK)]
+    for candidate in entered:
+        yield candidate.settings
+        yield from (c.settings for c in features_of(candidate, LEARNED, LOOK, [64], 3000))
+        for n_rows, n_bins in ((100, 10), (100_000, 10), (100_000, 100_000)):
+            yield settings_for(candidate, LEARNED, n_rows, n_bins, True) | {"scoring": "roc_auc"}
+
+
+@pytest.mark.parametrize("settings", [*every_settings()], ids=str)
+def test_every_setting_is_a_flag_of_fit(settings):
+    words = shlex.split(fit_command(settings, "data.npz", None, Table(), {}))
+    assert {word for word in words if word.startswith("--")} <= FLAGS
+    assert words[words.index("--kernel") + 1] == settings["kernel"]
+    for name, flag in (
+        ("normalize", "--normalization"),
+        ("loss", "--loss"),
+        ("n_components", "--components"),
+    ):
+        value = settings.get(name)
+        if value not in (None, "square"):
+            assert words[words.index(flag) + 1] == str(value)
+
+
+def test_flags_of_the_data_and_those_that_are_no_defaults_are_kept():
+    table = Table(id="name", groups="film", transpose=True, sample_weight="times", missing="-1")
+    given = {"memory": "2GiB", "seed": 0, "class-weight": "balanced"}
+    line = fit_command({"kernel": "chi2"}, "my data.npz", "meta.tsv::kind", table, given)
+    assert line == (
+        "chimap fit 'my data.npz' --labels meta.tsv::kind --id name --missing -1 --transpose --groups film "
+        "--sample-weight times --memory 2GiB --class-weight balanced --kernel chi2 --output my.model"
+    )
