@@ -97,11 +97,18 @@ def measured_machine():
     return Machine(gemm, square_s / (2048 * 1024**2), mapped, max(feature, 0.0), max(entry, 0.0), byte)
 
 
+def random_features(D, memory):
+    """What the formulas are of: random features, and the moments of folds."""
+    return HistogramClassifier(
+        "exp-chi2", features="fourier", selection=FOLDS, n_components=D, memory=memory, random_state=0
+    )
+
+
 def check_rows(machine, folder, n_rows):
     for bins, D in SHAPES:
         path = Path(folder) / f"{bins}.npy"
         source = open_source(path, write_histograms(path, n_rows, bins, CLASSES, seed=0))
-        model = HistogramClassifier("exp-chi2", n_components=D, memory="1GiB", random_state=0)
+        model = random_features(D, "1GiB")
         model.fit_source(source)
         measured = sum(model.stage_seconds_[name] for name in PASS) / n_rows
         foretold = machine.row(Shape(bins, D, model._plan(source)[1]))
@@ -128,7 +135,7 @@ def check_messages(folder, n_rows=400_000, D=512):
 
     with dask_engine("dask") as engine:
         client = engine.client
-        model = HistogramClassifier("exp-chi2", n_components=D, memory="72MiB", random_state=0)
+        model = random_features(D, "72MiB")
         from chimap.engines.progress import Progress
         from chimap.fit.fit import fit
 

@@ -27,13 +27,15 @@ class HistogramClassifier(ClassTargets, HistogramModel):
 
         minimise over w, b:  sum_n loss(y_n, w'z(x_n) + b) + alpha/2 |w|^2,   y_n = 1 for the class and -1 otherwise,
 
-    with z(x) . z(x') close to the kernel. Rows are mapped by the optimal map of the additive kernel, turned into random
-    Fourier features (for the exponential kernels), and read once: their moments give the weights of every strength, and
-    the moments of folds give its exact cross-validation. Time is linear in the rows; memory does not grow with them.
+    with z(x) . z(x') close to the kernel. Rows are mapped by the optimal map of the additive kernel, compared with
+    landmarks (for the exponential kernels), and read once: their moments give the weights of every strength, and its
+    cross-validation. Time is linear in the rows; memory does not grow with them. Of up to 12,000 rows an exponential
+    kernel keeps every one instead, which is more accurate still.
 
     Parameters
     ----------
-    kernel : "chi2", "intersection", "jensen_shannon", "hellinger", "exp-" and one of these, "gaussian", "skewed-chi2",
+    kernel : "auto", a race of kernels, normalisations and linear machines on a sample of the rows (``race_``); "chi2",
+        "intersection", "jensen_shannon", "hellinger", "exp-" and one of these, "gaussian", "skewed-chi2",
         "skewed-intersection", "dirichlet", "linear", "pq", "jensen_shannon+pq", or a kernel object, sums and products
         among them.
     gamma : of the exponential form: number, a multiple such as "2*mean", or "mean" for 1 / mean D^2 over pairs of rows
@@ -46,10 +48,11 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     map : another additive map (unfitted) in place of ``OptimalMap(n_terms=n_terms)``.
     features : "additive", the map of an additive kernel; "fourier", random features of exponential and skewed kernels;
         "landmarks", ``LandmarkFeatures`` of exponential kernels and ``NystroemFeatures`` of all others; or "auto": the
-        first of these that the kernel has. "exact": every training row a landmark, the machine on the kernel matrix
-        itself: for up to some 12,000 rows (4 bytes a pair), the most accurate of all, at about a second for 5,000 rows
-        and a strength. It chooses by ``scoring`` of predictions for rows that are left out, which come with the
-        solution: ``held_out_``. Of additive kernels no row is kept.
+        map of an additive kernel; of an exponential one "exact" up to 12,000 rows that fit the memory, and landmarks
+        beyond. "exact": every training row a landmark, the machine on the kernel matrix itself (4 bytes a pair of
+        rows): the most accurate of all, at about a second for 5,000 rows and a strength. It chooses by ``scoring`` of
+        predictions for rows that are left out, which come with the solution: ``held_out_``. Of additive kernels no row
+        is kept.
     landmarks : of exponential kernels, how they are chosen: "kmeans", "uniform", "rpcholesky", or the rows themselves.
     sampling, form : of Fourier frequencies, see ``FourierFeatures``; "auto" is "orthogonal", "iid" for the skewed
         kernels.
@@ -75,13 +78,14 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         false alarms for one that is found. ``decision_function`` and ``predict_proba`` stay as they are.
     alpha : "auto", numbers to choose from, or one number to use, of alpha/2 |w|^2 beside the sum of the losses:
         scikit-learn's ``alpha`` of ridge, 1/C elsewhere. "auto" tries decades about the scatter of the features, then
-        half decades, by exact folds; for other losses half decades about the best of ridge (hinge: about a tenth of the
-        features' mean squared norm), by the loss on one fold held out, each some passes: give one number where passes
-        are dear.
-    selection : how alpha is chosen: folds of the cross-validation; "auto", which is five; "gcv", generalised
-        cross-validation, one factor a strength and no folds kept (loss="square"; rows must be independent, with
-        duplicates use folds). For features="exact": "auto" or "leave-one-out" (a group, where there are groups), folds,
-        or a splitter of scikit-learn that holds every row out once.
+        half decades, by ``selection``; for other losses half decades about the best of ridge (hinge: about a tenth of
+        the features' mean squared norm), by the loss on one fold held out, each some passes: give one number where
+        passes are dear.
+    selection : how alpha is chosen. "gcv": generalised cross-validation, one factor a strength and no folds kept
+        (loss="square"; rows must be independent, with duplicates use folds). A number: folds of the cross-validation.
+        "holdout": one part of the rows. "auto": "gcv" for the square loss, five folds where rows have groups. For
+        features="exact": "auto" or "leave-one-out" (a group, where there are groups), folds, or a splitter of
+        scikit-learn that holds every row out once.
     scoring : None (accuracy, R^2), or a scorer of scikit-learn by name or itself, by which features="exact" chooses.
     memory : budget of the fit, such as "512MiB", or bytes; interpreter and libraries are not counted.
     precision : "float32", "float64", or "bfloat16", of features and their products; sums are always float64. Features
