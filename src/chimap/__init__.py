@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         MultipleKernelRegressor,
         OnlineIntersectionClassifier,
         load,
+        save,
     )
     from chimap.export import export_model
     from chimap.features.additive import (
@@ -104,6 +105,7 @@ __all__ = [
     "CompiledClassifier",
     "CompiledRegressor",
     "load",
+    "save",
     "export_model",
     "open_source",
     "Source",
@@ -171,7 +173,7 @@ _HOMES = {
     "estimators": (
         "CompiledClassifier", "CompiledRegressor", "ExactKernelLearner", "ExactKernelRegressor",
         "FourierKernelLearner", "FourierKernelRegressor",
-        "HistogramClassifier", "HistogramRegressor", "KernelClassifier", "load", "LookupClassifier",
+        "HistogramClassifier", "HistogramRegressor", "KernelClassifier", "load", "save", "LookupClassifier",
         "MomentsGroupLasso", "MomentsLasso", "MomentsRidge", "MomentsRidgeClassifier", "MultipleKernelLearner",
         "MultipleKernelRegressor", "OnlineIntersectionClassifier",
     ),

@@ -166,12 +166,12 @@ def read_header(path: str | Path) -> dict[str, Any]:
         return meta
 
 
-def read_tensors(path: str | Path, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Metadata and arrays of a file of this kind. Raises DataError for any other, or one that was changed."""
+def read_tensors(path: str | Path, *kinds: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Metadata and arrays of a file of one of these kinds. Raises DataError for any other, or one that was changed."""
     with _opened(path) as (meta, file):
-        if meta.get("kind") != kind:
+        if meta.get("kind") not in kinds:
             raise DataError(
-                f"{path} holds {kind_named(meta.get('kind'))}, not {kind_named(kind)}. Name another file."
+                f"{path} holds {kind_named(meta.get('kind'))}, not {kind_named(kinds[0])}. Name another file."
             )
         arrays = {name: file.get_tensor(name) for name in meta["arrays"]}
         for name, a in arrays.items():

@@ -126,14 +126,22 @@ def rows_as_fitted(estimator: Any, X: Any) -> Any:
     is_plain = _arrays.is_plain(X) and X.shape[0] > 0 and X.shape[1] == estimator.n_features_in_
     if is_plain and not hasattr(estimator, "feature_names_in_"):
         return X
-    return validate_data(
-        estimator,
-        without_index(X, estimator),
-        reset=False,
-        accept_sparse="csr",
-        dtype="numeric",
-        ensure_all_finite=False,
-    )
+    try:
+        return validate_data(
+            estimator,
+            without_index(X, estimator),
+            reset=False,
+            accept_sparse="csr",
+            dtype="numeric",
+            ensure_all_finite=False,
+        )
+    except ValueError as error:
+        if not str(error).startswith("The feature names should match"):
+            raise
+        raise DataError(
+            f"{error}Pass the columns that it was fitted on, in their order: X[list(model.feature_names_in_)]; or "
+            "open_source(X, like=model) to predict_source, which matches them by name."
+        ) from None
 
 
 def row_sums(X: Any, *, name: str = "X", first_row: int = 0) -> np.ndarray:

@@ -20,6 +20,28 @@ from chimap.data.label_text import WIDE_BYTES, TextLabels, as_number, masked, wh
 from chimap.data.targets import clean_targets
 
 
+def plain_labels(y: Any) -> Any:
+    """Labels of a pandas series whose type is pandas' own, as an array: whole numbers, numbers, truths or objects.
+
+    Other labels as they are. Raises DataError, naming the row, for missing ones.
+
+    >>> import pandas as pd
+    >>> plain_labels(pd.Series([2, 1], dtype="Int64")), plain_labels(pd.Series(["a", "b"], dtype="string"))
+    (array([2, 1]), array(['a', 'b'], dtype=object))
+    """
+    dtype = getattr(y, "dtype", None)
+    if not hasattr(dtype, "na_value") or not hasattr(y, "isna"):
+        return y
+    missing = np.flatnonzero(np.asarray(y.isna()))
+    if missing.size:
+        raise DataError(
+            f"y, row {missing[0]}: no label ({missing.size:,} of {len(y):,} are missing). Leave these rows out, as "
+            "open_source(X, y) and fit_source do."
+        )
+    plain = getattr(dtype, "numpy_dtype", np.dtype(object))
+    return np.asarray(y.to_numpy(dtype=plain if plain.kind in "iufb" else object))
+
+
 def check_labels(y: Any, n_rows: int, where: str) -> np.ndarray:
     """Labels as one axis, (n_rows,): int64, float64, bool or text, none of them missing.
 

@@ -56,6 +56,7 @@ class Source(ABC):
     from_files: whether rows are read from files, so that a pass gains by reading a chunk ahead.
     can_seek: whether rows in the middle can be read without those before.
     column_names: names of the columns, (n_features,), where the data have them, else None. Models match by them.
+    has_object_labels: whether labels came as Python objects, and classes are to be such, too.
     task_names: of the columns of labels (n_rows, t) of several tasks, where the data have them, else None.
     row_ids: what names the rows, (n_rows,), or None; predictions are written beside it. id_name: what it is called.
     weights: how often each row counts, (n_rows,) float64, or None where all count once.
@@ -86,6 +87,7 @@ class Source(ABC):
     can_seek: bool = False
     column_names: tuple[str, ...] | None = None
     row_ids: np.ndarray | None = None
+    has_object_labels: bool = False
     task_names: tuple[str, ...] | None = None
     weights: np.ndarray | None = None
     n_left_out: int = 0

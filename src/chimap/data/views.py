@@ -28,7 +28,7 @@ class _View(Source):
         self.from_files, self.can_seek = source.from_files, source.can_seek
         self.column_names, self.row_ids = source.column_names, source.row_ids
         self.weights = source.weights
-        self.task_names = source.task_names
+        self.task_names, self.has_object_labels = source.task_names, source.has_object_labels
         self.reading, self.origin, self.columns_aside = source.reading, source.origin, source.columns_aside
         self.stored_rows, self.n_left_out, self.id_name = (
             source.stored_rows,

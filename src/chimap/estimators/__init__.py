@@ -10,7 +10,7 @@ from chimap.estimators.lookup import LookupClassifier
 from chimap.estimators.multiple_kernels import MultipleKernelLearner, MultipleKernelRegressor
 from chimap.estimators.online import OnlineIntersectionClassifier
 from chimap.estimators.sparse_from_moments import MomentsGroupLasso, MomentsLasso
-from chimap.model_files.model_file import load, register
+from chimap.model_files.model_file import load, register, save
 
 __all__ = [
     "ExactKernelLearner",
@@ -31,6 +31,7 @@ __all__ = [
     "MultipleKernelRegressor",
     "OnlineIntersectionClassifier",
     "load",
+    "save",
 ]
 
 register(HistogramClassifier, HistogramRegressor, CompiledClassifier, CompiledRegressor)

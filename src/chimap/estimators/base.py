@@ -17,6 +17,7 @@ from chimap.data import ArraySource, DaskSource, Source, matched, open_source
 from chimap.data.formats.dask import is_collection
 from chimap.data.formats.frames import FrameSource, frame_rows
 from chimap.data.labelling import labelled
+from chimap.data.labels import plain_labels
 from chimap.data.layouts import opener_of
 from chimap.data.table import named_blocks
 from chimap.data.targets import task_words
@@ -161,6 +162,7 @@ class HistogramModel(LinearModel):
         if isinstance(y, str) and is_frame(X):
             return self.fit_source(FrameSource(X, y), groups=groups, sample_weight=sample_weight)
         X, y = frame_rows(X, y)
+        y = plain_labels(y)
         names = tuple(map(str, names_of(y))) if is_matrix(y) and is_frame(y) else None
         if is_matrix(y):
             X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
@@ -204,6 +206,7 @@ class HistogramModel(LinearModel):
             source = with_weights(source, checked_weights(sample_weight, source.n_rows))
         source = labelled(source)
         self._look_for_gaps(source)
+        self._has_objects = source.has_object_labels
         source, groups = self._weighed(source, groups)
         bind_names(self, source)
         self.reading_ = source.reading
@@ -465,6 +468,7 @@ class HistogramModel(LinearModel):
         return loss
 
     _holds_out_groups: ClassVar[bool] = True
+    _has_objects: bool  # whether labels came as Python objects
     _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
     task_names_: np.ndarray | None
     _spread: float | None  # of targets with missing entries; None where all are there

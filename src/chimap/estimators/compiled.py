@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from chimap import _arrays
@@ -39,6 +39,21 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
         self.tolerance = tolerance
         self.memory = memory
         self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Fit the model that was compiled anew, a copy of it with its settings, and compile that; returns self.
+
+        So that scikit-learn's tools, such as ``permutation_importance`` and stacking, take a compiled model. Raises
+        NotFittedError for one that holds tables alone and does not know what they were made from.
+        """
+        made_from = getattr(self, "exact_", None)
+        if made_from is None:
+            raise NotFittedError(
+                f"this {type(self).__name__} holds no model that could be fitted: fit one, and compile it."
+            )
+        again = clone(made_from).fit(X, y, **fit_params).compile(self.tolerance, self.memory)
+        self.__dict__.update(vars(again) | {"n_jobs": self.n_jobs})
+        return self
 
     def error_bound(self, X: Any) -> np.ndarray:
         """No score of a row of X is further from that of the model that was compiled, (n,) float64.

@@ -153,6 +153,8 @@ class ClassTargets(Encoding, ClassifierMixin):
     def _take_codec(self, codec: ClassCodec | TaskCodec) -> None:
         self.multilabel_ = isinstance(codec, TaskCodec)
         self.classes_ = np.arange(codec.n_targets) if isinstance(codec, TaskCodec) else codec.classes
+        if getattr(self, "_has_objects", False) and self.classes_.dtype.kind == "U":
+            self.classes_ = self.classes_.astype(object)
 
     def _class_weighed(
         self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
+from chimap._transformers import Transformer
 from chimap._validation import DataError, check_blocks
 from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Folded, fold
@@ -20,7 +21,7 @@ from chimap.moments import Moments, Product, Targets, provisional_mean
 _ROWS = 2048  # whose features are projected together
 
 
-class BlockFeatures(TransformerMixin, BaseEstimator):
+class BlockFeatures(Transformer, BaseEstimator):
     """z(x) = [z_1(x[columns_1]), .., z_r(x[columns_r])]: features of each block, one behind the other.
 
     z(x) . z(y) is the sum of the kernels of the blocks.

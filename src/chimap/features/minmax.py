@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._transformers import Transformer
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.kernels import MinMax
 
 _MOST_BITS = 16
 
 
-class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
     """z(x) with z(x) . z(y) ~ sum min / sum max: one-hot codes of bins that k hashes sample, scaled by 1/sqrt(k).
 
     Hash h draws r, c ~ Gamma(2, 1) and b ~ U(0, 1) for every bin once, and samples of a row the bin with the least

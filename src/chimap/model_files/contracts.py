@@ -46,6 +46,9 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "LandmarkFeatures": {"_mapped": ("p", "_n_features_out"), "_half_norms": ("_n_features_out",),
                          "projection_": ("_n_features_out", "_n_features_out"), "_ones": ("_n_features_out",)},
     "UnitGaussianMap": {"centre": ("p",), "scale": ("p",)},
+    "MinMaxFeatures": dict.fromkeys(("rates_", "logs_", "offsets_"), ("n_features_in_", "n_components")),
+    "SignStableProjection": {"frequencies_": ("n_features_in_", "n_components")},
+    "CompressedMap": _MAP | {"scales_": ("n_features_in_",)},
     "NystroemFeatures": {"landmarks_": ("m", "n_features_in_"), "projection_": ("m", "_n_features_out")},
 }  # fmt: skip
 

@@ -16,12 +16,14 @@ from pkgutil import iter_modules
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
 from chimap import _files
 from chimap._validation import DataError
 from chimap.data import MorganCounts, NamedCounts, WordCounts
 from chimap.features.additive import CATALOGUE as MAPS
-from chimap.features.additive import DirichletMap
+from chimap.features.additive import DirichletMap, SignStableProjection
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.additive.stationary import StationaryMap
 from chimap.features.blocks import BlockFeatures
@@ -30,13 +32,24 @@ from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.projection import Hadamard, Matrix
 from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
 from chimap.features.landmarks.unit_gaussian import Factor, UnitGaussianMap
+from chimap.features.minmax import MinMaxFeatures
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.kernels import CATALOGUE as KERNELS
-from chimap.kernels import OTHERS, AdditiveKernel, Anisotropic, Exponential, Gaussian, OnColumns, Product, Sum
+from chimap.kernels import (
+    OTHERS,
+    AdditiveKernel,
+    Anisotropic,
+    ArccosKernel,
+    Exponential,
+    Gaussian,
+    OnColumns,
+    Product,
+    Sum,
+)
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed
-from chimap.model_files import contracts
+from chimap.model_files import contracts, pipelines
 from chimap.moments import PCA
 from chimap.selection import SelectionResult
 from chimap.selection.calibration import Calibration, TaskCalibration
@@ -55,7 +68,7 @@ def register(*classes: type) -> None:
     _classes.update({cls.__name__: cls for cls in classes})
 
 
-register(*OTHERS.values(), Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
+register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
 register(*MAPS.values(), DirichletMap, IdentityMap, StationaryMap, *LOSSES.values(), Observed)
 register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, BlockFeatures)
 register(LandmarkFeatures, Factor, UnitGaussianMap, NystroemFeatures, Scale, ScaledFeatures)
@@ -72,7 +85,7 @@ register(
     LineTables,
     CodeTables,
 )
-register(WordCounts, MorganCounts, NamedCounts)
+register(WordCounts, MorganCounts, NamedCounts, MinMaxFeatures, SignStableProjection)
 
 
 def _import_folders() -> None:
@@ -105,30 +118,66 @@ class SavedModel:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """A model written by ``save``. Raises DataError for any other file, or a model of another class."""
-        model = load(path)
+        model = load(path, kind="model")
         if not isinstance(model, cls):
             raise DataError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}; use chimap.load.")
         return model
 
 
-def save(model: Any, path: str | Path, *, overwrite: bool = False, kind: str = "model") -> None:
-    """Write a fitted model; nothing half-written stays. Raises FileExistsError unless ``overwrite``.
+def save(model: Any, path: str | Path, *, overwrite: bool = False, kind: str | None = None) -> None:
+    """Write a fitted model, a transformer, or a scikit-learn ``Pipeline`` of them; nothing half-written stays.
 
-    kind: "model", or "words" for what turns images into histograms.
+    The file is of arrays and plain metadata; opening it runs no code. Of a pipeline's steps those of chimap are
+    written, and of scikit-learn's the ones that ``pipelines.STEPS`` names.
+
+    Parameters
+    ----------
+    model : object
+    path : str or Path
+    overwrite : bool
+        Whether a file that exists is replaced.
+    kind : str, optional
+        "words" for what turns images into histograms; else the object says itself.
+
+    Raises
+    ------
+    FileExistsError
+        If the path exists, unless ``overwrite``.
+    DataError
+        For an object, or a step, that no file holds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> import chimap
+    >>> X, y = load_digits(return_X_y=True)
+    >>> pipeline = make_pipeline(chimap.OptimalMap("chi2"), LogisticRegression(C=0.1)).fit(X[:500], y[:500])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     chimap.save(pipeline, f"{folder}/my.pipeline")
+    ...     bool((chimap.load(f"{folder}/my.pipeline").predict(X) == pipeline.predict(X)).all())
+    True
     """
     if Path(path).exists() and not overwrite:
         raise FileExistsError(f"{path} exists; choose another name, or allow overwriting it.")
+    check_is_fitted(model)
     arrays: dict[str, np.ndarray] = {}
     body = encode(model, "model", arrays)
-    meta = {"about": model.describe(), "model": body}
-    _files.write_tensors(path, kind, meta, arrays)
+    about = model.describe() if hasattr(model, "describe") else type(model).__name__
+    is_model = isinstance(model, SavedModel)
+    _files.write_tensors(
+        path, kind or ("model" if is_model else "transformer"), {"about": about, "model": body}, arrays
+    )
 
 
-def load(path: str | Path, kind: str = "model") -> Any:
-    """A model as ``save`` wrote it, whatever its class; no code from the file is run.
+def load(path: str | Path, kind: str | None = None) -> Any:
+    """A model, transformer or pipeline as ``save`` wrote it, whatever its class; no code from the file is run.
 
-    kind: what the file must hold, "model", or "words" for what turns images into histograms. Raises FileNotFoundError,
-    and DataError for any other file, one that is cut off, or one of a later version.
+    kind: what the file must hold, "model", "transformer", or "words" for what turns images into histograms; None is
+    one of the first two. Raises FileNotFoundError, and DataError for any other file, one that is cut off, or one of a
+    later version.
 
     >>> import tempfile
     >>> from sklearn.datasets import load_digits
@@ -139,7 +188,7 @@ def load(path: str | Path, kind: str = "model") -> Any:
     ...     load(f"{folder}/my.model").predict(X[:3]).tolist()
     [0, 1, 2]
     """
-    meta, arrays = _files.read_tensors(path, kind)
+    meta, arrays = _files.read_tensors(path, *(("model", "transformer") if kind is None else (kind,)))
     with checked(path):
         return decode(meta["model"], arrays)
 
@@ -162,10 +211,16 @@ def encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
-        if value.dtype.kind in "OUS":
+        if value.dtype.kind == "O":
+            return {"objects": value.tolist()}
+        if value.dtype.kind in "US":
             return {"texts": value.tolist()}
         arrays[place] = value
         return {"array": place}
+    if sp.issparse(value):
+        rows = value.tocsr()
+        parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
+        return {"csr": list(rows.shape), "parts": encode(parts, place, arrays)}
     if isinstance(value, slice):
         return {"slice": [value.start, value.stop, value.step]}
     if isinstance(value, list | tuple):
@@ -178,14 +233,23 @@ def encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
         return _encoded_stationary(value, place)
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return None  # a generator is a seed that was used up; what it drew is in the arrays
+    if pipelines.is_step(value):
+        return pipelines.encoded(value, place, arrays, encode)
     name = type(value).__name__
-    if name not in _classes:
+    if _classes.get(name) is not type(value):
         raise DataError(f"cannot save {place}: a {name} is not part of a model file.")
     if is_dataclass(value):
         state = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
     else:
         state = {k: v for k, v in vars(value).items() if k not in _DROPPED}
     return {"object": name, "state": {k: encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
+
+
+def _decoded_csr(shape: list[int], parts: dict[str, np.ndarray]) -> sp.csr_matrix:
+    """Rows whose parts agree. Raises ValueError for those that do not."""
+    rows = sp.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(shape))
+    rows.check_format(full_check=True)
+    return rows
 
 
 def _encoded_stationary(kernel: StationaryKernel, place: str) -> dict[str, Any]:
@@ -206,8 +270,12 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return value
     if "texts" in value:
         return np.array(value["texts"])
+    if "objects" in value:
+        return np.array(value["objects"], dtype=object)
     if "array" in value:
         return arrays[value["array"]]
+    if "csr" in value:
+        return _decoded_csr(value["csr"], decode(value["parts"], arrays))
     if "slice" in value:
         return slice(*value["slice"])
     if "list" in value:
@@ -219,6 +287,8 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return kernel.signed() if value["is_signed"] else kernel
     if "stationary" in value:
         return stationary_by_name(value["stationary"]).with_width(value["width"])
+    if "step" in value:
+        return pipelines.decoded(value, arrays, decode)
     cls = _class_of(value["object"])
     state = {k: decode(v, arrays) for k, v in value["state"].items()}
     contracts.check(cls, state)

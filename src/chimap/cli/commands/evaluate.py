@@ -140,7 +140,7 @@ def measure(
     if table.split is not None and all_rows:
         raise ValueError("--split takes the test rows, and --all-rows all of them: leave one of them out.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
-    fitted = load(model)
+    fitted = load(model, kind="model")
     if tasks.is_of_tasks(fitted) and (output is not None or splits is not None):
         raise ValueError(
             "--output and --splits are of models of one task: this one has several. Leave them out; --json gives the "

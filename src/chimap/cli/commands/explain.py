@@ -92,7 +92,7 @@ def explain(
     if data is None and (rows is not None or labels is not None):
         raise ValueError("--rows and --labels are of DATA; name it after MODEL.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
-    fitted = load(model)
+    fitted = load(model, kind="model")
     exact = explained.explainable(fitted)
     source = sample = y = None
     which, places = "", None

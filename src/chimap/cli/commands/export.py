@@ -67,7 +67,9 @@ def export(
 
     outputs.check_outputs({"--output": output}, (model,), overwrite)
     chosen = None if format is None else str(format)
-    done = export_model(load(model), output, chosen, tolerance=tolerance, overwrite=True, check=check)
+    done = export_model(
+        load(model, kind="model"), output, chosen, tolerance=tolerance, overwrite=True, check=check
+    )
     errors.written.append(str(output))
     if json:
         show.as_json(_found(model, done))

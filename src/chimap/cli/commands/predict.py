@@ -78,7 +78,7 @@ def predict(
     if to_stdout and json:
         raise ValueError("--json and --output - both write to stdout; name a file with --output.")
     outputs.check_outputs({"--output": None if to_stdout else output}, (model, data, labels), overwrite)
-    fitted = load(model)
+    fitted = load(model, kind="model")
     if not 0 < coverage < 1:
         raise ValueError(f"--coverage {coverage:g}: a share above 0 and below 1 is needed, such as 0.9.")
     given = {"scores": scores, "probabilities": probabilities, "sets": sets, "intervals": intervals}

@@ -6,10 +6,11 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._transformers import Transformer
 from chimap._validation import check_positive, validated_rows
 from chimap.kernels import AdditiveKernel, Kernel, as_kernel
 from chimap.kernels.additive import signature_powers
@@ -21,7 +22,7 @@ CATALOGUE: dict[str, type[AdditiveMap]] = {}
 """Maps by name; the folder's ``__init__`` lists them."""
 
 
-class AdditiveMap(TransformerMixin, BaseEstimator):
+class AdditiveMap(Transformer, BaseEstimator):
     """A map Psi with K(x, y) ~ Psi(x) . Psi(y) for an additive kernel, ``n_terms`` features a bin.
 
     Columns are blocks by term: column q * n_bins + i is term q of bin i. Psi(0) = 0, so sparse rows give sparse

@@ -6,17 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._transformers import Transformer
 from chimap._validation import check_row_sums, validated_rows
 from chimap.kernels import DirichletKernel, as_kernel
 
 _BLOCK_NUMBERS = 2**20  # of sparse rows made dense together
 
 
-class DirichletMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
     """Psi(x) = A (ln(x / |x|_1 + f) - mu), as many features as bins, with K(x, y) = Psi(x) . Psi(y) exactly.
 
     A'A = G^-1, so that under the Dirichlet distribution the features are uncorrelated, of mean 0 and variance 1 (for

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
+from chimap._transformers import Transformer
 from chimap._validation import validated_rows
 from chimap.kernels import Linear
 
 
-class IdentityMap(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
     """Psi(x) = x: the bins themselves are features of the linear kernel, exactly.
 
     Entries may have either sign. Sparse rows stay sparse.

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._transformers import Transformer
 from chimap._validation import (
     DataError,
     check_choice,
@@ -25,7 +26,7 @@ _BLOCK_ROWS = 512  # rows projected together
 _TILE_BYTES = 2**18  # of bits in a core's cache while the other rows pass over them
 
 
-class SignStableProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
     """sign(R' x) with the entries of R (bins, n_components) from Cauchy's law: for the chi2 kernel.
 
     Pr[signs of x and y differ] is close to arccos(K(x, y)) / pi, K the chi2 kernel of l1-normalised rows. The dot

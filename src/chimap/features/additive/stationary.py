@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar, nnls
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._transformers import Transformer
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive.homogeneous import WINDOWS, discrete_spectrum
 from chimap.features.base import FeatureSettings, Footprint
@@ -23,7 +24,7 @@ _POINTS = 512  # quantiles of them
 _BLOCK_NUMBERS = 2**22
 
 
-class StationaryMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
     """Psi(x) = [sqrt(kap_0), sqrt(2 kap_j) cos(j L x / w), sqrt(2 kap_j) sin(j L x / w), j = 1..m], bin by bin.
 
     n_terms = 2m + 1, L = 2 pi / period, w the width of the kernel; column q * bins + i is term q of bin i. Bins may

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _threads
+from chimap._transformers import Transformer
 from chimap._validation import DataError, validated_rows
 from chimap.features.additive import OptimalMap
 from chimap.features.additive.base import check_map, mapped
@@ -24,7 +25,7 @@ from chimap.moments import rows_by_weight
 _ROWS = 1024  # whose values are computed together where a kernel has no map
 
 
-class ExactFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
     """z(x) = (K(x, x_1), .., K(x, x_n)): values of the kernel with all rows that it is fitted on.
 
     Of an exponential kernel over an additive one they are exp(-gamma |Psi(x) - Psi(x_j)|^2), by one matrix product of

@@ -7,17 +7,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._transformers import Transformer
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.fourier.projection import Projection
 
 BLOCK_ROWS = 2048  # rows mapped and projected together: with fewer, copying the frequencies takes its toll
 
 
-class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
     """z(x) with z(x) . z(y) ~ E cos(w'(u(x) - u(y))) for inputs u(x) and frequencies w drawn from a distribution.
 
         pair:    z(x) = [cos(W' u(x)), sin(W' u(x))] / sqrt(D/2),  D/2 frequencies

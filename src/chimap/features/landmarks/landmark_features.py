@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _blas, _loops, _threads
+from chimap._transformers import Transformer
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive import check_map
 from chimap.features.base import Folded
@@ -24,7 +25,7 @@ _GRAM_COLUMNS = 2048  # mapped bins of the landmarks that are in float64 togethe
 _SAMPLE_ROWS, _ROWS_A_LANDMARK = 4096, 4  # that k-means sees: the larger number
 
 
-class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
     """z(x) = R^-T (K(x, l_1), .., K(x, l_m)), with K_LL = R'R the kernel of m landmarks l_i.
 
     z(x) . z(y) is the kernel where x or y is a landmark, and never above it on the diagonal. For the exponential

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _blas
+from chimap._transformers import Transformer
 from chimap._validation import (
     check_choice,
     check_positive,
@@ -24,7 +25,7 @@ _DOMINATED = 1e-3  # share of the Gram matrix about its mean below which single 
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
 
 
-class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
     """z(x) = diag(e)^(-1/2) U' (K(x, l_1), .., K(x, l_m)), with the eigenpairs (e, U) of the kernel of landmarks l_i.
 
     z(x) . z(y) is the kernel exactly where x or y is a landmark, and never above it on the diagonal. Works for every

@@ -1,0 +1,29 @@
+"""What every transformer has beside scikit-learn's own methods: types that a checker sees, and files."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import TransformerMixin
+
+
+class Transformer(TransformerMixin):
+    """scikit-learn's ``TransformerMixin`` with types, and ``save`` to a file that ``chimap.load`` opens."""
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray | sp.csr_matrix:
+        """Fit to rows X (n, bins) and transform them: an array (n, features), or CSR where rows and features are."""
+        transformed: np.ndarray | sp.csr_matrix = super().fit_transform(X, y, **fit_params)
+        return transformed
+
+    def save(self, path: str | Path, overwrite: bool = False) -> None:
+        """Write the fitted transformer to a file that opens safely anywhere (safetensors and JSON; no code in it).
+
+        Raises FileExistsError if the path exists, unless ``overwrite``, and DataError for settings that no file holds,
+        such as a function.
+        """
+        # by name: what writes files knows every class that it writes, and stands below them
+        import_module("chimap.model_files.model_file").save(self, path, overwrite=overwrite)
