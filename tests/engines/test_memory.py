@@ -124,3 +124,21 @@ def test_a_hundred_thousand_classes_need_no_matrix_of_all_pairs_of_them():
     assert peak < 64 * 2**20
     largest = np.argsort(-X[:, 0])[:3]
     assert model.decision_function(X[largest]).shape == (3, n_classes)
+
+
+@pytest.mark.parametrize("features", ["landmarks", "fourier"])
+@pytest.mark.parametrize(("bins", "density"), [(2000, 0.01), (100, 1.0)])
+def test_a_fit_stays_within_what_is_planned_for_the_smallest_chunk(features, bins, density):
+    rows = sp.random(4000, bins, density, format="csr", dtype=np.float32, random_state=0)
+    rows = rows if density < 1 else rows.toarray()
+    y = np.arange(4000) % 3
+
+    def fit(memory):
+        return HistogramClassifier(
+            "exp-chi2", features=features, n_components=200, memory=memory, random_state=0
+        ).fit(rows, y)
+
+    with pytest.raises(MemoryBudgetError) as refused:
+        fit("2MiB")
+    named = re.search("Give memory='([0-9]+MiB)'", str(refused.value))[1]
+    assert peak_of(lambda: fit(named)) < 1.05 * parse_memory(named) + 2**20

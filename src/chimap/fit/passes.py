@@ -15,7 +15,7 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.features.blocks import BlockMoments
 from chimap.features.rounded import RoundedFeatures
 from chimap.fit.recipe import Recipe
-from chimap.fit.rows import PreparedRows
+from chimap.fit.rows import PreparedRows, features_by_pieces
 from chimap.moments import DealtFolds, FoldMoments, provisional_mean
 from chimap.solvers.held_out import Witnesses
 
@@ -79,7 +79,7 @@ def witnesses_of(
 ) -> Witnesses:
     """Features and targets of the prepared rows ``seen`` at these places of the source, less the shifts of moments."""
     Z = np.empty((places.size, moments.shift.size), dtype=recipe.dtype)
-    rounded(recipe, features, moments.shift).features_into(seen, Z, moments.shift)
+    features_by_pieces(rounded(recipe, features, moments.shift), seen, Z, moments.shift)
     folds = np.zeros(places.size, dtype=np.intp)
     if needs_folds and rows.n_folds > 1:
         folds = rows.folds(0, rows.source.n_rows)[places]

@@ -12,6 +12,7 @@ from chimap import _arrays
 from chimap._validation import DataError
 from chimap.data import Source
 from chimap.data.source import choose_rows
+from chimap.engines.memory import CHUNK_UNIT
 from chimap.features.weighted import BinWeights
 from chimap.fit.design import Part, check_rows, normalised, sample_size
 from chimap.fit.targets import Codec
@@ -78,6 +79,13 @@ class Preparation:
         return factors
 
 
+def features_by_pieces(features: Any, rows: Any, out: np.ndarray, shift: np.ndarray) -> None:
+    """Features of many rows, by pieces of the smallest chunk, whose mapped rows the memory is planned for."""
+    for first in range(0, rows.shape[0], CHUNK_UNIT):
+        piece = slice(first, first + CHUNK_UNIT)
+        features.features_into(_arrays.take_rows(rows, piece), out[piece], shift)
+
+
 @dataclass(frozen=True)
 class SomeRows:
     """Prepared rows in memory, their labels and weights."""
@@ -89,7 +97,7 @@ class SomeRows:
     def with_features(self, features: Any, moments: FoldMoments, codec: Codec, scoring: Any) -> TriedRows:
         """Their features and targets less the shifts of moments, with the score of outputs for them."""
         Z = np.empty((self.y.shape[0], features._n_features_out), dtype=moments.dtype)
-        features.features_into(self.X, Z, moments.shift)
+        features_by_pieces(features, self.X, Z, moments.shift)
         score = codec.score(self.y, scoring, self.weights)
         return TriedRows(Z, np.asarray(codec.encode(self.y)), np.asarray(codec.shift), score)
 

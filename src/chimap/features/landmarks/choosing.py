@@ -46,11 +46,10 @@ def kmeans(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Generator
             (np.ones(nearest.size, rows.dtype), nearest, np.arange(nearest.size + 1)),
             shape=(nearest.size, centres.shape[0]),
         ).T.tocsr()
-        sums = _arrays.to_dense(members @ rows)
-        # a centre without rows stays where it is
-        centres = np.where(
-            counts[:, None] > 0, sums / np.maximum(counts, 1).astype(rows.dtype)[:, None], centres
-        )
+        means = _arrays.to_dense(members @ rows)
+        means /= np.maximum(counts, 1).astype(rows.dtype)[:, None]
+        means[counts == 0] = centres[counts == 0]  # a centre without rows stays where it is
+        centres = means
     centres = centres if mean is None else centres + mean
     return centres if kernel.is_signed else np.maximum(centres, 0)  # rounding may leave the domain
 
@@ -58,7 +57,7 @@ def kmeans(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Generator
 def _nearest(rows: Any, centres: np.ndarray) -> np.ndarray:
     """The nearest centre of each row, (n,)."""
     across = np.ascontiguousarray(centres.T)
-    halves = (np.square(centres, dtype=np.float64).sum(axis=1) / 2).astype(centres.dtype)
+    halves = (np.einsum("ij,ij->i", centres, centres, dtype=np.float64) / 2).astype(centres.dtype)
     size = max(1, BLOCK_NUMBERS // centres.shape[0])
     products = np.empty((min(size, rows.shape[0]), centres.shape[0]), centres.dtype)
     found = np.empty(rows.shape[0], np.int64)
