@@ -127,7 +127,7 @@ def test_a_hundred_thousand_classes_need_no_matrix_of_all_pairs_of_them():
 
 
 @pytest.mark.parametrize("features", ["landmarks", "fourier"])
-@pytest.mark.parametrize(("bins", "density"), [(2000, 0.01), (100, 1.0)])
+@pytest.mark.parametrize(("bins", "density"), [(2000, 0.01), (500, 1.0)])
 def test_a_fit_stays_within_what_is_planned_for_the_smallest_chunk(features, bins, density):
     rows = sp.random(4000, bins, density, format="csr", dtype=np.float32, random_state=0)
     rows = rows if density < 1 else rows.toarray()
@@ -141,4 +141,5 @@ def test_a_fit_stays_within_what_is_planned_for_the_smallest_chunk(features, bin
     with pytest.raises(MemoryBudgetError) as refused:
         fit("2MiB")
     named = re.search("Give memory='([0-9]+MiB)'", str(refused.value))[1]
-    assert peak_of(lambda: fit(named)) < 1.05 * parse_memory(named) + 2**20
+    few = 4 * 2**20  # what a choice takes of few features, whatever their number
+    assert peak_of(lambda: fit(named)) < 1.05 * parse_memory(named) + few
