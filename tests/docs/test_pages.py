@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 import shlex
@@ -24,6 +25,11 @@ ELSEWHERE = (
     "--engine dask",
     "chimap compare",
 )  # what a test does not have, or what others run
+PACKAGES = (
+    "comparison", "data", "explain", "export", "images", "kernels", "losses", "penalties", "report", "selection",
+    "solvers",
+)  # fmt: skip
+WITHOUT_EXAMPLE = ("chimap.report.",)  # values that pages are made of, which the commands fill in
 INCLUDED = {"changelog.md", "contributing.md"}  # texts of the project, not pages of the site's own
 
 
@@ -69,15 +75,37 @@ def test_every_page_has_an_example(page):
     assert ">>> " in text or ":::" in text
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in chimap.__all__ if not inspect.ismodule(getattr(chimap, name))]
-)
-def test_every_public_name_has_a_page_and_a_runnable_example(name):
-    pages = [page for page, text in PAGES.items() if re.search(rf"^::: chimap\.{name}$", text, re.MULTILINE)]
-    assert len(pages) == 1, f"{name} must be on one page of docs/reference; it is on {pages}."
-    thing = getattr(chimap, name)
-    described = type(thing) if not callable(thing) and not inspect.getdoc(thing) else thing
-    assert ">>> " in (inspect.getdoc(described) or ""), f"the docstring of {name} has no example"
+def public_names() -> dict[str, object]:
+    """All that can be called, by address: of chimap itself, and what its public packages add."""
+    found = {f"chimap.{name}": getattr(chimap, name) for name in chimap.__all__}
+    for package in PACKAGES:
+        module = importlib.import_module(f"chimap.{package}")
+        found |= {
+            f"chimap.{package}.{name}": getattr(module, name)
+            for name in module.__all__
+            if name not in chimap.__all__
+        }
+    return {address: thing for address, thing in found.items() if callable(thing)}
+
+
+NAMES = public_names()
+
+
+@pytest.mark.parametrize("address", NAMES)
+def test_every_public_name_is_on_one_page_of_the_reference(address):
+    line = re.compile(rf"^::: {re.escape(address)}$", re.MULTILINE)
+    pages = [page for page, text in PAGES.items() if line.search(text)]
+    assert len(pages) == 1, f"{address} must be on one page of docs/reference; it is on {pages}."
+    assert pages[0].startswith("reference/")
+
+
+@pytest.mark.parametrize("address", [address for address in NAMES if not address.startswith(WITHOUT_EXAMPLE)])
+def test_every_public_name_has_a_runnable_example(address):
+    thing = NAMES[address]
+    if getattr(thing, "_is_protocol", False) or (isinstance(thing, type) and issubclass(thing, Exception)):
+        return  # there is nothing to call
+    described = thing if inspect.getdoc(thing) else type(thing)
+    assert ">>> " in (inspect.getdoc(described) or ""), f"the docstring of {address} has no example"
 
 
 def test_no_name_is_on_a_page_that_is_not_there():

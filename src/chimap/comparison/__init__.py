@@ -4,15 +4,6 @@
 on one sample and fits the best as all rows will be fitted, for its score and its time. ``kernel_errors`` measures how
 far maps and features of one kernel are from the exact one; ``feature_candidates`` lists them. What comes out are a
 ``chimap.report.Comparison``, which recommends, and ``chimap.report.KernelErrors``.
-
->>> from sklearn.datasets import load_digits
->>> from chimap import HistogramClassifier
->>> from chimap.data import ArraySource
->>> X, y = load_digits(return_X_y=True)
->>> model, source = HistogramClassifier(random_state=0), ArraySource(X[:300], y[:300])
->>> result = compare(model, source, kernel="exp-chi2", sizes=[64])
->>> sorted({e.method for e in result.ranked})
-['64 landmarks', '64 waves', 'exact', 'ridge']
 """
 
 from chimap.comparison.full_race import compare

@@ -61,6 +61,17 @@ def compare(
         For rows without labels, bad rows, too few rows or groups to hold any out, and where no machine can be fitted.
     MemoryBudgetError
         Where the kernel matrix of the race does not fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from chimap import HistogramClassifier
+    >>> from chimap.data import ArraySource
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model, source = HistogramClassifier(random_state=0), ArraySource(X[:300], y[:300])
+    >>> result = compare(model, source, kernel="exp-chi2", sizes=[64])
+    >>> sorted({e.method for e in result.ranked})
+    ['64 landmarks', '64 waves', 'exact', 'ridge']
     """
     if not source.has_labels:
         raise DataError(f"{source.name} has no labels, by which machines could be compared. Name them.")

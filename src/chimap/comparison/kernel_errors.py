@@ -54,6 +54,14 @@ def kernel_errors(
 
     Features that refuse the rows are listed with their reason in ``refused``. Raises DataError for bad rows, too few
     rows and where all refuse, MemoryBudgetError where the rows do not fit, ValueError for parameters.
+
+    Examples
+    --------
+    >>> from chimap import open_source
+    >>> source = open_source(np.random.default_rng(0).dirichlet(np.ones(8), 200))
+    >>> found = kernel_errors(source, kernel="chi2", maps=["optimal", "direct"], n_terms=[2])
+    >>> len(found.measured)
+    2
     """
     check_choice(precision, "precision", ("float32", "float64"))
     resolved, budget = as_kernel(kernel, gamma), parse_memory(memory)

@@ -94,6 +94,11 @@ def read_labels(labels: Any, n_rows: int, data_path: DataFile | None = None) -> 
     it for a column of a matrix; ``.csv`` with a single column, headed or not; any other ending: text, one label a line.
     Numbers in text become int64 if all are whole, else float64. ``MarkedLabels`` also says what marks missing ones.
     Raises FileNotFoundError, and DataError naming file and row.
+
+    Examples
+    --------
+    >>> read_labels(["a", "b", "a"], n_rows=3).tolist()
+    ['a', 'b', 'a']
     """
     if labels is None:
         return None

@@ -33,6 +33,13 @@ class Chunk:
     start: index of the first row in the source.
 
     The arrays may be views of the source's own memory: read them, do not write to them.
+
+    Examples
+    --------
+    >>> from chimap import open_source
+    >>> source = open_source(np.arange(12.0).reshape(6, 2), labels=list("aabbab"))
+    >>> [(chunk.start, chunk.X.shape, chunk.y.tolist()) for chunk in source.chunks(4)]
+    [(0, (4, 2), ['a', 'a', 'b', 'b']), (4, (2, 2), ['a', 'b'])]
     """
 
     X: Any

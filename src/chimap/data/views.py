@@ -222,6 +222,15 @@ def matched(source: Source, names: Sequence[str] | None, n_features: int, owner:
 
     names : of the model's columns, or None. n_features : how many it has. owner : its class, for errors.
     Raises DataError that names columns which are missing, and for another number of columns without names.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from chimap import open_source
+    >>> source = open_source(pd.DataFrame({"b": [1.0], "c": [2.0], "a": [3.0]}))
+    >>> view = matched(source, ["a", "b"], 2, "HistogramClassifier")
+    >>> view.column_names, view.block(0, 1).X.tolist()
+    (('a', 'b'), [[3.0, 1.0]])
     """
     if names is None or source.column_names is None:
         check_width(np.empty((0, source.n_features)), n_features, owner)

@@ -2,6 +2,7 @@
 
 from chimap.explain.background import mean_and_deviation, rows_like
 from chimap.explain.contributions import Explanation, contributions_of
+from chimap.explain.effects import BinEffect
 from chimap.explain.importance import (
     Importance,
     gradient_importance,
@@ -11,6 +12,7 @@ from chimap.explain.importance import (
 from chimap.explain.neighbours import Neighbours, nearest_landmarks
 
 __all__ = [
+    "BinEffect",
     "Explanation",
     "Importance",
     "Neighbours",

@@ -12,7 +12,14 @@ _ROWS = 256  # that stand in for the data
 
 
 def mean_and_deviation(rows: Any) -> dict[str, np.ndarray]:
-    """Mean and standard deviation of each bin over rows, dense or CSR, by the names of a model's attributes."""
+    """Mean and standard deviation of each bin over rows, dense or CSR, by the names of a model's attributes.
+
+    Examples
+    --------
+    >>> found = mean_and_deviation(np.array([[1.0, 2.0], [3.0, 2.0]]))
+    >>> found["mean_row_"].tolist(), found["deviation_row_"].tolist()
+    ([2.0, 2.0], [1.0, 0.0])
+    """
     n = rows.shape[0]
     mean = np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel() / n
     if _arrays.is_sparse(rows):  # sum of (x - m)^2 over what is stored, and m^2 for every zero
@@ -28,7 +35,14 @@ def mean_and_deviation(rows: Any) -> dict[str, np.ndarray]:
 
 
 def rows_like(mean: np.ndarray, deviation: np.ndarray, is_signed: bool, random_state: int = 0) -> np.ndarray:
-    """Rows whose bins, drawn one by one, have these means and deviations: of a gamma law, or a normal one if signed."""
+    """Rows whose bins, drawn one by one, have these means and deviations: of a gamma law, or a normal one if signed.
+
+    Examples
+    --------
+    >>> rows = rows_like(np.array([4.0, 2.0]), np.array([1.0, 0.0]), is_signed=False)
+    >>> rows.shape, bool(abs(rows[:, 0].mean() - 4) < 0.3), bool((rows[:, 1] == 2).all())
+    ((256, 2), True, True)
+    """
     rng, size = np.random.default_rng(random_state), (_ROWS, mean.size)
     if is_signed:
         return np.asarray(rng.normal(mean, deviation, size), dtype=mean.dtype)

@@ -31,6 +31,13 @@ class Explanation:
         Names of the columns, or their numbers.
     output_names : ndarray of shape (outputs,)
         Classes, or targets.
+
+    Examples
+    --------
+    >>> added = np.array([[[0.5], [-0.2]]])  # one row, two bins, one score
+    >>> explanation = Explanation(added, np.array([0.1]), np.array(["red", "fox"]), np.array(["b"]))
+    >>> explanation.scores.round(6).tolist(), explanation.top(row=0, output=0, k=1)
+    ([[0.4]], [('red', 0.5)])
     """
 
     contributions: np.ndarray
@@ -89,6 +96,15 @@ def contributions_of(
     ----------
     Sundararajan, Taly and Yan, Axiomatic attribution for deep networks, 2017. Castro, Gomez and Tejada, Polynomial
     calculation of the Shapley value based on sampling, 2009.
+
+    Examples
+    --------
+    A linear score of two bins; ``HistogramClassifier.explain`` calls it with what it has learned:
+
+    >>> weights = np.array([[1.0], [-2.0]])
+    >>> added, base = contributions_of(None, lambda rows: rows @ weights, np.array([[3.0, 1.0]]), np.array([1.0, 1.0]))
+    >>> added[0, :, 0].tolist(), base.tolist()
+    ([2.0, 0.0], [-1.0])
     """
     if reference.shape != (rows.shape[1],):
         raise DataError(

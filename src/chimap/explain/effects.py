@@ -29,6 +29,13 @@ class BinEffect:
         Score there less its mean over the rows: for an additive model f_i(x) up to a constant.
     edges, counts : ndarray of shape (b + 1,) and (b,)
         How many rows have such values; no edges where no rows are known.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).random((100, 2))
+    >>> effect = bin_effect(lambda rows: rows[:, :1] ** 2, rows.mean(axis=0), 0, "ink", rows, known=True)
+    >>> effect.name, bool(effect.effects[0, 0] < effect.effects[-1, 0])
+    ('ink', True)
     """
 
     bin: int

@@ -26,6 +26,12 @@ class Neighbours:
         Kernel value times weight: what each adds to the score.
     answers : ndarray of shape (k,) or None
         What the model says of each of them: classes, or predictions.
+
+    Examples
+    --------
+    >>> best = strongest(np.array([0.9, 0.5, 0.1]), np.array([1.0, -2.0, 3.0]), k=2)
+    >>> best.places.tolist(), best.contributions.round(6).tolist()
+    ([0, 2], [0.9, 0.3])
     """
 
     places: np.ndarray
@@ -52,6 +58,17 @@ def nearest_landmarks(model: MappedModel | None, row: Any, output: int, k: int =
     ------
     DataError
         For models that are no sum over landmarks.
+
+    Examples
+    --------
+    ``HistogramClassifier.nearest`` does this for the predicted class of each row:
+
+    >>> from sklearn.datasets import load_digits
+    >>> from chimap import HistogramClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = HistogramClassifier("exp-chi2", features="landmarks", n_components=50, random_state=0).fit(X, y)
+    >>> model.nearest(X[:1], k=2)[0].places.shape
+    (2,)
     """
     function = expansion_of(model)
     assert model is not None

@@ -27,7 +27,21 @@ FORMATS: dict[str, tuple[str, ...]] = {
 @dataclass(frozen=True)
 class Exported:
     """What was written. comparison : with the model, on made rows; None where nothing compared them. error : of a score
-    from tables, at most, for rows within them."""
+    from tables, at most, for rows within them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from chimap import HistogramClassifier
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(4), 100)
+    >>> model = HistogramClassifier("chi2", alpha=1.0).fit(X, X[:, 0] > 0.25)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = export_model(model, Path(folder) / "tables.json")
+    >>> done.format, done.n_bytes > 0
+    ('tables', True)
+    """
 
     path: Path
     format: str

@@ -13,7 +13,16 @@ from chimap.images.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class HardCoding:
-    """Each point counts for its nearest word."""
+    """Each point counts for its nearest word.
+
+    Examples
+    --------
+    >>> from chimap.images.descriptors import Points
+    >>> words = Vocabulary(np.float32([[0, 0], [4, 4]]), spread=1.0)
+    >>> points = Points(np.float32([5]), np.float32([7]), np.float32([[2, 1]]))
+    >>> HardCoding().code(points, words).words.tolist()
+    [[0]]
+    """
 
     def code(self, points: Points, vocabulary: Vocabulary) -> Coded:
         """The points and their words."""
@@ -28,6 +37,15 @@ class SoftCoding:
 
     Source: van Gemert, Veenman, Smeulders and Geusebroek, Visual word ambiguity, 2010 (codeword uncertainty);
     Chatfield, Lempitsky, Vedaldi and Zisserman, The devil is in the details, 2011 (the nearest five).
+
+    Examples
+    --------
+    >>> from chimap.images.descriptors import Points
+    >>> words = Vocabulary(np.float32([[0, 0], [4, 4]]), spread=1.0)
+    >>> points = Points(np.float32([5]), np.float32([7]), np.float32([[2, 1]]))
+    >>> coded = SoftCoding(n_nearest=2, width=3.0).code(points, words)
+    >>> coded.words.tolist(), bool(coded.weights[0, 0] > coded.weights[0, 1])
+    ([[0, 1]], True)
     """
 
     n_nearest: int = 5

@@ -20,7 +20,13 @@ from chimap.tables import BinFunctions
 
 
 class Detection(NamedTuple):
-    """A window: left, top, right, bottom in pixels of the image (right and bottom excluded), and its score."""
+    """A window: left, top, right, bottom in pixels of the image (right and bottom excluded), and its score.
+
+    Examples
+    --------
+    >>> Detection((60.0, 30.0, 140.0, 90.0), score=0.8).box
+    (60.0, 30.0, 140.0, 90.0)
+    """
 
     box: tuple[float, float, float, float]
     score: float
@@ -59,6 +65,20 @@ class WindowDetector:
     Source: Maji, Berg and Malik, Classification using intersection kernel support vector machines is efficient, 2008
     (tables); the windows' counts as they change, after Huang, Yang and Tang, A fast two-dimensional median filtering
     algorithm, 1979.
+
+    Examples
+    --------
+    >>> from chimap import HistogramClassifier
+    >>> from chimap.images import LBP, ImageHistograms
+    >>> y, x = np.mgrid[:40, :40]
+    >>> pictures = [(127 + 100 * np.sin((x if i % 2 else y) / 2 + i)).astype(np.uint8) for i in range(8)]
+    >>> images = [np.repeat(picture[:, :, None], 3, axis=2) for picture in pictures]
+    >>> histograms = ImageHistograms(LBP()).fit(images)
+    >>> model = HistogramClassifier("chi2", alpha=0.1).fit(histograms.transform(images), np.arange(8) % 2)
+    >>> scene = np.hstack([images[0], images[1]])
+    >>> best = WindowDetector(model, histograms, window=(40, 40)).detect(scene, threshold=-5)[0]
+    >>> best.box[0] > 20  # the right half
+    True
     """
 
     def __init__(self, model: Any, histograms: ImageHistograms, window: tuple[int, int], target: Any = None):

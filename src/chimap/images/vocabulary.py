@@ -20,6 +20,12 @@ class Vocabulary:
     """Words as points among the descriptors.
 
     centres: (words, dimensions) float32. spread: root of the mean square distance of descriptors to their nearest word.
+
+    Examples
+    --------
+    >>> words = Vocabulary(np.float32([[0, 0], [4, 4]]), spread=1.0)
+    >>> words.nearest(np.float32([[1, 0], [3, 4]]))[0].ravel().tolist()
+    [0, 1]
     """
 
     centres: np.ndarray
@@ -51,6 +57,13 @@ def learn_vocabulary(sample: np.ndarray, n_words: int, learner: str = "sklearn",
     """k-means of a sample (n, dimensions) float32: mini-batch k-means of scikit-learn, or faiss where it is installed.
 
     Raises DataError for fewer different descriptors than words, ImportError without faiss.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> sample = np.repeat(np.float32([[0, 0], [4, 4]]), 50, axis=0) + rng.random((100, 2), np.float32)
+    >>> sorted(learn_vocabulary(sample, 2).centres[:, 0].astype(int).tolist())
+    [0, 4]
     """
     check_positive(n_words, "n_words", integer=True)
     check_choice(learner, "learner", LEARNERS)
@@ -96,6 +109,11 @@ def reservoir(parts: Iterable[np.ndarray], size: int, seed: int) -> np.ndarray:
     """``size`` rows drawn uniformly from all parts (all, if there are fewer), which are seen once.
 
     Each row draws a number, and the rows of the smallest numbers stay: the same for the same parts, however many.
+
+    Examples
+    --------
+    >>> reservoir([np.zeros((5, 2)), np.ones((5, 2))], size=3, seed=0).shape
+    (3, 2)
     """
     check_positive(size, "size", integer=True)
     draws = np.random.default_rng(seed)

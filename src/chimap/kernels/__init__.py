@@ -71,7 +71,13 @@ __all__ = [
 
 
 def names() -> list[str]:
-    """What ``as_kernel`` takes."""
+    """What ``as_kernel`` takes.
+
+    Examples
+    --------
+    >>> {"chi2", "exp-chi2", "gaussian"} <= set(names())
+    True
+    """
     return [*CATALOGUE, *(f"exp-{name}" for name in CATALOGUE), "gaussian", *OTHERS, *STATIONARY]
 
 
@@ -79,6 +85,11 @@ def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
     """The kernel of a name such as "chi2", "exp-chi2", "gaussian" or "chi2 + pq", or the object itself.
 
     ``gamma`` is that of the exponential forms and is not used otherwise. "-" and "_" are the same in names.
+
+    Examples
+    --------
+    >>> as_kernel("exp-chi2", gamma=2.0).name
+    'exp-chi2'
     """
     if isinstance(kernel, Kernel):
         return kernel

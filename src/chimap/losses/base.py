@@ -19,6 +19,12 @@ class Loss(ABC):
 
     name: in the catalogue. domain: what targets may be: "sign" is -1 and 1, "real" any finite number. curvature: the
     least Lipschitz constant of the gradient.
+
+    Examples
+    --------
+    >>> from chimap.losses import Logistic
+    >>> Logistic().value(np.array([1.0, -1.0]), np.array([2.0, 2.0])).round(3).tolist()
+    [0.127, 2.127]
     """
 
     name: ClassVar[str]
@@ -50,7 +56,14 @@ class Loss(ABC):
 
 
 def check_loss(loss: Loss | str, catalogue: dict[str, type[Loss]]) -> Loss:
-    """A loss, or the one of a name with its usual parameters. Raises ValueError for other values."""
+    """A loss, or the one of a name with its usual parameters. Raises ValueError for other values.
+
+    Examples
+    --------
+    >>> from chimap.losses import CATALOGUE
+    >>> check_loss("logistic", CATALOGUE)
+    Logistic()
+    """
     if isinstance(loss, Loss):
         return loss
     check_choice(loss, "loss", tuple(catalogue))

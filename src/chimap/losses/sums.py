@@ -19,6 +19,14 @@ class LossSums:
     as often as its weight says.
 
     A commutative monoid, as moments are: parts of the rows are added up wherever they lie, and merged.
+
+    Examples
+    --------
+    >>> one, other = LossSums.empty(2, 1), LossSums.empty(2, 1)
+    >>> other.count = 3
+    >>> one.merge(other)
+    >>> one.count
+    3
     """
 
     values: np.ndarray
@@ -54,6 +62,15 @@ class LossAt:
     """A loss at weights (D, s t) and intercepts (s t,): s solutions side by side, each of which meets all t targets.
 
     dtype: of scores and products, None for that of the features; sums are in float64.
+
+    Examples
+    --------
+    >>> from chimap.losses import Square
+    >>> at = LossAt(Square(), np.zeros((2, 1)), np.zeros(1))
+    >>> sums = at.empty()
+    >>> at.add(sums, np.eye(2), np.array([[1.0], [2.0]]))
+    >>> sums.values.tolist(), sums.coef.tolist()
+    ([2.5], [[-1.0], [-2.0]])
     """
 
     loss: Loss

@@ -12,6 +12,12 @@ class Penalty(ABC):
     """A convex function of weights W, (D,) or (D, t): the sum over the t columns, each a target by itself.
 
     is_smooth: whether it has a gradient everywhere; the proximal operator it always has.
+
+    Examples
+    --------
+    >>> from chimap.penalties import L2
+    >>> L2(2.0).value(np.array([3.0])), L2(2.0).prox(np.array([3.0]), step=1.0).tolist()
+    (9.0, [1.0])
     """
 
     is_smooth: ClassVar[bool]

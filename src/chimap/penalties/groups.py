@@ -9,7 +9,13 @@ import numpy as np
 
 
 def check_groups(groups: Sequence[Any], n_features: int) -> list[np.ndarray]:
-    """Groups (indices or slices) as index arrays. Raises ValueError unless each column is in exactly one."""
+    """Groups (indices or slices) as index arrays. Raises ValueError unless each column is in exactly one.
+
+    Examples
+    --------
+    >>> [group.tolist() for group in check_groups([slice(0, 2), [2]], 3)]
+    [[0, 1], [2]]
+    """
     found = [
         np.arange(n_features)[g] if isinstance(g, slice) else np.asarray(g, dtype=np.int64) for g in groups
     ]

@@ -161,7 +161,13 @@ class Selection(Protocol[Problem]):
 
 
 def fold_count(selection: Any) -> int:
-    """Folds that a selection takes: its number, five for "auto", one for "gcv". ValueError for anything else."""
+    """Folds that a selection takes: its number, five for "auto", one for "gcv". ValueError for anything else.
+
+    Examples
+    --------
+    >>> fold_count("auto"), fold_count("gcv"), fold_count(10)
+    (5, 1, 10)
+    """
     if isinstance(selection, str):
         check_choice(selection, "selection", ("auto", "gcv"))
         return USUAL_FOLDS if selection == "auto" else 1

@@ -30,6 +30,17 @@ def score_principal(
 
     ``on_fold(k)`` is called after each. Raises DataError if a fold is empty or leaves no rows to train on, ValueError
     for numbers out of range.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z, noise = rng.normal(size=(200, 4)), rng.normal(size=200)
+    >>> y = 3 * Z[:, 0] + noise
+    >>> zero = np.zeros(4), np.zeros(1)  # what the moments are about
+    >>> folds = FoldMoments.of([Moments(4, 1, *zero).update(Z[k::5], y[k::5]) for k in range(5)], Z.dtype)
+    >>> whole = Moments(4, 1, *zero).update(Z, y)
+    >>> score_principal(folds, whole, n_components=[1, 4], alphas=[1.0]).best
+    {'n_components': 4, 'alpha': 1.0}
     """
     components = np.unique(np.asarray(n_components, dtype=np.int64))
     if components.size == 0 or components[0] < 1 or components[-1] > whole.n_features:
@@ -63,6 +74,17 @@ def score_leading(
     n_components are kept. The components are those of all rows, which need no targets; ``score_principal`` finds them
     anew without each fold. ``on_score()`` is called after each pair.
     Raises DataError if a fold is empty, or if no strength is large enough for a number of components.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z, noise = rng.normal(size=(200, 4)), rng.normal(size=200)
+    >>> y = 3 * Z[:, 0] + noise
+    >>> zero = np.zeros(4), np.zeros(1)  # what the moments are about
+    >>> folds = FoldMoments.of([Moments(4, 1, *zero).update(Z[k::5], y[k::5]) for k in range(5)], Z.dtype)
+    >>> whole = Moments(4, 1, *zero).update(Z, y)
+    >>> score_leading(folds, whole, np.array([0, 4]), n_components=[1, 4], alphas=[1.0, 100.0]).best["n_components"]
+    1
     """
     numbers, lambdas = np.unique(n_components), np.unique(np.asarray(alphas, dtype=np.float64))
     found = []

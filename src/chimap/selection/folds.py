@@ -66,6 +66,18 @@ def choose_alpha(
     falls that way, and tries the half decades beside the best. ``on_score(strength, mean error)`` is called after
     each. factor: as in ``ridge``. scale: the mean scatter of a feature, where the moments are of coordinates of them.
     Raises DataError if a fold has no rows or leaves none to train on.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z, noise = rng.normal(size=(200, 4)), rng.normal(size=200)
+    >>> y = 3 * Z[:, 0] + noise
+    >>> zero = np.zeros(4), np.zeros(1)  # what the moments are about
+    >>> folds = FoldMoments.of([Moments(4, 1, *zero).update(Z[k::5], y[k::5]) for k in range(5)], Z.dtype)
+    >>> whole = Moments(4, 1, *zero).update(Z, y)
+    >>> result = choose_alpha(folds, whole, [0.1, 1.0, 1000.0])
+    >>> result.best["alpha"] < 1000, bool(result.r2[result.chosen] > 0.8)
+    (True, True)
     """
     check_folds(folds, whole)
     scorer = _Scorer(folds, whole, on_score, factor or Factor(whole.n_features))

@@ -19,7 +19,22 @@ def score_path(
     solve: Callable[[Moments, np.ndarray], SparsePath],
     on_fold: Callable[[int], None] | None = None,
 ) -> SelectionResult:
-    """Exact held-out errors of the strengths (s,) of a path, mean |f(z) - y|^2 over the rows of each fold."""
+    """Exact held-out errors of the strengths (s,) of a path, mean |f(z) - y|^2 over the rows of each fold.
+
+    alphas: descending, as ``solve`` gives their solutions.
+
+    Examples
+    --------
+    >>> from chimap.solvers.sparse import elastic_net
+    >>> rng = np.random.default_rng(0)
+    >>> Z, noise = rng.normal(size=(200, 4)), rng.normal(size=200)
+    >>> y = 3 * Z[:, 0] + noise
+    >>> zero = np.zeros(4), np.zeros(1)  # what the moments are about
+    >>> folds = FoldMoments.of([Moments(4, 1, *zero).update(Z[k::5], y[k::5]) for k in range(5)], Z.dtype)
+    >>> whole = Moments(4, 1, *zero).update(Z, y)
+    >>> score_path(folds, whole, np.array([10.0, 0.01]), elastic_net).best["alpha"]
+    0.01
+    """
     check_folds(folds, whole)
     errors = []
     for k, fold in enumerate(folds.folds):
@@ -30,7 +45,19 @@ def score_path(
 
 
 def of_path(folds: FoldMoments, whole: Moments, alphas: np.ndarray, errors: np.ndarray) -> SelectionResult:
-    """What held-out squared errors (s, K) of a path say."""
+    """What held-out squared errors (s, K) of a path say.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z, noise = rng.normal(size=(200, 4)), rng.normal(size=200)
+    >>> y = 3 * Z[:, 0] + noise
+    >>> zero = np.zeros(4), np.zeros(1)  # what the moments are about
+    >>> folds = FoldMoments.of([Moments(4, 1, *zero).update(Z[k::5], y[k::5]) for k in range(5)], Z.dtype)
+    >>> whole = Moments(4, 1, *zero).update(Z, y)
+    >>> of_path(folds, whole, np.array([0.1, 10.0]), np.array([[1.0] * 5, [2.0] * 5])).best
+    {'alpha': 0.1}
+    """
     counts = np.array([fold.count for fold in folds.folds])
     chosen = int(np.argmin(np.average(errors, axis=1, weights=counts)))
     total = float(whole.target_scatter().sum()) / whole.count

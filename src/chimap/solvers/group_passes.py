@@ -35,6 +35,19 @@ class LossProblem:
     say so where max_passes do not reach it. metric: ``metric_of`` the moments, where it is at hand.
 
     The solutions are for features and targets less the shifts.
+
+    Examples
+    --------
+    >>> from chimap.losses import Logistic
+    >>> from chimap.solvers import over
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(200, 4))
+    >>> y = np.where(Z[:, :1] > 0, 1.0, -1.0)
+    >>> penalty = L21(1.0, [slice(0, 2), slice(2, 4)], 4)
+    >>> problem = LossProblem(Logistic(), over(lambda: [(Z, y)]), Moments(4, 1).update(Z, y), penalty)
+    >>> found = problem.solve(problem.largest / 2, problem.zero())
+    >>> bool(found.coef[0, 0] > 0), found.coef[2:].tolist()
+    (True, [[0.0], [0.0]])
     """
 
     def __init__(

@@ -26,6 +26,16 @@ class GroupSolution(LinearSolution):
 
     objective: at the weights, summed over targets. residual: the largest violation of a group's optimality condition,
     over its strength. evaluations: of the gradient; for losses that need them, passes over the rows.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(100, 4))
+    >>> moments = Moments(4, 1).update(Z, Z[:, 0])
+    >>> problem = SquareProblem(moments, L21(1.0, [slice(0, 2), slice(2, 4)], 4))
+    >>> found = problem.solve(problem.largest / 10, problem.zero())
+    >>> bool(found.residual < 1e-6)
+    True
     """
 
     objective: float
@@ -61,6 +71,16 @@ class SquareProblem:
     share them; its strength is not used.
 
     Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, eq. 19, with the square loss.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(100, 4))
+    >>> moments = Moments(4, 1).update(Z, Z[:, 0])
+    >>> problem = SquareProblem(moments, L21(1.0, [slice(0, 2), slice(2, 4)], 4))
+    >>> found = problem.solve(problem.largest / 10, problem.zero())
+    >>> bool(found.coef[0, 0] > 0.5), found.coef[2:].tolist()  # the second group is left out
+    (True, [[0.0], [0.0]])
     """
 
     def __init__(self, moments: Moments, penalty: L21, tolerance: float = TOLERANCE):
@@ -166,6 +186,16 @@ def follow(
     """Solutions at strengths from the largest down, each from the one before on.
 
     on_solution: told of each; True ends the path there.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(100, 4))
+    >>> moments = Moments(4, 1).update(Z, Z[:, 0])
+    >>> problem = SquareProblem(moments, L21(1.0, [slice(0, 2), slice(2, 4)], 4))
+    >>> path = follow(problem, [problem.largest / 2, problem.largest / 10])
+    >>> [bool(found.coef[0, 0] > 0.4) for found in path]
+    [True, True]
     """
     for alpha in alphas:
         check_positive(float(alpha), "each of alpha")

@@ -31,6 +31,14 @@ class SmoothSolution(LinearSolution):
 
     objective: at the weights. passes: over the rows. gradient_norm: over that at zero weights. converged: whether that
     is within the tolerance.
+
+    Examples
+    --------
+    >>> from chimap.losses import Square
+    >>> rows = over(lambda: [(np.eye(2), np.array([[1.0], [2.0]]))])
+    >>> found = lbfgs(Square(), rows, 0.1, zero_solution(2, 1))
+    >>> found.converged, found.passes < 20
+    (True, True)
     """
 
     objective: float
@@ -40,12 +48,26 @@ class SmoothSolution(LinearSolution):
 
 
 def zero_solution(n_features: int, n_targets: int) -> LinearSolution:
-    """Where to start without anything better."""
+    """Where to start without anything better.
+
+    Examples
+    --------
+    >>> zero_solution(3, 2).coef.shape
+    (3, 2)
+    """
     return LinearSolution(np.zeros((n_features, n_targets)), np.zeros(n_targets), 0.0)
 
 
 def over(chunks: Chunks) -> Rows:
-    """The rows of chunks that are given anew at each call."""
+    """The rows of chunks that are given anew at each call.
+
+    Examples
+    --------
+    >>> from chimap.losses import Square
+    >>> rows = over(lambda: [(np.eye(2), np.array([[1.0], [2.0]]))])  # one chunk
+    >>> rows(LossAt(Square(), np.zeros((2, 1)), np.zeros(1))).values.tolist()
+    [2.5]
+    """
 
     def sums(at: LossAt) -> LossSums:
         found = at.empty()
@@ -83,6 +105,16 @@ def lbfgs(
     max_passes : at most. A ConvergenceWarning says when they did not do.
 
     Raises DataError for targets that the loss does not take, and where there are no rows.
+
+    Examples
+    --------
+    >>> from chimap.losses import Logistic
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(200, 3))
+    >>> y = np.where(Z[:, :1] > 0, 1.0, -1.0)
+    >>> found = lbfgs(Logistic(), over(lambda: [(Z, y)]), 1.0, zero_solution(3, 1))
+    >>> found.converged, bool(found.coef[0, 0] > 3)
+    (True, True)
     """
     check_positive(tolerance, "tolerance")
     check_positive(max_passes, "max_passes", integer=True)

@@ -19,6 +19,14 @@ class PrincipalRidge:
     pca: the components U, largest first, with scatters e. rotated: U' Vc, (p, t). target_mean: (t,).
 
     Source: Li, Lebanon and Sminchisescu, sec. 6, Algorithm 4.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(100, 4))
+    >>> ridge = PrincipalRidge.of(Moments(4, 1).update(Z, Z[:, 0]))
+    >>> ridge.solution(n_components=4, alpha=1e-9).coef.ravel().round(6).tolist()[0]
+    1.0
     """
 
     pca: PCA

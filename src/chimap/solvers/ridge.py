@@ -15,7 +15,14 @@ from chimap.moments import Moments
 
 @dataclass(frozen=True)
 class LinearSolution:
-    """f(z) = z'coef + intercept; coef (D, t), intercept (t,), strength that of the penalty."""
+    """f(z) = z'coef + intercept; coef (D, t), intercept (t,), strength that of the penalty.
+
+    Examples
+    --------
+    >>> solution = LinearSolution(np.array([[2.0]]), np.array([1.0]), alpha=0.1)
+    >>> (np.array([[3.0]]) @ solution.coef + solution.intercept).tolist()
+    [[7.0]]
+    """
 
     coef: np.ndarray
     intercept: np.ndarray
@@ -27,6 +34,13 @@ def ridge(moments: Moments, alpha: float, factor: Factor | None = None) -> Linea
 
     The strength is scikit-learn's ``alpha``; the intercept is not penalised. factor: whose memory (and device) is used,
     or None for a new one. Raises DataError if the matrix is singular at this strength.
+
+    Examples
+    --------
+    >>> Z = np.arange(10.0)[:, None]
+    >>> found = ridge(Moments(1, 1).update(Z, 2 * Z[:, 0] + 1), alpha=1e-9)
+    >>> found.coef.round(6).tolist(), found.intercept.round(6).tolist()
+    ([[2.0]], [1.0])
     """
     factor = factor or Factor(moments.n_features)
     factor.of(moments, alpha)

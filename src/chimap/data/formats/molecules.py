@@ -31,6 +31,12 @@ class MorganCounts(Reading):
     References
     ----------
     Rogers and Hahn, "Extended-Connectivity Fingerprints", J. Chem. Inf. Model. 50 (2010).
+
+    Examples
+    --------
+    >>> source = MorganCounts(size=64).source(["CCO", "c1ccccc1"])
+    >>> source.n_rows, source.n_features, source.column_names[0]
+    (2, 64, 'morgan_0')
     """
 
     column: str = "smiles"

@@ -30,6 +30,12 @@ class NamedCounts(Reading):
     Raises
     ------
     DataError, by record, for what is neither, a count that is no number, and lists of several lengths.
+
+    Examples
+    --------
+    >>> source = NamedCounts().source([{"red": 3, "fox": 1}, {"hen": 2}])
+    >>> source.column_names, next(source.chunks(2)).X.toarray().tolist()
+    (('fox', 'hen', 'red'), [[1.0, 0.0, 3.0], [0.0, 2.0, 0.0]])
     """
 
     column: str = "counts"
