@@ -158,7 +158,20 @@ class PreparedRows:
         size = int(max(_FEWEST_WITNESSES, min(_MOST_WITNESSES, budget / _WITNESS_SHARE / each)))
         if size * each > budget / _MOST_SHARE:
             return np.empty(0, dtype=np.int64)
-        return choose_rows(self.source.n_rows, size, self.seed + 1)
+        return self._beside_sample(size)
+
+    def _beside_sample(self, size: int) -> np.ndarray:
+        """So many rows that the features were not fitted on, or any where there are not half of them.
+
+        Leaving a row out takes its share of the weights away, and not what it is to the features: a landmark that is
+        the row itself says more, or less, of it than of rows to come.
+        """
+        sampled = self._sampled()
+        drawn = choose_rows(self.source.n_rows, size + sampled.size, self.seed + 1)
+        outside = np.setdiff1d(drawn, sampled, assume_unique=True)
+        if 2 * outside.size < min(size, self.source.n_rows):
+            return choose_rows(self.source.n_rows, size, self.seed + 1)
+        return outside[choose_rows(outside.size, size, self.seed + 1)]
 
     def _sampled(self) -> np.ndarray:
         size = sample_size(self.source, self.prepare.parts)

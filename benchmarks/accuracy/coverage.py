@@ -1,0 +1,78 @@
+"""Do sets and intervals hold the truth as often as they say?
+
+On each shared set a model is fitted to random rows, and ``predict_set`` asked of other random rows: the promise is for rows
+of the same source. Printed for each share alpha: how many truths are held, on the mean over some draws, beside 1 - alpha;
+the deviation that one draw has by chance, of the scores that the threshold is one of and of the rows it is tried on; and
+how large the sets, or how wide the intervals in deviations of the targets, are.
+
+python -m benchmarks.accuracy.coverage                       # three sets, a minute or two
+python -m benchmarks.accuracy.coverage --sets mnist --draws 10
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from benchmarks.sets import SETS
+from chimap import HistogramClassifier, HistogramRegressor
+
+ALPHAS = (0.05, 0.1, 0.2)
+
+
+def drawn(
+    name: str, features: str, n_rows: int, n_test: int, seed: int
+) -> dict[float, tuple[float, float, float]]:
+    """(share of truths held, deviation by chance, mean size) for each alpha, of one draw of rows."""
+    data = SETS[name]()
+    order = np.random.default_rng(seed).permutation(data.X.shape[0])
+    train, test = order[:n_rows], order[n_rows : n_rows + n_test]
+    is_regression = data.scoring == "r2"
+    settings: dict[str, Any] = {"features": features, "random_state": seed}
+    if features == "landmarks":
+        settings["n_components"] = min(500, n_rows)
+    make = HistogramRegressor if is_regression else HistogramClassifier
+    model = make("exp-chi2", **settings).fit(data.X[train], data.y[train])
+    out = {}
+    for alpha in ALPHAS:
+        found, y = model.predict_set(data.X[test], alpha=alpha), data.y[test]
+        if is_regression:
+            held = (found[:, 0] <= y) & (y <= found[:, 1])
+            size = (found[:, 1] - found[:, 0]) / data.y.std()
+        else:
+            held = found[np.arange(y.size), np.searchsorted(model.classes_, y)]
+            size = found.sum(axis=1)
+        n_scores = model._conformal.scores.shape[0]
+        chance = np.sqrt(alpha * (1 - alpha) * (1 / n_scores + 1 / y.size))
+        out[alpha] = float(held.mean()), float(chance), float(size.mean())
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sets", default="mnist,newsgroups,moses logP")
+    parser.add_argument("--features", default="exact", choices=("exact", "landmarks", "fourier"))
+    parser.add_argument("--rows", type=int, default=1500)
+    parser.add_argument("--test-rows", type=int, default=1500)
+    parser.add_argument("--draws", type=int, default=3)
+    given = parser.parse_args()
+    print(f"{'set':12} {'alpha':>6} {'nominal':>8} {'held':>8} {'deviation':>10} {'off by':>8} {'size':>8}")
+    for name in given.sets.split(","):
+        draws = [
+            drawn(name, given.features, given.rows, given.test_rows, seed) for seed in range(given.draws)
+        ]
+        for alpha in ALPHAS:
+            held, chance, size = np.mean([draw[alpha] for draw in draws], axis=0)
+            off = (held - (1 - alpha)) / chance
+            print(
+                f"{name:12} {alpha:6.2f} {1 - alpha:8.3f} {held:8.3f} {chance:10.3f} {off:+8.2f} {size:8.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
