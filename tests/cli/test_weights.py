@@ -90,12 +90,13 @@ def test_bad_weights_name_the_row(hits):
 
 
 def test_weights_of_classes_and_thresholds(hits):
-    rows = fit("hits.csv", "--exclude", "times", "--split", "part")
+    part, eight = ["--exclude", "times", "--split", "part"], ["--class-weight", "active=8,inactive=1"]
+    rows = fit("hits.csv", *part)
     plain, weighed, given, cut = run_many(
         [
             [*rows, "--json"],
             [*rows, "--class-weight", "balanced", "--json"],
-            [*rows, "--class-weight", "active=8,inactive=1", "--threshold", "f1"],
+            fit("hits.csv", *part, *eight, "--threshold", "f1", output="both.model"),
             [*rows, "--threshold", "20", "--json"],
         ],
         hits,
@@ -107,6 +108,10 @@ def test_weights_of_classes_and_thresholds(hits):
     assert "of classes 8 (active), 1 (inactive)" in given.out
     assert "scores above it are of inactive (by f1, on rows held out)" in " ".join(given.out.split())
     assert load(hits / "a.model").threshold_ == pytest.approx(cut.json["threshold"])
+    told, plainly = run_many([["info", "both.model"], ["info", "a.model", "--json"]], hits)
+    assert "8 (active), 1 (inactive)" in told.out
+    assert plainly.json["threshold"] == pytest.approx(cut.json["threshold"])
+    assert plainly.json["class_weight"] is None
 
 
 @pytest.mark.parametrize(

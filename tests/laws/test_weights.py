@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GroupKFold
@@ -73,11 +74,12 @@ REGRESSORS = {
 }
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_classifiers(name, n_classes):
+def test_classifiers(name, n_classes, kind):
     X, y, weights, repeated = rows(n_classes)
-    model = CLASSIFIERS[name]
+    X, model = kind(X), CLASSIFIERS[name]
     found = model.fit(X, y, sample_weight=weights).decision_function(X)
     np.testing.assert_allclose(found, model.fit(X[repeated], y[repeated]).decision_function(X), atol=1e-9)
 
@@ -281,6 +283,17 @@ def test_chunks_folds_and_kept_features(loss):
     little = HistogramClassifier(**settings, memory="4MiB").fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(little.selection_.means, whole.selection_.means, rtol=1e-3)
     np.testing.assert_allclose(little.coef_, whole.coef_, atol=2e-2 * np.abs(whole.coef_).max())
+
+
+def test_components_of_rows_without_labels():
+    """Rows that join the components alone count once each."""
+    X, y, weights, repeated = rows()
+    others = ArraySource(classes(60, 10, seed=4)[0])
+    model = HistogramClassifier("linear", n_principal=4, alpha=0.3, **FIXED)
+    found = model.fit_source(ArraySource(X, y), sample_weight=weights, unlabelled=others).decision_function(X)
+    source = ArraySource(X[repeated], y[repeated])
+    expected = model.fit_source(source, unlabelled=others).decision_function(X)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 LEAVING_OUT = {

@@ -185,6 +185,7 @@ class ExactKernelLearner(ClassTargets, ExactKernelModel):
     blocks, widths, objective : as in ``FourierKernelLearner``.
     alpha : that the search starts from ("held-out") or that is used ("training").
     max_iter, tol : of L-BFGS, tol relative to the objective. selection, random_state : of the folds held out.
+    class_weight : None, "balanced", or a dictionary of labels and weights, as in ``HistogramClassifier``.
 
     Learned: ``widths_``, ``width_names_``, ``start_widths_``, ``alpha_``, ``history_``, ``objective_``, ``kernel_``.
 

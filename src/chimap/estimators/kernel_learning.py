@@ -140,9 +140,9 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
     validation_fraction : of the rows to tune on: they score each iteration and stop the search early; 0 is none.
     max_iter, tol, patience : iterations at most; least relative decrease of the objective over two iterations;
         iterations without a lower error on the validation rows.
-    n_components, n_terms, map, sampling, form, normalize, loss, alpha, selection, memory, precision, n_jobs,
-        random_state, verbose : of the fit that follows, as in ``HistogramClassifier``. A ``loss`` other than the square
-        is minimised with the widths that the square loss found.
+    n_components, n_terms, map, sampling, form, normalize, loss, class_weight, threshold, alpha, selection, memory,
+        precision, n_jobs, random_state, verbose : of the fit that follows, as in ``HistogramClassifier``. A ``loss``
+        other than the square is minimised with the widths that the square loss found.
 
     Learned: ``widths_`` s (r,), ``width_names_``, ``width_columns_`` (the width of each column), ``start_widths_``,
     ``history_``: one dictionary an iteration with "iteration", "objective", "validation_score" (accuracy, or R^2 of a

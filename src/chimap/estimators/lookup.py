@@ -52,6 +52,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
     fit_intercept : whether there is b, which is not penalised.
     tol : stop where no entry of the gradient exceeds tol times its largest entry at zero weights.
     max_iter : iterations of L-BFGS at most; a ConvergenceWarning says when they did not do.
+    class_weight : None, "balanced", or a dictionary of labels and weights, as in ``HistogramClassifier``.
     n_jobs : threads; None and -1 are all cores.
 
     Learned: ``map_``, ``classes_``, ``coef_`` (t, n_terms_ * bins) and ``intercept_`` (t,), with t = 1 for two

@@ -177,7 +177,7 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
     alpha : "auto" (a path of ``n_alphas`` from the largest, at which no kernel is used, to a thousandth of it,
         of which the folds choose one; to a hundredth, or until the held-out loss has risen four times, for losses other
         than the square), numbers to choose from, or one number.
-    selection, memory, precision, n_jobs, random_state, verbose : see ``HistogramClassifier``.
+    class_weight, threshold, selection, memory, precision, n_jobs, random_state, verbose : see ``HistogramClassifier``.
 
     Learned: ``kernel_weights_`` (t, r), d_j of each class (one row for two classes, or if ``shared``);
     ``channels_``, their names; ``path_``, a ``KernelPath``; ``kkt_residual_``, the largest violation of an optimality

@@ -39,6 +39,7 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
     alpha : strength of the ridge against the mean loss, as in scikit-learn's ``SGDClassifier``.
     n_knots : knots a bin beyond 0.
     max_iter : passes of ``fit`` over the rows, each in a new random order.
+    class_weight : None, "balanced", or a dictionary of labels and weights, as in ``HistogramClassifier``.
     random_state : int, RandomState or None, for these orders.
     n_jobs : threads, which share out the classes; None and -1 are all cores.
 

@@ -313,14 +313,8 @@ def race_lines(model: Any) -> str | None:
 def weights_line(fitted: Fitted) -> str | None:
     """'of rows by times; of classes 0.52 (inactive), 12.3 (active)'; None where all rows count alike."""
     model, by = fitted.model, (fitted.model.training_["table"] or {}).get("sample_weight")
-    each = getattr(model, "class_weight_", None)
-    of_classes = None
-    if each is not None:
-        pairs = [f"{weight:.3g} ({name})" for name, weight in zip(model.classes_, each, strict=True)][
-            :_LISTED
-        ]
-        of_classes = f"of classes {', '.join(pairs)}{', ...' if len(each) > _LISTED else ''}"
-    said = [f"of rows by {by}" if by else None, of_classes]
+    each = show.class_weights(getattr(model, "classes_", None), getattr(model, "class_weight_", None))
+    said = [f"of rows by {by}" if by else None, f"of classes {each}" if each else None]
     return "; ".join(word for word in said if word) or None
 
 

@@ -44,6 +44,8 @@ def describe(path: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
         "rows": None if found["rows"] is None else f"{found['rows']:,}",
         "loss": found["loss"],
         "alpha": None if alpha is None else f"{alpha:.4g}",
+        "class weights": show.class_weights(found["classes"], found["class_weight"]),
+        "threshold": None if found["threshold"] is None else f"{found['threshold']:.4g}",
         "trained on": _training_line(training) if training else None,
         "version": f"chimap {found['version']}",
         "size": show.size(found["bytes"]),
@@ -69,7 +71,7 @@ def _found(path: Path) -> dict[str, Any]:
             about = meta["about"]
             coef = fitted.get("_coef")
             chosen = fitted.get("chosen_") or {}  # by the race
-            weights = fitted.get("bin_weights_")
+            weights, of_classes = fitted.get("bin_weights_"), fitted.get("class_weight_")
             return {
                 "version": meta["version"],
                 "bytes": path.stat().st_size,
@@ -86,6 +88,8 @@ def _found(path: Path) -> dict[str, Any]:
                 "loss": _loss_name(chosen.get("loss", fitted["loss"])) if "loss" in fitted else None,
                 "alpha": fitted.get("alpha_"),
                 "bin_weights": None if weights is None else file.get_tensor(weights["array"]).tolist(),
+                "class_weight": None if of_classes is None else file.get_tensor(of_classes["array"]).tolist(),
+                "threshold": state.get("threshold_"),
                 "bin_names": _classes(fitted.get("feature_names_in_"), file),
                 "classes": None if state.get("multilabel_") else _classes(state.get("classes_"), file),
                 "tasks": _tasks(fitted, file),
@@ -161,6 +165,8 @@ def _training_line(training: dict[str, Any]) -> str:
     date = training["date"].replace("T", " ").replace("+00:00", " UTC")
     line = f"{training['file']}, {training['rows_in_file']:,} rows, on {date}"
     split = training["split"]
-    if split:
+    if split and "column" in split:
+        line += f"; the test rows of {split['column']} held out"
+    elif split:
         line += f"; {100 * split['test_fraction']:g} % held out (seed {split['seed']})"
     return line

@@ -40,25 +40,20 @@ def insight_of(model: Any, source: Source, score: Score, training: Source | None
         curve=curve,
         importance=importance,
         mistakes=worst_mistakes(explained.row_names(source), y, predicted, scores, classes),
-        two=_two(exact, y, scores, classes),
+        two=_two(model, y, scores, classes),
     )
 
 
 def _two(model: Any, y: np.ndarray, scores: np.ndarray, classes: Any) -> TwoClasses | None:
-    """Of two classes that both have rows; probabilities as the loss says them."""
+    """Of two classes that both have rows, with the probabilities of ``predict_proba``."""
     import numpy as np
 
     from chimap.report import TwoClasses
 
     if len(classes) != 2 or np.unique(y).size < 2:
         return None
-    loss, f = getattr(model, "loss", None), scores[:, 1].astype(np.float64)
-    probabilities = None
-    if loss == "square":  # of targets -1 and 1, whose mean is 2 p - 1
-        probabilities = np.clip((f + 1) / 2, 0, 1)
-    elif loss == "logistic":
-        probabilities = 1 / (1 + np.exp(-f))
-    return TwoClasses(y == classes[1], f, probabilities)
+    f = scores[:, 1].astype(np.float64)
+    return TwoClasses(y == classes[1], f, model.probabilities_of(f[:, None])[:, 1])
 
 
 def _curve(

@@ -157,3 +157,15 @@ def console(to_stderr: bool = False, plain_width: int = _PLAIN_WIDTH) -> Console
 
     stream = sys.stderr if to_stderr else sys.stdout
     return Console(stderr=to_stderr, highlight=False, width=None if stream.isatty() else plain_width)
+
+
+def class_weights(classes: Any, weights: Any) -> str | None:
+    """'12.3 (active), 0.52 (inactive)', of some of the classes; None where they have none.
+
+    >>> class_weights(["active", "inactive"], [12.3, 0.52])
+    '12.3 (active), 0.52 (inactive)'
+    """
+    if classes is None or weights is None:
+        return None
+    pairs = [f"{weight:.3g} ({name})" for name, weight in zip(classes, weights, strict=True)]
+    return ", ".join(pairs[:5]) + (", ..." if len(pairs) > 5 else "")
