@@ -141,7 +141,8 @@ def _plain(value: Any, file: Any) -> Any:
 def _classes(value: Any, file: Any) -> list[Any] | None:
     if value is None:
         return None
-    return list(value["texts"]) if "texts" in value else file.get_tensor(value["array"]).tolist()
+    words = value.get("texts", value.get("objects"))
+    return file.get_tensor(value["array"]).tolist() if words is None else list(words)
 
 
 def _tasks(state: dict[str, Any], file: Any) -> list[Any] | None:
