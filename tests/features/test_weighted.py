@@ -9,7 +9,16 @@ import scipy.sparse as sp
 from chimap._validation import DataError
 from chimap.features.exact import ExactFeatures
 from chimap.features.mapped import mapped_model
-from chimap.features.weighted import BinWeights, WeightRound, best_round, learn_weights, learned_weights
+from chimap.features.weighted import (
+    BinWeights,
+    Half,
+    WeightRound,
+    best_round,
+    cross_fitted_relevance,
+    learn_weights,
+    learned_weights,
+    weights_of,
+)
 from chimap.kernels import CATALOGUE, Exponential, Gaussian, Linear, SkewedChi2, chi2
 
 WEIGHTS = np.array([0.2, 3.0, 0.0, 0.8])
@@ -95,3 +104,41 @@ def test_learning_stops_when_the_score_no_longer_rises_and_keeps_the_best():
 def test_equal_weights_stay_where_nothing_is_gained():
     tried = [WeightRound(np.ones(1), 0.5), WeightRound(np.zeros(1), 0.5)]
     assert best_round(tried).weights[0] == 1
+
+
+def halves(rows, y, gamma=0.5):
+    """Gaussian machines on halves of the rows."""
+    made = []
+    for part in (slice(0, None, 2), slice(1, None, 2)):
+        values = Gaussian(gamma)(rows, rows[part])
+        coef = np.linalg.solve(values[part] + 0.1 * np.eye(values.shape[1]), y[part, None])
+        made.append(Half(rows[part] - rows.mean(axis=0), coef, values))
+    return made
+
+
+def test_chance_of_two_halves_is_none_on_average():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 12)) / 2
+    one, other = halves(rows, 3 * rows[:, 0] + rng.normal(size=300))
+    found = cross_fitted_relevance(one, other)
+    assert found[0] > 10 * np.abs(found[1:]).max()
+    assert (found[1:] < 0).any()
+    squares = cross_fitted_relevance(one, one)
+    assert found[1:].mean() < 0.2 * squares[1:].mean()
+
+
+def test_relevance_is_the_mean_product_of_slopes_dense_or_sparse():
+    rows = np.random.default_rng(1).normal(size=(20, 3))
+    one, other = halves(rows, rows[:, 0])
+    slopes = [(h.values * h.coef[:, 0]) @ h.centres for h in (one, other)]
+    expected = (slopes[0] * slopes[1]).mean(axis=0)
+    np.testing.assert_allclose(cross_fitted_relevance(one, other), expected)
+    sparse = [Half(sp.csr_matrix(h.centres), h.coef, h.values) for h in (one, other)]
+    np.testing.assert_allclose(cross_fitted_relevance(*sparse), expected)
+
+
+def test_what_is_within_the_noise_has_next_to_no_weight():
+    weights = weights_of(np.array([9.0, 4.0, 0.05, -0.1, -0.1]), np.ones(5))
+    assert weights[0] > weights[1] > 100 * weights[2:].max()
+    assert weights.mean() == pytest.approx(1, rel=1e-3)
+    np.testing.assert_array_equal(weights_of(np.array([-1.0, 0.0]), WEIGHTS[:2]), WEIGHTS[:2])

@@ -95,7 +95,7 @@ class Race:
         )  # fmt: skip
         return cls(
             model, rows, y, sampled, splits, rounds, scoring, source.column_names, seed, weights,
-            trials if _is_free(model) else None,
+            trials if _is_free(model, or_named=True) else None,
         )  # fmt: skip
 
     @property
@@ -171,7 +171,8 @@ class Race:
         n_rows = max(self.splits_of)
         splits = [(train[:n_rows], test) for train, test in self.splits[: self.splits_of[n_rows]]]
         pairs = list(zip(splits, weights, strict=True))
-        quick = self.trials if self.trials is not None and self.trials.takes(candidate.settings) else None
+        is_quick = self.trials is not None and self.trials.weighs(candidate.settings)
+        quick = self.trials if is_quick else None
         fits = [
             self._weighed_fit(candidate, own, split) if quick is None
             else self._weighed_trial(quick, candidate, own, split)
@@ -368,8 +369,11 @@ def _shared_tasks(y: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]], fe
     return y[:, shared]
 
 
-def _is_free(model: Any) -> bool:
-    """Whether the user has left features, loss and gamma open, and asks for nothing that exact machines do not do."""
+def _is_free(model: Any, or_named: bool = False) -> bool:
+    """Whether the user has left features, loss and gamma open, and asks for nothing that exact machines do not do.
+
+    or_named: gamma may be given of a kernel that is named.
+    """
     usual = {
         "features": "auto",
         "gamma": "mean",
@@ -380,6 +384,8 @@ def _is_free(model: Any) -> bool:
         "device": "cpu",
     }
     given = model.get_params(deep=False)
+    if or_named and not _same(given["kernel"], "auto"):
+        del usual["gamma"]
     return model.precision != "bfloat16" and all(_same(given[name], value) for name, value in usual.items())
 
 

@@ -27,10 +27,8 @@ from chimap.features.exact import (
     has_map,
     with_mean_gamma,
 )
-from chimap.features.mapped import MappedModel
-from chimap.features.mapped_functions import GaussianExpansion, LinearFunction
 from chimap.features.scaled import Scale
-from chimap.features.weighted import learned_weights
+from chimap.features.weighted import Half, cross_fitted_relevance, weights_of
 from chimap.fit.design import PlainDesign
 from chimap.fit.rows import Preparation
 from chimap.fit.targets import Codec
@@ -42,7 +40,10 @@ from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
 from chimap.solvers.observed_exact import exact_ridge
 
 _HALF_DECADES = 12  # strengths are looked for so far from where the search begins
-_OUTPUTS = 4  # whose gradients are taken: of many outputs as many random combinations
+_OUTPUTS = 4  # that bins are relevant for: of many outputs as many random combinations
+_REPEATS = 4  # divisions of the rows into halves
+_LOOKED = (200, 1000)  # rows at which bins are looked at, the fewer the more bins there are
+_NUMBERS = 2**22
 _NEXT = ((-1, 0), (0, 1), (1, 0), (0, -1))  # half a decade of the strength, an octave of gamma
 
 _FEW = 1200  # rows whose machine is solved for before two threads have met
@@ -66,10 +67,6 @@ class Machine(Protocol):
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
         """For the rows to score, (m, t) less the shift of the targets; None where rounding allows no solution."""
-        ...
-
-    def function(self, alpha: float, octaves: int, n_bins: int, seed: int) -> tuple[MappedModel, Any]:
-        """Its outputs, or a few combinations of many, as functions of mapped rows, and rows to take gradients at."""
         ...
 
 
@@ -125,19 +122,36 @@ class KernelMachine:
         self.seconds = self._preparing + time.perf_counter() - began
         return np.asarray(out.astype(np.float64) + solution.intercept)
 
-    def function(self, alpha: float, octaves: int, n_bins: int, seed: int) -> tuple[MappedModel, Any]:
-        """See ``Machine``."""
+    def relevance(self, alpha: float, octaves: int, seed: int) -> np.ndarray:
+        """Of the mapped coordinates (p,), by machines on halves of the rows; see ``cross_fitted_relevance``."""
         self._prepare(octaves)
-        solution = self._ridge.solve(alpha)
-        assert solution is not None  # of a setting that was tried
-        kept, weights = self.products.train, projected(solution.weights, seed)
-        zeros = np.zeros(weights.shape[1])
-        bins = np.arange(kept.n_columns) % n_bins
-        if self.gamma is None:
-            linear = LinearFunction(kept.combine(weights)[0], zeros)
-            return MappedModel(np.asarray, bins, linear), np.zeros((1, kept.n_columns))
-        centres = kept.joined() * self.products.square.dtype.type(np.sqrt(2 * self.gamma * 2.0**octaves))
-        return MappedModel(lambda rows: rows, bins, GaussianExpansion(centres, weights, zeros)), centres
+        kept, n, rng = self.products.train, self.Y.shape[0], np.random.default_rng(seed)
+        values = np.tril(self._ridge.square, -1)
+        values += values.T
+        values[np.diag_indices(n)] = self._diagonal
+        centres, total = kept.joined(), np.zeros(kept.n_columns)
+        signs = _signs(self.Y.shape[1], rng)
+        looked = int(np.clip(_NUMBERS // kept.n_columns, *_LOOKED))
+        for _ in range(_REPEATS):
+            order = rng.permutation(n)
+            halves = [
+                self._half(np.sort(part), values, centres, alpha, signs, looked)
+                for part in (order[: n // 2], order[n // 2 :])
+            ]
+            total += cross_fitted_relevance(*halves)
+        return total / _REPEATS
+
+    def _half(
+        self, rows: np.ndarray, values: np.ndarray, centres: Any, alpha: float, signs: np.ndarray, looked: int
+    ) -> Half:
+        weights = None if self.row_weights is None else self.row_weights[rows]
+        square = np.ascontiguousarray(values[np.ix_(rows, rows)])
+        solution = exact_ridge(square, self._diagonal[rows], self.Y[rows], weights).solve(alpha)
+        if solution is None:
+            raise DataError("the kernel matrix of half of the rows is singular to rounding")
+        coef = (solution.weights @ signs).astype(values.dtype)
+        at = np.ones((1, rows.size), values.dtype) if self.gamma is None else values[:looked, rows]
+        return Half(_arrays.take_rows(centres, rows), coef, at)
 
     def _prepare(self, octaves: int) -> None:
         """Values of the kernel at this gamma."""
@@ -153,7 +167,8 @@ class KernelMachine:
             diagonal = np.ones(given.squares.size)
         else:
             self._preparing = given.seconds
-        self._ridge = exact_ridge(square, diagonal.astype(np.float64), self.Y, self.row_weights)
+        self._diagonal = diagonal.astype(np.float64)
+        self._ridge = exact_ridge(square, self._diagonal, self.Y, self.row_weights)
         self._cross, self._octaves = cross, octaves
 
 
@@ -179,21 +194,12 @@ class MarginMachine:
         self.seconds = time.perf_counter() - began
         return out
 
-    def function(self, alpha: float, octaves: int, n_bins: int, seed: int) -> tuple[MappedModel, Any]:
-        """See ``Machine``."""
-        found = margins(self.Z, self.Y, self.row_weights, alpha, SEARCH_TOLERANCE, self.seed, lambda: None)
-        bins = np.arange(found.coef.shape[0]) % n_bins
-        linear = LinearFunction(found.coef, found.intercept)
-        return MappedModel(np.asarray, bins, linear), np.zeros((1, bins.size))
 
-
-def projected(weights: np.ndarray, seed: int) -> np.ndarray:
-    """Weights (n, t) of many outputs as those of a few whose squared gradients have the same expected sum."""
-    t = weights.shape[1]
-    if t <= _OUTPUTS:
-        return weights
-    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(t, _OUTPUTS))
-    return np.asarray(weights @ signs / np.sqrt(_OUTPUTS))
+def _signs(n_outputs: int, rng: np.random.Generator) -> np.ndarray:
+    """(t, k): combinations of many outputs, whose products have the same expected sum; few outputs stay."""
+    if n_outputs <= _OUTPUTS:
+        return np.eye(n_outputs)
+    return np.asarray(rng.choice([-1.0, 1.0], size=(n_outputs, _OUTPUTS)) / np.sqrt(_OUTPUTS))
 
 
 @dataclass(frozen=True)
@@ -213,10 +219,13 @@ class Fitted:
     machines: Sequence[Machine]
 
     def learned_weights(self, weights: np.ndarray, seed: int) -> np.ndarray:
-        """The next weights (bins,), from the gradients of the machine of the only split, which has these."""
+        """The next weights (bins,), by the machine of the only split, which has these."""
         (machine,) = self.machines
-        model, rows = machine.function(self.alpha, self.setting[1], weights.size, seed)
-        return learned_weights(model, rows, weights)
+        if not isinstance(machine, KernelMachine):
+            raise TypeError("margins are not weighed")
+        by_term = machine.relevance(self.alpha, self.setting[1], seed).reshape(-1, weights.size)
+        # u = sqrt(w) psi, so df/dpsi = sqrt(w) df/du
+        return weights_of(weights * by_term.sum(axis=0), weights)
 
 
 @dataclass
@@ -241,6 +250,11 @@ class Trials:
 
     def __post_init__(self) -> None:
         self.Y = np.asarray(self.codec.encode(self.y), dtype=np.float64)
+
+    @classmethod
+    def weighs(cls, settings: dict[str, Any]) -> bool:
+        """Whether such a machine says which bins matter."""
+        return cls.takes(settings) and settings.get("features") == "exact"
 
     @staticmethod
     def takes(settings: dict[str, Any]) -> bool:

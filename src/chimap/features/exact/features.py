@@ -179,7 +179,7 @@ def has_map(kernel: Kernel) -> bool:
 
 def with_mean_gamma(kernel: Exponential, rows: KeptRows) -> Exponential:
     """The kernel with gamma a number: "mean" is 1 / mean squared distance of mapped rows."""
-    if kernel.gamma != "mean":
+    if not isinstance(kernel.gamma, str):
         return kernel
     mean = rows.mean_distance()
     rounding = 100 * np.finfo(rows.squares.dtype).eps * np.linalg.norm(rows.means)  # of rows less their means
@@ -190,4 +190,4 @@ def with_mean_gamma(kernel: Exponential, rows: KeptRows) -> Exponential:
                 "the data vary."
             )
         mean = 1.0  # a single row has no pairs: any gamma serves
-    return replace(kernel, gamma=1.0 / mean)
+    return kernel.of_mean_distance(mean, rows.n_rows)
