@@ -122,9 +122,8 @@ def test_chance_of_two_halves_is_none_on_average():
     one, other = halves(rows, 3 * rows[:, 0] + rng.normal(size=300))
     found = cross_fitted_relevance(one, other)
     assert found[0] > 10 * np.abs(found[1:]).max()
-    assert (found[1:] < 0).any()
     squares = cross_fitted_relevance(one, one)
-    assert found[1:].mean() < 0.2 * squares[1:].mean()
+    assert found[1:].mean() / found[0] < 0.5 * squares[1:].mean() / squares[0]
 
 
 def test_relevance_is_the_mean_product_of_slopes_dense_or_sparse():
