@@ -11,14 +11,19 @@ import pytest
 from PIL import Image
 
 from chimap import load, open_source
+from chimap._validation import DataError
+from chimap.cli.support import image_models
+from chimap.cli.support.image_options import ImageSettings
+from chimap.engines import Stopwatch
 from chimap.images import ImageHistograms
 
 from ..images.pictures import stripes
-from .terminal import run_many
+from .terminal import run, run_many
 
 pytest.importorskip("cv2")
 
 QUICK = ["--words", "12", "--step", "8", "--sizes", "4", "--grids", "1x1,2x1"]
+SETTINGS = ImageSettings(words=12, step=8, sizes="4", grids="1x1,2x1")
 FIT = [*QUICK, "--kernel", "chi2", "--alpha", "0.1"]
 BAD_FLAGS = {
     "descriptors": (["--descriptors", "surf"], "--descriptors must be different ones of sift"),
@@ -156,3 +161,47 @@ def test_refused(folder, results, name):
     assert "describing" not in results[name].err
     assert not (folder / "bad.parquet").exists()
     assert not list(folder.glob("no.*"))
+
+
+def test_a_fit_with_a_checkpoint_describes_no_image_twice(folder, tmp_path, monkeypatch):
+    """Killed in mid-way, it goes on with the words and images that it has; with the model written, nothing is left."""
+    monkeypatch.setattr("chimap.images.parts.PART_IMAGES", 5)
+    images, y = image_models.readable_set(str(folder / "photos"), None, SETTINGS, True, Stopwatch())
+    is_held_out = np.arange(y.size) % 4 == 0
+
+    def rows(checkpoint):
+        found = image_models.training_rows(images, SETTINGS, is_held_out, 0, 1, True, Stopwatch(), checkpoint)
+        return found[0].take(np.arange(y.size)), found[2]
+
+    whole, nothing = rows(None)
+    assert nothing is None
+    described, original = [], ImageHistograms.histogram
+
+    def histogram(self, image, mask=None):
+        described.append(image)
+        if len(described) == 18:
+            raise KeyboardInterrupt
+        return original(self, image, mask)
+
+    monkeypatch.setattr(ImageHistograms, "histogram", histogram)
+    with pytest.raises(KeyboardInterrupt):
+        rows(tmp_path / "c")
+    assert (tmp_path / "c.parts" / "words").exists()
+    is_held_out[0] = False
+    with pytest.raises(DataError, match=r"c\.parts holds parts of a job with other images"):
+        rows(tmp_path / "c")
+    is_held_out[0] = True
+    learned = []
+    monkeypatch.setattr(ImageHistograms, "fit", lambda *_, **__: learned.append(1))
+    found, parts = rows(tmp_path / "c")
+    assert not learned
+    assert len(described) == 18 + y.size - 15
+    np.testing.assert_array_equal(found, whole)
+    parts.remove()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_fit_leaves_no_parts(folder, tmp_path):
+    result = run("fit", folder / "photos", "-o", "m", *FIT, "--checkpoint", "c", cwd=tmp_path)
+    assert result.code == 0, result.err
+    assert [path.name for path in tmp_path.iterdir()] == ["m"]

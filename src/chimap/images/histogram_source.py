@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ class ImageSource(Source):
     """Rows of histograms of images, each described once and kept in a temporary file that goes with the source.
 
     images: a set with one label an image, or none. histograms: fitted. strict: whether a broken image is an error;
-    else it has no row, ``report`` names it, and ``row_ids`` are those of the others.
+    else it has no row, ``report`` names it, and ``row_ids`` are those of the others. described: (i, row) of the images
+    that have one, where they are described already.
     """
 
     from_files = True
@@ -34,22 +35,23 @@ class ImageSource(Source):
         progress: Progress | None = None,
         *,
         strict: bool = False,
+        described: Iterable[tuple[int, np.ndarray]] | None = None,
     ) -> None:
         check_single_labels(images)
         progress = progress or Progress()
-        reader = histograms.rows(images, strict=strict)
+        reader = None if described is not None else histograms.rows(images, strict=strict)
         kept = []
         with tempfile.TemporaryFile(prefix="chimap-histograms-") as file:
             with progress:
                 progress.stage("describing", len(images), "images")
-                for i, row in reader:
+                for i, row in described or reader or ():
                     file.write(row.tobytes())
                     kept.append(i)
                     progress.advance()
             file.flush()
             # the map outlives the file, which has no name from the start
             rows = np.memmap(file, np.float32, "r", shape=(len(kept), histograms.n_columns))
-        self.report = reader.report()
+        self.report = None if reader is None else reader.report()
         self._images = images.take(kept)
         self._rows = ArraySource(np.asarray(rows), self._images.labels, images.name)
         self.name, self.n_rows, self.n_features = images.name, len(kept), histograms.n_columns

@@ -33,14 +33,21 @@ class Part(NamedTuple):
 class PartFolder:
     """The folder OUTPUT.parts: what the job is, the words, and finished parts of 256 images.
 
+    learning: images that words are learned from; None is all of them.
+
     Raises DataError if the folder is there, but of other images or other settings.
     """
 
-    def __init__(self, output: Path, images: ImageSet, histograms: ImageHistograms) -> None:
+    def __init__(
+        self, output: Path, images: ImageSet, histograms: ImageHistograms, learning: ImageSet | None = None
+    ) -> None:
         self.path, self._images = output.with_name(f"{output.name}.parts"), images
+        self._learning = images if learning is None else learning
         arrays: dict[str, np.ndarray] = {}
         settings = model_file.encode(histograms.get_params(), "settings", arrays)
         job = _files.plain_json({"images": fingerprint_of(images), "settings": settings})
+        if learning is not None:
+            job["learning"] = _files.plain_json(fingerprint_of(learning))
         learned = getattr(histograms, "vocabularies_", None)
         arrays |= (
             {}
@@ -55,7 +62,9 @@ class PartFolder:
         meta, found = _files.read_tensors(self.path / _JOB, _JOB)
         same = found.keys() == arrays.keys() and all(np.array_equal(found[k], arrays[k]) for k in found)
         if meta["job"] != job or not same:
-            what = "images" if meta["job"]["images"] != job["images"] else "settings"
+            self._claim.close()
+            read = ("images", "learning")
+            what = "images" if any(meta["job"].get(name) != job.get(name) for name in read) else "settings"
             raise DataError(
                 f"{self.path} holds parts of a job with other {what}. Give those again to go on with it, or remove the "
                 "folder to begin anew."
@@ -70,13 +79,42 @@ class PartFolder:
         """The images of a part."""
         return np.arange(number * PART_IMAGES, min((number + 1) * PART_IMAGES, len(self._images)))
 
-    def fitted(self, histograms: ImageHistograms, progress: Progress) -> ImageHistograms:
+    def completed(self, histograms: ImageHistograms, strict: bool, progress: Progress) -> ImageHistograms:
+        """Describe the images that are missing, in words that are learned first where they are; the histograms.
+
+        Raises DataError where no words can be learned, and no folder is left; or where all images are broken.
+        """
+        try:
+            fitted = self._fitted(histograms, progress)
+        except DataError:
+            self.remove()
+            raise
+        except BaseException:
+            self.remove_if_unused()
+            raise
+        missing = self.missing
+        progress.stage("describing", sum(self.images_of(number).size for number in missing), "images")
+        for number in missing:
+            self._describe(number, fitted, strict, progress)
+        broken = self.broken()
+        if len(broken) == len(self._images):
+            raise DataError(
+                f"{self._images.name}: all {len(self._images)} images are broken. {next(iter(broken.values()))}"
+            )
+        return fitted
+
+    @property
+    def missing(self) -> list[int]:
+        """Numbers of the parts that are not there yet."""
+        return [number for number in self.numbers if not self._file(number).exists()]
+
+    def _fitted(self, histograms: ImageHistograms, progress: Progress) -> ImageHistograms:
         """The histograms, their words as they were learned the first time; learned now if that is new."""
         if hasattr(histograms, "vocabularies_"):
             return histograms
         if (self.path / _WORDS).exists():
             return ImageHistograms.load(self.path / _WORDS)
-        histograms.fit(self._images, progress=progress, keep=self._keep)
+        histograms.fit(self._learning, progress=progress, keep=self._keep)
         histograms.save(self.path / _WORDS)
         return histograms
 
@@ -87,10 +125,7 @@ class PartFolder:
             _files.write_tensors(file, name, {}, make())
         return _files.read_tensors(file, name)[1]
 
-    def __contains__(self, number: int) -> bool:
-        return self._file(number).exists()
-
-    def describe(self, number: int, histograms: ImageHistograms, strict: bool, progress: Progress) -> None:
+    def _describe(self, number: int, histograms: ImageHistograms, strict: bool, progress: Progress) -> None:
         """Describe the images of a part, and write it."""
         reader = histograms.rows(self._images, self.images_of(number), strict=strict)
         rows, kept = [np.zeros((0, histograms.n_columns), np.float32)], []

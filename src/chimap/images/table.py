@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from chimap import _files
-from chimap._validation import DataError
 from chimap.data.io.files import needed
 from chimap.engines import Progress
 from chimap.images.histogram_source import check_single_labels
@@ -54,25 +53,10 @@ def write_table(
     write = writer(output)
     check_single_labels(images)
     parts = PartFolder(output, images, histograms)
-    missing = [number for number in parts.numbers if number not in parts]
-    n_left = sum(parts.images_of(number).size for number in missing)
+    n_left = sum(parts.images_of(number).size for number in parts.missing)
     with progress:
-        try:
-            fitted = parts.fitted(histograms, progress)
-        except DataError:
-            parts.remove()  # no words can be learned from these images
-            raise
-        except BaseException:
-            parts.remove_if_unused()
-            raise
-        progress.stage("describing", n_left, "images")
-        for number in missing:
-            parts.describe(number, fitted, strict, progress)
+        fitted = parts.completed(histograms, strict, progress)
         broken = parts.broken()
-        if len(broken) == len(images):
-            raise DataError(
-                f"{images.name}: all {len(images)} images are broken. {next(iter(broken.values()))}"
-            )
         progress.stage("writing", len(images) - len(broken), "images")
         write(output, parts, images, fitted.n_columns, progress)
     parts.remove()

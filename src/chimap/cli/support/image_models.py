@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from chimap.data import Source
     from chimap.engines import Stopwatch
     from chimap.images import ImageHistograms
+    from chimap.images.parts import PartFolder
     from chimap.images.reading import ImageSet
 
     CheckLabels = Callable[[np.ndarray | None, str], object]
@@ -98,17 +99,26 @@ def training_rows(
     jobs: int | None,
     silent: bool,
     clock: Stopwatch,
-) -> tuple[Source, ImageHistograms]:
-    """Rows of the images; how they were made, with words of those that are not held out."""
+    checkpoint: Path | None,
+) -> tuple[Source, ImageHistograms, PartFolder | None]:
+    """Rows of the images; how they were made, with words of those that are not held out; where they are kept until
+    the model is written, if it has a checkpoint."""
     import numpy as np
 
     from chimap.images.histogram_source import ImageSource
+    from chimap.images.parts import PartFolder
 
-    histograms = settings.histograms(seed, jobs)
-    with clock("words"):
-        histograms.fit(images.take(np.flatnonzero(~is_held_out)), progress=show.progress(silent))
-    with clock("describe"):
-        return ImageSource(images, histograms, show.progress(silent), strict=True), histograms
+    histograms, learning = settings.histograms(seed, jobs), images.take(np.flatnonzero(~is_held_out))
+    if checkpoint is None:
+        with clock("words"):
+            histograms.fit(learning, progress=show.progress(silent))
+        with clock("describe"):
+            return ImageSource(images, histograms, show.progress(silent), strict=True), histograms, None
+    parts = PartFolder(checkpoint, images, histograms, learning)
+    with clock("describe"), show.progress(silent) as progress:
+        histograms = parts.completed(histograms, True, progress)
+    described = ((int(i), row) for part in parts for i, row in zip(part.images, part.rows, strict=True))
+    return ImageSource(images, histograms, described=described), histograms, parts
 
 
 def rows_for(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from chimap.cli.support.score import Score
     from chimap.data import Source
     from chimap.images import ImageHistograms
+    from chimap.images.parts import PartFolder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +62,7 @@ def train(
         raise ValueError("--scheduler is the address for --engine dask.")
     log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     histograms: ImageHistograms | None = None
+    described: PartFolder | None = None
     clock = Stopwatch()
     if is_images:
         if table.groups is not None or table.split is not None or table.sample_weight is not None:
@@ -71,8 +73,8 @@ def train(
         found, y = image_models.readable_set(data, labels, images, silent, clock)
         is_held_out = drawn_for_test(0, y.size, settings.test_fraction, settings.seed)
         task, reason = _decide(y, found.name, settings, is_held_out)
-        source, histograms = image_models.training_rows(
-            found, images, is_held_out, settings.seed, settings.jobs, silent, clock
+        source, histograms, described = image_models.training_rows(
+            found, images, is_held_out, settings.seed, settings.jobs, silent, clock, checkpoint
         )
         parts = Parts.of(source, settings.test_fraction, settings.seed)
     else:
@@ -103,6 +105,8 @@ def train(
     model.save(output, overwrite=overwrite)
     if log is not None:
         log.remove()
+    if described is not None:
+        described.remove()
     errors.written.append(str(output))
     return Fitted(model, source, reason, result)
 
