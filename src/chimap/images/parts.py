@@ -94,8 +94,12 @@ class PartFolder:
             raise
         missing = self.missing
         progress.stage("describing", sum(self.images_of(number).size for number in missing), "images")
-        for number in missing:
-            self._describe(number, fitted, strict, progress)
+        try:
+            for number in missing:
+                self._describe(number, fitted, strict, progress)
+        except BaseException:
+            self._claim.close()  # what is done serves the next call, of this process too
+            raise
         broken = self.broken()
         if len(broken) == len(self._images):
             raise DataError(
