@@ -29,6 +29,7 @@ from chimap import (
     open_source,
 )
 from chimap._validation import DataError
+from chimap.data import ArraySource
 
 from ..histograms import classes
 
@@ -260,6 +261,31 @@ def test_a_threshold_counts_rows_as_they_come():
     weighed.fit(X, y, sample_weight=compute_sample_weight("balanced", y))
     assert model.threshold_ != pytest.approx(weighed.threshold_)
     assert f1_score(y, model.predict(X)) > f1_score(y, weighed.predict(X))
+
+
+def test_sets_and_intervals_count_rows_as_they_come():
+    X, y = unequal(300)
+    model = HistogramClassifier("linear", class_weight={0: 1.0, 1: 30.0}, alpha=1.0, random_state=0).fit(X, y)
+    assert np.unique(model._conformal.weights.round(9)).size == 1
+    weights = np.random.default_rng(0).random(300) + 0.2
+    ends = []
+    for scale in (1.0 / weights.mean(), 1e-6):
+        regressor = HistogramRegressor("linear", alpha=scale, precision="float64", random_state=0)
+        ends.append(regressor.fit(X, X[:, 0] ** 0.5, sample_weight=scale * weights).predict_set(X, alpha=0.2))
+    assert np.isfinite(ends[0]).all()
+    np.testing.assert_allclose(ends[0], ends[1], atol=1e-6)
+
+
+def test_a_source_may_have_its_weights():
+    X, y = unequal(80)
+    source = ArraySource(X, y)
+    source.weights = np.arange(80.0)
+    found = sklearn.base.clone(LINEAR).fit_source(source).coef_
+    expected = sklearn.base.clone(LINEAR).fit(X, y, sample_weight=np.arange(80.0)).coef_
+    np.testing.assert_array_equal(found, expected)
+    source.weights = -np.ones(80)
+    with pytest.raises(DataError, match="row 0: -1; weights are finite and at least 0"):
+        sklearn.base.clone(LINEAR).fit_source(source)
 
 
 def test_compiled_models_keep_the_threshold():

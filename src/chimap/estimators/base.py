@@ -202,8 +202,9 @@ class HistogramModel(LinearModel):
             raise DataError(
                 f"{source.name} has no labels; pass labels=... to open_source (--labels on the command line)."
             )
-        if sample_weight is not None:
-            source = with_weights(source, checked_weights(sample_weight, source.n_rows))
+        weights = source.weights if sample_weight is None else sample_weight
+        if weights is not None:
+            source = with_weights(source, checked_weights(weights, source.n_rows))
         source = labelled(source)
         self._look_for_gaps(source)
         self._has_objects = source.has_object_labels

@@ -17,7 +17,7 @@ from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import ClassCodec, Codec, RealCodec, TaskCodec, is_matrix
 from chimap.fit.weights import checked_class_weight, checked_weights, class_weights
 from chimap.losses import CATALOGUE as LOSSES
-from chimap.moments import Targets
+from chimap.moments import Targets, as_counts
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal, checked_level
 from chimap.selection.scoring import MeanScore
@@ -247,29 +247,34 @@ class ClassTargets(Encoding, ClassifierMixin):
             self._calibration = TaskCalibration.of(held_out.outputs, held_out.y, held_out.weights)
             logs = self._logs(held_out.outputs)
             scores = np.where(held_out.y == 1, -logs[:, :, 1], -logs[:, :, 0])
-            self._conformal = Conformal(np.where(np.isnan(held_out.y), np.nan, scores), held_out.weights)
+            self._conformal = Conformal(np.where(np.isnan(held_out.y), np.nan, scores), self._times(held_out))
         else:
             place = np.searchsorted(self.classes_, held_out.y)
             self._calibration = Calibration.of(held_out.outputs, place, held_out.weights)
             scores = -self._logs(held_out.outputs)[np.arange(place.size), place]
-            self._conformal = Conformal(scores[:, None], held_out.weights)
+            self._conformal = Conformal(scores[:, None], self._times(held_out))
         if getattr(self, "threshold", None) is None:
             self.__dict__.pop("threshold_", None)
         else:
             self.threshold_ = self._best_threshold(held_out)
 
+    def _times(self, held_out: HeldOutRows) -> np.ndarray | None:
+        """How often rows that were held out come: weights of classes say what is learned, not what is counted."""
+        weights, of_classes = held_out.weights, getattr(self, "class_weight_", None)
+        if weights is None:
+            return None
+        if of_classes is not None:
+            weights = weights / of_classes[np.searchsorted(self.classes_, held_out.y)]
+        return as_counts(weights)
+
     def _best_threshold(self, held_out: HeldOutRows | None) -> float:
-        """By rows as often as they come: weights of classes say what is learned, not what is counted."""
         if held_out is None:
             raise DataError(
                 f"threshold={self.threshold!r} is chosen on rows that are held out, and there are too few. "
                 "Leave it out."
             )
         is_second = held_out.y == self.classes_[1]
-        weights = held_out.weights
-        if weights is not None and self.class_weight_ is not None:
-            weights = weights / self.class_weight_[is_second.astype(np.intp)]
-        return best_threshold(held_out.outputs[:, 0], is_second, self.threshold, weights)
+        return best_threshold(held_out.outputs[:, 0], is_second, self.threshold, self._times(held_out))
 
 
 class RealTargets(Encoding, RegressorMixin):
@@ -368,7 +373,8 @@ class RealTargets(Encoding, RegressorMixin):
         if held_out is not None:
             self.noise_variance_ = held_out.noise
             y = held_out.y.reshape(held_out.outputs.shape)
-            self._conformal = Conformal(np.abs(y - held_out.outputs), held_out.weights)
+            times = None if held_out.weights is None else as_counts(held_out.weights)
+            self._conformal = Conformal(np.abs(y - held_out.outputs), times)
 
 
 def known_conformal(model: Any) -> Conformal:

@@ -7,7 +7,7 @@ from chimap.moments.product import Product
 from chimap.moments.shift import provisional_mean
 from chimap.moments.symmetric import Symmetric
 from chimap.moments.targets import OneVersusAll, Targets, WeightedTargets, split, weighted
-from chimap.moments.weights import RowWeights, rows_by_weight
+from chimap.moments.weights import RowWeights, as_counts, rows_by_weight
 
 __all__ = [
     "FoldMoments",
@@ -23,6 +23,7 @@ __all__ = [
     "GivenFolds",
     "RowFolds",
     "RowWeights",
+    "as_counts",
     "WeightedTargets",
     "rows_by_weight",
     "split",

@@ -43,3 +43,13 @@ def rows_by_weight(weights: np.ndarray, n: int, seed: int) -> np.ndarray:
     ends = np.cumsum(weights, dtype=np.float64)
     steps = (np.random.default_rng(seed).random() + np.arange(n)) * (ends[-1] / n)
     return np.minimum(np.searchsorted(ends, steps, side="right"), weights.size - 1)
+
+
+def as_counts(weights: np.ndarray) -> np.ndarray:
+    """Weights as numbers of rows: those that average less than one say what rows count beside each other alone, and are
+    brought to a mean of one.
+
+    >>> as_counts(np.array([0.1, 0.3])), as_counts(np.array([1.0, 3.0]))
+    (array([0.5, 1.5]), array([1., 3.]))
+    """
+    return np.asarray(weights * max(1.0, weights.size / float(weights.sum())))

@@ -10,6 +10,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax, softmax
 
+from chimap.moments import as_counts
+
 _PRIOR = 3.0  # precision of the offsets, as if so many rows spoke for none
 _MOST_SCALE = 1e6  # of the scale, over that of the outputs: rows that are told apart without error have none
 _TINY = 1e-12
@@ -62,8 +64,7 @@ class Calibration:
         t = outputs.shape[1]
         if not outputs.shape[0]:
             return cls(1.0, np.zeros(t))
-        w = np.ones(outputs.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
-        w = w * max(1.0, w.size / w.sum())
+        w = np.ones(outputs.shape[0]) if weights is None else as_counts(weights)
         size = float(np.sqrt(np.average(np.square(outputs - outputs.mean(axis=0)).mean(axis=1), weights=w)))
         unit = 1 / max(size, _TINY)
         loss = _platt(outputs[:, 0] * unit, place, w) if t == 1 else _softmax(outputs * unit, place, w)
