@@ -66,6 +66,13 @@ def test_dense_and_rare_columns_give_the_same(share, monkeypatch):
     np.testing.assert_array_equal(few, out[:, some])
 
 
+@pytest.mark.parametrize(("kept", "asked"), [(sp.csr_matrix, np.asarray), (np.asarray, sp.csr_matrix)])
+def test_rows_of_the_other_layout_have_the_same_values(kept, asked):
+    X, T = wide(), wide(25)
+    features = ExactFeatures("exp-chi2", gamma=0.8).fit(kept(X))
+    np.testing.assert_allclose(features.transform(asked(T)), features.transform(kept(T)), atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 def test_weights_of_products_fold_into_weights_of_columns(kind):
     X, T = wide(), wide(25)

@@ -176,16 +176,18 @@ def _frequent(rows: Any) -> np.ndarray:
 
 
 def _dense_columns(rows: Any, columns: np.ndarray) -> np.ndarray:
-    """These columns, dense; dense rows as they are."""
+    """These columns, dense; dense rows as they are where that is all of them."""
     if not _arrays.is_sparse(rows):
-        return np.asarray(rows)
+        return np.asarray(rows if columns.size == rows.shape[1] else rows[:, columns])
     return np.ascontiguousarray(rows[:, columns].toarray())
 
 
 def _without(rows: Any, columns: np.ndarray) -> Any:
     """Rows in CSR whose entries in these columns are left out."""
     if not _arrays.is_sparse(rows):
-        return sp.csr_matrix(rows.shape, dtype=rows.dtype)
+        if columns.size == rows.shape[1]:
+            return sp.csr_matrix(rows.shape, dtype=rows.dtype)
+        rows = sp.csr_matrix(rows)  # dense rows beside kept ones that came sparse
     kept = np.ones(rows.shape[1], dtype=bool)
     kept[columns] = False
     chosen = kept[rows.indices]
