@@ -35,6 +35,8 @@ def strength_curve(curve: StrengthCurve) -> str:
             axes.errorbar(curve.alphas, curve.errors, curve.standard_errors, color=GOOD, linewidth=1.5)
         axes.plot(curve.alphas, curve.errors, color=GOOD, linewidth=2, marker="o", markersize=4)
         axes.plot([curve.chosen], [curve.error_at_chosen], "o", markersize=9, color=BAD, zorder=5)
+        if curve.measure.startswith(("accuracy", "R²")) and axes.get_ylim()[1] > 1:
+            axes.set_ylim(top=1.0 + 0.02 * (1.0 - axes.get_ylim()[0]))  # no score is beyond 1
         _label_choice(axes, curve)
         log_axis(axes.xaxis, *axes.get_xlim())
         if axes.get_yscale() == "log":

@@ -44,7 +44,7 @@ def contribution_bars(names: Sequence[str], values: np.ndarray, name: str) -> st
                 va="center", ha="left" if value >= 0 else "right", color=INK,
             )  # fmt: skip
         axes.axvline(0, color=MUTED, linewidth=0.8)
-        margin = 0.2 * (high - low)  # room for the numbers
+        margin = 0.28 * (high - low)  # room for the numbers
         axes.set(xlim=(low - margin, high + margin), ylim=(len(names) - 0.5, -0.5), xticks=[])
         axes.set_yticks(places, [one_line(label, 22) for label in names])
         for side in ("bottom", "left"):

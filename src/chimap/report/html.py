@@ -83,7 +83,7 @@ def _common_parts(evaluation: Evaluation) -> dict[str, Any]:
     stages = {name: float(time) for name, time in evaluation.stages.items()}
     return {
         "data": _plain.plain(evaluation.data),
-        "settings": _plain.plain(evaluation.settings),
+        "settings": {k: v for k, v in _plain.plain(evaluation.settings).items() if v is not None},
         "versions": _plain.plain(evaluation.versions),
         "created": date_in_words(evaluation.created),
         "stages": stages,

@@ -17,13 +17,13 @@ def learning_curve(curve: LearningCurve) -> str:
     with house_style():
         figure = new_figure(330, 210)
         axes = figure.add_axes((0, 0, 1, 1))
-        is_above = curve.scores[0] >= curve.linear[0]
+        is_above = curve.scores[-1] >= curve.linear[-1]
         drawn = (("this model", curve.scores, GOOD, is_above), ("linear", curve.linear, BAD, not is_above))
         for name, values, colour, above in drawn:
             axes.plot(curve.rows, values, color=colour, linewidth=2, marker="o", markersize=4)
             axes.annotate(
-                name, (curve.rows[0], values[0]), xytext=(0, 8 if above else -8), textcoords="offset points",
-                va="bottom" if above else "top", color=colour, weight="bold",
+                name, (curve.rows[-1], values[-1]), xytext=(10, 5 if above else -5), textcoords="offset points",
+                va="center", color=colour, weight="bold", annotation_clip=False,
             )  # fmt: skip
         axes.set(xscale="log", xlim=(curve.rows[0] / 1.1, curve.rows[-1] * 1.1))
         axes.margins(y=0.2)
