@@ -23,104 +23,170 @@ def _keeps_moments(model: HistogramModel) -> bool:
 
 
 class HistogramClassifier(ClassTargets, HistogramModel):
-    """Kernel classifier for histograms at linear cost: one-versus-all ridge on explicit features, fitted in one pass.
+    """Kernel classifier for histograms at linear cost: one machine a class against the rest.
 
         minimise over w, b:  sum_n loss(y_n, w'z(x_n) + b) + alpha/2 |w|^2,   y_n = 1 for the class and -1 otherwise,
 
-    with z(x) . z(x') close to the kernel. Rows are mapped by the optimal map of the additive kernel, compared with
-    landmarks (for the exponential kernels), and read once: their moments give the weights of every strength, and its
-    cross-validation. Time is linear in the rows; memory does not grow with them. Of up to 12,000 rows an exponential
-    kernel keeps every one instead, which is more accurate still.
+    with z(x) . z(x') close to the kernel. With no settings a race on a sample of the rows finds kernel, normalisation,
+    features and loss, and says what it tried. Up to some 12,000 rows an exponential kernel keeps every one. Beyond,
+    rows are mapped by the optimal map of the additive kernel, compared with landmarks and read once: time is linear in
+    the rows, and memory does not grow with them.
 
     Parameters
     ----------
-    kernel : "auto", a race of kernels, normalisations and linear machines on a sample of the rows (``race_``); "chi2",
-        "intersection", "jensen_shannon", "hellinger", "exp-" and one of these, "gaussian", "skewed-chi2",
-        "skewed-intersection", "dirichlet", "linear", "pq", "jensen_shannon+pq", or a kernel object, sums and products
-        among them.
-    gamma : of the exponential form: number, a multiple such as "2*mean", or "mean" for 1 / mean D^2 over pairs of rows
-        (scikit-learn's gamma of ``chi2_kernel``); "auto" is chosen, from a quarter to four times that
-        (features="exact").
-    n_components : random features in all, or landmarks. More is more accurate: the pass grows linearly with the
-        bins and quadratically with this. "auto" is 2048 random features, or landmarks by the rows, 8 times their root
-        (1000 to 8000), as the memory has room.
-    n_terms : features a bin of the additive map; "auto" is 2, and 1 below landmarks, where more do not help.
-    map : another additive map (unfitted) in place of ``OptimalMap(n_terms=n_terms)``.
-    features : "additive", the map of an additive kernel; "fourier", random features of exponential and skewed kernels;
-        "landmarks", ``LandmarkFeatures`` of exponential kernels and ``NystroemFeatures`` of all others; or "auto": the
-        map of an additive kernel; of an exponential one "exact" up to 12,000 rows that fit the memory, and landmarks
-        beyond. "exact": every training row a landmark, the machine on the kernel matrix itself (4 bytes a pair of
-        rows): the most accurate of all, at about a second for 5,000 rows and a strength. It chooses by ``scoring`` of
-        predictions for rows that are left out, which come with the solution: ``held_out_``. Of additive kernels no row
-        is kept.
-    landmarks : of exponential kernels, how they are chosen: "kmeans", "uniform", "rpcholesky", or the rows themselves.
-    sampling, form : of Fourier frequencies, see ``FourierFeatures``; "auto" is "orthogonal", "iid" for the skewed
-        kernels.
-    blocks : None, or columns of several descriptors as slices or lists, in a list or a mapping of names: each gets
-        features of its own, and ``kernel`` may be a list of one each. ``n_components`` counts for each.
-    n_principal : None, or how many principal components of each block's features to keep. They are found in a first
-        pass over the rows and the weights in a second; the memory is that of the components, not of the features.
-        A block of fewer features keeps them all; at most as many as the largest has.
-        Several numbers: the best of them together with the strength, by the folds of the second pass (loss="square").
-    normalize : None leaves rows as they are, "l1" divides each, or each block, by its sum (for rows whose totals
-        mean nothing).
-    loss : "square" (ridge: one pass over the rows), or "logistic", "squared_hinge", "smooth_hinge" or an object of
+    kernel : str, Kernel or list of these, default="auto"
+        "auto": a race of kernels, normalisations and linear machines on a sample, scored on rows held out (by group
+        where groups are given); its work is counted, some 20 s on two cores at most. Or "chi2", "intersection",
+        "jensen_shannon", "hellinger", "exp-" and one of these, "gaussian", "skewed-chi2", "skewed-intersection",
+        "dirichlet", "linear", "pq", "jensen_shannon+pq", or a kernel object, sums and products among them.
+    features : str or features, default="auto"
+        "auto": the map of an additive kernel; of an exponential one "exact" up to 12,000 rows that fit the memory, and
+        "landmarks" beyond. "exact": every training row a landmark, the machine on the kernel matrix itself (4 bytes a
+        pair of rows): the most accurate of all, at about a second for 5,000 rows and a strength; of additive kernels no
+        row is kept. "landmarks": ``LandmarkFeatures`` of exponential kernels, ``NystroemFeatures`` of all others.
+        "additive": the map of an additive kernel. "fourier": random features of exponential and skewed kernels.
+    gamma : float or str, default="mean"
+        Of the exponential form: a number, "mean" for 1 / mean D^2 over pairs of rows, or a multiple such as "2*mean";
+        "auto" is chosen, from a quarter to four times the mean (features="exact").
+    n_components : int or "auto", default="auto"
+        Landmarks, or random features in all. More is more accurate: the pass grows linearly with the bins and
+        quadratically with this. "auto" is 2048 random features, or landmarks by the rows, 8 times their root (1000 to
+        8000), as the memory has room.
+    n_terms : int or "auto", default="auto"
+        Features a bin of the additive map; "auto" is 2, and 1 below landmarks, where more do not help.
+    map : additive map, optional
+        Unfitted, in place of ``OptimalMap(n_terms=n_terms)``.
+    sampling, form : str, default="auto" and "pair"
+        Of Fourier frequencies, see ``FourierFeatures``; "auto" is "orthogonal", "iid" for the skewed kernels.
+    landmarks : str or array, default="kmeans"
+        Of exponential kernels, how they are chosen: "kmeans", "uniform", "rpcholesky", or the rows themselves.
+    normalize : {None, "l1", "log1p", "sqrt"}, default=None
+        None leaves rows as they are; "l1" divides each, or each block, by its sum (for rows whose totals mean nothing);
+        "log1p" and "sqrt" are of each entry. The race chooses where the kernel is "auto".
+    bin_weights : "auto", "learn", None or array of shape (bins,), default="auto"
+        Weights w_i of the bins: sum_i w_i d(x_i, y_i) in place of sum_i d(x_i, y_i), for kernels that are homogeneous.
+        "learn": from what the machine makes of each bin, one to three rounds, kept only if the score of rows held out
+        rises by more than its error; a block has one weight. "auto": "learn" where the kernel is "auto", else equal.
+    blocks : list or mapping of columns, optional
+        Of several descriptors, as slices or lists: each gets features of its own, and ``kernel`` may be a list of one
+        each. ``n_components`` counts for each.
+    n_principal : int or several, optional
+        How many principal components of each block's features to keep. They are made in a first pass over the rows and
+        the weights in a second; the memory is that of the components, not of the features. A block of fewer features
+        keeps them all; at most as many as the largest has. Of several numbers the best is chosen together with the
+        strength, by the folds of the second pass (loss="square").
+    loss : str or Loss, default="square"
+        "square": ridge, one pass over the rows. "logistic", "squared_hinge", "smooth_hinge" or an object of
         ``chimap.losses``: L-BFGS from the ridge solution on, one pass a step, over features in memory where all rows'
-        fit the budget and over features computed again where they do not; "hinge": LIBLINEAR on all rows' features in
+        fit the budget and over features computed again where they do not. "hinge": LIBLINEAR on all rows' features in
         memory, CSR where bins are mostly empty, without any moments: for more features than a matrix of them squared
         allows. Its intercept is the weight of a constant feature of 1 and penalised as such (scikit-learn's LinearSVC).
-    class_weight : None, "balanced" or a dictionary of labels and weights, by which the weights of rows are multiplied:
-        "balanced" gives every class the same sum, n / (classes * rows of the class), as scikit-learn computes it; a
-        class that the dictionary does not name has 1. Scores that choose, and probabilities, are of rows so weighted.
-    threshold : of two classes, the output above which a row is of the second, ``classes_[1]``, the positive one. None
-        is 0; "f1" and "balanced" are where F1 of that class, or balanced accuracy, is best on rows held out; a
-        number is the cost of missing one of its rows, in units of a false alarm, whose sum is least there: 10 says ten
-        false alarms for one that is found. ``decision_function`` and ``predict_proba`` stay as they are.
-    alpha : "auto", numbers to choose from, or one number to use, of alpha/2 |w|^2 beside the sum of the losses:
-        scikit-learn's ``alpha`` of ridge, 1/C elsewhere. "auto" tries decades about the scatter of the features, then
-        half decades, by ``selection``; for other losses half decades about the best of ridge (hinge: about a tenth of
-        the features' mean squared norm), by the loss on one fold held out, each some passes: give one number where
-        passes are dear.
-    selection : how alpha is chosen. "gcv": generalised cross-validation, one factor a strength and no folds kept
+    class_weight : None, "balanced" or dict, default=None
+        By which the weights of rows are multiplied: "balanced" gives every class the same sum, n / (classes * rows of
+        the class), as scikit-learn computes it; a class that the dictionary does not name has 1. Scores that choose,
+        and probabilities, are of rows so weighted.
+    threshold : None, "f1", "balanced" or float, default=None
+        Of two classes, the output above which a row is of the second, ``classes_[1]``, the positive one. None is 0;
+        "f1" and "balanced" are where F1 of that class, or balanced accuracy, is best on rows held out; a number is the
+        cost of missing one of its rows, in units of a false alarm, whose sum is least there: 10 says ten false alarms
+        for one that is found. ``decision_function`` and ``predict_proba`` stay as they are.
+    alpha : float, several or "auto", default="auto"
+        One strength, or several to choose from, of alpha/2 |w|^2 beside the sum of the losses: scikit-learn's ``alpha``
+        of ridge, 1/C elsewhere. "auto" tries decades about the scatter of the features, then half decades, by
+        ``selection``; for other losses half decades about the best of ridge (hinge: about a tenth of the features' mean
+        squared norm), by the loss on one fold held out, each some passes: give one number where passes are dear.
+    selection : str, int or splitter, default="auto"
+        How alpha is chosen. "gcv": generalised cross-validation, one factor a strength and no folds kept
         (loss="square"; rows must be independent, with duplicates use folds). A number: folds of the cross-validation.
         "holdout": one part of the rows. "auto": "gcv" for the square loss, five folds where rows have groups. For
         features="exact": "auto" or "leave-one-out" (a group, where there are groups), folds, or a splitter of
         scikit-learn that holds every row out once.
-    scoring : None (accuracy, R^2), or a scorer of scikit-learn by name or itself, by which features="exact" chooses.
-    memory : budget of the fit, such as "512MiB", or bytes; interpreter and libraries are not counted.
-    precision : "float32", "float64", or "bfloat16", of features and their products; sums are always float64. Features
-        are rounded to bfloat16 before anything else, at prediction too, and multiplied with float32 accumulation:
-        faster on CUDA devices and on processors with units for it (through torch), the same numbers elsewhere.
-    device : "cpu", or "cuda" (needs torch): features, moments and the solution on that device, for loss="square".
-    n_jobs : threads; None is all cores.
-    random_state : int, RandomState or None.
-    verbose : show progress on the terminal.
+    scoring : str or callable, optional
+        A scorer of scikit-learn by which the race and features="exact" choose. None: accuracy, in the race ROC AUC
+        where one of two classes is rare, and R^2 of regressions.
+    race_seconds : float, optional
+        Of kernel="auto": start no trial after so many seconds; the last round that is complete decides. None: the work
+        is counted, and every machine chooses the same.
+    memory : str or int, default="1GiB"
+        Budget of the fit, such as "512MiB", or bytes; interpreter and libraries are not counted.
+    precision : {"float32", "float64", "bfloat16"}, default="float32"
+        Of features and their products; sums are always float64. bfloat16: features are rounded before anything else, at
+        prediction too, and multiplied with float32 accumulation: faster on CUDA devices and on processors with units
+        for it (through torch), the same numbers elsewhere.
+    device : str, default="cpu"
+        Or "cuda" (needs torch): features, moments and the solution on that device, for loss="square".
+    n_jobs : int, optional
+        Threads; None is all cores.
+    random_state : int, RandomState or None, default=None
+        Of the sample, the race and random features.
+    verbose : bool, default=False
+        Show progress on the terminal.
 
+    Attributes
+    ----------
+    classes_ : ndarray of shape (classes,)
+    kernel_ : Kernel
+        With its parameters set to numbers.
+    features_ : Features
+        Fitted.
+    coef_ : ndarray of shape (t, D), intercept_ : ndarray of shape (t,)
+        Of the features; t is 1 for two classes.
+    alpha_ : float
+    selection_ : SelectionResult or None
+        The scores of all that was compared; None where there was nothing to choose.
+    race_ : RaceResult
+        Of kernel="auto" and bin_weights="learn": ``race_.table()`` has a row a candidate.
+    chosen_ : dict
+        The settings that the race chose, by parameter; empty without one.
+    bin_weights_ : ndarray of shape (bins,) or None
+        Of mean 1 where they were learned; None where all are equal.
+    held_out_ : ndarray of shape (n, t)
+        Of features="exact": outputs for each row of a machine that has not seen it (or its group).
+    class_weight_ : ndarray of shape (classes,) or None
+    threshold_ : float
+        Where one was asked for.
+    n_principal_ : int
+        The chosen number, of several; ``report.write_selection`` draws the scores of all pairs.
+    loss_ : Loss or None
+        None for the hinge.
+    n_passes_ : int
+        Over the rows; 0 for LIBLINEAR's own.
+    n_rows_, n_features_in_ : int
+    stage_seconds_ : dict
+
+    Raises
+    ------
+    DataError
+        A ValueError: by ``fit``, for rows with negative, NaN or infinite bins, naming the first one's place; for labels
+        of one class; for weights of bins, rows or classes that will not do; where no candidate of the race can be
+        fitted.
+    ValueError
+        For settings, naming the parameter.
+    MemoryBudgetError
+        For a budget that does not suffice, with the least that would.
+    ImportError
+        Where a package is missing.
+
+    Notes
+    -----
     Labels y (n, t) of 0, 1 and NaN are t tasks in one fit; entries that are missing are left out of that task alone.
     The strength is one for all, by the mean of the tasks' scores; with missing entries ridge is solved by conjugate
     gradients on the features in memory (``solvers.observed``), or features="exact" by a factor a task. Answers are
     (n, t), see ``predict``; ``task_names_`` are the columns of a data frame, ``multilabel_`` is True.
 
-    Learned: ``classes_``, ``coef_`` (t, D), ``intercept_`` (t,), ``alpha_``, ``selection_`` (a ``SelectionResult``: the
-    scores of all that was compared; None where there was nothing to choose), ``features_`` (the fitted features),
-    ``kernel_``, ``stage_seconds_``, ``n_features_in_``, ``n_rows_``, ``loss_`` (None for the hinge), ``n_passes_`` over
-    the rows (0 for LIBLINEAR's own), ``class_weight_`` (classes,) (None without), ``threshold_`` where one was
-    asked for. With several n_principal: ``n_principal_``, the chosen number;
-    ``report.write_selection`` draws the scores of all pairs. With features="exact": ``held_out_`` (n, t), outputs for
-    each row of a machine that has not seen it (or its group).
+    References
+    ----------
+    Li, Lebanon and Sminchisescu, A linear approximation to the chi-square kernel, sec. 6 (moments, folds, components).
+    Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps (maps, and random features over them).
+    Jamieson and Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, 2016 (the race).
+    Radhakrishnan, Beaglehole, Pandit and Belkin, Mechanism for feature learning, 2024 (weights of bins).
 
-    ``fit`` raises DataError (a ValueError) for rows with negative, NaN or infinite bins, naming the first one's place,
-    and for labels of one class; ValueError for settings; MemoryBudgetError for a budget that does not suffice, with the
-    least that would; ImportError where a package is missing.
-
-    Sources: Li, Lebanon and Sminchisescu, A linear approximation to the chi-square kernel, sec. 6 (moments, folds,
-    components); Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps (maps, and random features
-    over them).
-
+    Examples
+    --------
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = HistogramClassifier("exp-chi2", n_components=512, random_state=0).fit(X[:1200], y[:1200])
-    >>> bool(model.score(X[1200:], y[1200:]) > 0.93)
+    >>> model = HistogramClassifier("exp-chi2", random_state=0).fit(X[:1200], y[:1200])
+    >>> bool(model.score(X[1200:], y[1200:]) > 0.95)
     True
     """
 
