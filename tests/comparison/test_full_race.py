@@ -12,7 +12,7 @@ from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.comparison import compare, full_race
 from chimap.comparison.entrants import all_kernels, features_of, of_kernel
-from chimap.comparison.full_race import expected_seconds
+from chimap.comparison.full_race import seconds_of_exact, seconds_of_pass
 from chimap.data import ArraySource
 from chimap.estimators import race_candidates
 from chimap.estimators.race_candidates import HISTOGRAM_KERNELS, Look
@@ -170,12 +170,30 @@ def test_json_is_plain(raced):
     assert [e["name"] for e in back["entrants"]] == [e.name for e in raced.ranked]
 
 
-def test_expected_seconds():
-    assert expected_seconds([(1000, 2.0)], 800, True) == 2.0
-    assert expected_seconds([(1000, 2.0)], 2000, True) == 8.0
-    assert expected_seconds([(1000, 2.0)], 2000, False) == 4.0
-    assert expected_seconds([(1000, 3.0), (2000, 2.0)], 4000, True) == 4.0  # noise: never less than linear
-    assert expected_seconds([(1000, 3.0), (2000, 2.0)], 4000, False) == 2.0
+def test_seconds_of_an_exact_machine_grow_by_a_power_between_two_fits():
+    assert seconds_of_exact([(1000, 2.0)], 800) == 2.0
+    assert seconds_of_exact([(1000, 2.0)], 2000) == 8.0
+    assert seconds_of_exact([(1000, 1.0), (2000, 4.0)], 8000) == pytest.approx(64.0)
+    assert seconds_of_exact([(1000, 3.0), (2000, 2.0)], 4000) == 4.0  # noise: never less than by the rows
+
+
+def test_seconds_of_a_pass_grow_where_rows_are_read():
+    sums = {"map": 1.0, "features": 2.0, "moments": 1.0, "choose alpha": 5.0}
+    assert seconds_of_pass(sums, 1000, 1000) == 9.0
+    assert seconds_of_pass(sums, 1000, 3000) == 15.0
+    assert seconds_of_pass(sums, 1000, 10) == 9.0
+    assert seconds_of_pass({"features": 1.0, "choose alpha": 2.0, "solve": 1.0}, 1000, 3000) == 12.0
+
+
+def test_margins_of_very_many_classes_are_left_out():
+    rows = sp.random(360, 200, 0.05, format="csr", random_state=0)
+    labels = np.arange(360) % 60
+    rows = sp.csr_matrix(
+        rows + sp.csr_matrix((np.full(360, 3.0), (np.arange(360), labels)), shape=rows.shape)
+    )
+    found = compare(model(), ArraySource(rows, labels), kernel="chi2")
+    assert not any(e.method == "SVM" for e in found.entrants)
+    assert any(e.is_linear for e in found.finalists)
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from chimap._threads import threads
 from chimap._validation import DataError, MemoryBudgetError, format_bytes, parse_memory
@@ -13,12 +15,15 @@ from chimap.comparison.entrants import SIZES, all_kernels, features_of, named, o
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
 from chimap.estimators.race import Race, settings_of_all
+from chimap.estimators.race_candidates import Look
 from chimap.fit.automatic import landmarks_of
 from chimap.fit.exact import exact_bytes
 from chimap.report.comparison import Comparison, Entrant, Run, recommended
 from chimap.selection.race import Candidate, RaceResult, Trial, trial_of
 
 _EXACT_ORDER = (1.0, 2.5)  # powers of the rows that the time of an exact machine may grow with
+_GROWING = ("read", "check", "features", "moments", "prepare")  # stages of a pass over the rows
+_MANY_CLASSES = 50  # beyond, LIBLINEAR would take minutes, one class after the other
 
 
 def compare(
@@ -83,10 +88,12 @@ def compare(
             racing = Race.on(model, source, groups)
         _check_memory(racing, model, source)
         look = racing.look
+        if is_classifier(model) and racing.y.ndim == 1 and np.unique(racing.y).size > _MANY_CLASSES:
+            look = replace(look, is_classification=False)  # no margins
         entered = all_kernels(look) if kernel is None else of_kernel(kernel, gamma, look, normalize)
         with clock("race"):
             result = racing.run(entered, shown)
-        bench = _Bench(racing, source, result)
+        bench = _Bench(racing, source, result, look)
         with clock("as it will be fitted"):
             shown.stage("rehearsing", None, "fits")
             if kernel is not None:
@@ -141,8 +148,8 @@ def _floor(racing: Race, measure: str) -> float | None:
 class _Bench:
     """The entrants so far, and those that are fitted as all rows will be."""
 
-    def __init__(self, racing: Race, source: Source, result: RaceResult):
-        self._racing, self._source = racing, source
+    def __init__(self, racing: Race, source: Source, result: RaceResult, look: Look):
+        self._racing, self._source, self._look = racing, source, look
         self._rounds = sorted(racing.splits_of)
         self._trials = {t.candidate.name: t for t in result.trials}
         self.entrants = [self._raced(t, result.history) for t in result.trials]
@@ -158,9 +165,7 @@ class _Bench:
         if best is None:
             return
         trial = self._trials[best.name]
-        for candidate in features_of(
-            trial.candidate, trial.learned, self._racing.look, sizes, self._rounds[-1]
-        ):
+        for candidate in features_of(trial.candidate, trial.learned, self._look, sizes, self._rounds[-1]):
             self._rehearse(candidate, candidate.settings)
 
     def add_final(self) -> None:
@@ -182,17 +187,19 @@ class _Bench:
             self._rehearse(named(trial.candidate, sized), settings)
 
     def fit_seconds(self, chosen: Entrant) -> float:
-        """What a fit of all rows is expected to take, from fits of two numbers of rows, or from one."""
+        """What a fit of all rows is expected to take: of an exact machine from fits of two numbers of rows."""
         candidate = Candidate(chosen.name, dict(chosen.settings), chosen.is_linear)
-        fits = [(n, self._by_estimator(candidate, n)) for n in self._rounds[-2:] if n <= self._source.n_rows]
-        return expected_seconds(fits, self._source.n_rows, chosen.settings.get("features") == "exact")
+        n, n_rows = self._rounds[-1], self._source.n_rows
+        if candidate.settings.get("features") == "exact":
+            fits = [(few, sum(self._stages(candidate, few).values())) for few in self._rounds[-2:]]
+            return seconds_of_exact(fits, n_rows)
+        return seconds_of_pass(self._stages(candidate, n), n, n_rows)
 
-    def _by_estimator(self, candidate: Candidate, n_rows: int) -> float:
+    def _stages(self, candidate: Candidate, n_rows: int) -> dict[str, float]:
+        """The seconds of each stage of a fit of so many rows."""
         train, _ = self._racing.splits[0]
-        clock = Stopwatch()
-        with clock("fit"):
-            self._racing.fitted(candidate, train[:n_rows])
-        return clock.seconds["fit"]
+        fitted = self._racing.fitted(candidate, train[:n_rows])
+        return dict(fitted.stage_seconds_)
 
     def _rehearse(self, candidate: Candidate, fit_settings: dict[str, Any]) -> None:
         """Fit a machine for all rows to those of the last round, and score it."""
@@ -236,24 +243,30 @@ def _same_machine(one: dict[str, Any], other: dict[str, Any]) -> bool:
     return {**one, "scoring": None} == {**other, "scoring": None}
 
 
-def expected_seconds(fits: Sequence[tuple[int, float]], n_rows: int, is_exact: bool) -> float:
-    """The seconds that n_rows rows are expected to take, from (rows, seconds) of one fit or two.
+def seconds_of_exact(fits: Sequence[tuple[int, float]], n_rows: int) -> float:
+    """The seconds that an exact machine of n_rows rows is expected to take, from (rows, seconds) of one fit or two.
 
-    Of an exact machine by the power of the rows between the two, at least 1 and at most 2.5 (2 from one fit alone); of
-    any other by a straight line.
+    They grow with the power of the rows that lies between the two, at least 1 and at most 2.5; from one fit with 2.
 
-    >>> expected_seconds([(1000, 1.0), (2000, 3.0)], 4000, False)
-    7.0
-    >>> expected_seconds([(1000, 1.0), (2000, 4.0)], 4000, True)
+    >>> seconds_of_exact([(1000, 1.0), (2000, 4.0)], 4000)
     16.0
     """
     n, took = fits[-1]
-    if n_rows <= n:
-        return took
-    before, less = fits[0] if len(fits) > 1 else (0, 0.0)
-    if not is_exact:
-        return took + max(0.0, took - less) / (n - before) * (n_rows - n)
+    before, less = fits[0]
     power = 2.0
-    if before and less > 0:
+    if before < n and less > 0:
         power = float(np.clip(np.log(took / less) / np.log(n / before), *_EXACT_ORDER))
-    return float(took * (n_rows / n) ** power)
+    return float(took * max(1.0, n_rows / n) ** power)
+
+
+def seconds_of_pass(stages: Mapping[str, float], n: int, n_rows: int) -> float:
+    """The seconds of a fit of n_rows rows from those of the stages of a fit of n.
+
+    Stages of the pass grow with the rows; so do all of LIBLINEAR. What is chosen and solved from sums does not.
+
+    >>> seconds_of_pass({"sample": 2.0, "features": 3.0, "moments": 1.0}, 1000, 2000)
+    10.0
+    """
+    is_margin = "solve" in stages and "moments" not in stages
+    growing = sum(time for name, time in stages.items() if is_margin or name in _GROWING)
+    return sum(stages.values()) + growing * max(0.0, n_rows / n - 1)
