@@ -146,8 +146,6 @@ def test_refusals():
         machine().fit(X, y, groups=[1, 2])
     with pytest.raises(DataError, match="all rows are of one group"):
         machine().fit(X, y, groups=np.zeros(40))
-    with pytest.raises(ValueError, match="gamma"):
-        HistogramClassifier("exp-chi2", features="landmarks", gamma="auto").fit(X, y)
     with pytest.raises(ValueError, match="scoring is of rows held out by loss='square'"):
         HistogramClassifier("exp-chi2", features="landmarks", loss="logistic", scoring="accuracy").fit(X, y)
     X[7, 3] = -1

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -138,7 +138,12 @@ def run() -> NoReturn:
 
 
 def _explain(error: Exception) -> int:
-    if type(error).__name__ == "Abort":  # what older versions of typer make of Ctrl-C
+    signals = [one for one in _behind(error) if isinstance(one, SystemExit | KeyboardInterrupt)]
+    if any(
+        isinstance(one, SystemExit) for one in signals
+    ):  # which the code that it came in has made an error of
+        return _TERMINATED
+    if signals or type(error).__name__ == "Abort":  # what older versions of typer make of Ctrl-C
         return errors.explain_interrupt()
     if not hasattr(error, "format_message"):
         return errors.explain(error)
@@ -153,6 +158,13 @@ def _explain(error: Exception) -> int:
     came = f"; got {came}" if came and came not in message else ""
     errors.say("error", f"{message}{came}. See '{command} --help'.")
     return errors.USAGE
+
+
+def _behind(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and those that it came from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _what_came(error: Any) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._validation import check_width
-from chimap.backends import on_host
+from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch, chunk_rows_within
 from chimap.engines.keeping import KeepingPass
@@ -134,6 +134,7 @@ def check_request(
     has_unlabelled: bool,
 ) -> None:
     """Refuse what does not go together. Raises ValueError."""
+    check_device(device)
     keeps = objective.needs == "features"
     if not on_host(device) and (has_checkpoint or not is_local):
         raise ValueError(

@@ -14,10 +14,10 @@ _PANELS = {
     "Data": (
         "labels", "task", "test_fraction", "unlabelled", "blocks", "normalize", "part", "all_rows", "splits",
         "per_class", "rows", "test_rows", "exact_rows", "id", "columns", "exclude", "missing",
-        "sample_weight", "text", "smiles", "morgan_radius", "morgan_size", "transpose", "shape",
+        "sample_weight", "groups", "split", "text", "smiles", "morgan_radius", "morgan_size", "transpose", "shape",
     ),
     "Model": (
-        "kernel", "gamma", "terms", "components", "map", "maps", "features", "sampling", "loss", "alpha", "folds",
+        "kernel", "normalization", "scoring", "bin_weights", "race_seconds", "gamma", "terms", "components", "map", "maps", "features", "sampling", "loss", "alpha", "folds",
         "class_weight", "threshold",
         "selection", "principal", "landmarks", "method", "widths", "tune_components", "tune_rows", "objective",
         "validation_fraction", "iterations", "width_penalty",
