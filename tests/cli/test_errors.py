@@ -110,7 +110,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "predictions exist": (["predict", "digits.model", "rows.npy", "-o", "few.txt"], r"--output few\.txt exists"),
     "predictions ending": (["predict", "digits.model", "rows.npy", "-o", "a.pdf"], r"a\.pdf: .* \.csv, \.npy, \.npz"),
     "scores in npy": (["predict", "digits.model", "rows.npy", "-o", "a.npy", "--scores"], r"\.npy holds one array"),
-    "scores of numbers": (["predict", "ink.model", "rows.npy", "-o", "a.csv", "--scores"], r"--scores are not of a regression, .* use --intervals"),
+    "scores of numbers": (["predict", "ink.model", "rows.npy", "-o", "a.csv", "--scores"], r"not of a regression"),
     "json and stdout": (["predict", "digits.model", "rows.npy", "-o", "-", "--json"], r"both write to stdout"),
     "report exists": (["evaluate", "digits.model", "digits.npz", "-o", "few.txt"], r"--output few\.txt exists"),
     "not a model": (["predict", "digits.npz", "digits.npz", "-o", "a.csv"], r"digits\.npz is not a chimap file"),

@@ -17,7 +17,8 @@ _PANELS = {
         "sample_weight", "groups", "split", "text", "smiles", "morgan_radius", "morgan_size", "transpose", "shape",
     ),
     "Model": (
-        "kernel", "normalization", "scoring", "bin_weights", "race_seconds", "gamma", "terms", "components", "map", "maps", "features", "sampling", "loss", "alpha", "folds",
+        "kernel", "normalization", "scoring", "bin_weights", "race_seconds",
+        "gamma", "terms", "components", "map", "maps", "features", "sampling", "loss", "alpha", "folds",
         "class_weight", "threshold",
         "selection", "principal", "landmarks", "method", "widths", "tune_components", "tune_rows", "objective",
         "validation_fraction", "iterations", "width_penalty",
