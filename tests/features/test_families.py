@@ -8,6 +8,7 @@ import pytest
 from chimap import FourierFeatures, HistogramClassifier, NystroemFeatures
 from chimap.features.base import FeatureSettings
 from chimap.features.families import FAMILIES, family_of, make_features, settings_of
+from chimap.features.fourier.projection import Hadamard
 from chimap.kernels import CATALOGUE as KERNELS
 
 rng = np.random.default_rng(0)
@@ -44,3 +45,22 @@ def test_objects_are_copied_and_keep_their_kernel():
 def test_what_is_no_family_is_refused():
     with pytest.raises(ValueError, match="has no features_into and no footprint"):
         HistogramClassifier("exp-chi2", features=object()).fit(X, X[:, 0] > 0.05)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "exp-chi2", "skewed-chi2"])
+@pytest.mark.parametrize("form", ["pair", "offset"])
+@pytest.mark.parametrize("n_components", [9, 10])
+def test_waves_have_the_frequencies_that_were_foretold(kernel, form, n_components):
+    settings = FeatureSettings(
+        kernel, n_components=n_components, form=form, sampling="iid", features="fourier"
+    )
+    foretold = family_of(settings).footprint(settings, X.shape[1])
+    features = make_features(settings, 0).fit(X)
+    assert features.projection_.matrix.shape == (foretold.mapped, foretold.frequencies)
+    assert foretold.features == features._n_features_out == n_components
+
+
+def test_structured_waves_have_no_matrix():
+    settings = FeatureSettings("gaussian", n_components=32, sampling="structured", features="fourier")
+    assert family_of(settings).footprint(settings, 32).frequencies == 0
+    assert type(make_features(settings, 0).fit(np.tile(X, (1, 3))[:, :32]).projection_) is Hadamard

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chimap import Exponential, chi2, hellinger, intersection
-from chimap.kernels import Product, Sum, as_kernel
+from chimap import Exponential, Gaussian, chi2, hellinger, intersection
+from chimap.kernels import Anisotropic, Product, Sum, as_kernel
 
 from ..histograms import histograms
 
@@ -50,3 +50,13 @@ def test_bad_parts():
         Sum(("chi2",))
     with pytest.raises(TypeError):
         chi2 + 1
+
+
+def test_distance_with_widths_is_that_of_its_features():
+    """|phi(x) - phi(y)|^2 = K(x, x) + K(y, y) - 2 K(x, y)."""
+    rows = histograms(6)
+    kernel = Anisotropic(Gaussian(), np.arange(rows.shape[1]) % 2, [1.0, 3.0])
+    K = kernel(rows)
+    np.testing.assert_allclose(kernel.distance(rows), 2 - 2 * K, atol=1e-14)
+    np.testing.assert_allclose(np.diagonal(kernel.distance(rows)), 0, atol=1e-14)
+    np.testing.assert_allclose(kernel.diagonal(rows), np.diagonal(K))

@@ -71,3 +71,12 @@ def test_gamma_that_is_no_positive_number(gamma):
 def test_takes_additive_kernels_only():
     with pytest.raises(ValueError, match="takes an additive kernel such as chi2"):
         Exponential(Exponential(chi2, 1.0), 1.0)
+
+
+@pytest.mark.parametrize("n_rows", [5, 8, 9, 12])
+def test_mean_distance_does_not_depend_on_blocks(n_rows, monkeypatch):
+    rows = histograms(n_rows)
+    D = chi2.distance(rows)
+    monkeypatch.setattr("chimap.kernels.exponential.GAMMA_BLOCK", 4)
+    gamma = Exponential(chi2).fitted(rows).gamma
+    assert gamma == pytest.approx(n_rows * (n_rows - 1) / D.sum())

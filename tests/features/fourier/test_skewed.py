@@ -176,3 +176,16 @@ def test_narrow_skewed_kernels_do_not_overflow(make):
             d = 1e6 * np.log1p((X[i] - X[j]) / (X[j] + 1.0))
         reference[i, j] = np.prod(1 / np.cosh(d)) if make is SkewedChi2 else np.exp(-abs(d).sum())
     np.testing.assert_allclose(K, reference, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("at", [-0.1, -0.2])
+def test_the_end_of_the_domain_is_refused(kind, at):
+    """ln(x + c) has no value at -c, and just above it one."""
+    rows = histograms(20).astype(np.float64)
+    features = SkewedFourierFeatures(SkewedChi2(0.1), 8, random_state=0).fit(rows)
+    above, beyond = rows.copy(), rows.copy()
+    above[3, 2], beyond[3, 2] = -0.1 + 1e-6, at
+    assert np.isfinite(features.transform(kind(above))).all()
+    with pytest.raises(DataError, match=r"row 3, column 2"):
+        features.transform(kind(beyond))
