@@ -257,3 +257,43 @@ def test_bad_matrices_are_refused(rows):
         MultipleKernelLearner(OptimalMap()).fit(X, labels)
     with pytest.raises(DataError, match="partial_fit takes one"):
         model(HistogramRegressor, "additive").partial_fit(X, gaps)
+
+
+@pytest.mark.parametrize("features", ["additive", "exact"])
+def test_an_integer_weight_is_as_many_rows(rows, features):
+    X, _, gaps, labels = rows
+    weights = np.random.default_rng(0).integers(0, 4, size=len(X))
+    more = [np.repeat(part, weights, axis=0) for part in (X, gaps, labels)]
+    for kind, Y, Y_more in ((HistogramRegressor, gaps, more[1]), (HistogramClassifier, labels, more[2])):
+        settings = {"kernel": "linear", "features": features, "alpha": 0.1, "precision": "float64"}
+        one = kind(**settings).fit(X, Y, sample_weight=weights)
+        many = kind(**settings).fit(more[0], Y_more)
+        assert np.allclose(one._outputs(X), many._outputs(X), rtol=0, atol=1e-9)
+
+
+def test_what_is_of_one_task_is_refused(rows):
+    X, _, _, labels = rows
+    for setting in ({"class_weight": "balanced"}, {"threshold": "f1"}):
+        with pytest.raises(ValueError, match="is of one task"):
+            model(HistogramClassifier, "additive", **setting).fit(X, labels)
+
+
+def test_rows_of_tasks_are_explained(rows):
+    X, Y, _, labels = rows
+    machine = HistogramClassifier("chi2", features="additive", alpha=1.0).fit(X, labels)
+    explanation = machine.explain(X[:3])
+    assert explanation.contributions.shape == (3, 8, 4)
+    assert np.allclose(explanation.scores, machine.decision_function(X[:3]), atol=1e-5)
+    ranked = machine.importance(X, labels, kind="permutation")
+    assert ranked.values[0] > 0
+    assert HistogramRegressor("chi2", alpha=1.0).fit(X, Y).explain(X[:3]).contributions.shape == (3, 8, 4)
+
+
+def test_features_that_do_not_fit_the_budget_are_made_again(rows):
+    X, _, gaps, _ = rows
+    big = np.tile(X, (30, 1)) + 1e-4 * np.random.default_rng(0).random((30 * len(X), 8))
+    targets = np.tile(gaps, (30, 1))
+    settings = {"features": "fourier", "n_components": 256, "alpha": 1.0}
+    kept = HistogramRegressor("exp-chi2", random_state=0, **settings).fit(big, targets)
+    anew = HistogramRegressor("exp-chi2", random_state=0, memory="9MiB", **settings).fit(big, targets)
+    assert np.allclose(kept.predict(X), anew.predict(X), atol=1e-4)

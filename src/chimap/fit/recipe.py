@@ -17,7 +17,7 @@ from chimap.fit.holding_out import HoldingOut, holding_out
 from chimap.fit.rows import NORMALIZATIONS, Preparation
 from chimap.fit.solving import Learned
 from chimap.fit.targets import Codec
-from chimap.losses import Loss
+from chimap.losses import Loss, Observed
 from chimap.solvers.base import Evidence, Needs
 
 PRECISIONS = ("float32", "float64", "bfloat16")
@@ -128,6 +128,11 @@ def checked_recipe(
     if is_rounded and n_principal is not None:
         raise ValueError(
             "n_principal takes features as they are: use precision='float32' or precision='float64'."
+        )
+    if not on_host(device) and isinstance(objective.loss, Observed):
+        raise ValueError(
+            f"device={device!r} sums up targets all of whose entries are there, and some are missing. Use device='cpu', "
+            "or fit the tasks one by one."
         )
     if not on_host(device) and objective.needs != "moments":
         raise ValueError(
