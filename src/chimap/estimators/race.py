@@ -44,6 +44,7 @@ FEW = 2000  # rows below which all are held out in turn
 _FOLDS = 4
 FEWEST_BY_ROUNDS = 120  # rows below which one round on two splits is as much as they can tell
 _SHARE = 8  # of the memory budget that the sample may take
+_MOST_TASKS = 4  # with missing entries, that candidates are compared on
 _FEWEST_ENTRIES = 2  # of a task, to learn from and to score
 _GRADIENTS = 1000  # rows whose gradients are averaged
 _RARE = 0.2  # share of the rarer of two classes below which accuracy says little
@@ -85,7 +86,7 @@ class Race:
         scoring = model.scoring if model.scoring is not None else default_scoring(model, labels)
         splits = held_out_rows(y, sampled, is_classifier(model), seed)
         rounds = rounds_of(splits)
-        y = _shared_tasks(y, splits, min(rounds))
+        y = _shared_tasks(y, splits, min(rounds), is_classifier(model))
         weights = None if source.weights is None else source.weights[places]
         codec = model._codec_type.of(y)
         trials = Trials(
@@ -353,8 +354,14 @@ def _named(kernel: Any) -> str:
     return kernel if isinstance(kernel, str) else getattr(kernel, "name", str(kernel))
 
 
-def _shared_tasks(y: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]], fewest: int) -> np.ndarray:
-    """Of several tasks those that every round learns from and is scored on. Raises DataError where there are none."""
+def _shared_tasks(
+    y: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]], fewest: int, is_classification: bool
+) -> np.ndarray:
+    """Of several tasks those that every round learns from and is scored on.
+
+    With missing entries each takes a factor of its own, and the kernel is one for all of them: the few that know most
+    speak for the others. Raises DataError where there are none.
+    """
     if y.ndim == 1:
         return y
     parts = [part for train, test in splits for part in (train[:fewest], test)]
@@ -366,7 +373,12 @@ def _shared_tasks(y: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]], fe
             "fewer than two tasks have labels enough to compare kernels on rows held out. Name a kernel, such as "
             "'exp-chi2', or fit the tasks one by one."
         )
-    return y[:, shared]
+    if not np.isnan(y[:, shared]).any():
+        return y[:, shared]
+    seen = ~np.isnan(y[:, shared])
+    ones = (y[:, shared] == 1).sum(axis=0)
+    rarer = np.minimum(ones, seen.sum(axis=0) - ones) if is_classification else seen.sum(axis=0)
+    return y[:, np.sort(shared[np.argsort(-rarer, kind="stable")[:_MOST_TASKS]])]
 
 
 def _is_free(model: Any, or_named: bool = False) -> bool:

@@ -168,7 +168,7 @@ class KernelMachine:
         else:
             self._preparing = given.seconds
         self._diagonal = diagonal.astype(np.float64)
-        self._ridge = exact_ridge(square, self._diagonal, self.Y, self.row_weights)
+        self._ridge = exact_ridge(square, self._diagonal, self.Y, self.row_weights, leaves_out=False)
         self._cross, self._octaves = cross, octaves
 
 

@@ -51,11 +51,18 @@ def factors_of(Y: np.ndarray) -> float:
 
 
 def exact_ridge(
-    square: np.ndarray, diagonal: np.ndarray, Y: np.ndarray, row_weights: np.ndarray | None = None
+    square: np.ndarray,
+    diagonal: np.ndarray,
+    Y: np.ndarray,
+    row_weights: np.ndarray | None = None,
+    leaves_out: bool = True,
 ) -> ExactRidge:
-    """The machine for targets (n, t), NaN where an entry is missing; see ``DualRidge`` for the others."""
+    """The machine for targets (n, t), NaN where an entry is missing; see ``DualRidge`` for the others.
+
+    leaves_out: whether rows will be left out one by one; with missing entries their residuals come with each solution.
+    """
     if np.isnan(Y).any():
-        return ObservedDualRidge(square, diagonal, Y, row_weights)
+        return ObservedDualRidge(square, diagonal, Y, row_weights, leaves_out)
     return DualRidge(square, diagonal, Y, row_weights)
 
 
@@ -72,8 +79,10 @@ class ObservedDualRidge:
         diagonal: np.ndarray,
         Y: np.ndarray,
         row_weights: np.ndarray | None = None,
+        leaves_out: bool = True,
     ):
         self.square, self.diagonal, self.Y, self.row_weights = square, diagonal, Y, row_weights
+        self._leaves_out = leaves_out
         self._patterns = patterns(Y)
         self._residuals: np.ndarray = np.empty((0, 0))  # of the solution that was made last
         self._alpha: float | None = None
@@ -95,8 +104,9 @@ class ObservedDualRidge:
             if found is None:
                 return None
             weights[np.ix_(rows, targets)], intercept[targets] = found.weights, found.intercept
-            residuals[np.ix_(rows, targets)] = machine.leave_one_out(found)
-        self._residuals, self._alpha = residuals, alpha
+            if self._leaves_out:
+                residuals[np.ix_(rows, targets)] = machine.leave_one_out(found)
+        self._residuals, self._alpha = residuals, alpha if self._leaves_out else None
         return DualSolution(weights, intercept, alpha)
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
