@@ -181,3 +181,49 @@ def test_trials_tell_their_error_and_what_a_prediction_takes():
             assert 0 < trial.standard_error < 0.2
             assert 0 < trial.predict_seconds < 1
         assert {t.candidate.name for t in race.history} == {t.candidate.name for t in race.trials}
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        (np.zeros(3), "groups must be one for each of the 100 rows"),
+        (np.r_[1.0, np.nan, np.ones(98)], "groups, row 1: missing"),
+        (np.array(["a", None] * 50, dtype=object), "groups, row 1: missing"),
+    ],
+)
+def test_groups_that_will_not_do_are_named(groups, said):
+    X, y = digits(100)
+    with pytest.raises(DataError, match=said):
+        HistogramClassifier("auto").fit(X, y, groups=groups)
+
+
+def test_two_groups_are_enough():
+    X, y = digits(100)
+    assert (
+        HistogramClassifier("auto", random_state=0).fit(X, y, groups=np.arange(100) % 2).race_.n_held_out
+        == 100
+    )
+
+
+def test_a_class_of_one_row_is_scored_by_accuracy():
+    X, _ = digits(100)
+    model = HistogramClassifier("auto", random_state=0).fit(X, np.arange(100) == 7)
+    assert model.race_.measure == "accuracy"
+
+
+def test_near_duplicates_can_be_fitted():
+    rng = np.random.default_rng(0)
+    X = (rng.random((2, 300)) < 0.1).astype(float)[np.arange(120) % 2]
+    X[np.arange(120), rng.integers(0, 300, 120)] = 1
+    y = np.arange(120) % 2
+    for rows in (X, sp.csr_matrix(X)):
+        assert HistogramClassifier("auto", random_state=0).fit(rows, y).score(rows, y) == 1
+
+
+def test_seconds_bound_the_race_and_must_be_positive():
+    X, y = digits(100)
+    model = HistogramClassifier("auto", race_seconds=1e-6, random_state=0).fit(X, y)
+    assert len(model.race_.trials) == 1
+    assert model.bin_weights_ is None
+    with pytest.raises(ValueError, match="race_seconds must be a positive number"):
+        HistogramClassifier("auto", race_seconds=0).fit(X, y)

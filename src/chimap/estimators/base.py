@@ -263,7 +263,7 @@ class HistogramModel(LinearModel):
 
     def _weighed(self, source: Source, groups: Any, is_batch: bool = False) -> tuple[Source, Any]:
         """The rows that count, with weights that have those of their classes in them, and their groups."""
-        if groups is not None and source.weights is not None:
+        if groups is not None:
             groups = checked_groups(groups, source.n_rows)
         source, places = without_absent(source)
         groups = groups if places is None or groups is None else groups[places]

@@ -429,7 +429,10 @@ def default_scoring(model: Any, y: np.ndarray) -> str | None:
         ones = np.nanmean(y, axis=0)
         return "roc_auc" if np.median(np.minimum(ones, 1 - ones)) < _RARE else None
     _, counts = np.unique(y, return_counts=True)
-    return "roc_auc" if counts.size == 2 and counts.min() < _RARE * counts.sum() else None
+    is_rare = (
+        counts.size == 2 and _FOLDS <= counts.min() < _RARE * counts.sum()
+    )  # of which every part has one
+    return "roc_auc" if is_rare else None
 
 
 def _name_of(scoring: Any, model: Any, y: np.ndarray) -> str:

@@ -90,6 +90,12 @@ def checked_groups(groups: Any, n_rows: int) -> np.ndarray:
         raise DataError(
             f"groups must be one for each of the {n_rows} rows that have labels; got {found.shape}."
         )
+    missing = np.array([group is None or group != group for group in found.tolist()])  # NaN is not itself
+    if missing.any():
+        raise DataError(
+            f"groups, row {int(missing.argmax())}: missing. Every row needs a group: give rows without one a name of "
+            "their own, or leave them out."
+        )
     names, numbers = np.unique(found, return_inverse=True)
     if names.size < 2:
         raise DataError("all rows are of one group: there is none to hold out. Leave groups out.")

@@ -147,9 +147,9 @@ class KernelMachine:
         weights = None if self.row_weights is None else self.row_weights[rows]
         square = np.ascontiguousarray(values[np.ix_(rows, rows)])
         solution = exact_ridge(square, self._diagonal[rows], self.Y[rows], weights).solve(alpha)
-        if solution is None:
-            raise DataError("the kernel matrix of half of the rows is singular to rounding")
-        coef = (solution.weights @ signs).astype(values.dtype)
+        # a half whose matrix is singular to rounding says nothing of the bins
+        weights_of_rows = np.zeros((rows.size, signs.shape[0])) if solution is None else solution.weights
+        coef = (weights_of_rows @ signs).astype(values.dtype)
         at = np.ones((1, rows.size), values.dtype) if self.gamma is None else values[:looked, rows]
         return Half(_arrays.take_rows(centres, rows), coef, at)
 
