@@ -15,6 +15,7 @@ PAGES = TOP / "build" / "gallery"
 INTRODUCTION = """# Gallery
 
 Each page is a script of `examples/gallery` with what it prints and draws. They were run when this site was built.
+`examples/notebooks` has two of them, on explanations and on text, as notebooks.
 
 """
 

@@ -45,6 +45,15 @@ def test_some_candidates_choose_anew(greater, best):
     assert some.best == {"n_components": 2, "alpha": best}
 
 
+def test_of_equals_the_one_that_was_chosen_stays():
+    settings = {"alpha": np.array([0.1, 1.0, 10.0])}
+    equal = SelectionResult(
+        "folds", settings, np.full((3, 2), 0.9), np.array([5, 5]), 2, greater_is_better=True
+    )
+    assert equal.of(np.array([1, 2])).best == {"alpha": 10.0}
+    assert equal.of(np.array([0, 1])).best == {"alpha": 0.1}
+
+
 def test_numbers_of_folds():
     assert (fold_count("auto"), fold_count(3), fold_count(np.int64(1))) == (5, 3, 1)
     for wrong in ("most", 0, 2.5, None):

@@ -124,7 +124,7 @@ class SelectionResult:
         return f"{self.method}: {self.measure} {self.means[self.chosen]:.3g}"
 
     def of(self, candidates: np.ndarray) -> SelectionResult:
-        """Some of the candidates, of which the best is chosen."""
+        """Some of the candidates, of which the best is chosen: of equals the one that was chosen before."""
         some = replace(
             self,
             settings={name: values[candidates] for name, values in self.settings.items()},
@@ -133,7 +133,9 @@ class SelectionResult:
             chosen=0,
         )
         means = -some.means if self.greater_is_better else some.means
-        return replace(some, chosen=int(np.argmin(means)))
+        best = np.flatnonzero(means == means.min())
+        kept = best[np.asarray(candidates)[best] == self.chosen]
+        return replace(some, chosen=int(kept[0] if kept.size else best[0]))
 
 
 Problem = TypeVar("Problem", contravariant=True)
