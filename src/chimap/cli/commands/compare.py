@@ -82,6 +82,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    race_seconds: fit_options.RaceSeconds = None,
     task: fit_options.TaskOption = Task.auto,
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Budget, here and for the fit that is recommended.")
@@ -112,8 +113,8 @@ def compare(
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
     settings = CompareSettings(
-        kernel, gamma, components, normalization, scoring, class_weight, kernel_errors, maps, terms, task, memory,
-        precision.value, jobs, seed,
+        kernel, gamma, components, normalization, scoring, class_weight, kernel_errors, maps, terms, race_seconds,
+        task, memory, precision.value, jobs, seed,
     )  # fmt: skip
     settings.check()
     table = data_rows.Table(id, columns, exclude, missing, transpose, groups, split, sample_weight)

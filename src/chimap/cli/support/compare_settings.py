@@ -29,6 +29,7 @@ class CompareSettings:
     kernel_errors: bool
     maps: str | None
     terms: str | None
+    race_seconds: float | None
     task: Task
     memory: str
     precision: str
@@ -51,6 +52,8 @@ class CompareSettings:
             options.check_map(name, str(self.kernel), "--maps")
         if self.terms is not None:
             options.whole_numbers(self.terms, "--terms")
+        if self.race_seconds is not None and not self.race_seconds > 0:
+            raise ValueError(f"--race-seconds must be above 0; got {self.race_seconds:g}.")
         options.check_least(self.jobs, "--jobs")
         options.check_least(self.seed, "--seed", 0)
         assert self.sizes
@@ -117,13 +120,15 @@ class CompareSettings:
         from chimap._validation import DataError
 
         if data_rows.decide_task(y, self.task, name)[0] is not Task.classify:
-            return HistogramRegressor(scoring=self.scoring, **self._common())
+            return HistogramRegressor(scoring=self.scoring, race_seconds=self.race_seconds, **self._common())
         if y.ndim == 1 and np.unique(y).size < 2:
             raise DataError(
                 f"{name}: one class only: all labels are {y[0]!s}. A comparison of classifiers needs two."
             )
         weights = options.class_weight_of(self.class_weight, y)
-        return HistogramClassifier(scoring=self.scoring, class_weight=weights, **self._common())
+        return HistogramClassifier(
+            scoring=self.scoring, race_seconds=self.race_seconds, class_weight=weights, **self._common()
+        )
 
     def _common(self) -> dict[str, Any]:
         return {

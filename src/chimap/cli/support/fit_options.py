@@ -201,7 +201,7 @@ RaceSeconds = Annotated[
     float | None,
     typer.Option(
         metavar="S",
-        help="Of --kernel auto: start no trial after so many seconds. Without it the work is counted, and every "
+        help="Of the race: start no trial after so many seconds. Without it the work is counted, and every "
         "machine chooses the same.",
         show_default=False,
     ),
