@@ -64,6 +64,8 @@ def test_a_column_of_weights_is_repeated_rows(hits):
     for one in ran:
         assert one.code == 0, one.err
     assert ran[0].json["rows"] == np.count_nonzero(TIMES)
+    assert (ran[0].json["rows_held_out"], ran[0].json["rows_of_weight_0"]) == (0, np.sum(TIMES == 0))
+    assert f"; {np.sum(TIMES == 0)} of weight 0" in ran[1].out
     expected = load(hits / "repeated.model").decision_function(X)
     for name in ("column", "joined", "array"):
         model = load(hits / f"{name}.model")

@@ -260,8 +260,9 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
     if hasattr(model, "n_principal_"):
         numbers = ", ".join(f"{n:,}" for n in sorted(set(model.selection_.settings["n_components"])))
         chosen += f", with {model.n_principal_:,} of {numbers} components a block"
-    held_out = source.n_rows - model.n_rows_
+    held_out, absent = _not_learned_from(fitted)
     rows = f"{model.n_rows_:,}" + (f" (and {held_out:,} held out)" if held_out else "")
+    rows += f"; {absent:,} of weight 0" if absent else ""
     rows += f"; {source.n_left_out:,} left out, without a label" if source.n_left_out else ""
     is_classifier = hasattr(model, "classes_")
     task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
@@ -308,6 +309,12 @@ def race_lines(model: Any) -> str | None:
     against = "" if linear is None else f"; linear {linear.score:.3f}"
     said = f"{best.candidate.name} {best.score:.3f}{against} ({result.measure}, {result.n_held_out:,} rows held out)"
     return "\n".join([*lines, said])
+
+
+def _not_learned_from(fitted: Fitted) -> tuple[int, int]:
+    """Rows that were held out, and rows that count for nothing."""
+    held_out = 0 if fitted.held_out is None else fitted.held_out.metrics.n_rows
+    return held_out, fitted.source.n_rows - fitted.model.n_rows_ - held_out
 
 
 def weights_line(fitted: Fitted) -> str | None:
@@ -374,7 +381,8 @@ def as_dict(fitted: Fitted, output: Path) -> dict[str, Any]:
         "model_bytes": output.stat().st_size,
         "data": source.name,
         "rows": model.n_rows_,
-        "rows_held_out": source.n_rows - model.n_rows_,
+        "rows_held_out": _not_learned_from(fitted)[0],
+        "rows_of_weight_0": _not_learned_from(fitted)[1],
         "rows_left_out": source.n_left_out,
         "bins": source.n_features,
         "task": model.training_["task"],
