@@ -13,6 +13,7 @@ from chimap.report import StrengthCurve, classification_metrics
 from chimap.report._figure import PALETTE
 from chimap.report.confusion import _short_count, classes_a_cell, confusion_heat_map
 from chimap.report.curves import predicted_against_true, residual_histogram, stage_times, strength_curve
+from chimap.selection import SelectionResult
 
 from .cases import STAGES, classification, curve, predictions, regression
 
@@ -88,3 +89,11 @@ def test_extreme_residuals_are_counted_beside_the_axis():
     object.__setattr__(metrics, "predictions", predictions)
     assert "2 rows lie outside" in residual_histogram(metrics)
     assert np.isfinite(metrics.residuals).all()
+
+
+def test_a_strength_that_another_score_chose_is_told():
+    settings = {"alpha": np.array([1.0, 10.0]), "df": np.array([9.0, 4.0]), "accuracy": np.array([0.9, 0.8])}
+    result = SelectionResult("gcv", settings, np.array([[0.3], [0.2]]), np.array([50]), 0, "gcv")
+    curve = StrengthCurve.of(result)
+    assert curve.method.endswith("chosen by accuracy of rows left out")
+    assert curve.chosen == 1.0

@@ -77,13 +77,21 @@ class StrengthCurve:
             result = result.of(np.flatnonzero(values == values[result.chosen]))
         return cls(
             result.alphas, result.means, result.standard_errors, result.best["alpha"],
-            _MEASURES.get(result.measure, f"{result.measure} of rows left out"), result.method,
+            _MEASURES.get(result.measure, f"{result.measure} of rows left out"), _chosen_by(result),
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
         names = ("alphas", "errors", "standard_errors", "chosen")
         return {name: plain(getattr(self, name)) for name in names}
+
+
+def _chosen_by(result: SelectionResult) -> str:
+    """How strengths were scored, and by which score one was taken where that is another."""
+    scores = [name for name in result.settings if name not in {"alpha", "df", *_OTHERS}]
+    if result.rule != "gcv" or not scores:
+        return result.method
+    return f"{result.method}; chosen by {scores[0].replace('_', ' ')} of rows left out"
 
 
 @dataclass(frozen=True, eq=False)

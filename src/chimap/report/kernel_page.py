@@ -34,7 +34,7 @@ def render_learned_kernel(learned: LearnedKernel) -> str:
         folded_rows=widths[LISTED:],
         best=_best(learned),
         data=_plain.plain(learned.data),
-        settings=_plain.plain(learned.settings),
+        settings={k: v for k, v in _plain.plain(learned.settings).items() if v is not None},
         versions=_plain.plain(learned.versions),
         stages={name: _plain.seconds(time) for name, time in learned.stages.items()},
         created=date_in_words(learned.created),
@@ -73,8 +73,8 @@ def _figures(learned: LearnedKernel) -> list[dict[str, Any]]:
     if learned.curve is not None:
         found.append(
             ("Regularisation path of the last fit", strength_curve(learned.curve),
-             "With the learned widths: mean squared error on the folds held out, by strength. The band is one standard "
-             "error over the folds.")
+             f"With the learned widths: {learned.curve.measure}, by strength; {learned.curve.method}."
+             + (" The band is one standard error." if learned.curve.standard_errors.any() else ""))
         )  # fmt: skip
     return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in found]
 
