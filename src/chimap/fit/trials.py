@@ -146,7 +146,8 @@ class KernelMachine:
     ) -> Half:
         weights = None if self.row_weights is None else self.row_weights[rows]
         square = np.ascontiguousarray(values[np.ix_(rows, rows)])
-        solution = exact_ridge(square, self._diagonal[rows], self.Y[rows], weights).solve(alpha)
+        machine = exact_ridge(square, self._diagonal[rows], self.Y[rows], weights, leaves_out=False)
+        solution = machine.solve(alpha)
         # a half whose matrix is singular to rounding says nothing of the bins
         weights_of_rows = np.zeros((rows.size, signs.shape[0])) if solution is None else solution.weights
         coef = (weights_of_rows @ signs).astype(values.dtype)
