@@ -47,7 +47,7 @@ class BinEffect:
 
     @property
     def spread(self) -> np.ndarray:
-        """From the least to the greatest effect, (outputs,)."""
+        """Greatest effect less the least, (outputs,)."""
         return np.asarray(np.ptp(self.effects, axis=0))
 
 

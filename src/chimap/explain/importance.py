@@ -44,7 +44,7 @@ class Importance:
 
     @classmethod
     def of(cls, kind: str, values: np.ndarray, names: np.ndarray) -> Importance:
-        """Ranked, of values (bins,) in the order of the bins; of equals the first first."""
+        """Rank values (bins,), given in the order of the bins; equal values keep that order."""
         order = np.argsort(-values, kind="stable")
         return cls(kind, order, names[order], values[order])
 

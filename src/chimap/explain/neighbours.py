@@ -14,7 +14,7 @@ from chimap.features.mapped_functions import GaussianExpansion
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The centres of an expansion that speak the most for what is predicted of one row.
+    """The landmarks, or training rows, that speak the most for what is predicted of one row.
 
     Attributes
     ----------
