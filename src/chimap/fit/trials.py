@@ -8,12 +8,14 @@ products every gamma.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays, _threads
 from chimap._validation import DataError
@@ -406,7 +408,12 @@ class Search:
 
     def _score(self, alpha: float, octaves: int) -> tuple[Scored, list[np.ndarray]]:
         few = max(train.size for train, _ in self.splits) <= _FEW
-        with _threads.one_thread() if few and len(self.machines) == 1 else nullcontext():
+        with (
+            warnings.catch_warnings(),
+            _threads.one_thread() if few and len(self.machines) == 1 else nullcontext(),
+        ):
+            # a machine that LIBLINEAR left early is a candidate as it is: its score on the rows held out decides
+            warnings.simplefilter("ignore", ConvergenceWarning)
             found = _threads.tasks(self.machines, lambda machine: machine.outputs(alpha, octaves))
         outputs = [one + self.shift for one in found if one is not None]
         if len(outputs) < len(found):
