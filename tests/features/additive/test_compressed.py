@@ -102,3 +102,16 @@ def test_bad_settings():
         CompressedMap(base="direct").fit(X)
     with pytest.raises(ValueError, match="with given nodes it must be False"):
         DirectMap(n_terms=1, nodes=[0.1], per_bin=True).fit(X)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_one_bin_has_a_scale_of_its_own(scale):
+    X = scale * histograms(100, 4, empty=0.0)[:, :1]
+    psi = CompressedMap(n_terms=3, per_bin=True)
+    assert error(psi, X) < 1e-2
+    np.testing.assert_allclose(psi.transform(sp.csr_matrix(X)).toarray(), psi.transform(X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("per_bin", [False, True])
+def test_bins_differ_where_each_has_its_combination(per_bin):
+    assert CompressedMap(per_bin=per_bin).fit(histograms(50))._differs_by_bin is per_bin

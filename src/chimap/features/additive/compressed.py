@@ -131,7 +131,7 @@ class CompressedMap(AdditiveMap):
 
     @property
     def _differs_by_bin(self) -> bool:
-        return self.combinations_.shape[0] > 1
+        return self.per_bin or self.base_._differs_by_bin
 
     def _prepare(self, dtype: np.dtype) -> None:
         self.base_._prepare(dtype)
