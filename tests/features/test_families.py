@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from chimap import FourierFeatures, HistogramClassifier, NystroemFeatures
+from chimap import CompressedMap, DirectMap, FourierFeatures, HistogramClassifier, NystroemFeatures
 from chimap.features.base import FeatureSettings
 from chimap.features.families import FAMILIES, family_of, make_features, settings_of
 from chimap.features.fourier.projection import Hadamard
@@ -64,3 +67,45 @@ def test_structured_waves_have_no_matrix():
     settings = FeatureSettings("gaussian", n_components=32, sampling="structured", features="fourier")
     assert family_of(settings).footprint(settings, 32).frequencies == 0
     assert type(make_features(settings, 0).fit(np.tile(X, (1, 3))[:, :32]).projection_) is Hadamard
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "dirichlet", "linear", "additive-gaussian"])
+@pytest.mark.parametrize("n_terms", ["auto", 1, 2, 3, 4])
+def test_maps_have_as_many_features_as_were_foretold(kernel, n_terms):
+    settings = FeatureSettings(kernel, n_terms=n_terms)
+    foretold = family_of(settings).footprint(settings, X.shape[1])
+    assert foretold.features == make_features(settings, 0).fit(X)._n_features_out
+
+
+FITTED = {
+    "optimal": ("chi2", None),
+    "compressed": ("chi2", CompressedMap()),
+    "compressed, per bin": ("chi2", CompressedMap(per_bin=True)),
+    "direct": ("chi2", DirectMap(n_terms=3)),
+    "fourier": ("exp-chi2", None),
+    "dirichlet": ("dirichlet", None),
+    "skewed": ("skewed-chi2", None),
+    "stationary": ("additive-gaussian", None),
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+@pytest.mark.parametrize(("kind", "dtype"), [(np.asarray, np.float32), (sp.csr_matrix, np.float64)])
+@pytest.mark.parametrize("n", [2000, 20_000])
+def test_fitting_takes_the_memory_that_was_foretold(name, kind, dtype, n):
+    kernel, psi = FITTED[name]
+    features = "fourier" if name in ("fourier", "skewed") else "auto"
+    settings = FeatureSettings(kernel, map=psi, n_components=16, features=features)
+    draws = np.random.default_rng(0)
+    rows = kind((draws.dirichlet(np.full(16, 0.5), n) * (draws.random((n, 16)) < 0.5)).astype(dtype))
+    held = rows.nbytes if kind is np.asarray else rows.data.nbytes + rows.indices.nbytes
+    make_features(settings, 0).fit(rows[:50])  # modules and tables that are loaded once
+    tracemalloc.start()
+    try:
+        make_features(settings, 0).fit(rows)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    foretold = family_of(settings).fitting_bytes(settings, n, held / n, rows.dtype.itemsize)
+    assert peak < 1.5 * foretold + 2**18
+    assert foretold < 10 * peak

@@ -62,8 +62,8 @@ class DirichletFamily:
 
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Proportions and their logarithms."""
-        return 16 * int(n_rows * row_bytes / itemsize)
+        """Proportions, which entries are positive, and logarithms or squares."""
+        return 24 * int(n_rows * row_bytes / itemsize)
 
 
 class LinearFamily:
