@@ -14,7 +14,7 @@ from chimap import AnchorMap, FourierFeatures, HistogramClassifier, OptimalMap, 
 from chimap._loops import kmeans_on_line
 from chimap._validation import DataError
 from chimap.features.additive.codes import add_up, check_codes, code_dtype, look_up, storage
-from chimap.features.additive.quantise import rounded_down
+from chimap.features.additive.quantise import _quantiles, rounded_down
 from chimap.kernels import CATALOGUE as KERNELS
 
 from ...golden import RELATIVE, golden
@@ -409,3 +409,20 @@ def test_under_random_features_and_the_estimators(tmp_path):
         path = tmp_path / f"{kernel}.model"
         model.save(path)
         np.testing.assert_array_equal(load(path).decision_function(X), model.decision_function(X))
+
+
+def test_terms_that_are_rounding_are_zero():
+    """The Gram matrix of the Hellinger kernel has rank 1, whatever the number of anchors."""
+    psi = AnchorMap("hellinger", n_terms=4, n_anchors=400).fit(np.ones((1, 1)))
+    Z = psi.transform(psi.anchors_[0][:, None])
+    np.testing.assert_allclose(Z[:, 0], np.sqrt(psi.anchors_[0]), atol=1e-12)
+    np.testing.assert_array_equal(Z[:, 1:], 0)
+
+
+def test_quantiles_keep_the_largest_value_and_as_many_as_the_limit_allows():
+    values = np.random.default_rng(0).permutation(np.arange(1.0, 1001))
+    kept = _quantiles(values, 250)
+    assert kept.size == 250
+    assert kept.max() == 1000
+    assert set(np.abs(np.diff(kept))) == {4.0}
+    assert _quantiles(values, 1000) is values

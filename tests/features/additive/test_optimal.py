@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits
 
 from chimap import OptimalMap
 from chimap.features.additive.nodes import density
+from chimap.features.additive.optimal import tabulate
 from chimap.kernels import CATALOGUE
 
 from ...golden import counts
@@ -127,3 +128,32 @@ def test_heavy_tails_are_at_the_bound(kernel):
         Z = OptimalMap(kernel, n_terms).fit(values[:, None]).transform(atoms[:, None]) * roots
         error = np.linalg.norm(exact - Z @ Z.T)
         assert error <= 1.02 * np.linalg.norm(best[n_terms:])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_polynomials_of_the_table_meet_the_function_at_chebyshev_points(dtype):
+    seen = []
+
+    def function(x):
+        seen.append(x)
+        return np.sin(1e3 * x)[:, None]
+
+    tables, drop, first = tabulate(function, 0.5, 1.0, np.dtype(dtype))
+    n_points = tables.shape[1]
+    integer = np.int32 if dtype == np.float32 else np.int64
+    starts = (np.arange(first + 1, first + tables.shape[2], dtype=np.int64) << drop).astype(integer)
+    starts = starts.view(dtype).astype(np.float64)
+    t = (np.polynomial.chebyshev.chebpts1(n_points) + 1) / 2
+    x = starts[:-1, None] + np.diff(starts)[:, None] * t
+    found = np.einsum("pt,ps->st", np.vander(t, increasing=True).T, tables[0, :, 1:-1].astype(np.float64))
+    np.testing.assert_allclose(found, np.sin(1e3 * x), atol=1e-10 if dtype == np.float64 else 1e-5)
+    np.testing.assert_allclose(np.sort(seen[0]), np.sort(x.reshape(-1)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_formula_is_the_table_within_and_beyond_its_range(dtype):
+    X = histograms(20).astype(dtype)
+    psi = OptimalMap(n_terms=3).fit(X)
+    for scale in (2.0**-20, 1.0, 2.0**3, 2.0**20):
+        rows = X * dtype(scale)
+        np.testing.assert_allclose(psi.array_features(rows), psi.transform(rows), rtol=1e-4, atol=1e-6)

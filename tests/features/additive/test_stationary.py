@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from chimap import HistogramClassifier, HistogramRegressor, StationaryKernel, StationaryMap, load
 from chimap._validation import DataError
 from chimap.features.additive.homogeneous import WINDOWS
+from chimap.features.additive.stationary import _Differences
 from chimap.kernels import STATIONARY, as_kernel, stationary_student
 from chimap.kernels.stationary import stationary_by_name
 
@@ -155,3 +156,23 @@ def test_rows_that_say_little(X):
     Z = StationaryMap(n_terms=3).fit_transform(X)
     assert np.isfinite(Z).all()
     np.testing.assert_allclose(Z @ Z.T, X.shape[1], rtol=1e-6)
+
+
+@kernels
+def test_widths_are_the_unit_of_the_rows(kernel):
+    X = signed()
+    narrow, wide = (StationaryMap(kernel.with_width(w), 5).fit(w * X) for w in (1.0, 4.0))
+    assert wide.period_ == narrow.period_
+    np.testing.assert_allclose(wide.transform(4 * X), narrow.transform(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_bins", [1, 3, 50])
+def test_the_equations_weigh_what_adds_up_over_the_bins(n_bins):
+    """Mean square of the sum over independent bins of errors e, E e^2 / bins + (1 - 1 / bins) (E e)^2 a squared bin."""
+    kernel, amounts = stationary_by_name("additive-gaussian"), np.array([0.4, 0.5])
+    points = np.sort(np.random.default_rng(0).gamma(1.0, size=40))
+    design, target = _Differences(points, n_bins).equations(kernel, 5.0, 1)
+    exact = kernel.signature(points)
+    e = amounts[0] + amounts[1] * np.cos(2 * np.pi * points / 5.0) - exact
+    expected = ((e**2).mean() / n_bins + (1 - 1 / n_bins) * e.mean() ** 2) / exact.mean() ** 2
+    assert np.square(design @ amounts - target).sum() == pytest.approx(expected, rel=1e-12)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from chimap import Exponential, FourierFeatures, HomogeneousMap, OptimalMap, chi2
 from chimap._threads import threads
@@ -177,3 +178,18 @@ def test_bad_rows():
             call(X)
     with pytest.raises(DataError, match="all sampled rows are equal"):
         FourierFeatures().fit(np.ones((5, 3)))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "takes_signs"),
+    [("exp-chi2", False), ("gaussian", True), (Exponential(chi2), False), (Exponential(chi2.signed()), True)],
+)
+def test_tags_say_which_signs_are_taken(kernel, takes_signs):
+    tags = get_tags(FourierFeatures(kernel))
+    assert tags.input_tags.positive_only is not takes_signs
+    X = -histograms(20)
+    if takes_signs:
+        assert np.isfinite(FourierFeatures(kernel, 16).fit_transform(X)).all()
+    else:
+        with pytest.raises(DataError, match="Negative values"):
+            FourierFeatures(kernel, 16).fit(X)

@@ -79,3 +79,12 @@ def test_a_model_of_it_fits_and_opens_again(sampling, tmp_path):
     model.save(tmp_path / "a.model")
     again = load(tmp_path / "a.model").decision_function(X)
     np.testing.assert_allclose(again, model.decision_function(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_types_change_where_they_differ(dtype):
+    projection = structured(40, 20, np.random.default_rng(0), np.dtype(np.float64))
+    found = projection.astype(np.dtype(dtype))
+    assert (found is projection) == (dtype == np.float64)
+    assert found.lengths.dtype == found.matrix.dtype == dtype
+    np.testing.assert_allclose(found.matrix, projection.matrix, atol=1e-5)

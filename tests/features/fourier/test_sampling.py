@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chimap.features.fourier.sampling import CATALOGUE, orthogonal
+from chimap.features.fourier.sampling import CATALOGUE, _orthonormal, orthogonal
 
 from ...histograms import DTYPES
 
@@ -50,3 +50,17 @@ def test_the_mean_is_the_gaussian_kernel(name, n_inputs):
     error = means.std(axis=0) / np.sqrt(len(means))
     allowed = 4.5 * error + (6e-3 if name == "structured" and n_inputs > 16 else 1e-4)
     assert (np.abs(means.mean(axis=0) - exact) < allowed).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1, 1), (8, 8), (9, 5), (9, 4)])
+def test_directions_are_those_of_the_factor_with_a_positive_diagonal(shape, dtype):
+    """They alone are uniform: the signs that LAPACK gives depend on its algorithm."""
+    for seed in range(10):
+        G = np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+        Q = _orthonormal(G.copy())
+        R = Q.T @ G
+        assert (np.diag(R) > 0).all()
+        tolerance = 1e-4 if dtype == np.float32 else 1e-11
+        np.testing.assert_allclose(np.tril(R, -1), 0, atol=tolerance)
+        np.testing.assert_allclose(Q @ R, G, atol=tolerance)

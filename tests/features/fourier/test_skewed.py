@@ -31,6 +31,7 @@ def test_quantiles(name, quantile):
     u = column(rows, "u")
     np.testing.assert_allclose(quantile(u), column(rows, name), rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(quantile(1 - u), -quantile(u), rtol=1e-9, atol=1e-12)
+    assert np.all(np.diff(quantile(0.5 + np.linspace(-1e-4, 1e-4, 41))) > 0)
 
 
 def gram_error(features, X):
@@ -187,5 +188,7 @@ def test_the_end_of_the_domain_is_refused(kind, at):
     above, beyond = rows.copy(), rows.copy()
     above[3, 2], beyond[3, 2] = -0.1 + 1e-6, at
     assert np.isfinite(features.transform(kind(above))).all()
-    with pytest.raises(DataError, match=r"row 3, column 2"):
-        features.transform(kind(beyond))
+    assert np.isfinite(clone(features).fit(kind(above)).transform(kind(above))).all()
+    for call in (features.transform, clone(features).fit):
+        with pytest.raises(DataError, match=r"row 3, column 2"):
+            call(kind(beyond))

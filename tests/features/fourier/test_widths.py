@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import Exponential, FourierFeatures, SkewedChi2, chi2
+from chimap import Exponential, FourierFeatures, SkewedChi2, SkewedIntersection, chi2
 from chimap._validation import DataError
 from chimap.features.fourier.widths import WidthFeatures
 from chimap.losses import CATALOGUE as LOSSES
@@ -160,3 +160,21 @@ def test_widths_that_leave_the_floating_range_are_named(dtype):
     for bad, what in ((-400.0, "underflows"), (400.0, "overflows"), (np.nan, "is not finite")):
         with pytest.raises(ValueError, match=rf"the width of 'right' {what} in {np.dtype(dtype)}"):
             features.at(np.array([0.0, bad]))
+
+
+@pytest.mark.parametrize("n", [2, 3, 40])
+def test_the_start_is_exact_for_gaussians_of_any_number_of_rows(n):
+    X = np.random.default_rng(0).standard_normal((n, 8))
+    features = WidthFeatures("gaussian", 16, blocks=BLOCKS, random_state=0).fit(X)
+    for s, columns in zip(np.exp(features.start_), BLOCKS.values(), strict=True):
+        squares = np.square(X[:, None, columns] - X[:, columns]).sum(axis=2)
+        assert s**2 / 2 * squares.sum() / (n * (n - 1)) == pytest.approx(0.5, rel=1e-9)
+
+
+def test_the_start_of_absolute_differences_is_that_of_normal_logarithms():
+    logs = np.random.default_rng(0).standard_normal((2000, 8))
+    kernel = SkewedIntersection(c=1e-9)
+    features = WidthFeatures(kernel, 16, blocks=BLOCKS, random_state=0).fit(np.exp(logs))
+    for s, columns in zip(np.exp(features.start_), BLOCKS.values(), strict=True):
+        differences = np.abs(logs[:1000, columns] - logs[1000:, columns]).sum(axis=1)
+        assert s * differences.mean() == pytest.approx(0.5, rel=0.1)
