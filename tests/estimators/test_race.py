@@ -10,8 +10,8 @@ from sklearn.datasets import load_digits
 
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
-from chimap.estimators.race import default_scoring, held_out_rows, rounds_of
 from chimap.estimators.race_candidates import MOST_ADDITIVE, Look, candidates, settings_for
+from chimap.estimators.race_rows import default_scoring, held_out_rows, rounds_of
 
 DIGITS = load_digits(return_X_y=True)
 

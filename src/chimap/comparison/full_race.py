@@ -14,8 +14,9 @@ from chimap._validation import DataError, MemoryBudgetError, format_bytes, parse
 from chimap.comparison.entrants import SIZES, all_kernels, features_of, named, of_kernel
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
-from chimap.estimators.race import Race, settings_of_all
+from chimap.estimators.race import Race
 from chimap.estimators.race_candidates import Look
+from chimap.estimators.race_choice import settings_of_all
 from chimap.fit.automatic import landmarks_of
 from chimap.fit.exact import exact_bytes
 from chimap.report.comparison import Comparison, Entrant, Run, recommended

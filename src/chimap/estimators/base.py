@@ -34,7 +34,7 @@ from chimap.estimators.exact_fit import fit_exactly
 from chimap.estimators.gamma_choice import gamma_of_sample
 from chimap.estimators.linear_model import LinearModel
 from chimap.estimators.prediction import bind_names
-from chimap.estimators.race import race_of, weigh_bins
+from chimap.estimators.race_choice import race_of, weigh_bins
 from chimap.features.additive import check_map
 from chimap.features.base import FeatureSettings
 from chimap.features.families import check_features

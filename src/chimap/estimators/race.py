@@ -11,14 +11,6 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    ShuffleSplit,
-    StratifiedKFold,
-    StratifiedShuffleSplit,
-)
 from sklearn.utils import check_random_state
 
 from chimap import _arrays
@@ -27,27 +19,26 @@ from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
 from chimap.estimators.bin_weights import LearnedBins, learn_bins
-from chimap.estimators.race_candidates import Look, candidates, settings_for, within
+from chimap.estimators.race_candidates import Look
+from chimap.estimators.race_rows import (
+    HELD_OUT,
+    ROUNDS,
+    default_scoring,
+    held_out_rows,
+    rounds_of,
+    score_name,
+    shared_tasks,
+)
 from chimap.features.weighted import learned_weights
-from chimap.fit.automatic import is_slow
-from chimap.fit.exact import exact_bytes
 from chimap.fit.recipe import checked_alpha, given_weights
 from chimap.fit.trials import Fitted, Split, Trials
 from chimap.selection.climb import Setting
 from chimap.selection.jackknife import deviations_of, parts_of_rows
-from chimap.selection.race import SAME, Candidate, Outcome, RaceResult, Trial, race
+from chimap.selection.race import Candidate, Outcome, RaceResult, Trial, race
 from chimap.selection.scoring import OutputScore
 
-ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
-HELD_OUT = 2000  # rows that they are scored on
-FEW = 2000  # rows below which all are held out in turn
-_FOLDS = 4
-FEWEST_BY_ROUNDS = 120  # rows below which one round on two splits is as much as they can tell
 _SHARE = 8  # of the memory budget that the sample may take
-_MOST_TASKS = 4  # with missing entries, that candidates are compared on
-_FEWEST_ENTRIES = 2  # of a task, to learn from and to score
 _GRADIENTS = 1000  # rows whose gradients are averaged
-_RARE = 0.2  # share of the rarer of two classes below which accuracy says little
 
 
 @dataclass(frozen=True)
@@ -86,7 +77,7 @@ class Race:
         scoring = model.scoring if model.scoring is not None else default_scoring(model, labels)
         splits = held_out_rows(y, sampled, is_classifier(model), seed)
         rounds = rounds_of(splits)
-        y = _shared_tasks(y, splits, min(rounds), is_classifier(model))
+        y = shared_tasks(y, splits, min(rounds), is_classifier(model))
         weights = None if source.weights is None else source.weights[places]
         codec = model._codec_type.of(y)
         trials = Trials(
@@ -96,7 +87,7 @@ class Race:
         )  # fmt: skip
         return cls(
             model, rows, y, sampled, splits, rounds, scoring, source.column_names, seed, weights,
-            trials if _is_free(model, or_named=True) else None,
+            trials if is_free(model, or_named=True) else None,
         )  # fmt: skip
 
     @property
@@ -124,7 +115,7 @@ class Race:
                 on_trial(trial)
 
         return race(
-            entered, self, sorted(self.splits_of), measure=_name_of(self.scoring, self.model, self.y),
+            entered, self, sorted(self.splits_of), measure=score_name(self.scoring, self.model, self.y),
             n_held_out=self.n_held_out, seconds=getattr(self.model, "race_seconds", None), on_trial=tell,
         )  # fmt: skip
 
@@ -265,123 +256,7 @@ class Race:
         return score(outputs, test), self._deviations(score, test, outputs), seconds
 
 
-def race_of(
-    model: Any, source: Source, groups: np.ndarray | None, progress: Progress, keeps_rows: bool = True
-) -> tuple[RaceResult, dict[str, Any]]:
-    """Run the race of an estimator on a sample of a source; the result, and the settings for all rows.
-
-    Rows are held out by group where groups are given, in the shares of the classes where there are some. Settings that
-    the user gave stay: the race is then among kernels and normalisations. keeps_rows: whether the fit may keep all rows
-    in memory, as exact machines do.
-
-    Raises
-    ------
-    DataError
-        If no candidate can be fitted, if rows or groups are too few to hold any out, or for a scorer that raises.
-    """
-    running, budget = Race.on(model, source, groups), parse_memory(model.memory)
-    entered = candidates(running.look, running.rows.shape[0])
-    matrix = exact_bytes(max(running.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
-    entered = entered if _is_free(model) and matrix <= budget else within(entered)
-    result = running.run(entered, progress)
-    settings = settings_of_all(running, result.trials[0], source, keeps_rows)
-    leader = _leader(model, result, source.n_features)
-    if leader is not None:
-        bins = running.learn_bins(leader, progress)
-        result = with_bins(result, bins)
-        if result.trials[0] is bins.trial:
-            settings = settings_of_all(running, bins.trial, source, keeps_rows) | {
-                "bin_weights": bins.weights
-            }
-    return result, settings
-
-
-def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> dict[str, Any]:
-    """What a candidate of the race becomes on all rows of the source."""
-    needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
-    fits = keeps_rows and needed <= parse_memory(running.model.memory) and not is_slow(source)
-    settings = settings_for(trial.candidate, trial.learned, source.n_rows, source.n_features, fits)
-    settings["scoring"] = running.scoring if settings.get("features") == "exact" else None
-    return settings
-
-
-def weigh_bins(
-    model: Any, source: Source, groups: np.ndarray | None, progress: Progress
-) -> tuple[RaceResult, dict[str, Any]]:
-    """The race of an estimator whose kernel is named: with equal weights of the bins, and with learned ones.
-
-    Returns the result and the setting of the weights. Raises DataError as ``race_of``, and for kernels without weights.
-    """
-    running, began = Race.on(model, source, groups), time.perf_counter()
-    given = model.get_params(deep=False)
-    settings = {name: given[name] for name in ("kernel", "normalize", "gamma")}
-    quick = settings | {"features": "exact", "loss": "square"}
-    is_quick = (
-        running.trials is not None and not isinstance(model.kernel, list | tuple) and Trials.takes(quick)
-    )
-    candidate = Candidate(_named(model.kernel), quick if is_quick else settings)
-    n_rows = max(running.splits_of)
-    outcome = running(candidate, n_rows)
-    first = Trial(
-        candidate, 0, n_rows, outcome.score, time.perf_counter() - began, outcome.learned,
-        deviations=outcome.deviations, predict_seconds=outcome.predict_seconds,
-    )  # fmt: skip
-    bins = running.learn_bins(first, progress)
-    measure = _name_of(running.scoring, model, running.y)
-    result = RaceResult([first], measure, running.n_held_out, first.seconds, [first])
-    return with_bins(result, bins), {"bin_weights": bins.weights}
-
-
-def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:
-    """The result with the trial of learned weights: the winner where they and their score are better, or after it."""
-    place = 0 if bins.weights is not None and bins.trial.score > result.trials[0].score + SAME else 1
-    trials = [*result.trials[:place], bins.trial, *result.trials[place:]]
-    return replace(
-        result, trials=trials, seconds=result.seconds + bins.trial.seconds, history=[*result.history, bins.trial]
-    )  # fmt: skip
-
-
-def _leader(model: Any, result: RaceResult, n_bins: int) -> Trial | None:
-    """The trial whose candidate goes on to weights of its bins: the best by ridge, where there is time, and bins."""
-    in_time = model.race_seconds is None or result.seconds < model.race_seconds
-    if not isinstance(model.bin_weights, str) or not in_time or n_bins < 2:
-        return None
-    last = [t for t in result.trials if t.round == result.trials[0].round and not t.error]
-    return next((t for t in last if t.candidate.settings.get("loss", model.loss) == "square"), None)
-
-
-def _named(kernel: Any) -> str:
-    return kernel if isinstance(kernel, str) else getattr(kernel, "name", str(kernel))
-
-
-def _shared_tasks(
-    y: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]], fewest: int, is_classification: bool
-) -> np.ndarray:
-    """Of several tasks those that every round learns from and is scored on.
-
-    With missing entries each takes a factor of its own, and the kernel is one for all of them: the few that know most
-    speak for the others. Raises DataError where there are none.
-    """
-    if y.ndim == 1:
-        return y
-    parts = [part for train, test in splits for part in (train[:fewest], test)]
-    shared = np.flatnonzero(
-        np.all([(~np.isnan(y[part])).sum(axis=0) >= _FEWEST_ENTRIES for part in parts], axis=0)
-    )
-    if shared.size < 2:
-        raise DataError(
-            "fewer than two tasks have labels enough to compare kernels on rows held out. Name a kernel, such as "
-            "'exp-chi2', or fit the tasks one by one."
-        )
-    if not np.isnan(y[:, shared]).any():
-        return y[:, shared]
-    seen = ~np.isnan(y[:, shared])
-    ones = (y[:, shared] == 1).sum(axis=0)
-    rarer = np.minimum(ones, seen.sum(axis=0) - ones) if is_classification else seen.sum(axis=0)
-    return y[:, np.sort(shared[np.argsort(-rarer, kind="stable")[:_MOST_TASKS]])]
-
-
-def _is_free(model: Any, or_named: bool = False) -> bool:
+def is_free(model: Any, or_named: bool = False) -> bool:
     """Whether the user has left features, loss and gamma open, and asks for nothing that exact machines do not do.
 
     or_named: gamma may be given of a kernel that is named.
@@ -409,68 +284,3 @@ def _alphas(alpha: Any) -> list[float] | None:
 
 def _same(value: Any, usual: Any) -> bool:
     return value is usual or (isinstance(value, str) and value == usual)
-
-
-def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
-    """Rows of each round, and how many splits it takes: of few rows all at last, of many the only one."""
-    most = max(train.size for train, _ in splits)
-    if most < FEWEST_BY_ROUNDS:
-        return {most: min(2, len(splits))}
-    if len(splits) == 1:
-        return dict.fromkeys([n for n in ROUNDS if n < most] + [min(most, ROUNDS[-1])], 1)
-    return {-(-most // 2): 1, -(-3 * most // 4): 1, most: len(splits)}
-
-
-def default_scoring(model: Any, y: np.ndarray) -> str | None:
-    """ROC AUC of two classes one of which is rare; None for accuracy, or R^2."""
-    if not is_classifier(model):
-        return None
-    if y.ndim == 2:
-        ones = np.nanmean(y, axis=0)
-        return "roc_auc" if np.median(np.minimum(ones, 1 - ones)) < _RARE else None
-    _, counts = np.unique(y, return_counts=True)
-    is_rare = (
-        counts.size == 2 and _FOLDS <= counts.min() < _RARE * counts.sum()
-    )  # of which every part has one
-    return "roc_auc" if is_rare else None
-
-
-def _name_of(scoring: Any, model: Any, y: np.ndarray) -> str:
-    if y.ndim == 2:
-        return f"mean {_name_of(scoring, model, y[:, 0])}"
-    if scoring is None:
-        return "accuracy" if is_classifier(model) else "R2"
-    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
-
-
-def held_out_rows(
-    y: np.ndarray, groups: np.ndarray | None, is_classification: bool, seed: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(rows to learn from, in random order, rows to score): one split of many rows, all rows in turn of few.
-
-    Raises DataError where there are too few rows or groups to hold any out.
-    """
-    n = y.shape[0]
-    is_classification = is_classification and y.ndim == 1
-    if groups is not None and np.unique(groups).size < 2:
-        raise DataError(
-            "all rows are of one group: none can be held out. Leave groups out, or give other ones."
-        )
-    if n < 4:
-        raise DataError(f"n_samples = {n} are too few to compare kernels on rows held out. Name a kernel.")
-    stratifies = is_classification and np.unique(y, return_counts=True)[1].min() >= 2
-    rng, test_size = np.random.RandomState(seed % 2**32), min(HELD_OUT, n // 3)
-    splitter: Any
-    if n >= FEW:
-        kinds = GroupShuffleSplit, StratifiedShuffleSplit, ShuffleSplit
-        make = kinds[0] if groups is not None else kinds[1] if stratifies else kinds[2]
-        size: Any = test_size / n if groups is not None else test_size
-        splitter = make(1, test_size=size, random_state=rng)
-    elif groups is not None:
-        splitter = GroupKFold(min(_FOLDS, np.unique(groups).size))
-    else:
-        fewest = int(np.unique(y, return_counts=True)[1].min()) if stratifies else n
-        folds = max(2, min(_FOLDS, fewest))
-        splitter = (StratifiedKFold if stratifies else KFold)(folds, shuffle=True, random_state=rng)
-    found = splitter.split(np.zeros(n), y if stratifies or groups is not None else None, groups)
-    return [(rng.permutation(train), test) for train, test in found]

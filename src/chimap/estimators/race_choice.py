@@ -1,0 +1,110 @@
+"""What kernel="auto" and bin_weights="learn" come to: the settings that a race gives to the fit of all rows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import parse_memory
+from chimap.data import Source
+from chimap.engines import Progress
+from chimap.estimators.bin_weights import LearnedBins
+from chimap.estimators.race import Race, is_free
+from chimap.estimators.race_candidates import candidates, settings_for, within
+from chimap.estimators.race_rows import score_name
+from chimap.fit.automatic import is_slow
+from chimap.fit.exact import exact_bytes
+from chimap.fit.trials import Trials
+from chimap.selection.race import SAME, Candidate, RaceResult, Trial
+
+
+def race_of(
+    model: Any, source: Source, groups: np.ndarray | None, progress: Progress, keeps_rows: bool = True
+) -> tuple[RaceResult, dict[str, Any]]:
+    """Run the race of an estimator on a sample of a source; the result, and the settings for all rows.
+
+    Rows are held out by group where groups are given, in the shares of the classes where there are some. Settings that
+    the user gave stay: the race is then among kernels and normalisations. keeps_rows: whether the fit may keep all rows
+    in memory, as exact machines do.
+
+    Raises
+    ------
+    DataError
+        If no candidate can be fitted, if rows or groups are too few to hold any out, or for a scorer that raises.
+    """
+    running, budget = Race.on(model, source, groups), parse_memory(model.memory)
+    entered = candidates(running.look, running.rows.shape[0])
+    matrix = exact_bytes(max(running.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
+    entered = entered if is_free(model) and matrix <= budget else within(entered)
+    result = running.run(entered, progress)
+    settings = settings_of_all(running, result.trials[0], source, keeps_rows)
+    leader = _leader(model, result, source.n_features)
+    if leader is not None:
+        bins = running.learn_bins(leader, progress)
+        result = with_bins(result, bins)
+        if result.trials[0] is bins.trial:
+            settings = settings_of_all(running, bins.trial, source, keeps_rows) | {
+                "bin_weights": bins.weights
+            }
+    return result, settings
+
+
+def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> dict[str, Any]:
+    """What a candidate of the race becomes on all rows of the source."""
+    needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
+    fits = keeps_rows and needed <= parse_memory(running.model.memory) and not is_slow(source)
+    settings = settings_for(trial.candidate, trial.learned, source.n_rows, source.n_features, fits)
+    settings["scoring"] = running.scoring if settings.get("features") == "exact" else None
+    return settings
+
+
+def weigh_bins(
+    model: Any, source: Source, groups: np.ndarray | None, progress: Progress
+) -> tuple[RaceResult, dict[str, Any]]:
+    """The race of an estimator whose kernel is named: with equal weights of the bins, and with learned ones.
+
+    Returns the result and the setting of the weights. Raises DataError as ``race_of``, and for kernels without weights.
+    """
+    running, began = Race.on(model, source, groups), time.perf_counter()
+    given = model.get_params(deep=False)
+    settings = {name: given[name] for name in ("kernel", "normalize", "gamma")}
+    quick = settings | {"features": "exact", "loss": "square"}
+    is_quick = (
+        running.trials is not None and not isinstance(model.kernel, list | tuple) and Trials.takes(quick)
+    )
+    candidate = Candidate(_named(model.kernel), quick if is_quick else settings)
+    n_rows = max(running.splits_of)
+    outcome = running(candidate, n_rows)
+    first = Trial(
+        candidate, 0, n_rows, outcome.score, time.perf_counter() - began, outcome.learned,
+        deviations=outcome.deviations, predict_seconds=outcome.predict_seconds,
+    )  # fmt: skip
+    bins = running.learn_bins(first, progress)
+    measure = score_name(running.scoring, model, running.y)
+    result = RaceResult([first], measure, running.n_held_out, first.seconds, [first])
+    return with_bins(result, bins), {"bin_weights": bins.weights}
+
+
+def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:
+    """The result with the trial of learned weights: the winner where they and their score are better, or after it."""
+    place = 0 if bins.weights is not None and bins.trial.score > result.trials[0].score + SAME else 1
+    trials = [*result.trials[:place], bins.trial, *result.trials[place:]]
+    return replace(
+        result, trials=trials, seconds=result.seconds + bins.trial.seconds, history=[*result.history, bins.trial]
+    )  # fmt: skip
+
+
+def _leader(model: Any, result: RaceResult, n_bins: int) -> Trial | None:
+    """The trial whose candidate goes on to weights of its bins: the best by ridge, where there is time, and bins."""
+    in_time = model.race_seconds is None or result.seconds < model.race_seconds
+    if not isinstance(model.bin_weights, str) or not in_time or n_bins < 2:
+        return None
+    last = [t for t in result.trials if t.round == result.trials[0].round and not t.error]
+    return next((t for t in last if t.candidate.settings.get("loss", model.loss) == "square"), None)
+
+
+def _named(kernel: Any) -> str:
+    return kernel if isinstance(kernel, str) else getattr(kernel, "name", str(kernel))

@@ -1,0 +1,120 @@
+"""Rows of a race: which are learned from and which are scored, round by round, and by what score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+)
+
+from chimap._validation import DataError
+
+ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
+HELD_OUT = 2000  # rows that they are scored on
+FEW = 2000  # rows below which all are held out in turn
+_FOLDS = 4
+FEWEST_BY_ROUNDS = 120  # rows below which one round on two splits is as much as they can tell
+_MOST_TASKS = 4  # with missing entries, that candidates are compared on
+_FEWEST_ENTRIES = 2  # of a task, to learn from and to score
+_RARE = 0.2  # share of the rarer of two classes below which accuracy says little
+
+
+def held_out_rows(
+    y: np.ndarray, groups: np.ndarray | None, is_classification: bool, seed: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(rows to learn from, in random order, rows to score): one split of many rows, all rows in turn of few.
+
+    Raises DataError where there are too few rows or groups to hold any out.
+    """
+    n = y.shape[0]
+    is_classification = is_classification and y.ndim == 1
+    if groups is not None and np.unique(groups).size < 2:
+        raise DataError(
+            "all rows are of one group: none can be held out. Leave groups out, or give other ones."
+        )
+    if n < 4:
+        raise DataError(f"n_samples = {n} are too few to compare kernels on rows held out. Name a kernel.")
+    stratifies = is_classification and np.unique(y, return_counts=True)[1].min() >= 2
+    rng, test_size = np.random.RandomState(seed % 2**32), min(HELD_OUT, n // 3)
+    splitter: Any
+    if n >= FEW:
+        kinds = GroupShuffleSplit, StratifiedShuffleSplit, ShuffleSplit
+        make = kinds[0] if groups is not None else kinds[1] if stratifies else kinds[2]
+        size: Any = test_size / n if groups is not None else test_size
+        splitter = make(1, test_size=size, random_state=rng)
+    elif groups is not None:
+        splitter = GroupKFold(min(_FOLDS, np.unique(groups).size))
+    else:
+        fewest = int(np.unique(y, return_counts=True)[1].min()) if stratifies else n
+        folds = max(2, min(_FOLDS, fewest))
+        splitter = (StratifiedKFold if stratifies else KFold)(folds, shuffle=True, random_state=rng)
+    found = splitter.split(np.zeros(n), y if stratifies or groups is not None else None, groups)
+    return [(rng.permutation(train), test) for train, test in found]
+
+
+def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
+    """Rows of each round, and how many splits it takes: of few rows all at last, of many the only one."""
+    most = max(train.size for train, _ in splits)
+    if most < FEWEST_BY_ROUNDS:
+        return {most: min(2, len(splits))}
+    if len(splits) == 1:
+        return dict.fromkeys([n for n in ROUNDS if n < most] + [min(most, ROUNDS[-1])], 1)
+    return {-(-most // 2): 1, -(-3 * most // 4): 1, most: len(splits)}
+
+
+def default_scoring(model: Any, y: np.ndarray) -> str | None:
+    """ROC AUC of two classes one of which is rare; None for accuracy, or R^2."""
+    if not is_classifier(model):
+        return None
+    if y.ndim == 2:
+        ones = np.nanmean(y, axis=0)
+        return "roc_auc" if np.median(np.minimum(ones, 1 - ones)) < _RARE else None
+    _, counts = np.unique(y, return_counts=True)
+    is_rare = (
+        counts.size == 2 and _FOLDS <= counts.min() < _RARE * counts.sum()
+    )  # of which every part has one
+    return "roc_auc" if is_rare else None
+
+
+def score_name(scoring: Any, model: Any, y: np.ndarray) -> str:
+    """Of a scorer as tables show it; None is accuracy or R^2, and tasks have its mean."""
+    if y.ndim == 2:
+        return f"mean {score_name(scoring, model, y[:, 0])}"
+    if scoring is None:
+        return "accuracy" if is_classifier(model) else "R2"
+    return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+
+
+def shared_tasks(
+    y: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]], fewest: int, is_classification: bool
+) -> np.ndarray:
+    """Of several tasks those that every round learns from and is scored on.
+
+    With missing entries each takes a factor of its own, and the kernel is one for all of them: the few that know most
+    speak for the others. Raises DataError where there are none.
+    """
+    if y.ndim == 1:
+        return y
+    parts = [part for train, test in splits for part in (train[:fewest], test)]
+    shared = np.flatnonzero(
+        np.all([(~np.isnan(y[part])).sum(axis=0) >= _FEWEST_ENTRIES for part in parts], axis=0)
+    )
+    if shared.size < 2:
+        raise DataError(
+            "fewer than two tasks have labels enough to compare kernels on rows held out. Name a kernel, such as "
+            "'exp-chi2', or fit the tasks one by one."
+        )
+    if not np.isnan(y[:, shared]).any():
+        return y[:, shared]
+    seen = ~np.isnan(y[:, shared])
+    ones = (y[:, shared] == 1).sum(axis=0)
+    rarer = np.minimum(ones, seen.sum(axis=0) - ones) if is_classification else seen.sum(axis=0)
+    return y[:, np.sort(shared[np.argsort(-rarer, kind="stable")[:_MOST_TASKS]])]
