@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap._frames import is_frame, names_of
 from chimap._threads import threads
-from chimap._validation import DataError, check_choice, check_positive, parse_memory
+from chimap._validation import DataError, MemoryBudgetError, check_choice, check_positive, parse_memory
 from chimap.data import ArraySource, DaskSource, Source, matched, open_source
 from chimap.data.formats.dask import is_collection
 from chimap.data.formats.frames import FrameSource, frame_rows
@@ -40,9 +41,9 @@ from chimap.features.base import FeatureSettings
 from chimap.features.families import check_features
 from chimap.features.weighted import checked_bin_weights
 from chimap.fit.automatic import (
-    check_components,
     is_automatic,
     landmarks_within,
+    most_components,
     takes_components,
     takes_exact,
     takes_landmarks,
@@ -222,7 +223,15 @@ class HistogramModel(LinearModel):
         )  # fmt: skip
         self._race(source, groups, progress, is_plain)
         self._settle(source, groups, is_plain=is_plain)
-        self._fit_settled(source, progress, unlabelled, checkpoint, engine, groups)
+        try:
+            self._fit_settled(source, progress, unlabelled, checkpoint, engine, groups)
+        except MemoryBudgetError as error:
+            n = self._given()["n_components"]
+            if self._keeps_rows or is_automatic(n) or not takes_components(self._settings()):
+                raise
+            most = most_components(n, self._room_for(source))
+            advice = f" At most about n_components={most} fits it." if most else ""
+            raise MemoryBudgetError(f"{error}{advice}") from None
         if hasattr(self, "race_"):
             self.stage_seconds_ = {"race": self.race_.seconds, **self.stage_seconds_}
         return self
@@ -326,20 +335,19 @@ class HistogramModel(LinearModel):
             self._taken = {"gamma": gamma_of_sample(self, source, groups, seed)}
         if is_batch:
             self._taken |= words_of_a_batch(self._settings(), source.n_rows)
-        if self._keeps_rows or not takes_components(self._settings()):
-            return
-        n, t = given["n_components"], n_targets or self._codec_type.of(source.labels()).n_targets
-        needs = self._objective().needs
+        if is_automatic(given["n_components"]) and takes_landmarks(self._settings()):
+            landmarks_within(source.n_rows, self._room_for(source, n_targets))
+
+    def _room_for(self, source: Source, n_targets: int | None = None) -> Callable[[int], None]:
+        """What takes a number of components, and raises MemoryBudgetError where it does not fit."""
+        t = n_targets or self._codec_type.of(source.labels()).n_targets
 
         def check(n: int) -> None:
             self._taken = {**self._taken, "n_components": n}
             recipe = self._recipe()
             chunk_rows_within(largest_job(recipe, source, t), recipe.budget)
 
-        if not is_automatic(n) and needs != "features":
-            check_components(n, check)
-        elif is_automatic(n) and takes_landmarks(self._settings()):
-            landmarks_within(source.n_rows, check)
+        return check
 
     @property
     def _keeps_rows(self) -> bool:

@@ -123,17 +123,12 @@ def landmarks_within(n_rows: int, check: Callable[[int], None]) -> int:
             return n
 
 
-def check_components(n: int, check: Callable[[int], None]) -> None:
-    """Refuse a number of landmarks or random features that the memory has no room for, naming the largest that fits.
+def most_components(n: int, check: Callable[[int], None]) -> int:
+    """The most landmarks or random features below n that the memory has room for; 0 where it has none for one.
 
     check: as of ``landmarks_within``.
     """
-    try:
-        check(n)
-    except MemoryBudgetError as error:
-        most = bisect_left(range(1, n), True, key=lambda fewer: not _fits(fewer, check))
-        advice = f" At most n_components={most} fits it." if most else ""
-        raise MemoryBudgetError(f"{error}{advice}") from None
+    return bisect_left(range(1, n), True, key=lambda fewer: not _fits(fewer, check))
 
 
 def _fits(n: int, check: Callable[[int], None]) -> bool:
