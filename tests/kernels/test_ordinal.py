@@ -67,3 +67,8 @@ def test_joined_to_jensen_shannon():
 def test_negative_bins_are_refused():
     with pytest.raises(DataError, match="row 0, column 1: -2"):
         PQKernel()(np.array([[1.0, -2.0]]))
+
+
+def test_two_bins_are_one_pair():
+    X = np.array([[1.0, 2.0], [3.0, 1.0], [2.0, 2.0]])
+    np.testing.assert_array_equal(PQKernel()(X), [[1, -1, 0], [-1, 1, 0], [0, 0, 0]])

@@ -122,3 +122,13 @@ def test_exponential_takes_additive_and_linear_kernels():
     assert Gaussian(1.0).is_signed
     with pytest.raises(ValueError, match="Exponential takes an additive kernel"):
         Exponential(SkewedChi2())
+
+
+def test_automatic_c_is_raised_however_little_the_median_falls_short():
+    X = histograms(60, 6)
+    median = np.median(X[X > 0])
+    below, chosen = (
+        -np.log(k(X)).sum() / (60 * 59) for k in (SkewedIntersection(median), SkewedIntersection())
+    )
+    assert 1.5 < below < 2
+    assert chosen == pytest.approx(1, rel=0.01)

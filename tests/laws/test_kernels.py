@@ -94,3 +94,10 @@ def test_zero_rows(kernel):
     K = kernel(X)
     assert np.isfinite(K).all()
     np.testing.assert_allclose(K[1, 1], kernel.diagonal(X)[1], rtol=1e-12)
+
+
+@every_kernel
+def test_scaling_both_rows_scales_the_kernel_by_its_degree(kernel):
+    X, kernel = rows_of(kernel)
+    expected = 4.0**kernel.degree * kernel(X)
+    np.testing.assert_allclose(kernel.rescaled(4.0)(4 * X), expected, rtol=1e-9, atol=1e-12)

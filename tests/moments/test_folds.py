@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -58,3 +60,12 @@ def test_moments_of_folds(dtype):
     assert_same(folds.folds[1], moments_of(Z[100:200], Y[100:200]), tolerance)
     single = FoldMoments(1, 7, 2, shift, target_shift, np.dtype(dtype))
     assert single.whole() is single.folds[0]
+
+
+def test_no_rows_of_more_folds_than_a_block_holds():
+    assert fold_of_rows(0, 0, 2000, seed=0).size == 0
+
+
+def test_folds_count_the_memory_of_their_moments():
+    folds = FoldMoments(3, 40, 2, np.zeros(40), np.zeros(2), np.dtype(float))
+    assert sys.getsizeof(folds) >= 3 * folds.folds[0].features.flat.nbytes

@@ -160,3 +160,9 @@ def test_how_moments_travel():
     assert len(empty) < 2000  # no zeros
     np.testing.assert_array_equal(pickle.loads(empty).shift, full.shift)
     assert_same(pickle.loads(empty).merge(full), full)
+
+
+def test_without_targets_there_are_no_shifts_of_targets():
+    bare = moments_of(*rows()).without_targets()
+    assert [shift.shape for shift in bare.shifts] == [(7,), (0,)]
+    assert bare.target_mean.shape == (0,)

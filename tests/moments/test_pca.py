@@ -80,3 +80,9 @@ def test_bad_requests():
         PCA.of(moments, 5)
     with pytest.raises(DataError, match="no rows"):
         PCA.of(Moments(4, 1))
+
+
+def test_variances_of_two_rows():
+    Z, Y = rows(2, 3, 1)
+    expected = sklearn.decomposition.PCA(1, svd_solver="full").fit(Z)
+    np.testing.assert_allclose(PCA.of(moments_of(Z, Y), 1).variances, expected.explained_variance_, rtol=1e-9)

@@ -25,3 +25,9 @@ def test_what_was_in_memory_is_not_added(make):
         product._square[:] = np.nan
     product.move_to(sums)  # of no rows
     np.testing.assert_allclose(sums.to_square(), 2 * Z.T @ Z)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_memory_that_it_says_is_what_it_takes(dtype):
+    product = Product(70, np.dtype(dtype))
+    assert Product.nbytes(70, np.dtype(dtype).itemsize) == product._square.base.nbytes

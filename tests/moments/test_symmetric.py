@@ -82,3 +82,21 @@ def test_what_does_not_fit():
         Symmetric(3) @ np.zeros((2, 3))
     with pytest.raises(ValueError, match="order 3 keeps 9 numbers"):
         Symmetric(3, np.zeros(8))
+
+
+def test_of_order_zero():
+    assert Symmetric(0).diagonal().shape == (0,)
+    assert Symmetric(0).flat.size == 0
+
+
+def test_the_last_panel_holds_its_own_rows_alone():
+    """Panels of 256, 256 and 88 rows, from their diagonals on."""
+    assert Symmetric(600).flat.size == 256 * 600 + 256 * 344 + 88 * 88
+
+
+@every_size
+@pytest.mark.parametrize("columns", [1, 5])
+def test_quadratic_form(n, columns):
+    Z, S = product(n)
+    B = np.random.default_rng(0).standard_normal((n, columns))
+    assert S.quadratic(B) == pytest.approx(np.square(Z @ B).sum(), rel=1e-10)

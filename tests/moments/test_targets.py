@@ -5,7 +5,7 @@ import pytest
 
 from chimap import Moments
 from chimap.moments import OneVersusAll, Product
-from chimap.moments.targets import sums_of
+from chimap.moments.targets import filled, sums_of, sums_with, weighted
 
 from .cases import assert_same, assert_says
 
@@ -52,3 +52,17 @@ def test_sums_are_those_of_the_matrix(n_classes):
     coded = OneVersusAll(classes, n_classes)
     for found, expected in zip(sums_of(coded), sums_of(np.asarray(coded)), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("scales", [None, np.array([0.5, 2.0, 3.0])])
+def test_missing_entries_add_nothing(scales):
+    Z = np.array([[1.0, 2.0], [3.0, 5.0], [-1.0, 4.0]])
+    Y = np.array([[2.0, np.nan], [np.nan, np.nan], [1.0, 3.0]])
+    there, s = np.nan_to_num(Y), np.ones(3) if scales is None else scales
+    np.testing.assert_array_equal(filled(Y), there)
+    assert filled(there) is there
+    total, cross = sums_with(Z, Y, scales)
+    np.testing.assert_allclose(total, s @ Z, rtol=1e-14)
+    np.testing.assert_allclose(cross, (s[:, None] * there).T @ Z, rtol=1e-14)
+    for found, expected in zip(sums_of(weighted(Y, scales)), (s @ there, s @ np.square(there)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-14)

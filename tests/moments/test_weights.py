@@ -145,3 +145,12 @@ def test_bad_weights_change_nothing(weights):
     ):
         moments.update(Z, Y, weights)
     assert_same(moments, moments_of(Z, Y), rtol=0)
+
+
+def test_a_step_that_rounds_to_the_end_is_of_the_last_row(monkeypatch):
+    class Last:
+        def random(self):
+            return np.nextafter(1.0, 0.0)  # which, and 2, is 3 to rounding
+
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Last())
+    np.testing.assert_array_equal(rows_by_weight(np.ones(3), 3, seed=0), [0, 2, 2])

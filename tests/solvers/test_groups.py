@@ -10,8 +10,16 @@ from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Square
 from chimap.moments import FoldMoments
 from chimap.penalties import L21
+from chimap.solvers.group_descent import _best_of_group
 from chimap.solvers.group_passes import LossProblem
-from chimap.solvers.group_path import SquareProblem, follow, held_out_errors
+from chimap.solvers.group_path import (
+    KernelPath,
+    SquareProblem,
+    follow,
+    full_scatter,
+    held_out_errors,
+    largest_group_alpha,
+)
 from chimap.solvers.lbfgs import over
 from chimap.solvers.sparse import alphas_below
 
@@ -264,3 +272,49 @@ def test_too_few_passes_are_warned_of():
     passes = LossProblem(loss, chunks_of(Z - whole.shifts[0], Y), whole, penalty_of(), max_passes=3)
     with pytest.warns(UserWarning, match="short of tolerance"):
         assert passes.solve(0.05 * passes.largest, passes.zero()).evaluations <= 4
+
+
+def test_no_weights_have_the_best_intercepts():
+    """Of the logistic loss it is the logarithm of the odds; a column that is always 0 changes nothing."""
+    Z, _ = problem(n_targets=1)
+    Z[:, -1] = 0
+    y = np.where(np.arange(len(Z)) < 50, 1.0, -1.0)[:, None]
+    whole = moments_of(Z, y, shift=np.zeros(D), target_shift=np.zeros(1))
+    start = LossProblem(LOSSES["logistic"](), chunks_of(Z, y), whole, penalty_of()).zero()
+    assert not start.coef.any()
+    np.testing.assert_allclose(start.intercept, np.log(50 / 150), rtol=1e-4)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_best_weights_of_a_group_meet_their_equation(shared):
+    """diag(values) w - c + level w / |w| = 0, to rounding, from any first guess of the length."""
+    rng = np.random.default_rng(0)
+    values, C = rng.uniform(0.1, 30, 9), 10 * rng.standard_normal((9, 3))
+    for guess in (1e-3, 0.4, 50.0):
+        W = _best_of_group(values, C, 2.0, np.full(1 if shared else 3, guess))
+        lengths = np.linalg.norm(W) if shared else np.linalg.norm(W, axis=0)
+        np.testing.assert_allclose(values[:, None] * W + 2.0 * W / lengths, C, rtol=1e-12)
+
+
+def test_the_least_strength_without_weights():
+    """The largest |Vc_g| of a group and target, over sqrt(n_g) and the rows for the strengths of scikit-learn."""
+    Z, Y = problem()
+    moments, groups = moments_of(Z, Y), penalty_of().members
+    V = (Z - Z.mean(axis=0)).T @ (Y - Y.mean(axis=0))
+    expected = max(np.linalg.norm(V[g], axis=0).max() for g in groups)
+    assert SquareProblem(moments, penalty_of()).largest == pytest.approx(expected, rel=1e-12)
+    rooted = max(np.linalg.norm(V[g], axis=0).max() / len(g) ** 0.5 for g in groups)
+    assert largest_group_alpha(moments, groups) == pytest.approx(rooted / len(Z), rel=1e-12)
+
+
+def test_both_halves_of_a_scatter_of_many_features():
+    Z = np.random.default_rng(0).standard_normal((20, 600))
+    centred = Z - Z.mean(axis=0)
+    scatter = full_scatter(moments_of(Z, Z[:, :1]))
+    np.testing.assert_allclose(scatter, centred.T @ centred, rtol=1e-9, atol=1e-9)
+
+
+def test_kernels_of_a_path_that_some_target_uses():
+    weights = np.array([[[0.0, 0.0, 0.0]], [[0.0, 2.0, 0.0]], [[1.0, 2.0, 0.0]]])
+    path = KernelPath(np.array([3.0, 2.0, 1.0]), weights, np.zeros(3), np.zeros(3), 2)
+    assert path.n_used.tolist() == [0, 1, 2]
