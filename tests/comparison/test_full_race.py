@@ -28,7 +28,7 @@ def look(**more):
         "density": 0.5,
         "has_sums": True,
         "has_counts": True,
-        "is_classification": True,
+        "n_classes": 3,
     }
     return Look(**(usual | more))
 

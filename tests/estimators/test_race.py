@@ -28,7 +28,7 @@ def look(**more):
                 "density": 0.5,
                 "has_sums": True,
                 "has_counts": True,
-                "is_classification": True,
+                "n_classes": 3,
             }
             | more
         )
@@ -227,3 +227,10 @@ def test_seconds_bound_the_race_and_must_be_positive():
     assert model.bin_weights_ is None
     with pytest.raises(ValueError, match="race_seconds must be a positive number"):
         HistogramClassifier("auto", race_seconds=0).fit(X, y)
+
+
+def test_machines_that_fit_one_class_after_the_other_leave_many_classes_out():
+    few, many = (candidates(look(density=0.01, n_classes=n), 5000) for n in (50, 51))
+    assert any(one.settings.get("loss") == "hinge" for one in few)
+    assert not any(one.settings.get("loss") == "hinge" for one in many)
+    assert any(one.is_baseline for one in many)

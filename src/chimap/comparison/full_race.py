@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from chimap._threads import threads
 from chimap._validation import DataError, MemoryBudgetError, format_bytes, parse_memory
@@ -24,7 +22,6 @@ from chimap.selection.race import Candidate, RaceResult, Trial, trial_of
 
 _EXACT_ORDER = (1.0, 2.5)  # powers of the rows that the time of an exact machine may grow with
 _GROWING = ("read", "check", "features", "moments", "prepare")  # stages of a pass over the rows
-_MANY_CLASSES = 50  # beyond, LIBLINEAR would take minutes, one class after the other
 
 
 def compare(
@@ -89,8 +86,6 @@ def compare(
             racing = Race.on(model, source, groups)
         _check_memory(racing, model, source)
         look = racing.look
-        if is_classifier(model) and racing.y.ndim == 1 and np.unique(racing.y).size > _MANY_CLASSES:
-            look = replace(look, is_classification=False)  # no margins
         entered = all_kernels(look) if kernel is None else of_kernel(kernel, gamma, look, normalize)
         with clock("race"):
             result = racing.run(entered, shown)

@@ -93,7 +93,9 @@ class Race:
     @property
     def look(self) -> Look:
         """What the sample shows that settings depend on."""
-        return Look.at(self.rows, is_classifier(self.model))
+        if not is_classifier(self.model):
+            return Look.at(self.rows, 0)
+        return Look.at(self.rows, np.unique(self.y).size if self.y.ndim == 1 else self.y.shape[1] + 1)
 
     @property
     def n_held_out(self) -> int:

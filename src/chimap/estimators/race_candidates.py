@@ -12,6 +12,7 @@ from chimap.features.exact.family import MOST_ROWS
 from chimap.selection.race import Candidate
 
 HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")
+MOST_CLASSES = 50  # that LIBLINEAR fits one after the other: beyond, it would take minutes
 LIBLINEAR_BELOW = 0.1  # share of filled bins: on sparser rows its passes are cheap, and margins beat squares
 MOST_ADDITIVE = 8192  # mapped bins whose moments a machine of usual size holds
 FEWEST, ROWS_A_CANDIDATE = 3, 40
@@ -28,17 +29,18 @@ class Look:
     """What a sample of rows shows that settings depend on.
 
     is_signed: whether bins may be negative. density: share of bins that are not 0. has_sums: whether sums of rows
-    differ. has_counts: whether entries are large enough for log1p to bend them. is_classification: what the labels are.
+    differ. has_counts: whether entries are large enough for log1p to bend them. n_classes: of the labels, or one more
+    than tasks; 0 of numbers.
     """
 
     is_signed: bool
     density: float
     has_sums: bool
     has_counts: bool
-    is_classification: bool
+    n_classes: int
 
     @classmethod
-    def at(cls, rows: Any, is_classification: bool) -> Look:
+    def at(cls, rows: Any, n_classes: int) -> Look:
         """Look at rows (n, bins), dense or CSR."""
         values = _arrays.stored_values(rows)
         filled = np.count_nonzero(values)
@@ -48,13 +50,13 @@ class Look:
             density=filled / max(1, rows.shape[0] * rows.shape[1]),
             has_sums=bool(sums.std() > _SAME_SUMS * abs(sums.mean())),
             has_counts=bool(values.max(initial=0) > _HIGH),
-            is_classification=is_classification,
+            n_classes=n_classes,
         )
 
     @property
     def takes_margins(self) -> bool:
         """Whether LIBLINEAR is worth its passes."""
-        return self.is_classification and self.density < LIBLINEAR_BELOW
+        return 0 < self.n_classes <= MOST_CLASSES and self.density < LIBLINEAR_BELOW
 
 
 def candidates(look: Look, n_rows: int) -> list[Candidate]:
