@@ -12,8 +12,10 @@ from sklearn.linear_model import LogisticRegression
 from chimap._validation import DataError
 from chimap.losses import CATALOGUE, EpsilonInsensitive, Logistic, Square, SquaredHinge
 from chimap.moments import Moments
+from chimap.penalties import L2
 from chimap.solvers import lbfgs, over, ridge, zero_solution
-from chimap.solvers.ridge import Factor
+from chimap.solvers.lbfgs import _Objective
+from chimap.solvers.ridge import Factor, LinearSolution
 
 N, D, T = 500, 12, 3
 STRENGTH = 3.0
@@ -133,8 +135,11 @@ def test_separable_rows_stay_finite():
 
 def test_too_few_passes_warn():
     Z, Y = data()
-    with pytest.warns(ConvergenceWarning, match=r"L-BFGS stopped after \d+ passes .* Allow more passes"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"L-BFGS stopped after \d+ passes .* Allow more passes"
+    ) as told:
         found = lbfgs(Logistic(), in_chunks(Z, Y)[0], 1e-3, zero_solution(D, T), tolerance=1e-9, max_passes=3)
+    assert told[0].filename == __file__  # the line that called it is named
     assert not found.converged
     assert found.passes <= 3 + 20  # a line search under way is finished
 
@@ -156,3 +161,25 @@ def test_bad_input_is_named():
         with pytest.raises(ValueError, match=f"{name} must be"):
             lbfgs(**{"loss": Logistic(), "rows": in_chunks(Z, Y)[0], "alpha": 1.0,
                      "start": zero_solution(D, T), name: value})  # fmt: skip
+
+
+def test_zero_solution_has_no_strength():
+    assert zero_solution(3, 2).alpha == 0
+
+
+@every_loss
+@pytest.mark.parametrize("whitened", [False, True])
+def test_the_gradient_of_the_search_is_that_of_its_objective(loss, whitened):
+    """By differences, in the coordinates of the search: at the start, which is remembered, and beside it."""
+    Z, Y = data()
+    rng = np.random.default_rng(0)
+    start = LinearSolution(0.1 * rng.standard_normal((D, T)), 0.1 * rng.standard_normal(T), 0.0)
+    factor = factor_for(Z, Y, loss) if whitened else None
+    objective = _Objective(loss, in_chunks(Z, Y)[0], L2(STRENGTH), factor)
+    x = objective.begin(start)
+    for point in (x, x + 1e-3 * rng.standard_normal(x.size) * np.linalg.norm(x)):
+        direction = rng.standard_normal(x.size)
+        step = 1e-5 * np.linalg.norm(x) / np.linalg.norm(direction) * direction
+        gradient = objective(point)[1].copy()
+        up, down = objective(point + step)[0], objective(point - step)[0]
+        assert gradient @ step == pytest.approx((up - down) / 2, rel=2e-3)

@@ -12,6 +12,7 @@ from chimap._validation import DataError
 from chimap.moments import fold_of_rows
 from chimap.selection import score_principal
 from chimap.solvers import PrincipalRidge, ridge
+from chimap.solvers.principal import _filtered, leading
 
 from ..moments.cases import moments_of, rows
 from ..selection.test_folds import fold_moments
@@ -106,3 +107,13 @@ def test_bad_requests():
     empty = fold_moments(Z, Y, np.zeros(40, dtype=int), 2)
     with pytest.raises(DataError, match="fold 0 of 2 holds 40 of 40 rows"):
         score_principal(empty, empty.whole(), [2], [1.0])
+
+
+def test_the_first_coordinates_of_blocks():
+    assert leading(np.array([0, 5, 7, 20]), 3).tolist() == [0, 1, 2, 5, 6, 7, 8, 9]
+
+
+def test_components_that_are_rounding_have_no_weight():
+    scatters = np.array([2.0, 1e-17, 0.0])
+    np.testing.assert_array_equal(_filtered(scatters, 0.0), [0.5, 0, 0])
+    np.testing.assert_allclose(_filtered(scatters, 0.5), [0.4, 2, 2])

@@ -5,7 +5,10 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from chimap._validation import DataError
+from chimap.moments import FoldMoments
 from chimap.solvers import ridge
+from chimap.solvers.from_moments import RidgeProblem
+from chimap.solvers.held_out import Witnesses
 
 from ..moments.cases import moments_of, rows
 
@@ -35,3 +38,20 @@ def test_singular():
     with pytest.raises(DataError, match="alpha=0 is too small"):
         ridge(moments_of(Z, Y), 0.0)
     assert np.isfinite(ridge(moments_of(Z, Y), 1e-3).coef).all()
+
+
+@pytest.mark.parametrize("n_rows", [1, 30])
+def test_held_out_outputs_need_witnesses_and_two_rows(n_rows):
+    Z, Y = rows(30, 4, 1)
+    moments = moments_of(Z[:n_rows], Y[:n_rows], shift=Z[0], target_shift=Y[0])
+    problem = RidgeProblem(FoldMoments.of([moments], np.dtype(float)))
+    found = problem.solve(1.0)
+    witnesses = Witnesses(np.arange(n_rows), Z[:n_rows] - Z[0], Y[:n_rows] - Y[0], np.zeros(n_rows, int))
+    assert problem.held_out(found, None) is None
+    if n_rows == 1:
+        assert problem.held_out(found, witnesses) is None
+        return
+    held = problem.held_out(found, witnesses)
+    for i in (0, 7, 29):
+        expected = Ridge(1.0, solver="svd").fit(np.delete(Z, i, 0), np.delete(Y, i, 0)).predict(Z[[i]])
+        np.testing.assert_allclose(held.outputs[i], expected.reshape(-1), rtol=1e-7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from chimap import AnchorMap
 from chimap.tables.codes import CodeTables
@@ -21,3 +22,5 @@ def test_sizes_and_scores():
     scores, outside = tables.scores(X)
     assert not outside.any()
     assert abs(scores - (Z @ coef + intercept)).max() < tables.worst_error < 1e-2
+    largest = np.abs(tables.tables).reshape(10, -1).max(axis=1).sum()
+    assert tables.worst_error == pytest.approx(2.0**-20 * largest, rel=1e-6)

@@ -171,3 +171,30 @@ def test_a_jump_at_a_border_counts_on_both_sides_of_it():
     # rounding may put a number into the piece beside its own
     assert (tables.bound(sides) >= 2 * Steps.height).all()
     assert (tables.bound(np.float32([[0.3, 0.3], [0.7, 0.7]])) < Steps.height).all()
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_the_memory_that_is_asked_for_is_what_they_take(outputs):
+    psi = ChebyshevMap().fit(histograms(60))
+    functions = BinFunctions(psi, np.ones((36, outputs)))
+    free = line_tables(functions, np.zeros(outputs), 1e-2)
+    assert line_tables(functions, np.zeros(outputs), 1e-2, free.nbytes).nbytes == free.nbytes
+    with pytest.raises(MemoryBudgetError):
+        line_tables(functions, np.zeros(outputs), 1e-2, free.nbytes - 1)
+
+
+@pytest.mark.parametrize(("excess", "times"), [(1.01, 1.05), (4.0, 2.0), (400.0, 20.0)])
+def test_errors_fall_with_the_square_of_the_pieces(excess, times):
+    found = pieces._Grid(1, 320).finer(excess)
+    assert found.power == 1
+    assert times * 320 <= found.n_pieces <= 1.04 * times * 320 + 8
+
+
+def test_a_grid_for_few_pieces_is_near_what_it_takes():
+    functions = BinFunctions(ChebyshevMap().fit(histograms(60)), np.ones((36, 1)))
+    bins = np.arange(12)
+    excess = min(pieces._fitted(functions, pieces._Grid(p, 32), bins).excess(1.0) for p in range(4))
+    tolerance = 1.5 * excess  # 32 pieces of the best spacing do, and 24 do not
+    grid = pieces._best_grid(functions, bins, tolerance)
+    assert 24 <= grid.n_pieces <= 32
+    assert pieces._fitted(functions, grid, bins).excess(tolerance) < 1.2
