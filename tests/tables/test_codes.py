@@ -20,6 +20,7 @@ def test_sizes_and_scores():
     assert (tables.n_bins, tables.n_outputs) == (10, 3)
     assert tables.tables.shape[1] == psi.n_codes_ != 10
     scores, outside = tables.scores(X)
+    assert outside.shape == tables.bound(X).shape == (60,)
     assert not outside.any()
     assert abs(scores - (Z @ coef + intercept)).max() < tables.worst_error < 1e-2
     largest = np.abs(tables.tables).reshape(10, -1).max(axis=1).sum()
