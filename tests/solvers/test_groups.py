@@ -303,6 +303,7 @@ def test_the_least_strength_without_weights():
     V = (Z - Z.mean(axis=0)).T @ (Y - Y.mean(axis=0))
     expected = max(np.linalg.norm(V[g], axis=0).max() for g in groups)
     assert SquareProblem(moments, penalty_of()).largest == pytest.approx(expected, rel=1e-12)
+    groups = [np.arange(7), np.arange(7, D)]
     rooted = max(np.linalg.norm(V[g], axis=0).max() / len(g) ** 0.5 for g in groups)
     assert largest_group_alpha(moments, groups) == pytest.approx(rooted / len(Z), rel=1e-12)
 
