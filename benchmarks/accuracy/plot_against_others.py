@@ -20,6 +20,7 @@ import numpy as np
 TOP = Path(__file__).resolve().parents[2]
 RESULTS = TOP / "benchmarks" / "results"
 # What a reader compares with; the linear model is the best of its rows as they are, divided by sums, or rooted.
+_SECONDS = (0.03, 1000.0)  # of every panel, so that they compare
 SHOWN = {
     "chimap": ("chimap", "o", "tab:red"),
     "linear-svm": ("linear SVM", "s", "tab:blue"),
@@ -57,7 +58,7 @@ def draw(lines: list[dict], output: Path) -> None:
         for method, (seconds, score) in points(of).items():
             label, marker, colour = SHOWN[method]
             ax.plot(seconds, score, marker, color=colour, label=label, markersize=8)
-        ax.set(title=f"{name}, {of[0]['rows']} rows", xscale="log", ylabel=of[0]["scoring"])
+        ax.set(title=f"{name}, {of[0]['rows']} rows", xscale="log", xlim=_SECONDS, ylabel=of[0]["scoring"])
         ax.margins(0.15)
         ax.grid(alpha=0.3)
     for ax in axes[-1]:
