@@ -16,7 +16,7 @@ from chimap.estimators.race_candidates import Look, settings_for
 FLAGS = {
     flag for p in typer.main.get_command(app).commands["fit"].params for flag in (*p.opts, *p.secondary_opts)
 }  # fmt: skip
-LOOK = Look(is_signed=False, density=0.05, has_sums=True, has_counts=True, is_classification=True)
+LOOK = Look(is_signed=False, density=0.05, has_sums=True, has_counts=True, n_classes=3)
 LEARNED = {"alpha": 0.1, "gamma": 0.25}
 
 
