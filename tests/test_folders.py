@@ -76,3 +76,12 @@ def test_no_module_imports_itself_by_way_of_others():
             del waiting[name]
     circle = {name: sorted(needed & waiting.keys()) for name, needed in waiting.items()}
     assert not circle, f"modules in circles, or above one: {circle}"
+
+
+def test_no_module_of_the_package_is_imported_by_a_name_that_is_written_out():
+    """Such an import is an arrow that no list of imports shows."""
+    for name, file in modules().items():
+        for node in ast.walk(ast.parse(file.read_text())):
+            is_call = isinstance(node, ast.Call) and "import" in ast.unparse(node.func)
+            written = [arg.value for arg in node.args if isinstance(arg, ast.Constant)] if is_call else []
+            assert not any(str(word).startswith("chimap") for word in written), f"{name}: {written}"

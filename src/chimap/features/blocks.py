@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
-from chimap._transformers import Transformer
 from chimap._validation import DataError, check_blocks
 from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Folded, fold
 from chimap.kernels import Kernel, OnColumns, Sum
+from chimap.model_files import Transformer, register
 from chimap.moments import Moments, Product, Targets, provisional_mean
 
 _ROWS = 2048  # whose features are projected together
@@ -287,3 +287,6 @@ class BlockMoments:
 
     def release_buffers(self) -> None:
         """Nothing is kept beside the sums."""
+
+
+register(BlockFeatures)

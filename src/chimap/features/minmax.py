@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
-from chimap._transformers import Transformer
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.kernels import MinMax
+from chimap.model_files import Transformer, register
 
 _MOST_BITS = 16
 
@@ -136,3 +136,6 @@ class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+register(MinMaxFeatures)

@@ -13,6 +13,7 @@ from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Folded, fold
 from chimap.kernels import Kernel
 from chimap.kernels.anisotropic import Anisotropic
+from chimap.model_files import register
 
 _USUAL = 24  # powers of two about 1 within which the largest magnitude needs no scaling
 
@@ -170,3 +171,6 @@ class ScaledWidths:
         """dL/d log s (r,) of checked rows; see ``WidthFeatures``."""
         gradient: np.ndarray = self.features.pullback_at(features.features, self.scale.rows(rows), slopes)
         return gradient
+
+
+register(Scale, ScaledFeatures)

@@ -1,8 +1,8 @@
 """Model files: what a fitted model is made of, as arrays and JSON.
 
 An object is written as the name of its class and its attributes, and only classes of the package that were registered
-are made again, so that opening a file never runs code that came with it. Classes of the folders above are registered
-here; ``learning`` and the folders below it register their own when they are imported.
+are made again, so that opening a file never runs code that came with it. Classes of the folders above this one are
+registered here; the folders below register their own when they are imported.
 """
 
 from __future__ import annotations
@@ -22,18 +22,6 @@ from sklearn.utils.validation import check_is_fitted
 from chimap import _files
 from chimap._validation import DataError
 from chimap.data import MorganCounts, NamedCounts, WordCounts
-from chimap.features.additive import CATALOGUE as MAPS
-from chimap.features.additive import DirichletMap, SignStableProjection
-from chimap.features.additive.identity import IdentityMap
-from chimap.features.additive.stationary import StationaryMap
-from chimap.features.blocks import BlockFeatures
-from chimap.features.exact import ExactFeatures, KeptRows
-from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
-from chimap.features.fourier.projection import Hadamard, Matrix
-from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
-from chimap.features.landmarks.unit_gaussian import Factor, UnitGaussianMap
-from chimap.features.minmax import MinMaxFeatures
-from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import (
     OTHERS,
@@ -51,13 +39,6 @@ from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed
 from chimap.model_files import contracts, pipelines
 from chimap.moments import PCA
-from chimap.selection import SelectionResult
-from chimap.selection.calibration import Calibration, TaskCalibration
-from chimap.selection.conformal import Conformal
-from chimap.selection.race import Candidate, RaceResult, Trial
-from chimap.solvers.group_path import KernelPath
-from chimap.solvers.posterior import DualPosterior, InverseFactor, Posterior
-from chimap.tables import CodeTables, LineTables
 
 _classes: dict[str, type] = {}
 _DROPPED = ("_moments", "_batches", "_tables", "_cast_weights", "_sklearn_output_config")
@@ -69,23 +50,7 @@ def register(*classes: type) -> None:
 
 
 register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
-register(*MAPS.values(), DirichletMap, IdentityMap, StationaryMap, *LOSSES.values(), Observed)
-register(FourierFeatures, SkewedFourierFeatures, Matrix, Hadamard, BlockFeatures)
-register(LandmarkFeatures, Factor, UnitGaussianMap, NystroemFeatures, Scale, ScaledFeatures)
-register(ExactFeatures, KeptRows, Conformal, InverseFactor, Posterior, DualPosterior)
-register(
-    SelectionResult,
-    Calibration,
-    TaskCalibration,
-    Candidate,
-    Trial,
-    RaceResult,
-    KernelPath,
-    PCA,
-    LineTables,
-    CodeTables,
-)
-register(WordCounts, MorganCounts, NamedCounts, MinMaxFeatures, SignStableProjection)
+register(*LOSSES.values(), Observed, PCA, WordCounts, MorganCounts, NamedCounts)
 
 
 def _import_folders() -> None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import numpy as np
 
 from chimap._validation import check_choice, check_positive
+from chimap.model_files import register
 from chimap.solvers.base import Asked, Needs
 from chimap.solvers.ridge import LinearSolution
 
@@ -175,3 +176,6 @@ def fold_count(selection: Any) -> int:
         return USUAL_FOLDS if selection == "auto" else 1
     check_positive(selection, "selection (folds)", integer=True)
     return int(selection)
+
+
+register(SelectionResult)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, log_softmax, softmax
 
+from chimap.model_files import register
 from chimap.moments import as_counts
 
 _PRIOR = 3.0  # precision of the offsets, as if so many rows spoke for none
@@ -190,3 +191,6 @@ def _softmax(F: np.ndarray, place: np.ndarray, w: np.ndarray) -> Objective:
         return float(value) / w.sum(), gradient / w.sum()
 
     return loss
+
+
+register(Calibration, TaskCalibration)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from chimap.model_files import register
+
 
 def checked_level(alpha: Any) -> float:
     """The share of rows whose truth may lie outside. Raises ValueError for what is not between 0 and 1."""
@@ -66,3 +68,6 @@ class Conformal:
         wanted = (1 - alpha) * (weights.sum() + 1)
         place = int(np.searchsorted(weights.cumsum(), wanted * (1 - 1e-12)))
         return float(self.scores[order[place], task]) if place < order.size else np.inf
+
+
+register(Conformal)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from chimap._validation import DataError
+from chimap.model_files import register
 from chimap.selection.jackknife import standard_error
 
 KEPT = (
@@ -282,3 +283,6 @@ def _ranked(trials: list[Trial], candidates: Sequence[Candidate]) -> list[Trial]
 def _loss(trial: Trial) -> float:
     """Less is better; scores that differ by rounding alone are equal."""
     return -round(trial.score / SAME) if np.isfinite(trial.score) else np.inf
+
+
+register(Candidate, Trial, RaceResult)

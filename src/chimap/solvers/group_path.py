@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap._validation import DataError, check_positive
+from chimap.model_files import register
 from chimap.moments import FoldMoments, Moments
 from chimap.penalties import L21
 from chimap.solvers.group_descent import GroupQuadratic
@@ -240,3 +241,6 @@ def warn_if_short(residual: float, tolerance: float, alpha: float, evaluations: 
             f"{residual:.2g}, short of tolerance={tolerance:g}. Use a larger strength.",
             ConvergenceWarning, stacklevel=3,
         )  # fmt: skip
+
+
+register(KernelPath)

@@ -25,6 +25,7 @@ from functools import cached_property
 
 import numpy as np
 
+from chimap.model_files import register
 from chimap.solvers.cholesky import inverse_columns
 from chimap.solvers.exact import DualRidge
 from chimap.solvers.ridge import Factor
@@ -147,3 +148,6 @@ class DualPosterior:
         left = diagonal - self.factor.squared_norms(K)
         off = 1 - K.astype(np.float64) @ self.solved
         return np.asarray(np.maximum(left + np.square(off) / self.solved.sum(), 0) / self.alpha)
+
+
+register(InverseFactor, Posterior, DualPosterior)

@@ -1,8 +1,11 @@
 """Additive models as tables: what a bin adds to each score, as straight pieces or by codes of anchors."""
 
+from chimap.model_files import register
 from chimap.tables.codes import CodeTables
 from chimap.tables.functions import BinFunctions
 from chimap.tables.lines import LineTables
 from chimap.tables.pieces import line_tables
 
 __all__ = ["BinFunctions", "CodeTables", "LineTables", "line_tables"]
+
+register(LineTables, CodeTables)

@@ -13,11 +13,13 @@ from chimap.features.additive.compressed import CompressedMap
 from chimap.features.additive.direct import DirectMap
 from chimap.features.additive.dirichlet import DirichletMap
 from chimap.features.additive.homogeneous import HomogeneousMap
+from chimap.features.additive.identity import IdentityMap
 from chimap.features.additive.kpca import AdditiveKPCA
 from chimap.features.additive.optimal import OptimalMap
 from chimap.features.additive.sign_stable import SignStableProjection
 from chimap.features.additive.staircase import StaircaseMap
 from chimap.features.additive.stationary import StationaryMap
+from chimap.model_files import register
 
 CATALOGUE |= {
     "optimal": OptimalMap,
@@ -46,3 +48,5 @@ __all__ = [
     "StationaryMap",
     "check_map",
 ]
+
+register(*CATALOGUE.values(), DirichletMap, IdentityMap, StationaryMap, SignStableProjection)

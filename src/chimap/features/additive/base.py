@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
-from chimap._transformers import Transformer
 from chimap._validation import check_positive, validated_rows
 from chimap.kernels import AdditiveKernel, Kernel, as_kernel
 from chimap.kernels.additive import signature_powers
+from chimap.model_files import Transformer
 
 _SAMPLE_VALUES = 2**20  # non-zero entries that a data-dependent map looks at
 

@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
-from chimap._transformers import Transformer
 from chimap._validation import check_row_sums, validated_rows
 from chimap.kernels import DirichletKernel, as_kernel
+from chimap.model_files import Transformer
 
 _BLOCK_NUMBERS = 2**20  # of sparse rows made dense together
 

@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
-from chimap._transformers import Transformer
 from chimap._validation import validated_rows
 from chimap.kernels import Linear
+from chimap.model_files import Transformer
 
 
 class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):

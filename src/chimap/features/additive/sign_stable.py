@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
-from chimap._transformers import Transformer
 from chimap._validation import (
     DataError,
     check_choice,
@@ -21,6 +20,7 @@ from chimap._validation import (
     validated_rows,
 )
 from chimap.kernels import ArccosKernel, chi2
+from chimap.model_files import Transformer
 
 _BLOCK_ROWS = 512  # rows projected together
 _TILE_BYTES = 2**18  # of bits in a core's cache while the other rows pass over them

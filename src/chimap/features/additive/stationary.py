@@ -12,12 +12,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
-from chimap._transformers import Transformer
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive.homogeneous import WINDOWS, discrete_spectrum
 from chimap.features.base import FeatureSettings, Footprint
 from chimap.kernels import Kernel
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name, stationary_gaussian
+from chimap.model_files import Transformer
 
 _PAIRS = 2**17  # of values of one bin, whose differences the period is chosen on
 _POINTS = 512  # quantiles of them

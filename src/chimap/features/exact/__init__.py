@@ -2,5 +2,8 @@
 
 from chimap.features.exact.features import ExactFeatures, has_map, with_mean_gamma
 from chimap.features.exact.products import KeptRows, exponentials, exponentials_below
+from chimap.model_files import register
 
 __all__ = ["ExactFeatures", "KeptRows", "exponentials", "exponentials_below", "has_map", "with_mean_gamma"]
+
+register(ExactFeatures, KeptRows)

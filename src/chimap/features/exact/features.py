@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _threads
-from chimap._transformers import Transformer
 from chimap._validation import DataError, validated_rows
 from chimap.features.additive import OptimalMap
 from chimap.features.additive.base import check_map, mapped
@@ -20,6 +19,7 @@ from chimap.features.additive.identity import IdentityMap
 from chimap.features.exact.products import KeptRows
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.kernels.plain import Linear
+from chimap.model_files import Transformer
 from chimap.moments import rows_by_weight
 
 _ROWS = 1024  # whose values are computed together where a kernel has no map

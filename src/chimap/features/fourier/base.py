@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
-from chimap._transformers import Transformer
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.fourier.projection import Projection
+from chimap.model_files import Transformer
 
 BLOCK_ROWS = 2048  # rows mapped and projected together: with fewer, copying the frequencies takes its toll
 

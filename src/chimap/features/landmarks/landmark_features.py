@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _blas, _loops, _threads
-from chimap._transformers import Transformer
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive import check_map
 from chimap.features.base import Folded
@@ -19,6 +18,7 @@ from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
 from chimap.features.landmarks.unit_gaussian import takes, unit_gaussian_map
 from chimap.features.landmarks.whitening import whitening
 from chimap.kernels import Gaussian, Kernel, as_kernel
+from chimap.model_files import Transformer
 
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
 _GRAM_COLUMNS = 2048  # mapped bins of the landmarks that are in float64 together

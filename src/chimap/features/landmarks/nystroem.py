@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _blas
-from chimap._transformers import Transformer
 from chimap._validation import (
     check_choice,
     check_positive,
@@ -20,6 +19,7 @@ from chimap._validation import (
 )
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
 from chimap.kernels import Kernel, as_kernel
+from chimap.model_files import Transformer
 
 _DOMINATED = 1e-3  # share of the Gram matrix about its mean below which single precision does not do
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import TransformerMixin
+
+from chimap.model_files.model_file import save
 
 
 class Transformer(TransformerMixin):
@@ -25,5 +26,4 @@ class Transformer(TransformerMixin):
         Raises FileExistsError if the path exists, unless ``overwrite``, and DataError for settings that no file holds,
         such as a function.
         """
-        # by name: what writes files knows every class that it writes, and stands below them
-        import_module("chimap.model_files.model_file").save(self, path, overwrite=overwrite)
+        save(self, path, overwrite=overwrite)
