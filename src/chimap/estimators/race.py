@@ -31,7 +31,9 @@ from chimap.estimators.race_rows import (
 )
 from chimap.features.weighted import learned_weights
 from chimap.fit.recipe import checked_alpha, given_weights
-from chimap.fit.trials import Fitted, Split, Trials
+from chimap.fit.trial_machines import Split
+from chimap.fit.trial_search import Fitted
+from chimap.fit.trials import Trials
 from chimap.selection.climb import Setting
 from chimap.selection.jackknife import deviations_of, parts_of_rows
 from chimap.selection.race import Candidate, Outcome, RaceResult, Trial, race

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from chimap.cli.support import data_rows, errors, held_out_rows, image_options, options, outputs, show, tasks
+from chimap.cli.support.score_lines import rare_class
 
 if TYPE_CHECKING:
     import numpy as np
@@ -293,16 +294,6 @@ def _metric_lines(
         "balanced": lines.pop("balanced"),
     }
     return {**led, "rare class": rare_class(metrics), **lines}
-
-
-def rare_class(metrics: ClassificationMetrics) -> str:
-    """'12 of 40 rows of active found (30.0 %), 7 false alarms', of the rarer of two classes."""
-    rare = metrics.rarer
-    found, there = int(metrics.confusion[rare, rare]), int(metrics.support[rare])
-    return (
-        f"{found:,} of {there:,} rows of {metrics.classes[rare]} found ({show.percent(found / there)}), "
-        f"{int(metrics.confusion[1 - rare, rare]):,} false alarms"
-    )
 
 
 def _worst_classes(metrics: ClassificationMetrics, n: int = 3) -> str | None:

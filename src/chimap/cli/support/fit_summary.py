@@ -1,0 +1,137 @@
+"""What a fit says of itself: the facts in words, and as ``--json`` prints them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from chimap.cli.support import show, tasks
+from chimap.cli.support.score_lines import score_line
+from chimap.cli.support.training import Fitted, cross_validated_r2
+
+_LISTED = 5  # candidates of the race that are shown
+
+
+def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
+    """The facts of a fit, in words."""
+    model, source = fitted.model, fitted.source
+    if model.selection_ is not None:
+        chosen = model.selection_.describe()
+    else:
+        chosen = (
+            "not cross-validated: too few rows, or targets all equal" if model.alpha == "auto" else "as given"
+        )
+    if hasattr(model, "n_principal_"):
+        numbers = ", ".join(f"{n:,}" for n in sorted(set(model.selection_.settings["n_components"])))
+        chosen += f", with {model.n_principal_:,} of {numbers} components a block"
+    held_out, absent = _not_learned_from(fitted)
+    rows = f"{model.n_rows_:,}" + (f" (and {held_out:,} held out)" if held_out else "")
+    rows += f"; {absent:,} of weight 0" if absent else ""
+    rows += f"; {source.n_left_out:,} left out, without a label" if source.n_left_out else ""
+    is_classifier = hasattr(model, "classes_")
+    task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
+    if tasks.is_of_tasks(model):
+        task = f"{model._n_outputs} {'tasks of two classes' if is_classifier else 'regressions'}"
+    n_features = model.coef_.shape[1]
+    about = model.describe()
+    return {
+        "data": source.name,
+        "rows": rows,
+        "bins": f"{source.n_features:,}",
+        "histograms": None if model.histograms_ is None else model.histograms_.describe(),
+        "task": f"{task} ({fitted.task_reason})",
+        "race": race_lines(model),
+        "kernel": show.kernel(about["kernel"], about["gamma"]),
+        "features": f"{n_features:,}: {about['features']}",
+        "loss": loss_line(model),
+        "alpha": f"{model.alpha_:.4g} ({chosen})",
+        "bin weights": show.bin_weights(
+            getattr(model, "bin_weights_", None), getattr(model, "feature_names_in_", None)
+        ),
+        "weights": weights_line(fitted),
+        "threshold": threshold_line(model),
+        "held out": fitted.held_out and score_line(fitted.held_out),
+        "time": show.stages(model.stage_seconds_),
+        "peak memory": show.size(show.peak_memory()),
+        "model": f"{output} ({show.size(output.stat().st_size)})",
+    }
+
+
+def race_lines(model: Any) -> str | None:
+    """The best of the race with scores and seconds, and one line against the linear machine; None without a race."""
+    result = getattr(model, "race_", None)
+    if result is None:
+        return None
+    best, linear = result.trials[0], result.baseline
+    lines = [
+        f"{t.score:.3f}  {t.candidate.name} ({t.n_rows:,} rows, {show.duration(t.seconds)})"
+        for t in result.trials[:_LISTED]
+    ]
+    against = "" if linear is None else f"; linear {linear.score:.3f}"
+    said = f"{best.candidate.name} {best.score:.3f}{against} ({result.measure}, {result.n_held_out:,} rows held out)"
+    return "\n".join([*lines, said])
+
+
+def _not_learned_from(fitted: Fitted) -> tuple[int, int]:
+    """Rows that were held out, and rows that count for nothing."""
+    held_out = 0 if fitted.held_out is None else fitted.held_out.metrics.n_rows
+    return held_out, fitted.source.n_rows - fitted.model.n_rows_ - held_out
+
+
+def weights_line(fitted: Fitted) -> str | None:
+    """'of rows by times; of classes 0.52 (inactive), 12.3 (active)'; None where all rows count alike."""
+    model, by = fitted.model, (fitted.model.training_["table"] or {}).get("sample_weight")
+    each = show.class_weights(getattr(model, "classes_", None), getattr(model, "class_weight_", None))
+    said = [f"of rows by {by}" if by else None, f"of classes {each}" if each else None]
+    return "; ".join(word for word in said if word) or None
+
+
+def threshold_line(model: Any) -> str | None:
+    """'-0.42: scores above it are of active (by f1, on rows held out)'; None without one."""
+    if not hasattr(model, "threshold_"):
+        return None
+    rule = model.threshold if isinstance(model.threshold, str) else f"a cost of {model.threshold:g}"
+    return f"{model.threshold_:.4g}: scores above it are of {model.classes_[1]} (by {rule}, on rows held out)"
+
+
+def loss_line(model: Any) -> str | None:
+    """'logistic, 59 passes'; None for ridge, which needs no word."""
+    loss = getattr(model, "chosen_", {}).get("loss", model.loss)
+    if loss == "square":
+        return None
+    return f"{loss}, {model.n_passes_} passes" if model.n_passes_ else f"{loss}, by LIBLINEAR"
+
+
+def as_dict(fitted: Fitted, output: Path) -> dict[str, Any]:
+    """What ``--json`` prints."""
+    model, source = fitted.model, fitted.source
+    held_out = fitted.held_out
+    return {
+        "command": "fit",
+        "model": str(output),
+        "model_bytes": output.stat().st_size,
+        "data": source.name,
+        "rows": model.n_rows_,
+        "rows_held_out": _not_learned_from(fitted)[0],
+        "rows_of_weight_0": _not_learned_from(fitted)[1],
+        "rows_left_out": source.n_left_out,
+        "bins": source.n_features,
+        "task": model.training_["task"],
+        "task_reason": fitted.task_reason,
+        "classes": model.classes_ if hasattr(model, "classes_") else None,
+        "kernel": model.kernel_.name,
+        "gamma": model.describe()["gamma"],
+        "features": model.coef_.shape[1],
+        "race": model.race_.table() if hasattr(model, "race_") else None,
+        "bin_weights": getattr(model, "bin_weights_", None),
+        "loss": getattr(model, "chosen_", {}).get("loss", model.loss),
+        "alpha": model.alpha_,
+        "class_weight": getattr(model, "class_weight_", None),
+        "threshold": getattr(model, "threshold_", None),
+        "cross_validated_r2": cross_validated_r2(model),
+        "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},
+        "seconds": model.stage_seconds_,
+        "peak_memory_bytes": show.peak_memory(),
+        "settings": model.training_["settings"],
+        "version": model.training_["version"],
+    }

@@ -1,0 +1,174 @@
+"""Machines of a trial: each learns from the rows of a split at any strength and gamma, and scores the others."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from chimap import _arrays
+from chimap.features.exact import ExactFeatures, KeptRows, exponentials, exponentials_below
+from chimap.features.weighted import Half, cross_fitted_relevance
+from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
+from chimap.solvers.observed_exact import exact_ridge
+
+_OUTPUTS = 4  # that bins are relevant for: of many outputs as many random combinations
+_REPEATS = 4  # divisions of the rows into halves
+_LOOKED = (200, 1000)  # rows at which bins are looked at, the fewer the more bins there are
+_NUMBERS = 2**22
+
+Split = tuple[np.ndarray, np.ndarray]  # (rows to learn from, rows to score)
+
+
+class Machine(Protocol):
+    """A machine that learns from the rows of a split, at any strength and gamma.
+
+    first: half decades from its scale at which the search begins, and goes down by decades. seconds: of its last
+    outputs.
+    """
+
+    first: ClassVar[int]
+    seconds: float
+
+    def scale(self) -> float:
+        """What strengths are measured by."""
+        ...
+
+    def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
+        """For the rows to score, (m, t) less the shift of the targets; None where rounding allows no solution."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """u_i'u_j of mapped rows below the diagonal (n, n), |u_i|^2, and products with the rows to score (m, n)."""
+
+    square: np.ndarray
+    squares: np.ndarray
+    cross: np.ndarray
+    cross_squares: np.ndarray
+    train: KeptRows
+    seconds: float
+
+    @classmethod
+    def of(cls, features: ExactFeatures, split: Split) -> Products:
+        """Of the kept rows of an additive kernel."""
+        train, test = (features.rows_.take(rows) for rows in split)
+        square = np.empty((train.n_rows, train.n_rows), train.squares.dtype)
+        cross = np.empty((test.n_rows, train.n_rows), train.squares.dtype)
+        began = time.perf_counter()
+        train.products_with(test, cross)
+        seconds = time.perf_counter() - began
+        train.gram_into(square, None)
+        return cls(square, train.squares, cross, test.squares, train, seconds)
+
+
+class KernelMachine:
+    """Ridge on the kernel matrix: of the additive kernel, or where gamma is given of its exponential form."""
+
+    first: ClassVar[int] = -2
+
+    def __init__(
+        self, products: Products, gamma: float | None, Y: np.ndarray, row_weights: np.ndarray | None
+    ):
+        self.products, self.gamma, self.Y, self.row_weights = products, gamma, Y, row_weights
+        self._octaves: int | None = None
+        self.seconds = 0.0
+
+    def scale(self) -> float:
+        """See ``Machine``: the mean scatter of a row."""
+        self._prepare(0)
+        return max(self._ridge.scale(), float(np.finfo(np.float32).eps))
+
+    def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
+        """See ``Machine``."""
+        self._prepare(octaves)
+        solution = self._ridge.solve(alpha)
+        if solution is None:
+            return None
+        began = time.perf_counter()
+        out = self._cross @ solution.weights.astype(self._cross.dtype)
+        self.seconds = self._preparing + time.perf_counter() - began
+        return np.asarray(out.astype(np.float64) + solution.intercept)
+
+    def relevance(self, alpha: float, octaves: int, seed: int) -> np.ndarray:
+        """Of the mapped coordinates (p,), by machines on halves of the rows; see ``cross_fitted_relevance``."""
+        self._prepare(octaves)
+        kept, n, rng = self.products.train, self.Y.shape[0], np.random.default_rng(seed)
+        values = np.tril(self._ridge.square, -1)
+        values += values.T
+        values[np.diag_indices(n)] = self._diagonal
+        centres, total = kept.joined(), np.zeros(kept.n_columns)
+        signs = _signs(self.Y.shape[1], rng)
+        looked = int(np.clip(_NUMBERS // kept.n_columns, *_LOOKED))
+        for _ in range(_REPEATS):
+            order = rng.permutation(n)
+            halves = [
+                self._half(np.sort(part), values, centres, alpha, signs, looked)
+                for part in (order[: n // 2], order[n // 2 :])
+            ]
+            total += cross_fitted_relevance(*halves)
+        return total / _REPEATS
+
+    def _half(
+        self, rows: np.ndarray, values: np.ndarray, centres: Any, alpha: float, signs: np.ndarray, looked: int
+    ) -> Half:
+        weights = None if self.row_weights is None else self.row_weights[rows]
+        square = np.ascontiguousarray(values[np.ix_(rows, rows)])
+        machine = exact_ridge(square, self._diagonal[rows], self.Y[rows], weights, leaves_out=False)
+        solution = machine.solve(alpha)
+        # a half whose matrix is singular to rounding says nothing of the bins
+        weights_of_rows = np.zeros((rows.size, signs.shape[0])) if solution is None else solution.weights
+        coef = (weights_of_rows @ signs).astype(values.dtype)
+        at = np.ones((1, rows.size), values.dtype) if self.gamma is None else values[:looked, rows]
+        return Half(_arrays.take_rows(centres, rows), coef, at)
+
+    def _prepare(self, octaves: int) -> None:
+        """Values of the kernel at this gamma."""
+        if octaves == self._octaves:
+            return
+        given = self.products
+        square, cross, diagonal, began = given.square.copy(), given.cross, given.squares, time.perf_counter()
+        if self.gamma is not None:
+            gamma, cross = self.gamma * 2.0**octaves, cross.copy()
+            exponentials(cross, given.cross_squares, given.squares, gamma)
+            self._preparing = given.seconds + time.perf_counter() - began
+            exponentials_below(square, given.squares, gamma)
+            diagonal = np.ones(given.squares.size)
+        else:
+            self._preparing = given.seconds
+        self._diagonal = diagonal.astype(np.float64)
+        self._ridge = exact_ridge(square, self._diagonal, self.Y, self.row_weights, leaves_out=False)
+        self._cross, self._octaves = cross, octaves
+
+
+class MarginMachine:
+    """LIBLINEAR on features Z and those of the rows to score."""
+
+    first: ClassVar[int] = 0  # of weaker penalties it takes many times as long
+
+    def __init__(self, Z: Any, others: Any, Y: np.ndarray, row_weights: np.ndarray | None, seed: int):
+        self.Z, self.others, self.Y, self.seed = Z, others, np.nan_to_num(Y), seed
+        self.row_weights = np.ones(Y.shape[0]) if row_weights is None else row_weights
+        self.seconds = 0.0
+
+    def scale(self) -> float:
+        """See ``Machine``."""
+        return usual_alpha(self.Z, self.row_weights)
+
+    def outputs(self, alpha: float, octaves: int) -> np.ndarray:
+        """See ``Machine``."""
+        found = margins(self.Z, self.Y, self.row_weights, alpha, SEARCH_TOLERANCE, self.seed, lambda: None)
+        began = time.perf_counter()
+        out = np.asarray(self.others @ found.coef + found.intercept, dtype=np.float64)
+        self.seconds = time.perf_counter() - began
+        return out
+
+
+def _signs(n_outputs: int, rng: np.random.Generator) -> np.ndarray:
+    """(t, k): combinations of many outputs, whose products have the same expected sum; few outputs stay."""
+    if n_outputs <= _OUTPUTS:
+        return np.eye(n_outputs)
+    return np.asarray(rng.choice([-1.0, 1.0], size=(n_outputs, _OUTPUTS)) / np.sqrt(_OUTPUTS))
