@@ -2,64 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from chimap._frames import is_frame, names_of
 from chimap._threads import threads
-from chimap._validation import DataError, MemoryBudgetError, check_choice, check_positive, parse_memory
-from chimap.data import ArraySource, DaskSource, Source, matched, open_source
+from chimap._validation import DataError, MemoryBudgetError, check_choice
+from chimap.data import DaskSource, Source, matched
 from chimap.data.formats.dask import is_collection
-from chimap.data.formats.frames import FrameSource, frame_rows
 from chimap.data.labelling import labelled
-from chimap.data.labels import plain_labels
-from chimap.data.layouts import opener_of
-from chimap.data.table import named_blocks
-from chimap.data.targets import task_words
 from chimap.engines import (
     Progress,
     RichProgress,
     Stopwatch,
-    chunk_rows_within,
     current_engine,
     engine_of,
 )
 from chimap.engines.compilation import compilation
 from chimap.estimators.exact_fit import fit_exactly
-from chimap.estimators.gamma_choice import gamma_of_sample
-from chimap.estimators.linear_model import LinearModel
+from chimap.estimators.in_batches import BatchModel
 from chimap.estimators.prediction import bind_names
-from chimap.estimators.race_choice import race_of, weigh_bins
-from chimap.features.additive import check_map
-from chimap.features.base import FeatureSettings
-from chimap.features.families import check_features
-from chimap.features.weighted import checked_bin_weights
+from chimap.estimators.rows_given import source_of
 from chimap.fit.automatic import (
     is_automatic,
-    landmarks_within,
     most_components,
     takes_components,
-    takes_exact,
-    takes_landmarks,
-    words_of_a_batch,
 )
-from chimap.fit.batches import Batches
 from chimap.fit.checkpoint import Checkpoint
-from chimap.fit.design import Design, Part, PlainDesign, parts_of
+from chimap.fit.design import Design, PlainDesign
 from chimap.fit.fit import check_request, fit
-from chimap.fit.holding_out import checked_groups
-from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights
 from chimap.fit.result import FitResult
 from chimap.fit.solving import PenalisedLoss
-from chimap.fit.targets import Codec, is_matrix
-from chimap.fit.weights import checked_weights, with_weights, without_absent
+from chimap.fit.weights import checked_weights, with_weights
 from chimap.losses import Loss, Observed, named
 from chimap.selection import SelectionResult
 
@@ -70,7 +46,7 @@ _SIGNED = (
 )  # kernels that take entries below 0; the race leaves out those that do not
 
 
-class HistogramModel(LinearModel):
+class HistogramModel(BatchModel):
     """A linear model fitted to explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters.
 
     A subclass says what its targets are, and may have a design of its features or an objective of its own.
@@ -155,25 +131,9 @@ class HistogramModel(LinearModel):
             return self.fit_source(
                 DaskSource(X, y), engine=current_engine(), groups=groups, sample_weight=sample_weight
             )
-        if (opener := opener_of(X)) is not None:
-            return self.fit_source(opener(X, y), groups=groups, sample_weight=sample_weight)
-        if is_frame(X) and task_words(X, y) is not None:
-            source = open_source(X, y)
-            return self.fit_source(source, groups=groups, sample_weight=sample_weight)
-        if isinstance(y, str) and is_frame(X):
-            return self.fit_source(FrameSource(X, y), groups=groups, sample_weight=sample_weight)
-        X, y = frame_rows(X, y)
-        y = plain_labels(y)
-        names = tuple(map(str, names_of(y))) if is_matrix(y) and is_frame(y) else None
-        if is_matrix(y):
-            X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        else:
-            X, y = validate_data(
-                self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
-            )
-        named = ArraySource(X, y, column_names=getattr(self, "feature_names_in_", None))
-        named.task_names = names
-        return self.fit_source(named, groups=groups, sample_weight=sample_weight)
+        return self.fit_source(
+            source_of(self, X, y, self._y_checks), groups=groups, sample_weight=sample_weight
+        )
 
     def fit_source(
         self,
@@ -270,15 +230,6 @@ class HistogramModel(LinearModel):
         if given is not None and given is not checkpoint:
             given.remove()
 
-    def _weighed(self, source: Source, groups: Any, is_batch: bool = False) -> tuple[Source, Any]:
-        """The rows that count, with weights that have those of their classes in them, and their groups."""
-        if groups is not None:
-            groups = checked_groups(groups, source.n_rows)
-        source, places = without_absent(source)
-        groups = groups if places is None or groups is None else groups[places]
-        weights = self._class_weighed(source.labels(), source.weights, is_batch)
-        return (source if weights is source.weights else with_weights(source, weights)), groups
-
     def _look_for_gaps(self, source: Source) -> None:
         """Note whether entries of a matrix of targets are missing. Raises DataError for a matrix that is not taken."""
         y = source.labels()
@@ -291,101 +242,6 @@ class HistogramModel(LinearModel):
         self.task_names_ = None if source.task_names is None else np.array(source.task_names)
         has_gaps = y.ndim == 2 and bool(np.isnan(y).any())
         self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if has_gaps else None
-
-    def _race(self, source: Source, groups: Any, progress: Progress, keeps_rows: bool) -> None:
-        """Choose the settings that kernel="auto" and bin_weights leave open, if they are asked for."""
-        self.chosen_: dict[str, Any] = {}
-        self.__dict__.pop("race_", None)
-        if not hasattr(self, "bin_weights"):
-            return
-        if self.race_seconds is not None:
-            check_positive(self.race_seconds, "race_seconds")
-        if isinstance(self.bin_weights, str):
-            check_choice(self.bin_weights, "bin_weights", ("auto", "learn"))
-        elif self.bin_weights is not None:
-            checked_bin_weights(self.bin_weights, source.n_features)
-        with threads(self.n_jobs), progress:
-            if self._races and is_automatic(self.kernel):
-                self.race_, self.chosen_ = race_of(self, source, groups, progress, keeps_rows)
-            elif isinstance(self.bin_weights, str) and self.bin_weights == "learn":
-                self.race_, self.chosen_ = weigh_bins(self, source, groups, progress)
-
-    def _settle(
-        self,
-        source: Source,
-        groups: Any = None,
-        *,
-        is_plain: bool = True,
-        is_batch: bool = False,
-        n_targets: int | None = None,
-    ) -> None:
-        """Decide what "auto" stands for, for the rows of a source.
-
-        is_plain: False where something is asked of the fit that the exact machine does not have. is_batch: whether more
-        rows will come. n_targets: where the source has no labels.
-        """
-        self._taken: dict[str, Any] = {}
-        given = self._given()
-        is_open = is_plain and not is_batch and is_automatic(given.get("features"))
-        if is_open and takes_exact(given, source, parse_memory(self.memory)):
-            self._taken = {"features": "exact"}
-        self._check_sizes()
-        if is_automatic(given.get("gamma")) and not self._keeps_rows:
-            seed = int(check_random_state(self.random_state).randint(2**31))
-            self._taken = {"gamma": gamma_of_sample(self, source, groups, seed)}
-        if is_batch:
-            self._taken |= words_of_a_batch(self._settings(), source.n_rows)
-        if is_automatic(given["n_components"]) and takes_landmarks(self._settings()):
-            landmarks_within(source.n_rows, self._room_for(source, n_targets))
-
-    def _room_for(self, source: Source, n_targets: int | None = None) -> Callable[[int], None]:
-        """What takes a number of components, and raises MemoryBudgetError where it does not fit."""
-        t = n_targets or self._codec_type.of(source.labels()).n_targets
-
-        def check(n: int) -> None:
-            self._taken = {**self._taken, "n_components": n}
-            recipe = self._recipe()
-            chunk_rows_within(largest_job(recipe, source, t), recipe.budget)
-
-        return check
-
-    @property
-    def _keeps_rows(self) -> bool:
-        features = self._given().get("features")
-        return isinstance(features, str) and features == "exact"
-
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        batches: Batches | None = getattr(self, "_batches", None)
-        self._spread = None
-        X, y = validate_data(
-            self, X, y, reset=batches is None, accept_sparse="csr", dtype="numeric", ensure_all_finite=False,
-            **self._y_checks,
-        )  # fmt: skip
-        rows: Source = ArraySource(X, y)
-        if sample_weight is not None:
-            rows = with_weights(rows, checked_weights(sample_weight, rows.n_rows))
-        source, _ = self._weighed(rows, None, is_batch=True)
-        with threads(self.n_jobs):
-            if batches is None:
-                self._race(source, None, Progress(), False)
-                self._settle(source, None, is_batch=True)
-                batches = Batches(self._recipe(), self._codec, source)
-            batches.add(source)
-        self._batches, self._stale = batches, True
-        self.features_, self.kernel_ = batches.known.features, batches.known.features.kernel_
-        return self
-
-    def _refresh(self) -> None:
-        """Solve for what ``partial_fit`` has added since the last time."""
-        check_is_fitted(self, "features_")
-        if self._stale and self._batches is not None:
-            with threads(self.n_jobs):
-                self._adopt(self._batches.result())
-
-    def _given(self) -> dict[str, Any]:
-        """The parameters, with those that the race has chosen, and what "auto" stands for, in their place."""
-        given: dict[str, Any] = self.get_params(deep=False)
-        return given | getattr(self, "chosen_", {}) | getattr(self, "_taken", {})
 
     # --- from parameters to a recipe, and from its result to attributes
 
@@ -439,32 +295,6 @@ class HistogramModel(LinearModel):
     def _keeps_posterior(self) -> bool:
         return self.keeps_posterior and self._given().get("n_principal") is None
 
-    def _parts(self, n_columns: int) -> list[Part]:
-        return parts_of(self._settings(), self._named_blocks(), n_columns)
-
-    def _named_blocks(self) -> Any:
-        """Blocks by places, where columns were given by name."""
-        return named_blocks(self.blocks, getattr(self, "feature_names_in_", None))
-
-    def _settings(self) -> FeatureSettings:
-        """Of the features of one kernel, from the parameters that this estimator has."""
-        given = self._given()
-        if given.get("features") == "exact" and given.get("gamma") == "auto":
-            given["gamma"] = "mean"  # which the choice starts from
-        return FeatureSettings(
-            **{one.name: given[one.name] for one in fields(FeatureSettings) if one.name in given}
-        )
-
-    def _check_sizes(self) -> None:
-        given = self._given()
-        check_features(given.get("features", "auto"))
-        if not is_automatic(given["n_components"]):
-            check_positive(given["n_components"], "n_components", integer=True)
-        if not is_automatic(given["n_terms"]):
-            check_positive(given["n_terms"], "n_terms", integer=True)
-        if given.get("map") is not None:
-            check_map(given["map"])
-
     def _checked_loss(self) -> str | Loss:
         loss: str | Loss = self._given()["loss"]
         if not isinstance(loss, Loss):
@@ -480,20 +310,12 @@ class HistogramModel(LinearModel):
     _has_objects: bool  # whether labels came as Python objects
     _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
     task_names_: np.ndarray | None
-    _spread: float | None  # of targets with missing entries; None where all are there
-    _races: ClassVar[bool] = True  # whether kernel="auto" is a choice among machines
     stage_seconds_: dict[str, float]
-    _batches: Batches | None
-    _stale: bool
     _seed: int
     loss_: Loss | None
     selection_: SelectionResult | None
-    _y_checks: ClassVar[dict[str, Any]]
     _losses: ClassVar[tuple[str, ...]]
     _domain: ClassVar[str]  # of losses that may be given as objects
-    _codec_type: ClassVar[type[Codec]]
-    _codec: Codec
     _take_codec: Any
-    _class_weighed: Any
     _take_held_out: Any
     keeps_posterior: ClassVar[bool]

@@ -1,0 +1,64 @@
+"""Fits of batches that come one after the other: ``partial_fit``."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from chimap._threads import threads
+from chimap.data import ArraySource, Source
+from chimap.engines import Progress
+from chimap.estimators.settled import SettledModel
+from chimap.fit.batches import Batches
+from chimap.fit.holding_out import checked_groups
+from chimap.fit.targets import Codec
+from chimap.fit.weights import checked_weights, with_weights, without_absent
+
+
+class BatchModel(SettledModel):
+    """A model that batches of rows are added to. It is solved anew when something is asked of it."""
+
+    _batches: Batches | None
+    _stale: bool  # whether batches came since the weights were solved for
+    _codec: Codec
+    _spread: float | None  # of targets with missing entries; None where all are there
+    _y_checks: ClassVar[dict[str, Any]]
+    _class_weighed: Any
+
+    def _weighed(self, source: Source, groups: Any, is_batch: bool = False) -> tuple[Source, Any]:
+        """The rows that count, with weights that have those of their classes in them, and their groups."""
+        if groups is not None:
+            groups = checked_groups(groups, source.n_rows)
+        source, places = without_absent(source)
+        groups = groups if places is None or groups is None else groups[places]
+        weights = self._class_weighed(source.labels(), source.weights, is_batch)
+        return (source if weights is source.weights else with_weights(source, weights)), groups
+
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        batches: Batches | None = getattr(self, "_batches", None)
+        self._spread = None
+        X, y = validate_data(
+            self, X, y, reset=batches is None, accept_sparse="csr", dtype="numeric", ensure_all_finite=False,
+            **self._y_checks,
+        )  # fmt: skip
+        rows: Source = ArraySource(X, y)
+        if sample_weight is not None:
+            rows = with_weights(rows, checked_weights(sample_weight, rows.n_rows))
+        source, _ = self._weighed(rows, None, is_batch=True)
+        with threads(self.n_jobs):
+            if batches is None:
+                self._race(source, None, Progress(), False)
+                self._settle(source, None, is_batch=True)
+                batches = Batches(self._recipe(), self._codec, source)
+            batches.add(source)
+        self._batches, self._stale = batches, True
+        self.features_, self.kernel_ = batches.known.features, batches.known.features.kernel_
+        return self
+
+    def _refresh(self) -> None:
+        """Solve for what ``partial_fit`` has added since the last time."""
+        check_is_fitted(self, "features_")
+        if self._stale and self._batches is not None:
+            with threads(self.n_jobs):
+                self._adopt(self._batches.result())

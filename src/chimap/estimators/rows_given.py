@@ -1,0 +1,41 @@
+"""The rows that a user gives to ``fit``, in whatever kind of object, as a source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import validate_data
+
+from chimap._frames import is_frame, names_of
+from chimap.data import ArraySource, Source, open_source
+from chimap.data.formats.frames import FrameSource, frame_rows
+from chimap.data.labels import plain_labels
+from chimap.data.layouts import opener_of
+from chimap.data.targets import task_words
+from chimap.fit.targets import is_matrix
+
+
+def source_of(model: Any, X: Any, y: Any, y_checks: dict[str, Any]) -> Source:
+    """A source of rows X and labels y, with names of columns and tasks where the objects have them.
+
+    Arrays are checked as scikit-learn checks them, by ``validate_data`` with y_checks, which notes on the model how
+    many columns there are and their names. An array of several tasks may have missing entries.
+    """
+    if (opener := opener_of(X)) is not None:
+        source: Source = opener(X, y)
+        return source
+    if is_frame(X) and task_words(X, y) is not None:
+        return open_source(X, y)
+    if isinstance(y, str) and is_frame(X):
+        return FrameSource(X, y)
+    X, y = frame_rows(X, y)
+    y = plain_labels(y)
+    names = tuple(map(str, names_of(y))) if is_matrix(y) and is_frame(y) else None
+    checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
+    if is_matrix(y):
+        X = validate_data(model, X, **checks)
+    else:
+        X, y = validate_data(model, X, y, **checks, **y_checks)
+    named = ArraySource(X, y, column_names=getattr(model, "feature_names_in_", None))
+    named.task_names = names
+    return named

@@ -1,0 +1,150 @@
+"""What the parameters of an estimator stand for, once "auto" is settled for the rows at hand."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, ClassVar
+
+from sklearn.utils import check_random_state
+
+from chimap._threads import threads
+from chimap._validation import check_choice, check_positive, parse_memory
+from chimap.data import Source
+from chimap.data.table import named_blocks
+from chimap.engines import Progress, chunk_rows_within
+from chimap.estimators.gamma_choice import gamma_of_sample
+from chimap.estimators.linear_model import LinearModel
+from chimap.estimators.race_choice import race_of, weigh_bins
+from chimap.features.additive import check_map
+from chimap.features.base import FeatureSettings
+from chimap.features.families import check_features
+from chimap.features.weighted import checked_bin_weights
+from chimap.fit.automatic import (
+    is_automatic,
+    landmarks_within,
+    takes_exact,
+    takes_landmarks,
+    words_of_a_batch,
+)
+from chimap.fit.design import Part, parts_of
+from chimap.fit.plan import largest_job
+from chimap.fit.recipe import Recipe
+from chimap.fit.targets import Codec
+
+
+class SettledModel(LinearModel):
+    """A linear model whose parameters may be "auto".
+
+    They are settled in two steps, each written over the parameters by ``_given``: the race fills ``chosen_`` (kernel,
+    features, weights of bins), then the sizes of the rows fill ``_taken`` (exact machine or landmarks, their number,
+    gamma).
+    """
+
+    _races: ClassVar[bool] = True  # whether kernel="auto" is a choice among machines
+    _codec_type: ClassVar[type[Codec]]
+    kernel: Any
+    bin_weights: Any
+    blocks: Any
+    memory: str | int
+    n_jobs: int | None
+    race_seconds: float | None
+    random_state: Any
+
+    @abstractmethod
+    def _recipe(self) -> Recipe:
+        """The settings of a fit."""
+
+    def _given(self) -> dict[str, Any]:
+        """The parameters, with those that the race has chosen, and what "auto" stands for, in their place."""
+        given: dict[str, Any] = self.get_params(deep=False)
+        return given | getattr(self, "chosen_", {}) | getattr(self, "_taken", {})
+
+    def _race(self, source: Source, groups: Any, progress: Progress, keeps_rows: bool) -> None:
+        """Choose the settings that kernel="auto" and bin_weights leave open, if they are asked for."""
+        self.chosen_: dict[str, Any] = {}
+        self.__dict__.pop("race_", None)
+        if not hasattr(self, "bin_weights"):
+            return
+        if self.race_seconds is not None:
+            check_positive(self.race_seconds, "race_seconds")
+        if isinstance(self.bin_weights, str):
+            check_choice(self.bin_weights, "bin_weights", ("auto", "learn"))
+        elif self.bin_weights is not None:
+            checked_bin_weights(self.bin_weights, source.n_features)
+        with threads(self.n_jobs), progress:
+            if self._races and is_automatic(self.kernel):
+                self.race_, self.chosen_ = race_of(self, source, groups, progress, keeps_rows)
+            elif isinstance(self.bin_weights, str) and self.bin_weights == "learn":
+                self.race_, self.chosen_ = weigh_bins(self, source, groups, progress)
+
+    def _settle(
+        self,
+        source: Source,
+        groups: Any = None,
+        *,
+        is_plain: bool = True,
+        is_batch: bool = False,
+        n_targets: int | None = None,
+    ) -> None:
+        """Decide what "auto" stands for, for the rows of a source.
+
+        is_plain: False where something is asked of the fit that the exact machine does not have. is_batch: whether more
+        rows will come. n_targets: where the source has no labels.
+        """
+        self._taken: dict[str, Any] = {}
+        given = self._given()
+        is_open = is_plain and not is_batch and is_automatic(given.get("features"))
+        if is_open and takes_exact(given, source, parse_memory(self.memory)):
+            self._taken = {"features": "exact"}
+        self._check_sizes()
+        if is_automatic(given.get("gamma")) and not self._keeps_rows:
+            seed = int(check_random_state(self.random_state).randint(2**31))
+            self._taken = {"gamma": gamma_of_sample(self, source, groups, seed)}
+        if is_batch:
+            self._taken |= words_of_a_batch(self._settings(), source.n_rows)
+        if is_automatic(given["n_components"]) and takes_landmarks(self._settings()):
+            landmarks_within(source.n_rows, self._room_for(source, n_targets))
+
+    def _room_for(self, source: Source, n_targets: int | None = None) -> Callable[[int], None]:
+        """What takes a number of components, and raises MemoryBudgetError where it does not fit."""
+        t = n_targets or self._codec_type.of(source.labels()).n_targets
+
+        def check(n: int) -> None:
+            self._taken = {**self._taken, "n_components": n}
+            recipe = self._recipe()
+            chunk_rows_within(largest_job(recipe, source, t), recipe.budget)
+
+        return check
+
+    @property
+    def _keeps_rows(self) -> bool:
+        features = self._given().get("features")
+        return isinstance(features, str) and features == "exact"
+
+    def _parts(self, n_columns: int) -> list[Part]:
+        return parts_of(self._settings(), self._named_blocks(), n_columns)
+
+    def _named_blocks(self) -> Any:
+        """Blocks by places, where columns were given by name."""
+        return named_blocks(self.blocks, getattr(self, "feature_names_in_", None))
+
+    def _settings(self) -> FeatureSettings:
+        """Of the features of one kernel, from the parameters that this estimator has."""
+        given = self._given()
+        if given.get("features") == "exact" and given.get("gamma") == "auto":
+            given["gamma"] = "mean"  # which the choice starts from
+        return FeatureSettings(
+            **{one.name: given[one.name] for one in fields(FeatureSettings) if one.name in given}
+        )
+
+    def _check_sizes(self) -> None:
+        given = self._given()
+        check_features(given.get("features", "auto"))
+        if not is_automatic(given["n_components"]):
+            check_positive(given["n_components"], "n_components", integer=True)
+        if not is_automatic(given["n_terms"]):
+            check_positive(given["n_terms"], "n_terms", integer=True)
+        if given.get("map") is not None:
+            check_map(given["map"])
