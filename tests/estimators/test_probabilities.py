@@ -20,7 +20,7 @@ from chimap import (
     MultipleKernelLearner,
     OnlineIntersectionClassifier,
 )
-from chimap.estimators.from_moments import MomentsRidgeClassifier
+from chimap.estimators.ridge_from_moments import MomentsRidgeClassifier
 from chimap.selection.calibration import Calibration
 
 DIGITS = load_digits(return_X_y=True)

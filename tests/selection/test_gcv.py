@@ -6,7 +6,7 @@ from sklearn.linear_model import Ridge, RidgeCV
 
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
-from chimap.selection import choose_alpha, gcv
+from chimap.selection import choose_alpha, gcv_score
 from chimap.selection.gcv import choose_by_gcv
 
 from ..moments.cases import moments_of
@@ -75,9 +75,9 @@ def test_is_the_choice_of_folds():
 
 def test_float32_and_float64_agree(monkeypatch):
     Z, Y = rows(900, 530)
-    single = gcv._Scorer(moments_of(Z, Y), 0, None)
-    monkeypatch.setattr(gcv, "_SINGLE_FROM", 1000)
-    double = gcv._Scorer(moments_of(Z, Y), 0, None)
+    single = gcv_score.GcvScorer(moments_of(Z, Y), 0, None)
+    monkeypatch.setattr(gcv_score, "_SINGLE_FROM", 1000)
+    double = gcv_score.GcvScorer(moments_of(Z, Y), 0, None)
     assert (single.dtype, double.dtype) == (np.float32, np.float64)
     for alpha in (0.1, 20.0, 3e4):
         one, other = single.at(alpha), double.at(alpha)
@@ -89,7 +89,7 @@ def test_float32_and_float64_agree(monkeypatch):
 
 def test_slope_is_the_derivative():
     Z, Y = rows(300, 40)
-    scorer = gcv._Scorer(moments_of(Z, Y), 0, None)
+    scorer = gcv_score.GcvScorer(moments_of(Z, Y), 0, None)
     for alpha in (0.3, 7.0, 400.0):
         step = 1e-4
         above, below = scorer.at(alpha * np.exp(step)), scorer.at(alpha * np.exp(-step))

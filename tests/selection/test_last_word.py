@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from chimap.moments import FoldMoments
-from chimap.selection.gcv import _Scorer, choose_by_gcv
+from chimap.selection.gcv import choose_by_gcv
+from chimap.selection.gcv_score import GcvScorer
 from chimap.selection.scoring import HeldOutScore
 from chimap.selection.tried import TriedRows
 from chimap.solvers.ridge import ridge
@@ -31,7 +32,7 @@ def data():
 @pytest.mark.parametrize("alpha", [1e-3, 1.0, 100.0])
 def test_a_row_left_out_is_predicted_as_by_a_fit_without_it(data, alpha):
     Z, Y, shift, tried = data
-    outputs = _Scorer(moments_of(Z, Y, shift), 0, None).left_out(tried, alpha)
+    outputs = GcvScorer(moments_of(Z, Y, shift), 0, None).left_out(tried, alpha)
     for i in range(0, 60, 7):
         rest = np.arange(60) != i
         fitted = ridge(moments_of(Z[rest], Y[rest], shift), alpha)

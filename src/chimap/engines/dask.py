@@ -24,12 +24,10 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from chimap import _threads
 from chimap._validation import DataError
-from chimap.data import ArraySource, DaskSource, Source
-from chimap.data.source import Chunk
+from chimap.data import DaskSource, Source
+from chimap.engines.dask_tasks import added, added_array, merged, unpacked
 from chimap.engines.local import Reached
 from chimap.engines.progress import Progress
 
@@ -145,8 +143,8 @@ class DaskEngine:
             y = source.labels()
             X = self.client.compute(source.lazy(start, stop), retries=_RETRIES)
             labels = None if y is None else y[start:stop]
-            return self._submit(_added_array, 0, template, X, labels, start, chunk_rows, source.name)
-        return self._submit(_added, 0, template, self._on_workers(source), start, stop, chunk_rows)
+            return self._submit(added_array, 0, template, X, labels, start, chunk_rows, source.name)
+        return self._submit(added, 0, template, self._on_workers(source), start, stop, chunk_rows)
 
     def _tree(self, parts: list[Any]) -> Any:
         """Merge neighbours, then neighbours of those, until one is left; before any part that has not begun."""
@@ -154,7 +152,7 @@ class DaskEngine:
         while len(parts) > 1:
             level += 1
             pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
-            parts = [self._submit(_merged, level, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
+            parts = [self._submit(merged, level, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
         return parts[0]
 
     def _submit(self, task: Any, priority: int, *arguments: Any) -> Any:
@@ -178,7 +176,7 @@ class DaskEngine:
         if len(data) > _MOST_KEPT:
             return self._scattered(value)
         parts = [data[k : k + _MESSAGE] for k in range(0, len(data), _MESSAGE)]
-        return self._submit(_unpacked, 1, *[self._submit(bytes, 1, part) for part in parts])
+        return self._submit(unpacked, 1, *[self._submit(bytes, 1, part) for part in parts])
 
     def _scattered(self, value: Any) -> Any:
         try:
@@ -221,43 +219,6 @@ def _groups_of_parts(source: Source, chunk_rows: int, first: int) -> list[list[t
     size = max(_GROUP, -(-source.n_rows // (step * _MOST_GROUPS)))
     parts = [(start, min(start + step, source.n_rows)) for start in range(first, source.n_rows, step)]
     return [parts[k : k + size] for k in range(0, len(parts), size)]
-
-
-def _added(template: Any, source: Source, first: int, stop: int, chunk_rows: int) -> Any:
-    """On a worker: the rows of a part of a source added up, chunk by chunk."""
-    return _sums(template, source.chunks_from(first, chunk_rows, stop), 0, source.name)
-
-
-def _added_array(
-    template: Any, X: np.ndarray, y: np.ndarray | None, first: int, chunk_rows: int, name: str
-) -> Any:
-    """On a worker: rows that begin at row ``first`` of the whole added up, chunk by chunk."""
-    return _sums(template, ArraySource(X, y).chunks(chunk_rows), first, name)
-
-
-def _sums(template: Any, chunks: Iterator[Chunk], first: int, name: str) -> Any:
-    work = template.fresh()
-    # a worker of several threads does as many tasks at once
-    with _threads.threads(1):
-        for chunk in chunks:
-            work.add(chunk.X, chunk.y, first + chunk.start, name)
-    work.moments.release_buffers()
-    return work.moments
-
-
-def _unpacked(*parts: bytes) -> Any:
-    """On a worker: what was sent in parts."""
-    from distributed.protocol import pickle
-
-    return pickle.loads(b"".join(parts))
-
-
-def _merged(left: Any, right: Any) -> Any:
-    """On a worker: both added up, in memory of their own, so that a lost result can be computed again."""
-    both = left.fresh()
-    both.merge(left)
-    both.merge(right)
-    return both
 
 
 @contextmanager

@@ -11,8 +11,9 @@ from sklearn.exceptions import NotFittedError
 from chimap import _arrays
 from chimap._threads import threads
 from chimap._validation import parse_memory, rows_as_fitted
+from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.prediction import Prediction
-from chimap.estimators.targets import ClassTargets, RealTargets
+from chimap.estimators.real_targets import RealTargets
 from chimap.features.additive import AnchorMap
 from chimap.features.rounded import check_not_rounded
 from chimap.model_files.model_file import SavedModel

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from chimap import _arrays
 from chimap._validation import DataError, check_choice, check_histograms, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
-from chimap.estimators.targets import ClassTargets, RealTargets
+from chimap.estimators.class_targets import ClassTargets
+from chimap.estimators.real_targets import RealTargets
 from chimap.features.fourier.widths import partition, width_groups
 from chimap.fit.result import HeldOutRows
 from chimap.kernels import Anisotropic, Exponential, as_kernel

@@ -11,23 +11,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
-from chimap._validation import check_positive
-from chimap.backends import check_device
 from chimap.backends.host import HOST
 from chimap.data.source import choose_rows
 from chimap.engines import Stopwatch
 from chimap.engines.local import Pass
 from chimap.engines.memory import FIRST_ROWS
-from chimap.estimators.component_curves import ComponentCurves, component_curves
-from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.features.additive.identity import IdentityMap
 from chimap.fit.result import HeldOutRows
-from chimap.losses import Square
 from chimap.moments import DealtFolds, FoldMoments, Moments, RowWeights, provisional_mean
-from chimap.selection import SelectionResult, choose_alpha, fold_count, score_principal
-from chimap.selection.components import DECADES
-from chimap.solvers import LinearSolution, PrincipalRidge, ridge
-from chimap.solvers.held_out import left_out, leverages
+from chimap.selection import SelectionResult, fold_count
+from chimap.solvers import LinearSolution
 from chimap.solvers.sparse import check_alphas
 
 _ROWS = 8192  # made dense and added together
@@ -162,152 +155,3 @@ class MomentsModel(BaseEstimator):
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
-
-
-class _Ridge(MomentsModel):
-    def __init__(
-        self,
-        alpha: Any = "auto",
-        n_components: Any = None,
-        selection: Any = "auto",
-        random_state: Any = None,
-        device: str = "cpu",
-        class_weight: Any = None,
-    ):
-        self.alpha = alpha
-        self.n_components = n_components
-        self.selection = selection
-        self.random_state = random_state
-        self.device = device
-        self.class_weight = class_weight
-
-    def _chooses(self) -> bool:
-        return super()._chooses() or np.ndim(self.n_components) > 0
-
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
-        check_device(self.device)
-        for p in () if self.n_components is None else np.atleast_1d(self.n_components):
-            check_positive(p.item(), "n_components", integer=True)
-            if p > n_features:
-                raise ValueError(f"n_components={p}, but there are {n_features} features.")
-
-    def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
-        scale = float(whole.scatter_diagonal().mean()) or 1.0
-        if self.n_components is None:
-            return self._solve_features(folds, whole, scale)
-        components = np.atleast_1d(self.n_components)
-        auto = isinstance(self.alpha, str)
-        alphas = scale * DECADES if auto else np.atleast_1d(self.alpha)
-        self.selection_ = None
-        n_components, alpha = int(components.max()), scale if auto else float(alphas.max())
-        if len(folds.folds) > 1:
-            self.selection_ = score_principal(folds, whole, components, alphas, device=self.device)
-            n_components, alpha = (self.selection_.best[name] for name in ("n_components", "alpha"))
-        self.n_components_ = n_components
-        model = PrincipalRidge.of(whole, n_components, self.device)
-        self.pca_ = model.pca
-        return model.solution(n_components, alpha)
-
-    def _held_out(
-        self,
-        whole: Moments,
-        found: LinearSolution,
-        Z: np.ndarray,
-        y: np.ndarray,
-        weights: np.ndarray | None,
-    ) -> HeldOutRows | None:
-        if self.n_components is None:
-            h = leverages(whole, found.alpha, Z - whole.shifts[0])
-        else:
-            coordinates = self.pca_.transform(Z)[:, : self.n_components_]
-            scatters = self.pca_.scatters[: self.n_components_]
-            h = np.square(coordinates) @ (1 / (scatters + found.alpha)) + 1 / whole.count
-        Y = np.asarray(self._encode(y)) + self._target_shift()
-        h = h if weights is None else h * weights
-        return HeldOutRows(left_out(Square(), Y, Z @ found.coef + found.intercept, h), y, weights)
-
-    def curves(self, X: Any, y: Any) -> ComponentCurves:
-        """R² and, of a classifier, accuracy on other rows for every number of components and every strength tried.
-
-        One decomposition gives all of them; ``report.write_selection`` draws them. Raises ValueError for a model
-        without principal components.
-        """
-        check_is_fitted(self, "_moments")
-        if self.n_components is None:
-            raise ValueError("curves are over principal components: give n_components, a number or several.")
-        if self._stale:
-            self._solve_now()
-        X, y = self._valid(X, y, reset=False)
-        alphas = [self.alpha_] if self.selection_ is None else np.unique(self.selection_.alphas).tolist()
-        Z = _arrays.to_dense(_arrays.as_rows(X, self._moments.dtype))
-        Y = np.asarray(self._encode(y)) + self._moments.target_shift
-        labels_of = getattr(self, "labels_of", None)
-        is_right = None if labels_of is None else lambda outputs: labels_of(outputs) == y
-        return component_curves(
-            self._moments.whole(), np.atleast_1d(self.n_components).tolist(), alphas, Z, Y, is_right
-        )
-
-    def _solve_features(self, folds: FoldMoments, whole: Moments, scale: float) -> LinearSolution:
-        if len(folds.folds) > 1:
-            self.selection_ = choose_alpha(folds, whole, self.alpha)
-            return ridge(whole, self.selection_.best["alpha"])
-        self.selection_ = None
-        return ridge(whole, scale if isinstance(self.alpha, str) else float(np.max(self.alpha)))
-
-
-class MomentsRidge(RealTargets, _Ridge):
-    """Ridge regression from moments, on all features or on their leading principal components.
-
-    min sum (z'w + b - y)^2 + alpha |w|^2, w within the span of the first n_components components of the rows.
-
-    Parameters
-    ----------
-    alpha : "auto" (chosen by folds), numbers to choose from, or one number: scikit-learn's ``alpha``.
-    n_components : None for all features as they are, a number of principal components, or numbers to choose from by
-        exact folds (components and weights fitted anew for each).
-    selection : folds ("auto": five) of the cross-validation.
-    random_state : int, RandomState or None, for the folds.
-    device : "cpu", or "cuda" (needs torch), where the eigenproblems of ``n_components`` are solved if they fit there.
-    class_weight : of ``MomentsRidgeClassifier``: None, "balanced", or a dictionary of labels and weights.
-
-    Learned: ``coef_`` (1, D), ``intercept_`` (1,), ``alpha_``, ``n_components_``, ``pca_``, ``selection_`` (errors
-    of every fold), ``n_rows_``.
-
-    Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, sec. 6, Algorithms 3 and 4.
-
-    >>> import numpy as np
-    >>> Z = np.random.default_rng(0).random((200, 10))
-    >>> model = MomentsRidge(n_components=[5, 10], random_state=0).fit(Z, Z[:, 0] + 2 * Z[:, 1])
-    >>> model.n_components_, bool(model.score(Z, Z[:, 0] + 2 * Z[:, 1]) > 0.99)
-    (10, True)
-    """
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add rows; the first call fixes what moments are taken about. Returns self."""
-        if getattr(self, "_moments", None) is None:
-            self._learn_targets(y)
-        return self._partial_fit(X, y, sample_weight)
-
-
-class MomentsRidgeClassifier(ClassTargets, _Ridge):
-    """One-versus-all ridge classifier from moments; parameters as in ``MomentsRidge``.
-
-    Learned: ``classes_``, and as in ``MomentsRidge`` with one row of ``coef_`` a class (one for two classes).
-
-    >>> from sklearn.datasets import load_digits
-    >>> X, y = load_digits(return_X_y=True)
-    >>> model = MomentsRidgeClassifier(n_components=[10, 30, 60], random_state=0).fit(X[:1200], y[:1200])
-    >>> bool(model.score(X[1200:], y[1200:]) > 0.85)
-    True
-    """
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows; ``classes`` (all of them) is needed at the first call. Returns self."""
-        if getattr(self, "_moments", None) is None:
-            if classes is None:
-                raise ValueError(
-                    "classes must be given at the first call of partial_fit: all labels that will come."
-                )
-            self._learn_targets(classes)
-        return self._partial_fit(X, y, sample_weight)

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from chimap.estimators.base import HistogramModel
+from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.levels import kth_highest
-from chimap.estimators.targets import ClassTargets, RealTargets
+from chimap.estimators.real_targets import RealTargets
 from chimap.fit.targets import check_one_task
 from chimap.solvers.from_moments import RidgeSolver
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from chimap._validation import check_choice, check_positive
 from chimap.estimators.base import HistogramModel
-from chimap.estimators.targets import ClassTargets, RealTargets
+from chimap.estimators.class_targets import ClassTargets
+from chimap.estimators.real_targets import RealTargets
 from chimap.estimators.width_design import Tuning, WidthDesign
 from chimap.estimators.width_search import WidthPenalty
 from chimap.fit.design import Design

@@ -23,8 +23,8 @@ from chimap._validation import (
     rows_as_fitted,
 )
 from chimap.data.formats.frames import frame_rows
+from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.explaining import Explaining
-from chimap.estimators.targets import ClassTargets
 from chimap.explain import contributions_of, mean_and_deviation
 from chimap.features.mapped import MappedModel, mapped_model
 from chimap.fit.result import HeldOutRows

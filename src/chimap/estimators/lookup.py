@@ -16,8 +16,8 @@ from chimap._arrays import stored_bytes
 from chimap._threads import threads
 from chimap._validation import DataError, check_choice, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
+from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.compiled import CompiledClassifier, compiled_codes
-from chimap.estimators.targets import ClassTargets
 from chimap.features.additive import AnchorMap
 from chimap.features.additive.codes import add_up, check_codes, look_up
 from chimap.fit.result import HeldOutRows

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 from chimap._validation import check_choice, check_positive
 from chimap.estimators.channel_widths import ChannelDesign
+from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.kernel_learning import KernelLearner
 from chimap.estimators.kernel_weights import KernelWeights
-from chimap.estimators.targets import ClassTargets, RealTargets
+from chimap.estimators.real_targets import RealTargets
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledFeatures

@@ -13,7 +13,7 @@ from chimap import _arrays, _loops, _threads
 from chimap._threads import threads
 from chimap._validation import check_histograms, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
-from chimap.estimators.targets import ClassTargets
+from chimap.estimators.class_targets import ClassTargets
 from chimap.fit.result import HeldOutRows
 from chimap.kernels import intersection
 from chimap.moments import fold_of_rows, rows_by_weight

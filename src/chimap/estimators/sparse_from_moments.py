@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap._validation import check_positive
 from chimap.estimators.from_moments import MomentsModel
-from chimap.estimators.targets import RealTargets
+from chimap.estimators.real_targets import RealTargets
 from chimap.moments import FoldMoments, Moments
 from chimap.penalties import check_groups
 from chimap.selection import score_path

@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClassifier
 from chimap.estimators.base import HistogramModel
-from chimap.estimators.targets import RealTargets
+from chimap.estimators.real_targets import RealTargets
 
 
 @dataclass(frozen=True, eq=False)

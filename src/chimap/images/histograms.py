@@ -18,15 +18,14 @@ from chimap.data.source import choose_rows
 from chimap.engines import Progress, RichProgress
 from chimap.images.coding import CATALOGUE as CODINGS
 from chimap.images.coding import Coding
-from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
 from chimap.images.descriptors import Coded, CodedDescriptor, LocalDescriptor
 from chimap.images.descriptors.base import check_image, opencv
+from chimap.images.given import Descriptor, as_images, described
 from chimap.images.pyramid import Pyramid
 from chimap.images.reading.reader import ImageReader
 from chimap.images.vocabulary import Vocabulary, learn_vocabulary, reservoir
 from chimap.model_files import model_file
 
-Descriptor = LocalDescriptor | CodedDescriptor
 Arrays = dict[str, np.ndarray]
 Keep = Callable[[str, Callable[[], Arrays]], Arrays]
 
@@ -315,60 +314,6 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
 
     def _progress(self) -> Progress:
         return RichProgress() if self.verbose else Progress()
-
-
-def described(descriptors: Any) -> dict[str, Descriptor]:
-    """Descriptors by name, of a name, an object, a list of these or a mapping. Raises ValueError for unknown ones."""
-    if isinstance(descriptors, dict):
-        listed = list(descriptors.items())
-    else:
-        several = descriptors if isinstance(descriptors, list | tuple) else [descriptors]
-        listed = [(d if isinstance(d, str) else type(d).__name__.lower(), d) for d in several]
-    found: dict[str, Descriptor] = {}
-    for name, descriptor in listed:
-        if isinstance(descriptor, str):
-            check_choice(descriptor, "each of descriptors", tuple(DESCRIPTORS))
-            descriptor = DESCRIPTORS[descriptor]
-        if not isinstance(descriptor, Descriptor):
-            raise ValueError(f"each of descriptors must be a name or a descriptor; got {descriptor!r}.")
-        if name in found:
-            raise ValueError(
-                f"descriptors has two of the name {name!r}; give a mapping of names to descriptors."
-            )
-        found[name] = descriptor
-    if not found:
-        raise ValueError("descriptors must hold at least one; got none.")
-    return found
-
-
-class _Arrays:
-    """A sequence of arrays, read as an ``ImageSet`` is."""
-
-    name = "images"
-
-    def __init__(self, arrays: Sequence[np.ndarray]) -> None:
-        self._arrays = arrays
-
-    def __len__(self) -> int:
-        return len(self._arrays)
-
-    def where(self, i: int) -> str:
-        """Image i as messages call it."""
-        return f"image {i}"
-
-    def open(self, i: int) -> tuple[np.ndarray, int]:
-        """Image i, and its number of pixels."""
-        image = check_image(self._arrays[i], self.where(i))
-        return image, image.shape[0] * image.shape[1]
-
-    def pixels(self, i: int, image: np.ndarray) -> np.ndarray:
-        """The image as it was opened."""
-        return image
-
-
-def as_images(X: Any) -> Any:
-    """A set of images as it is, a sequence of arrays as something that is read like one."""
-    return X if hasattr(X, "pixels") else _Arrays(X)
 
 
 def _counted(reader: ImageReader, progress: Progress) -> Iterator[np.ndarray]:

@@ -12,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 
 from chimap._validation import DataError, check_choice
+from chimap.data.formats.csv_columns import Ids, counts_on, is_heading, is_text
 from chimap.data.io.compressed import decompressed, read_piece, uncompressed_name
 from chimap.data.io.files import existing_file, file_digest, needed
 from chimap.data.io.stream import BLOCK_BYTES, StreamSource
@@ -21,7 +22,6 @@ from chimap.data.table import (
     LABEL_NAMES,
     Choice,
     check_not_counting,
-    counts,
     naming_note,
     roles_of,
     unique_ids,
@@ -97,13 +97,13 @@ class CsvSource(StreamSource):
         """Names of the columns among the bins whose first rows are text."""
         first = next(self._batches(self._bins, "string"))
         return [
-            self._names[i] for i, column in zip(self._bins, first.columns, strict=True) if _is_text(column)
+            self._names[i] for i, column in zip(self._bins, first.columns, strict=True) if is_text(column)
         ]
 
     def _read_labels_and_ids(self, is_explicit: bool) -> None:
         """Count the rows, and read labels, ids and what may be an index: one pass."""
         where = f"{self.path}, column {self._names[self._label or 0]!r}"
-        labels, ids = TextLabels(where, self._choice.missing), _Ids()
+        labels, ids = TextLabels(where, self._choice.missing), Ids()
         first = (
             next((i for i in range(len(self._names)) if i != self._label), 0) if self._id is None else None
         )
@@ -121,7 +121,7 @@ class CsvSource(StreamSource):
             if self._id is not None:
                 ids.add(column[self._id])
             elif first is not None and not ids.add(column[first], only_text=True):
-                may_be_index = may_be_index and _counts_on(column[first], self.n_rows)
+                may_be_index = may_be_index and counts_on(column[first], self.n_rows)
                 first = first if may_be_index and len(self._names) > 1 else None
             self.n_rows += batch.num_rows
         if self.n_rows == 0:
@@ -131,7 +131,7 @@ class CsvSource(StreamSource):
             self._y = labels.finish()
         self._take_ids(ids, first, may_be_index and len(self._names) > 1)
 
-    def _take_ids(self, ids: _Ids, first: int | None, may_be_index: bool) -> None:
+    def _take_ids(self, ids: Ids, first: int | None, may_be_index: bool) -> None:
         found = ids.finish(self.n_rows)
         if self._id is not None:
             assert found is not None
@@ -202,7 +202,7 @@ class CsvSource(StreamSource):
                 "with LF, as tr '\\r' '\\n' does."
             )
         fields = next(csv.reader([line.removeprefix("\ufeff").strip("\r\n")], delimiter=self._delimiter))
-        has_header = _is_heading(fields) if header == "auto" else bool(header)
+        has_header = is_heading(fields) if header == "auto" else bool(header)
         self._has_names = has_header
         self._names = (
             [field.strip() for field in fields] if has_header else [str(i) for i in range(len(fields))]
@@ -277,50 +277,3 @@ class CsvSource(StreamSource):
 
     def _check_unchanged(self) -> None:
         self.path.check_unchanged()
-
-
-class _Ids:
-    """Texts of a column that may name the rows, gathered as they are read."""
-
-    def __init__(self) -> None:
-        self._parts: list[np.ndarray] = []
-        self._is_number = False
-
-    def add(self, column: Any, *, only_text: bool = False) -> bool:
-        """Take in some rows; for a column that is not named as the ids, unless it holds numbers. Whether they were."""
-        if self._is_number or (only_text and not self._parts and not _is_text(column)):
-            self._is_number = True
-            return False
-        self._parts.append(np.array([text or "" for text in column.to_pylist()]))
-        return True
-
-    def finish(self, n_rows: int) -> np.ndarray | None:
-        """The texts of all rows, or None where there are not so many."""
-        if sum(part.size for part in self._parts) != n_rows:
-            return None
-        return np.char.strip(np.concatenate(self._parts))
-
-
-def _is_text(column: Any) -> bool:
-    """Whether fewer than half of some fields are numbers: among more, others are mistakes."""
-    texts = [text for text in column.slice(0, 1000).to_pylist() if text]
-    return 2 * sum(is_number(text) for text in texts) < len(texts)
-
-
-def _numbers(column: Any) -> np.ndarray | None:
-    """The numbers of a column of text, blank ones as NaN; None where one is not a number."""
-    pyarrow, compute = needed("pyarrow", "CSV files"), needed("pyarrow.compute", "CSV files")
-    try:
-        return compute.utf8_trim_whitespace(column).cast("float64").to_numpy(zero_copy_only=False)
-    except pyarrow.ArrowInvalid:
-        return None
-
-
-def _counts_on(column: Any, start: int) -> bool:
-    values = _numbers(column)
-    return values is not None and counts(values, start)
-
-
-def _is_heading(fields: list[str]) -> bool:
-    numbers = [(place, field.strip()) for place, field in enumerate(fields) if is_number(field)]
-    return not numbers or (len(numbers) > 1 and all(field == str(place) for place, field in numbers))

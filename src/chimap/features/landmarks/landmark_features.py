@@ -10,18 +10,18 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from chimap import _arrays, _blas, _loops, _threads
+from chimap import _arrays, _blas
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive import check_map
 from chimap.features.base import Folded
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
+from chimap.features.landmarks.kernel_values import add_to_all, exponentials, less_one
 from chimap.features.landmarks.unit_gaussian import takes, unit_gaussian_map
 from chimap.features.landmarks.whitening import whitening
 from chimap.kernels import Gaussian, Kernel, as_kernel
 from chimap.model_files import Transformer
 
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
-_GRAM_COLUMNS = 2048  # mapped bins of the landmarks that are in float64 together
 _SAMPLE_ROWS, _ROWS_A_LANDMARK = 4096, 4  # that k-means sees: the larger number
 
 
@@ -151,7 +151,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
 
     def _factorise(self, landmarks: np.ndarray) -> None:
         dtype = landmarks.dtype
-        found = whitening(_less_one(landmarks), float(np.finfo(dtype).eps))
+        found = whitening(less_one(landmarks), float(np.finfo(dtype).eps))
         # (p, m), so that a product with sparse rows reads them row by row
         self._mapped = np.ascontiguousarray(landmarks[found.kept].T)
         self._half_norms = (np.square(self._mapped, dtype=np.float64).sum(axis=0) / 2).astype(dtype)
@@ -197,7 +197,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         constant = (self._ones if shift is None else self._ones - shift).astype(out.dtype)
         for part, block in self._kernel_blocks(rows, out):
             _blas.multiply_triangle(part, triangle)
-            _add(constant, block, part)
+            add_to_all(constant, block, part)
 
     def _kernel_blocks(self, rows: Any, out: np.ndarray) -> Any:
         """Blocks of ``out`` as they are filled with kernel values less 1, and how many rows each has."""
@@ -208,7 +208,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
             part = out[first : first + size]
             block = rows if part.shape[0] == rows.shape[0] else rows[first : first + size]
             own = self.unit_map_.products(block, landmarks, part)
-            _exponentials(own, halves, part)
+            exponentials(own, halves, part)
             yield part, part.shape[0]
 
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
@@ -282,29 +282,3 @@ class KernelLessOne:
 def sample_rows(n_components: int) -> int:
     """How many rows landmarks, gamma and the centre are taken from, where there are so many."""
     return max(_SAMPLE_ROWS, _ROWS_A_LANDMARK * n_components)
-
-
-def _exponentials(half_rows: np.ndarray, half_landmarks: np.ndarray, products: np.ndarray) -> None:
-    _threads.over_rows(
-        products.shape[0],
-        products.shape[1],
-        lambda part: _loops.kernel_less_one(half_rows[part], half_landmarks, products[part]),
-    )
-
-
-def _add(row: np.ndarray, n_rows: int, out: np.ndarray) -> None:
-    _threads.over_rows(n_rows, out.shape[1], lambda part: _loops.add_to_rows(row, out[part]))
-
-
-def _less_one(u: np.ndarray) -> np.ndarray:
-    """exp(-|u_i - u_j|^2 / 2) - 1 of rows u (m, p), float64; some columns at a time, so that no copy of all is made."""
-    gram = np.zeros((u.shape[0], u.shape[0]))
-    for first in range(0, u.shape[1], _GRAM_COLUMNS):
-        part = u[:, first : first + _GRAM_COLUMNS].astype(np.float64)
-        gram += part @ part.T
-    halves = np.diag(gram) / 2
-    gram -= halves[:, None]
-    gram -= halves
-    np.minimum(gram, 0, out=gram)
-    gram[np.diag_indices_from(gram)] = 0
-    return np.expm1(gram, out=gram)

@@ -1,0 +1,62 @@
+"""Columns of text as they are read from a table: ids, numbers, counting columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chimap.data.io.files import needed
+from chimap.data.labels import is_number
+from chimap.data.table import (
+    counts,
+)
+
+
+class Ids:
+    """Texts of a column that may name the rows, gathered as they are read."""
+
+    def __init__(self) -> None:
+        self._parts: list[np.ndarray] = []
+        self._is_number = False
+
+    def add(self, column: Any, *, only_text: bool = False) -> bool:
+        """Take in some rows; for a column that is not named as the ids, unless it holds numbers. Whether they were."""
+        if self._is_number or (only_text and not self._parts and not is_text(column)):
+            self._is_number = True
+            return False
+        self._parts.append(np.array([text or "" for text in column.to_pylist()]))
+        return True
+
+    def finish(self, n_rows: int) -> np.ndarray | None:
+        """The texts of all rows, or None where there are not so many."""
+        if sum(part.size for part in self._parts) != n_rows:
+            return None
+        return np.char.strip(np.concatenate(self._parts))
+
+
+def is_text(column: Any) -> bool:
+    """Whether fewer than half of some fields are numbers: among more, others are mistakes."""
+    texts = [text for text in column.slice(0, 1000).to_pylist() if text]
+    return 2 * sum(is_number(text) for text in texts) < len(texts)
+
+
+def numbers_of(column: Any) -> np.ndarray | None:
+    """The numbers of a column of text, blank ones as NaN; None where one is not a number."""
+    pyarrow, compute = needed("pyarrow", "CSV files"), needed("pyarrow.compute", "CSV files")
+    try:
+        return compute.utf8_trim_whitespace(column).cast("float64").to_numpy(zero_copy_only=False)
+    except pyarrow.ArrowInvalid:
+        return None
+
+
+def counts_on(column: Any, start: int) -> bool:
+    """Whether a column of text counts the rows, one by one from ``start``."""
+    values = numbers_of(column)
+    return values is not None and counts(values, start)
+
+
+def is_heading(fields: list[str]) -> bool:
+    """Whether the first line of a table names its columns: by words, or by their places 0, 1, 2, .."""
+    numbers = [(place, field.strip()) for place, field in enumerate(fields) if is_number(field)]
+    return not numbers or (len(numbers) > 1 and all(field == str(place) for place, field in numbers))

@@ -1,0 +1,228 @@
+"""From labels of classes to targets, and from outputs back to labels, probabilities and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from chimap._validation import DataError
+from chimap.data.targets import clean_targets
+from chimap.estimators.targets import Encoding, known_conformal
+from chimap.fit.result import HeldOutRows
+from chimap.fit.targets import ClassCodec, Codec, TaskCodec, is_matrix
+from chimap.fit.weights import checked_class_weight, class_weights
+from chimap.losses import CATALOGUE as LOSSES
+from chimap.moments import as_counts
+from chimap.selection.calibration import Calibration, TaskCalibration
+from chimap.selection.conformal import Conformal, checked_level
+from chimap.selection.threshold import best_threshold, checked_threshold
+
+
+class ClassTargets(Encoding, ClassifierMixin):
+    """One versus all: a target of 1 for the class and -1 for the others; a single target for two classes.
+
+    Labels (n, t) of 0, 1 and NaN are t tasks of two classes each: answers are then matrices (n, t) of labels 0 and 1,
+    of scores, and of the probability of 1, and ``classes_`` are the numbers of the tasks, as of scikit-learn's
+    ``RidgeClassifier``, ``MLPClassifier`` and ``OneVsRestClassifier``.
+
+    Learned: ``classes_``, ``multilabel_`` (whether the labels were of several tasks). The estimator gives
+    ``_outputs(X)``, linear outputs (n, t).
+    """
+
+    _y_checks: ClassVar[dict[str, Any]] = {}
+    _losses: ClassVar[tuple[str, ...]] = (
+        "square", *(name for name, loss in LOSSES.items() if loss.domain == "sign"), "hinge"
+    )  # fmt: skip
+    _domain: ClassVar[str] = "sign"
+    _codec_type: ClassVar[type[Codec]] = ClassCodec
+    keeps_posterior: ClassVar[bool] = False  # which takes a matrix of all features
+    classes_: np.ndarray
+    class_weight_: np.ndarray | None
+    multilabel_: bool = False
+    threshold: Any
+    threshold_: float
+    _outputs: Callable[[Any], np.ndarray]
+    _calibration: Calibration | TaskCalibration
+    _conformal: Conformal | None
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores (n, classes), or (n,) for two classes: positive means the second. Of several tasks (n, tasks)."""
+        outputs = self._outputs(X)
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels of rows X, (n,); of several tasks 0 and 1, (n, tasks)."""
+        return self.labels_of(self._outputs(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes (n, classes), in the order of ``classes_``; each row sums to one.
+
+        Of several tasks the probabilities (n, tasks) of label 1, each task being calibrated on its own.
+
+        By calibration on outputs of rows that were held out, whatever the loss: a softmax of the outputs at one
+        temperature, with an offset for each class, or of two classes Platt's sigmoid. The class that ``predict`` gives
+        has the largest. See ``selection.calibration.Calibration``.
+        """
+        return self.probabilities_of(self._outputs(X))
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of ``predict_proba``, of the same shape, without underflow."""
+        outputs = self._outputs(X)
+        return self._calibration.log(outputs)
+
+    def probabilities_of(self, outputs: np.ndarray) -> np.ndarray:
+        """Probabilities (n, classes) of linear outputs (n, t), as ``predict_source`` gives them."""
+        return self._calibration(outputs)
+
+    def labels_of(self, outputs: np.ndarray) -> np.ndarray:
+        """Labels (n,), of several tasks (n, t), of linear outputs (n, t), as ``predict_source`` gives them."""
+        if self.multilabel_:
+            return (outputs > 0).astype(np.int64)
+        if outputs.shape[1] == 1:
+            return self.classes_[(outputs[:, 0] > self._cut).astype(np.intp)]
+        return self.classes_[np.argmax(outputs, axis=1)]
+
+    @property
+    def _cut(self) -> float:
+        """Outputs above it are of the second of two classes."""
+        return float(getattr(self, "threshold_", 0.0))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean accuracy of ``predict(X)``; of several tasks, as in scikit-learn, the share of rows all of whose labels
+        are right, of the entries of y (n, tasks) that are there."""
+        if not self.multilabel_:
+            return float(super().score(X, y, sample_weight))
+        Y = clean_targets(y, len(self.classes_), "y")
+        right = (np.isnan(Y) | (self.predict(X) == Y)).all(axis=1)
+        seen = ~np.isnan(Y).all(axis=1)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[seen]
+        return float(np.average(right[seen], weights=weights))
+
+    def _take_codec(self, codec: ClassCodec | TaskCodec) -> None:
+        self.multilabel_ = isinstance(codec, TaskCodec)
+        self.classes_ = np.arange(codec.n_targets) if isinstance(codec, TaskCodec) else codec.classes
+        if getattr(self, "_has_objects", False) and self.classes_.dtype.kind == "U":
+            self.classes_ = self.classes_.astype(object)
+
+    def _class_weighed(
+        self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
+    ) -> np.ndarray | None:
+        """The weights of rows (n,) times those of their classes; also keeps the latter, ``class_weight_``, and checks
+        what else is asked of classes.
+
+        is_batch: whether more rows will come, of classes that are known. Raises ValueError for "balanced" then, which
+        takes all labels.
+        """
+        wanted = getattr(self, "class_weight", None)
+        if is_batch and isinstance(wanted, str):
+            checked_class_weight(wanted)
+            raise ValueError(
+                "class_weight='balanced' takes the labels of all rows, and partial_fit sees a batch of them. Give "
+                "weights by label: compute_class_weight('balanced', classes=classes, y=y) of sklearn.utils."
+            )
+        threshold = getattr(self, "threshold", None)
+        checked_threshold(threshold)
+        if is_matrix(y):
+            for name, value in (("class_weight", wanted), ("threshold", threshold)):
+                if value is not None:
+                    raise ValueError(f"{name} is of one task: leave it out, or fit the tasks one by one.")
+            self.class_weight_ = None
+            return sample_weight
+        codec = ClassCodec(self.classes_) if is_batch else ClassCodec.of_classes(y)
+        classes = codec.classes
+        if threshold is not None and classes.size != 2:
+            raise ValueError(
+                f"threshold={threshold!r} is of two classes, and y has {classes.size}. Leave threshold out; "
+                "class_weight='balanced' makes up for rare ones."
+            )
+        self.class_weight_ = class_weights(wanted, classes, y, sample_weight)
+        if self.class_weight_ is None:
+            return sample_weight
+        codec.encode(y)  # refuses a label that is no class
+        each = self.class_weight_[np.searchsorted(classes, y)]
+        return each if sample_weight is None else sample_weight * each
+
+    def predict_set(self, X: Any, alpha: float = 0.1) -> np.ndarray:
+        """The classes that each row of X may be of: boolean (n, classes), in the order of ``classes_``.
+
+        The true class is in the set with a probability of at least 1 - alpha if rows to come are like those of the fit:
+        every class whose probability is no smaller than that of the true classes of most rows that were held out. A set
+        is empty where no class is that probable. Of several tasks (n, tasks, 2), for labels 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            For alpha that is not between 0 and 1, and where no rows were held out.
+
+        References
+        ----------
+        See ``selection.conformal.Conformal``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from chimap import HistogramClassifier
+        >>> from sklearn.utils import shuffle
+        >>> X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
+        >>> model = HistogramClassifier("exp-chi2", n_components=256, random_state=0).fit(X[:1200], y[:1200])
+        >>> sets = model.predict_set(X[1200:], alpha=0.1)
+        >>> bool(sets[range(597), y[1200:]].mean() > 0.85)
+        True
+        """
+        checked_level(alpha)
+        return self.sets_of(self._outputs(X), alpha)
+
+    def sets_of(self, outputs: np.ndarray, alpha: float = 0.1) -> np.ndarray:
+        """Sets, as of ``predict_set``, of linear outputs (n, t), as ``predict_source`` gives them."""
+        threshold = known_conformal(self).threshold(alpha)
+        strangeness = -self._logs(outputs)
+        return strangeness <= (threshold[:, None] if self.multilabel_ else threshold[0])
+
+    def _logs(self, outputs: np.ndarray) -> np.ndarray:
+        """Logarithms of the probabilities of the classes (n, classes), of several tasks (n, t, 2)."""
+        if isinstance(self._calibration, TaskCalibration):
+            return self._calibration.logs(outputs)
+        return self._calibration.log(outputs)
+
+    def _take_held_out(self, held_out: HeldOutRows | None) -> None:
+        """Learn what needs outputs of rows that the machine has not seen."""
+        t, self._conformal = self._n_targets, None
+        if held_out is None:
+            self._calibration = (
+                TaskCalibration.unknown(t) if self.multilabel_ else Calibration(1.0, np.zeros(t))
+            )
+        elif self.multilabel_:
+            self._calibration = TaskCalibration.of(held_out.outputs, held_out.y, held_out.weights)
+            logs = self._logs(held_out.outputs)
+            scores = np.where(held_out.y == 1, -logs[:, :, 1], -logs[:, :, 0])
+            self._conformal = Conformal(np.where(np.isnan(held_out.y), np.nan, scores), self._times(held_out))
+        else:
+            place = np.searchsorted(self.classes_, held_out.y)
+            self._calibration = Calibration.of(held_out.outputs, place, held_out.weights)
+            scores = -self._logs(held_out.outputs)[np.arange(place.size), place]
+            self._conformal = Conformal(scores[:, None], self._times(held_out))
+        if getattr(self, "threshold", None) is None:
+            self.__dict__.pop("threshold_", None)
+        else:
+            self.threshold_ = self._best_threshold(held_out)
+
+    def _times(self, held_out: HeldOutRows) -> np.ndarray | None:
+        """How often rows that were held out come: weights of classes say what is learned, not what is counted."""
+        weights, of_classes = held_out.weights, getattr(self, "class_weight_", None)
+        if weights is None:
+            return None
+        if of_classes is not None:
+            weights = weights / of_classes[np.searchsorted(self.classes_, held_out.y)]
+        return as_counts(weights)
+
+    def _best_threshold(self, held_out: HeldOutRows | None) -> float:
+        if held_out is None:
+            raise DataError(
+                f"threshold={self.threshold!r} is chosen on rows that are held out, and there are too few. "
+                "Leave it out."
+            )
+        is_second = held_out.y == self.classes_[1]
+        return best_threshold(held_out.outputs[:, 0], is_second, self.threshold, self._times(held_out))

@@ -1,0 +1,119 @@
+"""From real targets to those of a quadratic loss, and from outputs back to predictions and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+
+from chimap.data.targets import clean_targets
+from chimap.estimators.targets import Encoding, known_conformal
+from chimap.fit.result import HeldOutRows
+from chimap.fit.targets import Codec, RealCodec
+from chimap.losses import CATALOGUE as LOSSES
+from chimap.moments import as_counts
+from chimap.selection.conformal import Conformal, checked_level
+from chimap.selection.scoring import MeanScore
+
+
+class RealTargets(Encoding, RegressorMixin):
+    """One real target, or several, less their means. The estimator gives ``_outputs(X)``, linear outputs (n, t)."""
+
+    _y_checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
+    _losses: ClassVar[tuple[str, ...]] = tuple(n for n, loss in LOSSES.items() if loss.domain == "real")
+    _domain: ClassVar[str] = "real"
+    _codec_type: ClassVar[type[Codec]] = RealCodec
+    _conformal: Conformal | None
+    _variance_factors: Callable[[Any], np.ndarray]
+    noise_variance_: np.ndarray | None
+    keeps_posterior: ClassVar[bool] = True
+    _outputs: Callable[[Any], np.ndarray]
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predicted targets of rows X, (n,) float64; of several (n, targets).
+
+        return_std: also give the standard deviations of new targets about them, of the same shape: by the posterior of
+        Bayesian ridge in the space of the features, its noise being that of rows that were left out (loss="square").
+        They grow where rows are unlike those of the fit. Raises ValueError for a model that has no posterior.
+        """
+        predicted = self.targets_of(self._outputs(X))
+        if not return_std:
+            return predicted
+        factors = self._variance_factors(X)
+        if self.noise_variance_ is None:
+            raise ValueError(
+                "return_std needs the noise of rows that were left out: fit on two rows at least."
+            )
+        return predicted, self.targets_of(np.sqrt(np.outer(factors, self.noise_variance_)))
+
+    def targets_of(self, outputs: np.ndarray) -> np.ndarray:
+        """Predicted targets (n,), of several (n, t), of linear outputs (n, t), as ``predict_source`` gives them."""
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of ``predict(X)``; of several targets the mean over them, of the entries of y that are there."""
+        predicted = self.predict(X)
+        if predicted.ndim == 1:
+            return float(r2_score(y, predicted, sample_weight=sample_weight))
+        Y = clean_targets(y, predicted.shape[1], "y")
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return MeanScore(Y, None, None, weights)(predicted)
+
+    def _class_weighed(
+        self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
+    ) -> np.ndarray | None:
+        """The weights of rows: there are no classes."""
+        if getattr(self, "class_weight", None) is not None:
+            raise ValueError("class_weight is of classifiers: give the rows of a regression sample_weight.")
+        if getattr(self, "threshold", None) is not None:
+            raise ValueError("threshold is of classifiers of two classes: leave it out of a regression.")
+        return sample_weight
+
+    def predict_set(self, X: Any, alpha: float = 0.1) -> np.ndarray:
+        """Intervals (n, 2), lower and upper end, that hold the target of each row of X; of several (n, targets, 2).
+
+        The target is inside with a probability of at least 1 - alpha if rows to come are like those of the fit: as far
+        from the prediction as the targets of most rows that were held out. All are of one width, infinite where too few
+        rows were held out for alpha.
+
+        Raises
+        ------
+        ValueError
+            For alpha that is not between 0 and 1, and where no rows were held out.
+
+        References
+        ----------
+        See ``selection.conformal.Conformal``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chimap import HistogramRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.dirichlet(np.ones(8), size=600)
+        >>> y = np.sqrt(X[:, 0]) + 0.1 * rng.normal(size=600)
+        >>> model = HistogramRegressor("chi2", random_state=0).fit(X[:300], y[:300])
+        >>> low, high = model.predict_set(X[300:], alpha=0.1).T
+        >>> bool(0.85 < np.mean((low <= y[300:]) & (y[300:] <= high)) < 0.95)
+        True
+        """
+        checked_level(alpha)
+        return self.intervals_of(self._outputs(X), alpha)
+
+    def intervals_of(self, outputs: np.ndarray, alpha: float = 0.1) -> np.ndarray:
+        """Intervals, as of ``predict_set``, of linear outputs (n, t), as ``predict_source`` gives them."""
+        width = known_conformal(self).threshold(alpha)
+        ends = np.stack([outputs - width, outputs + width], axis=2)
+        return ends[:, 0] if ends.shape[1] == 1 else ends
+
+    def _take_held_out(self, held_out: HeldOutRows | None) -> None:
+        """Learn what needs outputs of rows that the machine has not seen."""
+        self._conformal, self.noise_variance_ = None, None
+        if held_out is not None:
+            self.noise_variance_ = held_out.noise
+            y = held_out.y.reshape(held_out.outputs.shape)
+            times = None if held_out.weights is None else as_counts(held_out.weights)
+            self._conformal = Conformal(np.abs(y - held_out.outputs), times)
