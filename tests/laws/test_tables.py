@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from chimap import AnchorMap, OptimalMap
 from chimap.tables import BinFunctions, CodeTables, LineTables, line_tables
+from chimap.tables.pieces import grid_of
 
 from ..histograms import histograms, signed_histograms
 from .cases import every_map
@@ -112,3 +113,42 @@ def test_pieces_fall_with_the_tolerance():
         sizes.append(tables.n_pieces)
     assert sizes[0] < sizes[1] < sizes[2]
     assert sizes[2] < 16 * sizes[0]  # the error falls with the square of their number
+
+
+@every_map
+@pytest.mark.parametrize("signed", [False, True])
+def test_a_row_of_the_worst_values_comes_near_the_bound(make, kernel, signed):
+    """Each bin holds the value where one output is furthest off one way; errors of both signs have been tried."""
+    X = (signed_histograms if signed else histograms)(60)
+    kernel = kernel.signed() if signed else kernel
+    psi, coef, tables = made(make, kernel, X, outputs=8, **settings_of(make))
+    functions = BinFunctions(psi, coef)
+    first, last = grid_of(tables).edges()
+    places = np.linspace(0.01, 0.99, 17)[:, None]
+    u = np.unique(np.concatenate([((1 - places) * first + places * last).ravel(), first[1:], last]))
+    rows = (u[:, None] / tables.rates).astype(np.float32)
+    rows[rows < functions.smallest] = 0
+    rows[rows * tables.rates >= 1] = 0
+    values = functions(rows.astype(np.float64), np.arange(12))
+    # a bin alone in its row tells what its table says
+    gaps = np.empty(values.shape)
+    for i in range(12):
+        alone = np.zeros_like(rows)
+        alone[:, i] = rows[:, i]
+        gaps[:, i] = tables.scores(alone)[0] - tables.intercept - values[:, i]
+    reached = 0.0
+    for output in range(8):
+        for sign in (1, -1):
+            own = sign * gaps[:, :, output]
+            best = (np.abs(own) if signed else own).argmax(axis=0)
+            signs = np.where(signed & (own[best, np.arange(12)] < 0), -1, 1)
+            row = (signs * rows[best, np.arange(12)]).astype(np.float32)[None]
+            found, outside = tables.scores(row)
+            assert not outside.any()
+            gap = np.abs(found - psi.transform(row.astype(np.float64)) @ coef - tables.intercept).max()
+            assert gap <= tables.bound(row)[0]
+            reached = max(reached, gap)
+    starts, slopes = np.abs(tables.lines).transpose(2, 0, 1, 3)
+    sizes = (starts + slopes / tables.rates[:, None, None]).max(axis=1).sum(axis=0)
+    rounding = 2.0**-20 * sizes.max()  # all that maps of straight pieces are off by
+    assert reached <= tables.worst_error <= 2 * reached + rounding

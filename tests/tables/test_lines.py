@@ -31,7 +31,7 @@ def random_tables(outputs, bins=37, n_pieces=24, power=2, signed=False, seed=0):
     rng = np.random.default_rng(seed)
     lines = rng.normal(size=(bins, n_pieces, 2, outputs)).astype(np.float32)
     lines[:, 0, 0] = 0
-    errors = rng.random((bins, n_pieces)).astype(np.float32)
+    errors = rng.random((bins, n_pieces, outputs)).astype(np.float32)
     rates = rng.uniform(0.5, 2, bins).astype(np.float32)
     return LineTables(lines, errors, np.zeros(bins, np.int64), rates, rng.normal(size=outputs), power, signed)
 

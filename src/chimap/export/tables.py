@@ -96,7 +96,7 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
     knots = ends * functions.tops[:, None]
     values = np.empty((*knots.shape, parts.n_outputs))
     errors = np.empty(parts.n_bins)
-    above, below = np.zeros(parts.n_outputs), np.zeros(parts.n_outputs)
+    above, below, either = np.zeros((3, parts.n_outputs))
     size = max(1, _NUMBERS // (inner.size * max(parts.n_outputs, 4)))
     for start in range(0, parts.n_bins, size):
         bins = np.arange(start, min(parts.n_bins, start + size))
@@ -109,8 +109,9 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
         errors[bins] = np.abs(gaps).max(axis=(0, 2))
         above += gaps.max(axis=0).clip(0).sum(axis=0)
         below += (-gaps).max(axis=0).clip(0).sum(axis=0)
-    # the sign of a negative bin turns that of its error
-    bound = above + below if functions.is_signed else np.maximum(above, below)
+        either += np.abs(gaps).max(axis=0).sum(axis=0)
+    # the sign of a negative bin turns that of its error, so that those of all bins may add up
+    bound = either if functions.is_signed else np.maximum(above, below)
     tables = BinTables(
         "linear", knots, values, errors, is_signed=functions.is_signed, bound=float(bound.max()), **common
     )

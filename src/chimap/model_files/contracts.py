@@ -20,8 +20,8 @@ Axis = str | int
 _MAP: dict[str, tuple[Axis, ...]] = {"largest_": ("n_features_in_",)}
 SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "LineTables": {
-        "lines": ("bins", "pieces", 2, "t"), "errors": ("bins", "pieces"), "n_below": ("bins",), "rates": ("bins",),
-        "intercept": ("t",),
+        "lines": ("bins", "pieces", 2, "t"), "errors": ("bins", "pieces", "t"), "n_below": ("bins",),
+        "rates": ("bins",), "intercept": ("t",),
     },
     "OptimalMap": _MAP | {"points_": ("m",), "weights_": ("m",), "eigenvalues_": ("n_terms",),
                           "_coefficients": ("m", "n_terms")},

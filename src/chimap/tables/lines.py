@@ -27,7 +27,7 @@ class LineTables:
     Fields
     ------
     lines : (bins, n_pieces, 2, t) float32, a and b of each piece.
-    errors : (bins, n_pieces) float32, how far any output's piece is from the function at most.
+    errors : (bins, n_pieces, t) float32, how far each piece is from the function at most.
     n_below : (bins,), how many pieces hold only values smaller than any that the map was fitted on.
     rates : (bins,) float32, 1 / the value where the table ends.
     intercept : (t,) float64. power : of the spacing. is_signed : whether negative values are looked up as odd.
@@ -64,7 +64,11 @@ class LineTables:
     @property
     def worst_error(self) -> float:
         """No score is further off of a row within the tables whose values are 0 or at least the smallest that the map
-        was fitted on: the sum over bins of the largest error of each."""
+        was fitted on: of the worst output, the sum over bins of the largest error of each.
+
+        A row that holds, in every bin, a value where that output is furthest off one way comes near it. In others the
+        errors of both signs cancel: they are far below. ``bound`` tells it of given rows.
+        """
         return worst_error(self.errors, self.n_below)
 
     def describe(self) -> str:
@@ -86,9 +90,11 @@ class LineTables:
 
     def bound(self, rows: Any) -> np.ndarray:
         """No score of a row that is not outside is further off than this, (n,) float64."""
-        outside = np.zeros(rows.shape[0], dtype=bool)
+        found, outside = np.zeros(rows.shape[0], dtype=np.float32), np.zeros(rows.shape[0], dtype=bool)
         entries = _arrays.to_sparse(rows)  # zeros are exact, whatever the error of the piece that they lie in
-        return self._sums(entries, self._error_table, outside)[:, 0].astype(np.float64)
+        for table in self._error_tables:
+            np.maximum(found, self._sums(entries, table, outside).max(axis=1), out=found)
+        return found.astype(np.float64)
 
     def _sums(self, rows: Any, table: np.ndarray, outside: np.ndarray) -> np.ndarray:
         lanes, n = table.shape[2], rows.shape[0]
@@ -126,12 +132,15 @@ class LineTables:
     @cached_property
     def _packed(self) -> list[np.ndarray]:
         """Tables (bins * places, 2, lanes) of up to sixteen outputs each, as the loops take them."""
-        groups = range(0, self.n_outputs, _LANES)
-        return [self._pack(self.lines[:, :, :, first : first + _LANES], odd=True) for first in groups]
+        return self._by_lanes(self.lines, odd=True)
 
     @cached_property
-    def _error_table(self) -> np.ndarray:
-        return self._pack(np.stack([self.errors, np.zeros_like(self.errors)], axis=2)[..., None], odd=False)
+    def _error_tables(self) -> list[np.ndarray]:
+        return self._by_lanes(np.stack([self.errors, np.zeros_like(self.errors)], axis=2), odd=False)
+
+    def _by_lanes(self, lines: np.ndarray, odd: bool) -> list[np.ndarray]:
+        groups = range(0, self.n_outputs, _LANES)
+        return [self._pack(lines[:, :, :, first : first + _LANES], odd) for first in groups]
 
     def _pack(self, lines: np.ndarray, odd: bool) -> np.ndarray:
         width = next(lanes for lanes in (1, 4, 8, _LANES) if lanes >= lines.shape[3])
@@ -148,9 +157,10 @@ class LineTables:
 
 
 def worst_error(errors: np.ndarray, n_below: np.ndarray) -> float:
-    """The sum over bins of the largest of their errors (bins, n_pieces), the first ``n_below`` (bins,) left out."""
+    """Of the worst output: the sum over bins of the largest of their errors (bins, n_pieces, t), the first ``n_below``
+    (bins,) left out."""
     known = np.arange(errors.shape[1]) >= n_below[:, None]
-    return float(np.where(known, errors, 0).max(axis=1).sum(dtype=np.float64))
+    return float(np.where(known[:, :, None], errors, 0).max(axis=1).sum(axis=0, dtype=np.float64).max())
 
 
 def _aligned(shape: tuple[int, ...]) -> np.ndarray:

@@ -151,7 +151,7 @@ def _fitted(functions: BinFunctions, grid: _Grid, bins: np.ndarray) -> _Fitted:
     near = last[0] * np.float32(0.5) ** np.arange(_NEAR_ZERO, dtype=np.float32)
     u = np.concatenate([inner.reshape(-1), near]).astype(np.float64)
     lines = np.empty((bins.size, k, 2, t), dtype=np.float32)
-    errors = np.empty((bins.size, k), dtype=np.float32)
+    errors = np.empty((bins.size, k, t), dtype=np.float32)
     worst, largest = np.zeros(t), np.zeros(t)
     size = max(1, _NUMBERS // (u.size * max(t, 4)))
     tops = functions.tops
@@ -162,7 +162,7 @@ def _fitted(functions: BinFunctions, grid: _Grid, bins: np.ndarray) -> _Fitted:
         g = functions(x, own)
         found, error = _pieces(x, g, k)
         part = slice(start, start + own.size)
-        lines[part], errors[part] = found.transpose(1, 0, 2, 3), error.max(axis=2).T
+        lines[part], errors[part] = found.transpose(1, 0, 2, 3), error.transpose(1, 0, 2)
         known = np.arange(k)[:, None] >= n_below[part]
         worst += (error * known[:, :, None]).max(axis=0).sum(axis=0)
         largest += np.abs(g).max(axis=0).sum(axis=0)

@@ -95,8 +95,6 @@ def _found(model: Path, done: Exported) -> dict[str, Any]:
 def _lines(done: Exported, check: bool) -> list[str]:
     """What is to be said of how far the file is from the model."""
     lines = []
-    if done.error is not None:
-        lines.append(f"scores from the tables are off by {done.error:.2g} at most, of rows within them")
     if done.comparison is not None:
         compared = done.comparison
         labels = f", {compared.differing} labels differ" if compared.differing else ""
@@ -106,4 +104,8 @@ def _lines(done: Exported, check: bool) -> list[str]:
         )
     elif done.format == "onnx" and check:
         lines.append('not compared with the model: pip install "chimap[onnx]" for onnxruntime')
+    if done.error is not None:
+        lines.append(
+            f"no row within the tables has scores that differ from the model's by more than {done.error:.2g}"
+        )
     return lines

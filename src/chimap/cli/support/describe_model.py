@@ -118,7 +118,9 @@ def _tables(state: dict[str, Any], file: Any) -> dict[str, Any] | None:
 
 def _tables_line(tables: dict[str, Any]) -> str:
     worst = tables["worst_error"]
-    off = "" if worst is None else f"; scores are off by {worst:.2g} at most"
+    off = (
+        "" if worst is None else f"; no row's scores are off by more than {worst:.2g}, most rows' by far less"
+    )
     return f"{tables['a_bin']} {tables['kind']} a bin, {show.size(tables['bytes'])}{off}"
 
 
