@@ -139,10 +139,11 @@ def test_models_of_one_task_have_sets_and_intervals(folder):
 
 
 def test_tasks_are_evaluated_each_on_its_rows(folder):
-    told, plain, refused, wrong = run_many([
+    told, plain, drawn, refused, wrong = run_many([
         ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--json"],
         ["evaluate", "tox.model", "tox.csv", "--labels", "task_*"],
-        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--output", "report.html"],
+        ["evaluate", "doses.model", "tox.parquet", "--labels", "dose,potency", "--output", "report.html"],
+        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--splits", "2"],
         ["evaluate", "tox.model", "tox.csv", "--labels", "task_skin"],
     ], folder)  # fmt: skip
     metrics = told.json["metrics"]
@@ -151,8 +152,18 @@ def test_tasks_are_evaluated_each_on_its_rows(folder):
         np.mean([task["ROC AUC"] for task in metrics["tasks"]])
     )
     assert "held out when the model was fitted" in told.json["data"]["which rows"]
-    assert "task_heart: ROC AUC" in plain.out
-    assert "--output and --splits are of models of one task" in refused.err
+    table = {line.split()[0]: line.split()[1:] for line in plain.out.splitlines() if "task_" in line}
+    heart = metrics["tasks"][1]
+    assert table["task_heart"] == [
+        f"{heart['ROC AUC']:#.4g}", f"{heart['average precision']:#.4g}", f"{heart['balanced accuracy']:#.4g}",
+        str(heart["rows"]),
+    ]  # fmt: skip
+    page = (folder / "report.html").read_text()
+    for said in ("report.html", "potency"):
+        assert said in drawn.out
+    for said in ("Mean R² of 2 targets", "dose</th>", "potency</th>", "Mean MAE", "Bins that matter most"):
+        assert said in page
+    assert "--splits are of models of one task" in refused.err
     assert "labels of 1 task(s), but the model has 3" in wrong.err
 
 

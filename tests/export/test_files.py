@@ -7,6 +7,7 @@ import json
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import safetensors
 
@@ -211,3 +212,26 @@ def test_the_bound_of_tables_is_near_the_worst_row():
             worst = max(worst, np.abs(found).max())
     assert worst <= tables.bound <= 3 * worst
     assert tables.bound < 0.7 * tables.errors.sum()
+
+
+def test_tasks_are_named_in_tables_and_weights(tmp_path):
+    labels = pd.DataFrame((X[:, :2] > np.median(X[:, :2], axis=0)).astype(float), columns=["liver", "heart"])
+    labels.iloc[:20, 1] = np.nan
+    model = HistogramClassifier("chi2", alpha=1.0).fit(X, labels)
+    done = export_model(model, tmp_path / "a.json")
+    read = json.loads((tmp_path / "a.json").read_text())
+    assert read["outputs"] == ["liver", "heart"]
+    found = interpolated(
+        X, [b["knots"] for b in read["bins"]], [b["values"] for b in read["bins"]], read["intercept"]
+    )
+    assert np.abs(found - model.decision_function(X)).max() <= done.error
+    assert done.comparison.differing <= 2
+    assert done.comparison.difference <= done.error
+    export_model(model, tmp_path / "w.npz", "weights")
+    with np.load(tmp_path / "w.npz") as file:
+        assert file["tasks"].tolist() == ["liver", "heart"]
+        scores = model.features_.transform(X) @ file["coef"].T + file["intercept"]
+        assert np.array_equal(file["classes"][(scores > 0).astype(int)], model.predict(X))
+    export_model(model, tmp_path / "w.safetensors")
+    with safetensors.safe_open(tmp_path / "w.safetensors", "numpy") as file:
+        assert json.loads(file.metadata()["tasks"]) == ["liver", "heart"]

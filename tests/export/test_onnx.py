@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -260,3 +262,25 @@ def test_what_has_no_graph(tmp_path):
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="export the LookupClassifier that it was made from"):
         export_model(LookupClassifier(AnchorMap(n_anchors=9)).fit(X, Y).compile(), tmp_path / "a.onnx")
+
+
+def matrix_of_labels():
+    """Labels of three tasks, a fifth of them missing."""
+    rng = np.random.default_rng(0)
+    labels = (X[:, :3] > np.median(X[:, :3], axis=0)).astype(float)
+    labels[rng.random(labels.shape) < 0.2] = np.nan
+    labels[np.isnan(labels).all(axis=1), 0] = 1
+    return labels
+
+
+@pytest.mark.parametrize("features", ["additive", "landmarks", "exact"])
+def test_tasks_have_an_output_each(features, tmp_path):
+    kernel = "chi2" if features == "additive" else "exp-chi2"
+    labels = matrix_of_labels()
+    found = agree(fitted(y=labels, kernel=kernel, features=features), tmp_path)
+    assert found["label"].dtype == np.int64
+    assert found["label"].shape == found["scores"].shape == (100, 3)
+    numbers = fitted(y=X[:, :3] ** 2, make=HistogramRegressor, kernel=kernel, features=features)
+    assert agree(numbers, tmp_path)["prediction"] == pytest.approx(numbers.predict(X), abs=1e-4)
+    notes = {p.key: p.value for p in onnx.load(tmp_path / "a.onnx").metadata_props}
+    assert json.loads(notes["tasks"]) == ["task_0", "task_1", "task_2"]

@@ -19,6 +19,7 @@ from chimap.report import (
     mean_baseline,
     ranking_metrics,
     regression_metrics,
+    task_metrics,
     worst_mistakes,
 )
 
@@ -65,6 +66,24 @@ def regression(rows: int = 200, **changes) -> Evaluation:
     y_true = rng.gamma(2.0, 30.0, rows)
     y_pred = y_true + 10 * rng.standard_normal(rows)
     return evaluation_of(regression_metrics(y_true, y_pred), mean_baseline(y_true, y_true), **changes)
+
+
+def several_tasks(t: int, rows: int = 300, name: str = "task {}", **changes) -> Evaluation:
+    """The last task has a single label, and cannot be measured."""
+    rng = np.random.default_rng(t)
+    Y = (rng.random((rows, t)) < np.linspace(0.1, 0.9, t)).astype(float)
+    outputs = Y - 0.5 + rng.normal(size=Y.shape) * np.linspace(0.2, 1, t)
+    Y[rng.random(Y.shape) < 0.25] = np.nan
+    Y[:, -1] = np.where(np.isnan(Y[:, -1]), np.nan, 1)
+    metrics = task_metrics(Y, outputs, [name.format(i) for i in range(t)])
+    return evaluation_of(metrics, changes.pop("baseline", Baseline("guessing", 0.5)), **changes)
+
+
+def several_targets(t: int, rows: int = 300) -> Evaluation:
+    rng = np.random.default_rng(t)
+    Y = rng.normal(size=(rows, t))
+    metrics = task_metrics(Y, Y + rng.normal(size=Y.shape), [f"dose {i}" for i in range(t)], False)
+    return evaluation_of(metrics, Baseline("always answering the means", 0.0))
 
 
 SPLITS = SplitScores(np.array([0.8, 0.9]), np.array([0.7, 0.8]), np.array([0.75, 0.85]), 300, 900)
@@ -129,6 +148,8 @@ CASES = {
     "a thousand classes": lambda: classification(1000),
     "two ranked classes": lambda: ranked(2),
     "thirty ranked classes with images": lambda: ranked(30, with_images=True),
+    "fourteen tasks": lambda: several_tasks(14),
+    "two targets": lambda: several_targets(2),
     "regression, few rows": lambda: regression(50),
     "regression, many rows": lambda: regression(2000),
 }

@@ -6,12 +6,13 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 import chimap.report.html as html_module
 from chimap.report import classification_metrics, render_report, write_report
 
-from .cases import CASES, classification, regression
+from .cases import CASES, classification, regression, several_tasks
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 
@@ -92,6 +93,26 @@ def test_every_class_is_listed_weakest_first():
     assert recalls == sorted(recalls)
 
 
+def test_every_task_is_listed_weakest_first():
+    evaluation = several_tasks(14, name="name-{}-")
+    text = "".join(Page(render_report(evaluation)).text)
+    assert f"{evaluation.metrics.mean('ROC AUC'):.3f}" in text
+    assert "1 of the 14 tasks cannot be measured here" in text
+    table = text[text.index("weakest of 14 tasks") :]
+    said = re.findall(r"name-(\d+)-\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)\s+(\S+)", table)
+    places = [int(row[0]) for row in said]
+    assert sorted(places) == list(range(14))
+    metrics = evaluation.metrics
+    for place, rows, positive, auc, precision, balanced in said:
+        i = int(place)
+        assert (int(rows), int(positive)) == (metrics.n_seen[i], metrics.n_positive[i])
+        values = [metrics.measures[name][i] for name in ("ROC AUC", "average precision", "balanced accuracy")]
+        assert [auc, precision, balanced] == ["–" if np.isnan(v) else f"{v:#.3g}" for v in values]
+    scores = metrics.measures["ROC AUC"][places]
+    assert np.isnan(scores[-1])
+    assert (np.diff(scores[:-1]) >= 0).all()
+
+
 def test_optional_parts_may_be_missing():
     page = Page(render_report(replace(classification(2), curve=None, stages={}, settings={}, baseline=None)))
     text = "".join(page.text)
@@ -100,6 +121,7 @@ def test_optional_parts_may_be_missing():
     assert "Baseline" not in "".join(
         Page(render_report(replace(regression(1), baseline=None, curve=None))).text
     )
+    assert "Baseline" not in "".join(Page(render_report(several_tasks(3, baseline=None))).text)
 
 
 def test_a_model_no_better_than_the_baseline_is_called_so():

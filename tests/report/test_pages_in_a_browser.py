@@ -22,6 +22,8 @@ _SHOWN = (
     "two ranked classes",
     "thirty ranked classes with images",
     "regression, few rows",
+    "fourteen tasks",
+    "two targets",
 )
 
 

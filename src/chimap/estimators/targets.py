@@ -60,6 +60,15 @@ class Encoding:
         return self._codec.shift
 
 
+def task_names(model: Any) -> list[str] | None:
+    """The tasks, or targets, of a fitted model of several: by name, or "task_0" and so on. None for a model of one."""
+    is_of_classes = hasattr(model, "classes_")
+    if not (getattr(model, "multilabel_", False) if is_of_classes else model._n_outputs > 1):
+        return None
+    names = getattr(model, "task_names_", None)
+    return [f"task_{i}" for i in range(model._n_outputs)] if names is None else [str(name) for name in names]
+
+
 def known_conformal(model: Any) -> Conformal:
     """What a model knows of rows that were held out. Raises ValueError where it knows nothing."""
     found: Conformal | None = getattr(model, "_conformal", None)

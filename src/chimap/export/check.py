@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
+from chimap.data import ArraySource
 from chimap.export.parts import ModelParts
 from chimap.export.tables import BinTables
 from chimap.features.blocks import BlockFeatures
@@ -63,25 +64,28 @@ def compare_onnx(path: Path, model: Any, parts: ModelParts) -> Comparison | None
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     found = dict(zip([o.name for o in session.get_outputs()], session.run(None, {"X": X}), strict=True))
+    expected, answers = _of_model(model, X)
     if parts.classes is None:
-        return _compared(found["prediction"], model.predict(X), 0)
-    expected = np.asarray(model.decision_function(X))
-    scores = found["scores"] if expected.ndim == 2 else found["scores"][:, 1]
+        return _compared(found["prediction"].reshape(expected.shape), expected, 0)
     # labels of rows whose best two scores are as close as rounding may go either way
-    differing = int((np.asarray(found["label"], parts.classes.dtype) != model.predict(X)).sum())
-    return _compared(scores, expected, differing)
+    differing = int((np.asarray(found["label"], parts.classes.dtype) != answers).sum())
+    return _compared(found["scores"][:, -expected.shape[1] :], expected, differing)
 
 
 def compare_tables(tables: BinTables, model: Any, parts: ModelParts) -> Comparison:
     """The tables against the model, on made rows."""
     X = made_rows(parts)
     scores = tables.scores(X)
-    if parts.classes is None:
-        return _compared(scores[:, 0], model.predict(X), 0)
-    expected = np.asarray(model.decision_function(X))
-    is_best = scores.argmax(axis=1) if scores.shape[1] > 1 else (scores[:, 0] > parts.threshold).astype(int)
-    differing = int((parts.classes[is_best] != model.predict(X)).sum())
-    return _compared(scores.reshape(expected.shape), expected, differing)
+    expected, answers = _of_model(model, X)
+    differing = 0 if parts.classes is None else int((parts.answers(scores) != answers).sum())
+    return _compared(scores, expected, differing)
+
+
+def _of_model(model: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Linear outputs (n, t), and labels or targets, of rows whose columns are those of the model."""
+    outputs = model.predict_source(ArraySource(X, column_names=getattr(model, "feature_names_in_", None)))
+    answers = model.labels_of(outputs) if hasattr(model, "labels_of") else model.targets_of(outputs)
+    return outputs, answers
 
 
 def _compared(found: np.ndarray, expected: np.ndarray, differing: int) -> Comparison:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
@@ -27,7 +28,8 @@ def onnx_model(parts: ModelParts) -> Any:
 
     Input ``X`` (n, bins) in the precision of the model. Outputs of a classifier: ``label`` (n,), of the type of the
     labels, and ``scores`` (n, classes), the largest of which is the label (of two classes the first has the second's
-    negated); of a regression: ``prediction`` (n,). Rows are not checked: what chimap refuses (negative bins, NaN) gives
+    negated); of a regression: ``prediction`` (n,). Of several tasks all of them are (n, t), a column a task, in the
+    order of the metadata's ``tasks``. Rows are not checked: what chimap refuses (negative bins, NaN) gives
     numbers without meaning.
 
     Raises ImportError without the package onnx, ValueError for features or kernels that have no graph.
@@ -40,6 +42,8 @@ def onnx_model(parts: ModelParts) -> Any:
     outputs = features(parts.features, g, x) @ parts.coef.astype(parts.dtype) + parts.intercept
     declared = _declare_outputs(g, outputs, parts)
     notes = {name: str(value) for name, value in parts.about.items() if value is not None}
+    if parts.tasks is not None:
+        notes["tasks"] = json.dumps(parts.tasks)
     return g.model([rows], declared, notes)
 
 
@@ -178,6 +182,8 @@ def _nystroem(own: NystroemFeatures, g: Graph, x: Value) -> Value:
 
 
 def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[Any]:
+    if parts.tasks is not None:
+        return _declare_tasks(g, outputs, parts)
     if parts.classes is None:
         g.node("Squeeze", outputs, g.constant(np.array([1], np.int64)), name="prediction")
         return [g.info("prediction", outputs.dtype, ["rows"])]
@@ -193,3 +199,14 @@ def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[Any]:
         g.info("label", labels.dtype, ["rows"]),
         g.info("scores", outputs.dtype, ["rows", parts.classes.size]),
     ]
+
+
+def _declare_tasks(g: Graph, outputs: Value, parts: ModelParts) -> list[Any]:
+    """Labels 0 and 1 (n, t) and scores (n, t), or predictions (n, t)."""
+    shape = ["rows", parts.n_outputs]
+    if parts.classes is None:
+        g.node("Identity", outputs, name="prediction")
+        return [g.info("prediction", outputs.dtype, shape)]
+    g.node("Cast", outputs > 0.0, name="label", to=g.type_of(np.int64))
+    g.node("Identity", outputs, name="scores")
+    return [g.info("label", np.dtype(np.int64), shape), g.info("scores", outputs.dtype, shape)]

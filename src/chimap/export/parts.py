@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClassifier
 from chimap.estimators.base import HistogramModel
-from chimap.estimators.real_targets import RealTargets
+from chimap.estimators.targets import task_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +17,8 @@ class ModelParts:
     """scores(x) = features(x') . coef + intercept, x' being x normalised.
 
     features : fitted. coef : (D, t) float64. intercept : (t,) float64. normalize : one of ``NORMALIZATIONS``, or None.
-    blocks : columns of each block, which "l1" divides by its sum. classes : labels, or None for a regression.
+    blocks : columns of each block, which "l1" divides by its sum. classes : labels, of several tasks those of each, or
+    None for a regression. tasks : names of several tasks or targets, or None for one.
     dtype : of the features (float32 of a model that rounds them to bfloat16, which files do not: scores differ by that
     rounding). about : kernel, gamma and features in words. threshold : scores above it are of the second of two
     classes. factors : (bins,) of the columns of normalised rows, or None.
@@ -33,6 +34,7 @@ class ModelParts:
     about: dict[str, Any]
     threshold: float = 0.0
     factors: np.ndarray | None = None
+    tasks: list[str] | None = None
 
     @property
     def n_bins(self) -> int:
@@ -46,11 +48,23 @@ class ModelParts:
 
     @property
     def output_names(self) -> list[str]:
-        """A name for each output: the class; of two the second, for which positive scores speak."""
+        """A name for each output: the task, or the class; of two the second, for which positive scores speak."""
+        if self.tasks is not None:
+            return self.tasks
         if self.classes is None:
             return ["prediction"]
         names = [str(label) for label in self.classes.tolist()]
         return names if self.n_outputs > 1 else names[1:]
+
+    def answers(self, scores: np.ndarray) -> np.ndarray:
+        """Labels or predicted targets (n,), of several tasks (n, t), of scores (n, t)."""
+        if self.classes is None:
+            return scores[:, 0] if self.tasks is None else scores
+        if self.tasks is not None:
+            return self.classes[(scores > 0).astype(np.intp)]
+        if self.n_outputs == 1:
+            return self.classes[(scores[:, 0] > self.threshold).astype(np.intp)]
+        return self.classes[scores.argmax(axis=1)]
 
 
 def parts_of(model: Any) -> ModelParts:
@@ -77,14 +91,12 @@ def parts_of(model: Any) -> ModelParts:
             f"regressions beside them, LookupClassifier and compiled models; got {type(model).__name__}."
         )
     model._refresh()
-    n_outputs = model.coef_.shape[0]
-    if getattr(model, "multilabel_", False) or (isinstance(model, RealTargets) and n_outputs > 1):
-        raise ValueError(
-            f"a model of {n_outputs} tasks has no table to export; fit and export one model a task."
-        )
+    tasks, classes = task_names(model), getattr(model, "classes_", None)
+    if tasks is not None and classes is not None:
+        classes = np.array([0, 1])
     blocks = [part.columns for part in model._parts(model.n_features_in_)]
     return ModelParts(
         model.features_, model.coef_.T, model.intercept_, model.normalize_, blocks,
-        getattr(model, "classes_", None), model._dtype, model.describe(),
-        float(getattr(model, "threshold_", 0.0)), model._preparation(model.n_features_in_).factors,
+        classes, model._dtype, model.describe(),
+        float(getattr(model, "threshold_", 0.0)), model._preparation(model.n_features_in_).factors, tasks,
     )  # fmt: skip

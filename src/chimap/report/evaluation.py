@@ -17,6 +17,7 @@ from chimap.report.insight import Insight
 from chimap.report.metrics import Baseline, ClassificationMetrics, RegressionMetrics
 from chimap.report.ranking import RankingMetrics
 from chimap.report.splits import SplitScores
+from chimap.report.tasks import TaskMetrics
 from chimap.selection import SelectionResult
 
 _MEASURES = {"squared error": "mean held-out squared error", "gcv": "generalised cross-validation error"}
@@ -154,7 +155,7 @@ class Evaluation:
     title: heads the page.
     model_name: the estimator, "HistogramClassifier".
     data: plain values by name: file, rows, bins, which rows ("held-out 20 %").
-    metrics: of the predictions.
+    metrics: of the predictions; of several tasks those of each.
     baseline: what needs no model, or None.
     curve: how the strength was chosen, or None.
     components: how the number of principal components was chosen, or None.
@@ -170,7 +171,7 @@ class Evaluation:
     title: str
     model_name: str
     data: Mapping[str, Any]
-    metrics: ClassificationMetrics | RegressionMetrics
+    metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics
     baseline: Baseline | None = None
     curve: StrengthCurve | None = None
     components: ComponentScores | None = None

@@ -14,8 +14,9 @@ from chimap._files import replacing
 from chimap.report import _plain
 from chimap.report.evaluation import ComponentScores, Evaluation
 from chimap.report.insight import Insight
-from chimap.report.metrics import ClassificationMetrics, most_confused
+from chimap.report.metrics import ClassificationMetrics, RegressionMetrics, most_confused
 from chimap.report.ranking import RankingMetrics
+from chimap.report.tasks import TaskMetrics
 
 LISTED = 10  # classes up to which the page lists all; beyond, the weakest come first and the rest is folded
 EXTREME = 8  # best and worst classes listed by average precision
@@ -43,8 +44,13 @@ def write_page(draw: Callable[[], str], path: str | os.PathLike[str], overwrite:
 
 def render_report(evaluation: Evaluation) -> str:
     """The page as text. The same evaluation gives the same text."""
-    is_classification = isinstance(evaluation.metrics, ClassificationMetrics)
-    parts = _classification_parts(evaluation) if is_classification else _regression_parts(evaluation)
+    metrics = evaluation.metrics
+    if isinstance(metrics, ClassificationMetrics):
+        parts = _classification_parts(evaluation, metrics)
+    elif isinstance(metrics, TaskMetrics):
+        parts = _task_parts(metrics)
+    else:
+        parts = _regression_parts(evaluation, metrics)
     return render("evaluation.html", evaluation=evaluation, **parts, **_common_parts(evaluation))
 
 
@@ -102,11 +108,9 @@ def _components_svg(found: ComponentScores) -> str:
     return scores_by_components(found.n_components, found.alphas, found.r2, "held-out R²", found.chosen)
 
 
-def _classification_parts(evaluation: Evaluation) -> dict[str, Any]:
+def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics) -> dict[str, Any]:
     from chimap.report.confusion import NAMED, classes_a_cell, confusion_heat_map
 
-    metrics = evaluation.metrics
-    assert isinstance(metrics, ClassificationMetrics)
     rows = _class_rows(metrics)
     folded = len(rows) > LISTED
     return {
@@ -183,11 +187,25 @@ def _class_rows(metrics: ClassificationMetrics) -> list[dict[str, Any]]:
     ]
 
 
-def _regression_parts(evaluation: Evaluation) -> dict[str, Any]:
+def _task_parts(metrics: TaskMetrics) -> dict[str, Any]:
+    places = metrics.weakest_first().tolist()
+    is_folded = len(places) > LISTED
+    unmeasured = int(np.isnan(metrics.measures[metrics.first]).sum())
+    return {
+        "task": "tasks",
+        "metrics": metrics,
+        "noun": "target" if metrics.n_positive is None else "task",
+        "in_words": {name: name.replace("R2", "R²") for name in metrics.measures},
+        "first_tasks": places[:WEAKEST] if is_folded else places,
+        "folded_tasks": places[WEAKEST:] if is_folded else [],
+        "unmeasured": unmeasured,
+        "unknown": (np.nan, np.nan),
+    }
+
+
+def _regression_parts(evaluation: Evaluation, metrics: RegressionMetrics) -> dict[str, Any]:
     from chimap.report.curves import DOTTED, predicted_against_true, residual_histogram
 
-    metrics = evaluation.metrics
-    assert not isinstance(metrics, ClassificationMetrics)
     return {
         "task": "regression",
         "metrics": metrics,

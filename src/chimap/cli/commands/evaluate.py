@@ -91,23 +91,10 @@ def evaluate(
         splits=splits, per_class=per_class,
         table=data_rows.Table(id, columns, exclude, missing, transpose, groups, split),
     )  # fmt: skip
-    if tasks.is_of_tasks(found.model):
-        _tell_tasks(found, model, data, json)
-        return
     if json:
         show.as_json({"command": "evaluate", "report": output and str(output), **page_of(found).as_dict()})
         return
     show.facts(f"Evaluated {model} on {data}", summary(found, output))
-
-
-def _tell_tasks(found: Evaluated, model: Path, data: str, json: bool) -> None:
-    """The measures of every task."""
-    metrics: Any = found.score.metrics
-    if json:
-        about = {"data": {"file": found.chosen.source.name, "which rows": found.chosen.which}}
-        show.as_json({"command": "evaluate", "report": None, **about, "metrics": metrics.as_dict()})
-        return
-    show.facts(f"Evaluated {model} on {data}", summary(found, None))
 
 
 def measure(
@@ -142,11 +129,8 @@ def measure(
         raise ValueError("--split takes the test rows, and --all-rows all of them: leave one of them out.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model, kind="model")
-    if tasks.is_of_tasks(fitted) and (output is not None or splits is not None):
-        raise ValueError(
-            "--output and --splits are of models of one task: this one has several. Leave them out; --json gives the "
-            "measures of every task."
-        )
+    if splits is not None and tasks.names_of(fitted) is not None:
+        raise ValueError("--splits are of models of one task, and this one has several: leave --splits out.")
     drawn = None if splits is None else splitter(splits, per_class, table.groups is not None)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
@@ -185,7 +169,7 @@ def measure(
 
 def page_of(found: Evaluated) -> Evaluation:
     """All that the page and ``--json`` show."""
-    from chimap.report import Evaluation, TaskMetrics
+    from chimap.report import Evaluation
 
     model, source = found.model, found.chosen.source
     fitted = getattr(
@@ -203,13 +187,11 @@ def page_of(found: Evaluated) -> Evaluation:
         "trained on": training.get("file"),
         "trained at": training.get("date"),
     }
-    metrics = found.score.metrics
-    assert not isinstance(metrics, TaskMetrics)  # which have no page
     return Evaluation(
         title=f"{model.describe()['kernel']} on {data['file']}",
         model_name=type(model).__name__,
         data={name: value for name, value in data.items() if value is not None},
-        metrics=metrics,
+        metrics=found.score.metrics,
         baseline=found.score.baseline,
         curve=None if fitted is None else strength_curve(fitted),
         components=None if fitted is None else component_scores(fitted),
@@ -238,8 +220,6 @@ def summary(found: Evaluated, output: Path | None) -> dict[str, str | None]:
     from chimap.report import TaskMetrics
 
     metrics, score = found.score.metrics, found.score
-    if isinstance(metrics, TaskMetrics):
-        return {"rows": found.chosen.which, **tasks.lines(metrics)}
     left_out = found.chosen.source.n_left_out
     which = found.chosen.which + (f"; {left_out:,} left out, without a label" if left_out else "")
     head: dict[str, str | None] = {"rows": which}
@@ -250,6 +230,8 @@ def summary(found: Evaluated, output: Path | None) -> dict[str, str | None]:
         "peak memory": show.size(show.peak_memory()),
         "report": None if output is None else str(output),
     }
+    if isinstance(metrics, TaskMetrics):
+        return head | tasks.lines(metrics) | tail
     return head | _metric_lines(metrics, score.ranking) | tail
 
 
@@ -314,10 +296,12 @@ def _worst_classes(metrics: ClassificationMetrics, n: int = 3) -> str | None:
 
 
 def _baseline_line(score: Score) -> str:
-    from chimap.report import ClassificationMetrics
+    from chimap.report import ClassificationMetrics, TaskMetrics
 
     if isinstance(score.metrics, ClassificationMetrics):
         return f"{show.percent(score.baseline.value)}, {score.baseline.name}"
+    if isinstance(score.metrics, TaskMetrics):
+        return f"{score.metrics.first} {score.baseline.value:.4g}, {score.baseline.name}"
     return f"RMSE {score.baseline.value:.4g}, {score.baseline.name}"
 
 

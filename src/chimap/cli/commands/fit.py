@@ -232,8 +232,8 @@ def fit(
     seconds = show.duration(sum(fitted.model.stage_seconds_.values()))
     show.facts(f"Fitted in {seconds}", fit_summary.summary(fitted, output))
     given = f" --labels {show.quoted(labels)}" if labels else ""
-    page = "" if tasks.is_of_tasks(fitted.model) else " --output report.html"
-    given_elsewhere = given if tasks.is_of_tasks(fitted.model) else ""
+    page = " --output report.html"
+    given_elsewhere = "" if tasks.names_of(fitted.model) is None else given
     command = f"chimap evaluate {show.quoted(output)} {show.quoted(data)}{given}{page}"
     if fitted.held_out:
         show.next_commands("next, a report on what was held out:", command)

@@ -30,7 +30,7 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
     rows += f"; {source.n_left_out:,} left out, without a label" if source.n_left_out else ""
     is_classifier = hasattr(model, "classes_")
     task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
-    if tasks.is_of_tasks(model):
+    if tasks.names_of(model) is not None:
         task = f"{model._n_outputs} {'tasks of two classes' if is_classifier else 'regressions'}"
     n_features = model.coef_.shape[1]
     about = model.describe()

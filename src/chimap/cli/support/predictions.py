@@ -20,7 +20,7 @@ from numpy.lib import format as npy
 
 from chimap.cli.support import errors
 from chimap.cli.support.score import answers, is_classifier
-from chimap.cli.support.tasks import is_of_tasks, names_of
+from chimap.cli.support.tasks import names_of
 
 if TYPE_CHECKING:
     from chimap.data import Source
@@ -88,10 +88,9 @@ def class_scores(model: Any, outputs: np.ndarray) -> np.ndarray:
 
 def _numbers(model: Any, kind: str, of: Callable[[np.ndarray], np.ndarray], n_kinds: int) -> Extra:
     """Numbers of every class or task, whose columns are called by these, and by the kind where there are several."""
-    labels = names_of(model) if model.multilabel_ else model.classes_.tolist()
-    columns = [
-        str(label) if n_kinds == 1 and not model.multilabel_ else f"{kind}_{label}" for label in labels
-    ]
+    tasks = names_of(model)
+    labels = model.classes_.tolist() if tasks is None else tasks
+    columns = [str(label) if n_kinds == 1 and tasks is None else f"{kind}_{label}" for label in labels]
 
     def text(outputs: np.ndarray) -> list[list[str]]:
         return of(outputs).astype(_precision(model)).astype(str).T.tolist()
@@ -114,18 +113,19 @@ def _probabilities(model: Any, coverage: float, n_kinds: int) -> Extra:
 def _sets(model: Any, coverage: float, n_kinds: int) -> Extra:
     """The classes that a row may be of, with bars between."""
     model.sets_of(np.zeros((1, model._n_outputs)), 1 - coverage)  # says so now if there is nothing to go by
+    tasks = names_of(model)
 
     def of(outputs: np.ndarray) -> np.ndarray:
         return np.asarray(model.sets_of(outputs, 1 - coverage))
 
     def text(outputs: np.ndarray) -> list[list[str]]:
         sets = of(outputs)
-        labels = ["0", "1"] if model.multilabel_ else [str(label) for label in model.classes_.tolist()]
-        each = np.moveaxis(sets, 1, 0) if model.multilabel_ else [sets]
+        labels = ["0", "1"] if tasks is not None else [str(label) for label in model.classes_.tolist()]
+        each = np.moveaxis(sets, 1, 0) if tasks is not None else [sets]
         return [["|".join(itertools.compress(labels, row)) for row in task] for task in each]
 
-    if model.multilabel_:
-        return Extra(of, [f"set_{name}" for name in names_of(model)], text, (model._n_outputs, 2), "bool")
+    if tasks is not None:
+        return Extra(of, [f"set_{name}" for name in tasks], text, (len(tasks), 2), "bool")
     return Extra(of, ["set"], text, (model.classes_.size,), "bool")
 
 
@@ -140,7 +140,7 @@ def _intervals(model: Any, coverage: float, n_kinds: int) -> Extra:
     def text(outputs: np.ndarray) -> list[list[str]]:
         return of(outputs).reshape(len(outputs), -1).astype(_precision(model)).astype(str).T.tolist()
 
-    names = [""] if t == 1 else [f"_{name}" for name in names_of(model)]
+    names = [f"_{name}" for name in names_of(model) or []] or [""]
     columns = [f"{end}{name}" for name in names for end in ("low", "high")]
     return Extra(of, columns, text, (2,) if t == 1 else (t, 2))
 
@@ -168,7 +168,7 @@ def _csv_lines(text: Any, model: Any, source: Source, chunks: Chunks, extras: Ex
     """
     lines = csv.writer(text, lineterminator="\n")
     named = source.row_ids is not None
-    predicted = names_of(model) if is_of_tasks(model) else ["prediction"]
+    predicted = names_of(model) or ["prediction"]
     header = [*predicted, *(column for extra in extras.values() for column in extra.columns)]
     lines.writerow([*([source.id_name] if named else []), *header])
     names = iter(() if source.row_ids is None else source.row_ids)
@@ -186,14 +186,15 @@ def _precision(model: Any) -> str:
 
 def _write_npy(file: IO[bytes], model: Any, source: Source, chunks: Chunks, extras: Extras) -> None:
     dtype = _answer_dtype(model)
-    n_values = (model._n_outputs,) if is_of_tasks(model) else ()
+    n_values = () if names_of(model) is None else (model._n_outputs,)
     _npy_header(file, (source.n_rows, *n_values), dtype)
     for outputs in chunks:
         file.write(answers(model, outputs).astype(dtype, copy=False).tobytes())
 
 
 def _write_npz(file: IO[bytes], model: Any, source: Source, chunks: Chunks, extras: Extras) -> None:
-    """``predictions``; with numbers of classes also these (n, classes), by their names, and ``classes``."""
+    """``predictions``; with numbers of classes also these (n, classes), by their names, and ``classes`` (of tasks
+    ``tasks``)."""
     # A zip file takes one member at a time, so that numbers of a second kind wait in memory.
     predicted: list[np.ndarray] = []
     first, *others = extras or [""]
@@ -207,7 +208,9 @@ def _write_npz(file: IO[bytes], model: Any, source: Source, chunks: Chunks, extr
                     predicted.append(answers(model, outputs))
                     for name, parts in waiting.items():
                         parts.append(extras[name].of(outputs))
-            if is_classifier(model):
+            if (tasks := names_of(model)) is not None:
+                _npz_member(archive, "tasks", np.array(tasks))
+            elif is_classifier(model):
                 _npz_member(archive, "classes", model.classes_)
         for name, parts in waiting.items():
             _npz_member(archive, name, np.concatenate(parts))

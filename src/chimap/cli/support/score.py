@@ -76,9 +76,9 @@ def score(model: Any, source: Source, progress: Progress) -> Score:
     y = labels_of(source)
     check_answers(model, y, source.name)
     began = time.perf_counter()
-    if tasks.is_of_tasks(model):
+    if (names := tasks.names_of(model)) is not None:
         outputs = model.predict_source(source, progress)
-        measured = task_metrics(y, outputs, tasks.names_of(model), is_classifier(model))
+        measured = task_metrics(y, outputs, names, is_classifier(model))
         plain = (
             Baseline("guessing", 0.5) if is_classifier(model) else Baseline("always answering the means", 0.0)
         )
@@ -146,7 +146,7 @@ def check_answers(model: Any, y: np.ndarray, name: str) -> None:
 
     from chimap._validation import DataError
 
-    if y.ndim == 2 or tasks.is_of_tasks(model):
+    if y.ndim == 2 or tasks.names_of(model) is not None:
         tasks.check(model, y, name)
         return
     if not is_classifier(model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from chimap.cli.support.options import Task
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from chimap.report import TaskMetrics
 
 _SHOWN = 20  # tasks on the terminal
+_HEADS = {"average precision": "avg precision", "balanced accuracy": "bal accuracy"}
 
 
 def decide(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
@@ -32,24 +34,19 @@ def decide(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
     return Task.regress, "as asked" if wanted is Task.regress else f"{y.shape[1]} columns of numbers"
 
 
-def names_of(model: Any) -> list[str]:
-    """The tasks of a model by name, or by number."""
-    names = getattr(model, "task_names_", None)
-    return [f"task_{i}" for i in range(model._n_outputs)] if names is None else [str(name) for name in names]
+def names_of(model: Any) -> list[str] | None:
+    """The tasks, or targets, of a model of several; None for a model of one."""
+    from chimap.estimators.targets import task_names
 
-
-def is_of_tasks(model: Any) -> bool:
-    """Whether a model has several tasks or targets."""
-    return bool(getattr(model, "multilabel_", False)) or (
-        not hasattr(model, "classes_") and model._n_outputs > 1
-    )
+    return task_names(model)
 
 
 def check(model: Any, y: np.ndarray, name: str) -> None:
     """Refuse labels that are not those of the model's tasks. Raises DataError."""
     from chimap._validation import DataError
 
-    n_tasks = model._n_outputs if is_of_tasks(model) else 1
+    names = names_of(model)
+    n_tasks = 1 if names is None else len(names)
     given = y.shape[1] if y.ndim == 2 else 1
     if given != n_tasks:
         raise DataError(
@@ -61,14 +58,20 @@ def check(model: Any, y: np.ndarray, name: str) -> None:
 
 
 def lines(metrics: TaskMetrics) -> dict[str, str | None]:
-    """The measures in words: their means, and a line a task."""
-    means = {f"mean {name}": f"{metrics.mean(name):.4f}" for name in metrics.measures}
-    rows = [
-        f"{name}: "
-        + ", ".join(f"{measure} {values[i]:.4f}" for measure, values in metrics.measures.items())
-        + f" ({metrics.n_seen[i]:,} rows)"
-        for i, name in enumerate(metrics.names[:_SHOWN])
-    ]
+    """The measures as a small table: their means, and a line a task."""
+    heads = [f"{_HEADS.get(name, name):>8}" for name in metrics.measures]
+    names = metrics.names[:_SHOWN]
+    width = max(map(len, (*names, "mean")))
+
+    def line(name: str, cells: Iterable[str], rows: str) -> str:
+        numbers = (f"{cell:>{len(head)}}" for head, cell in zip(heads, cells, strict=True))
+        return "  ".join((f"{name:<{width}}", *numbers, f"{rows:>7}"))
+
+    table = [line("", heads, "rows")]
+    table.append(line("mean", (f"{metrics.mean(name):#.4g}" for name in metrics.measures), ""))
+    for i, name in enumerate(names):
+        values = (f"{each[i]:#.4g}" for each in metrics.measures.values())
+        table.append(line(name, values, f"{metrics.n_seen[i]:,}"))
     if len(metrics.names) > _SHOWN:
-        rows.append(f"and {len(metrics.names) - _SHOWN} more: --json has all")
-    return {**means, "tasks": "\n".join(rows)}
+        table.append(f"and {len(metrics.names) - _SHOWN} more: --json and --output have all")
+    return {"tasks": "\n".join(row.rstrip() for row in table)}
