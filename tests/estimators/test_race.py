@@ -234,3 +234,16 @@ def test_machines_that_fit_one_class_after_the_other_leave_many_classes_out():
     assert any(one.settings.get("loss") == "hinge" for one in few)
     assert not any(one.settings.get("loss") == "hinge" for one in many)
     assert any(one.is_baseline for one in many)
+
+
+@pytest.mark.parametrize("given", [{}, {"alpha": [0.1, 1.0]}])
+def test_what_the_race_learned_of_many_rows_is_what_is_fitted(given, monkeypatch):
+    monkeypatch.setattr("chimap.estimators.race_choice.FEW_ROWS", 200)
+    X, y = digits(400)
+    model = HistogramClassifier("auto", random_state=0, bin_weights=None, **given).fit(X, y)
+    learned = model.race_.trials[0].learned
+    assert model.chosen_["features"] == "exact"
+    assert ("alpha" in model.chosen_) is (not given)
+    if not given:
+        assert (model.alpha_, model.kernel_.gamma) == (learned["alpha"], learned["gamma"])
+        assert len(model.selection_.table()) == 1

@@ -138,3 +138,28 @@ def test_rows_that_will_not_do_are_named():
     y = np.where(np.arange(240) < 160, LABELS % 2, 0)  # one class among the rows to score: it has no AUC
     with pytest.raises(DataError, match="none of the strengths has a score"):
         trials(y, scoring="roc_auc").best(settings("chi2"), [SPLIT], None)
+
+
+def test_a_search_that_is_not_worth_its_work_stays_where_it_starts():
+    t, told = trials(), []
+
+    def looks_on(score, outputs):
+        told.append((score, outputs[0].shape))
+        return False
+
+    given = settings("exp-chi2", gamma="auto")
+    found = t.best(given, [SPLIT], (-4, 1), looks_on)
+    assert found.setting == (-4, 1)
+    assert told == [(found.score, (80, 10))]
+    assert t.best(given, [SPLIT], (-4, 1)).score >= found.score
+
+
+def test_mapped_rows_are_let_go_beyond_their_room():
+    t = trials()
+    for kernel in ("chi2", "hellinger", "chi2"):
+        t.best(settings(kernel), [SPLIT], None)
+    both = dict(t._mapped)
+    assert len(both) == 2
+    t.room = sum(features.rows_.nbytes for features, _ in both.values())
+    t.best(settings("intersection"), [SPLIT], None)
+    assert [key[0] for key in t._mapped] == ["hellinger", "intersection"]

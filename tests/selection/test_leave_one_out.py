@@ -123,3 +123,12 @@ def test_of_equal_scores_the_smaller_weighted_error_is_better():
         rule = LeaveOut(machine, Y, lambda *_: 0.0, alphas=[1e-2, 100.0], octaves=0, weights=own)
         chosen.append(rule.choose().solution.alpha)
     assert chosen == [100.0, 1e-2]
+
+
+def test_a_settled_strength_is_raised_until_the_matrix_can_be_solved():
+    settled = problem(alphas=[-1.0, -0.1, 0.01, 0.1], octaves=0, is_settled=True).choose()
+    assert settled.result.best["alpha"] == 0.01
+    given = problem(alphas=[0.01], octaves=0).choose()
+    np.testing.assert_allclose(settled.held_out, given.held_out)
+    with pytest.raises(DataError, match="none of the strengths"):
+        problem(alphas=[-1.0], octaves=0, is_settled=True).choose()

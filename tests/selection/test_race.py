@@ -37,7 +37,8 @@ def test_the_better_half_goes_on_and_the_best_wins():
     result = race(candidates(*"abcdefg"), run_of(scores, calls), ROUNDS, measure="accuracy", n_held_out=5)
     assert result.winner.name == "g"
     by_round = {n: [name for name, rows in calls if rows == n] for n in ROUNDS}
-    assert by_round == {10: list("abcdefg"), 20: list("defg"), 40: list("fg")}
+    # after the first round the best runs first, so that others can be seen to be far behind
+    assert by_round == {10: list("abcdefg"), 20: list("gfed"), 40: list("gf")}
     assert [row["name"] for row in result.table()] == list("gfedcba")
     assert [row["n_rows"] for row in result.table()] == [40, 40, 20, 20, 10, 10, 10]
 

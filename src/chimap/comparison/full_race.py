@@ -21,6 +21,7 @@ from chimap.report.comparison import Comparison, Entrant, Run, recommended
 from chimap.selection.race import Candidate, RaceResult, Trial, trial_of
 
 _EXACT_ORDER = (1.0, 2.5)  # powers of the rows that the time of an exact machine may grow with
+_CHOSEN = ("scoring", "alpha", "gamma")  # by a race or by the fit
 _GROWING = ("read", "check", "features", "moments", "prepare")  # stages of a pass over the rows
 
 
@@ -235,8 +236,10 @@ class _Bench:
 
 
 def _same_machine(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether settings differ by no more than the score that they are chosen by."""
-    return {**one, "scoring": None} == {**other, "scoring": None}
+    """Whether settings differ by no more than what a fit would choose by itself."""
+    return {k: v for k, v in one.items() if k not in _CHOSEN} == {
+        k: v for k, v in other.items() if k not in _CHOSEN
+    }
 
 
 def seconds_of_exact(fits: Sequence[tuple[int, float]], n_rows: int) -> float:

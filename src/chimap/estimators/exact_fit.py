@@ -33,6 +33,7 @@ from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import Factor
 
 _CHUNK_ROWS = 2048
+_RAISES = 6  # decades that the strength of a race may be raised by, where rounding asks for it
 _MOST_MAPPED = 4096  # features of a map whose scatter is factorised for the deviations of predictions
 
 
@@ -127,9 +128,19 @@ def _settings(recipe: Recipe, model: Any, source: Source, groups: Any) -> ExactS
     given = model._given()
     alpha, gamma = given["alpha"], given["gamma"]
     alphas = None if isinstance(alpha, str) else sorted(float(a) for a in np.atleast_1d(alpha))
+    is_settled = "alpha" in model.chosen_
+    if is_settled:  # by fewer rows, whose matrix is farther from singular
+        alphas = [alpha * 10.0**decades for decades in range(_RAISES)]
     chooses_gamma = isinstance(gamma, str) and gamma == "auto"
     return ExactSettings(
-        alphas, chooses_gamma, given["selection"], groups, source.weights, recipe.dtype, recipe.seed
+        alphas,
+        chooses_gamma,
+        given["selection"],
+        groups,
+        source.weights,
+        recipe.dtype,
+        recipe.seed,
+        is_settled,
     )
 
 

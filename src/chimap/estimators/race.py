@@ -35,12 +35,15 @@ from chimap.fit.trial_machines import Split
 from chimap.fit.trial_search import Fitted
 from chimap.fit.trials import Trials
 from chimap.selection.climb import Setting
-from chimap.selection.jackknife import deviations_of, parts_of_rows
-from chimap.selection.race import Candidate, Outcome, RaceResult, Trial, race
+from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
+from chimap.selection.race import SAME, Candidate, Outcome, RaceResult, Trial, race
 from chimap.selection.scoring import OutputScore
 
 _SHARE = 8  # of the memory budget that the sample may take
 _GRADIENTS = 1000  # rows whose gradients are averaged
+_HOPELESS = (
+    2.0  # errors of the difference that a candidate may be behind the best, and have its settings improved
+)
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ class Race:
     weights: np.ndarray | None
     trials: Trials | None
     _best: dict[str, Setting] = field(default_factory=dict)  # of each candidate in its last round
+    _leaders: dict[int, Outcome] = field(default_factory=dict)  # the best so far of rounds, by their rows
 
     @classmethod
     def on(cls, model: Any, source: Source, groups: np.ndarray | None) -> Race:
@@ -85,7 +89,7 @@ class Race:
         trials = Trials(
             rows, y, codec, codec.score(y, scoring, weights), weights,
             np.dtype("float64" if model.precision == "float64" else "float32"),
-            _alphas(model.alpha), model.n_terms, seed,
+            _alphas(model.alpha), model.n_terms, seed, parse_memory(model.memory) // _SHARE,
         )  # fmt: skip
         return cls(
             model, rows, y, sampled, splits, rounds, scoring, source.column_names, seed, weights,
@@ -147,20 +151,45 @@ class Race:
         )
 
     def _tried(self, trials: Trials, candidate: Candidate, n_rows: int) -> Outcome:
-        """By machines that share their products, from the best setting of the last round on."""
+        """By machines that share their products, at the best setting of the round before.
+
+        The last round looks beyond it: of those that may win.
+        """
         splits = [(train[:n_rows], test) for train, test in self.splits[: self.splits_of[n_rows]]]
         settings = {"bin_weights": given_weights(self.model.get_params(deep=False))} | candidate.settings
-        found = trials.best(settings, splits, self._best.get(candidate.name))
+
+        def may_win(score: float, outputs: Sequence[np.ndarray]) -> bool:
+            leader = self._leaders.get(n_rows)
+            if n_rows < max(self.splits_of) or leader is None:
+                return n_rows == max(self.splits_of)
+            behind = leader.score - score
+            error = standard_error(
+                np.subtract(leader.deviations, self._all_deviations(trials, splits, outputs))
+            )
+            return not behind > _HOPELESS * error
+
+        found = trials.best(settings, splits, self._best.get(candidate.name), may_win)
         self._best[candidate.name] = found.setting
-        return self._outcome_of(trials, found, splits)
+        outcome = self._outcome_of(trials, found, splits)
+        if n_rows not in self._leaders or outcome.score > self._leaders[n_rows].score:
+            self._leaders[n_rows] = outcome
+        return outcome
 
     def _outcome_of(self, trials: Trials, found: Fitted, splits: list[Split]) -> Outcome:
-        deviations = [
-            self._deviations(trials.score, test, outputs) / len(splits)
-            for (_, test), outputs in zip(splits, found.outputs, strict=True)
-        ]
         learned = {"alpha": found.alpha} | ({} if found.gamma is None else {"gamma": found.gamma})
-        return Outcome(found.score, learned, tuple(np.concatenate(deviations).tolist()), found.seconds)
+        deviations = self._all_deviations(trials, splits, found.outputs)
+        return Outcome(found.score, learned, tuple(deviations.tolist()), found.seconds)
+
+    def _all_deviations(
+        self, trials: Trials, splits: list[Split], outputs: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        """Of the mean score over splits."""
+        return np.concatenate(
+            [
+                self._deviations(trials.score, test, own) / len(splits)
+                for (_, test), own in zip(splits, outputs, strict=True)
+            ]
+        )
 
     def weigh(self, candidate: Candidate, weights: np.ndarray) -> tuple[Outcome, Callable[[], np.ndarray]]:
         """See ``Weighing``: with the rows of the last round; each split is a fit of its own."""
@@ -186,7 +215,11 @@ class Race:
         self, trials: Trials, candidate: Candidate, weights: np.ndarray, split: Split
     ) -> tuple[Outcome, Callable[[], np.ndarray]]:
         settings = candidate.settings | {"bin_weights": weights}
-        found = trials.best(settings, [split], self._best.get(candidate.name))
+        leader = self._leaders.get(max(self.splits_of))
+        found = trials.best(
+            settings, [split], self._best.get(candidate.name),
+            lambda score, outputs: len(self.splits) > 1 or leader is None or score > leader.score + SAME,
+        )  # fmt: skip
         return self._outcome_of(trials, found, [split]), lambda: found.learned_weights(weights, self.seed)
 
     def _weighed_fit(

@@ -15,9 +15,10 @@ from chimap.estimators.bin_weights import LearnedBins
 from chimap.estimators.race import Race, is_free
 from chimap.estimators.race_candidates import candidates, settings_for, within
 from chimap.estimators.race_rows import score_name
-from chimap.fit.automatic import is_slow
+from chimap.fit.automatic import is_automatic, is_slow
 from chimap.fit.exact import exact_bytes
 from chimap.fit.trials import Trials
+from chimap.selection.leave_one_out import FEW_ROWS
 from chimap.selection.race import SAME, Candidate, RaceResult, Trial
 
 
@@ -58,7 +59,20 @@ def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: boo
     fits = keeps_rows and needed <= parse_memory(running.model.memory) and not is_slow(source)
     settings = settings_for(trial.candidate, trial.learned, source.n_rows, source.n_features, fits)
     settings["scoring"] = running.scoring if settings.get("features") == "exact" else None
+    if settings.get("features") == "exact":
+        settings |= _settled(running.model, trial.learned, source.n_rows)
     return settings
+
+
+def _settled(model: Any, learned: dict[str, Any], n_rows: int) -> dict[str, Any]:
+    """What the race knows of an exact machine of many rows, where another search would take several times the fit.
+
+    Strength and gamma are those of a Gaussian process, noise and width, which are what they are however many rows there
+    are. Of few rows a search over all of them is quick, and knows more than the rows of the race.
+    """
+    if n_rows <= FEW_ROWS or not (is_automatic(model.alpha) and is_automatic(model.selection)):
+        return {}
+    return {name: learned[name] for name in ("alpha", "gamma") if name in learned}
 
 
 def weigh_bins(

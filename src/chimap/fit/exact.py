@@ -101,7 +101,8 @@ class ExactSettings:
     alphas: to choose from, or None for a search. chooses_gamma: whether gamma is chosen too, or stays where the
     features have it. selection: "auto" or "leave-one-out", a number of folds, or a splitter of scikit-learn whose test
     sets are a partition of the rows. groups (n,): rows of one group are left out together; None where there are none.
-    row_weights (n,), or None. seed: of the order of rows.
+    row_weights (n,), or None. seed: of the order of rows. is_settled: whether a race has chosen: the first of alphas
+    that can be solved is taken.
     """
 
     alphas: Sequence[float] | None
@@ -111,6 +112,7 @@ class ExactSettings:
     row_weights: np.ndarray | None
     dtype: np.dtype
     seed: int
+    is_settled: bool = False
 
 
 def check_room(n_rows: int, needed: int, budget: int) -> None:
@@ -202,6 +204,7 @@ def solve_exactly(
         OCTAVES if settings.chooses_gamma and rows.gamma(0) is not None else 0,
         on_score,
         weights,
+        settings.is_settled,
     )
     choice = rule.choose()
     gamma = rows.gamma(choice.octaves)

@@ -12,7 +12,7 @@ from chimap import _arrays
 from chimap.features.exact import ExactFeatures, KeptRows, exponentials, exponentials_below
 from chimap.features.weighted import Half, cross_fitted_relevance
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
-from chimap.solvers.observed_exact import exact_ridge
+from chimap.solvers.observed_exact import ExactRidge, exact_ridge
 
 _OUTPUTS = 4  # that bins are relevant for: of many outputs as many random combinations
 _REPEATS = 4  # divisions of the rows into halves
@@ -117,7 +117,7 @@ class KernelMachine:
     ) -> Half:
         weights = None if self.row_weights is None else self.row_weights[rows]
         square = np.ascontiguousarray(values[np.ix_(rows, rows)])
-        machine = exact_ridge(square, self._diagonal[rows], self.Y[rows], weights, leaves_out=False)
+        machine = _ridge(square, self._diagonal[rows], self.Y[rows], weights)
         solution = machine.solve(alpha)
         # a half whose matrix is singular to rounding says nothing of the bins
         weights_of_rows = np.zeros((rows.size, signs.shape[0])) if solution is None else solution.weights
@@ -140,8 +140,15 @@ class KernelMachine:
         else:
             self._preparing = given.seconds
         self._diagonal = diagonal.astype(np.float64)
-        self._ridge = exact_ridge(square, self._diagonal, self.Y, self.row_weights, leaves_out=False)
+        self._ridge = _ridge(square, self._diagonal, self.Y, self.row_weights)
         self._cross, self._octaves = cross, octaves
+
+
+def _ridge(
+    square: np.ndarray, diagonal: np.ndarray, Y: np.ndarray, row_weights: np.ndarray | None
+) -> ExactRidge:
+    """Unrefined: the score on the rows held out tells where rounding spoils a solution."""
+    return exact_ridge(square, diagonal, Y, row_weights, leaves_out=False, steps=0)
 
 
 class MarginMachine:

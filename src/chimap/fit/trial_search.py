@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -21,6 +21,9 @@ from chimap.selection.scoring import OutputScore
 _HALF_DECADES = 12  # strengths are looked for so far from where the search begins
 _NEXT = ((-1, 0), (0, 1), (1, 0), (0, -1))  # half a decade of the strength, an octave of gamma
 _FEW = 1200  # rows whose machine is solved for before two threads have met
+
+LooksOn = Callable[[float, Sequence[np.ndarray]], bool]
+"""From the score and the outputs of a setting: whether those beside it are worth their work."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +68,20 @@ class Search:
     alphas: Sequence[float] | None
     chooses_gamma: bool
 
-    def best(self, start: Setting | None) -> Fitted:
-        """Uphill from a setting, or (None) from where the search begins down by decades.
+    def best(self, start: Setting | None, looks_on: LooksOn) -> Fitted:
+        """Uphill from a setting, if that is worth it, or (None) from where the search begins down by decades.
 
         Raises DataError where no setting can be solved.
         """
         self._scale = self.machines[0].scale()
         self._tried: dict[Setting, tuple[Scored, list[np.ndarray]]] = {}
-        found = climb(self._better, start or self._downhill(), _NEXT if self.chooses_gamma else _NEXT[::2])
+        known = None if start is None else self._trial(start)
+        if start is not None and known is not None and known[1] and not looks_on(known[0].score, known[1]):
+            found = start
+        else:
+            found = climb(
+                self._better, start or self._downhill(), _NEXT if self.chooses_gamma else _NEXT[::2]
+            )
         trial = self._trial(found)
         if trial is None or not np.isfinite(trial[0].score):
             raise DataError(

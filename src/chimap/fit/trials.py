@@ -22,7 +22,7 @@ from chimap.fit.design import PlainDesign
 from chimap.fit.rows import Preparation
 from chimap.fit.targets import Codec
 from chimap.fit.trial_machines import KernelMachine, Machine, MarginMachine, Products, Split
-from chimap.fit.trial_search import Fitted, Search
+from chimap.fit.trial_search import Fitted, LooksOn, Search
 from chimap.kernels import Exponential
 from chimap.selection.climb import Setting
 from chimap.selection.scoring import OutputScore
@@ -33,8 +33,8 @@ class Trials:
     """Machines on a sample of rows, which share what can be shared.
 
     rows, y: the sample. codec: of its labels. score: of outputs. row_weights (n,), or None. dtype: of the products.
-    alphas: to choose from, or None for a search. n_terms: of the maps. Machines of one kernel and normalisation share
-    most if they come one after the other.
+    alphas: to choose from, or None for a search. n_terms: of the maps. room: bytes for mapped rows, beyond which those
+    of the first kernel are let go. Machines of one kernel and normalisation share most one after the other.
     """
 
     rows: Any
@@ -46,7 +46,11 @@ class Trials:
     alphas: Sequence[float] | None
     n_terms: int | str
     seed: int
-    _last: dict[str, Any] = field(default_factory=dict)  # kept of one kernel and normalisation
+    room: int = 2**27
+    _mapped: dict[Any, tuple[ExactFeatures, Scale]] = field(
+        default_factory=dict
+    )  # by kernel and normalisation
+    _products: tuple[Any, list[Products]] = (None, [])  # of the last of these, and of splits
 
     def __post_init__(self) -> None:
         self.Y = np.asarray(self.codec.encode(self.y), dtype=np.float64)
@@ -64,8 +68,16 @@ class Trials:
         is_exact = settings.get("features") == "exact" and settings.get("loss") == "square"
         return is_exact and has_map(FeatureSettings(settings["kernel"]).exact)
 
-    def best(self, settings: dict[str, Any], splits: Sequence[Split], start: Setting | None) -> Fitted:
+    def best(
+        self,
+        settings: dict[str, Any],
+        splits: Sequence[Split],
+        start: Setting | None,
+        looks_on: LooksOn = lambda score, outputs: True,
+    ) -> Fitted:
         """The best strength and gamma of a machine, looked for from a setting on that was best of fewer rows.
+
+        looks_on: whether to look beyond that setting.
 
         Raises DataError for rows that the kernel does not take, and where no setting can be solved.
         """
@@ -75,7 +87,7 @@ class Trials:
             machines, gamma = self._kernels(settings, splits)
         chooses = gamma is not None and settings.get("gamma") == "auto"
         search = Search(machines, splits, self.Y, self.codec.shift, self.score, self.alphas, chooses)
-        found = search.best(start)
+        found = search.best(start, looks_on)
         n_scored = sum(test.size for _, test in splits)
         return replace(
             found, gamma=None if gamma is None else gamma * 2.0 ** found.setting[1],
@@ -90,14 +102,15 @@ class Trials:
         kernel = FeatureSettings(settings["kernel"], "mean" if wanted == "auto" else wanted).exact
         base = kernel.kernel if isinstance(kernel, Exponential) else kernel
         features, scale = self._kept(base, settings.get("normalize"), settings.get("bin_weights"))
-        rows = tuple(hash(train.tobytes()) for train, _ in splits)
-        if self._last.get("rows") != rows:
-            self._last |= {"rows": rows, "products": [Products.of(features, split) for split in splits]}
+        of = id(features), tuple(hash(train.tobytes()) for train, _ in splits)
+        if self._products[0] != of:
+            self._products = None, []  # let go before there are others
+            self._products = of, [Products.of(features, split) for split in splits]
         gamma = outer = None
         if isinstance(kernel, Exponential):
             scaled = with_mean_gamma(kernel.rescaled(scale.factor), features.rows_)
             gamma, outer = float(scaled.gamma), float(scaled.rescaled(1 / scale.factor).gamma)
-        products = zip(self._last["products"], splits, strict=True)
+        products = zip(self._products[1], splits, strict=True)
         return [
             KernelMachine(one, gamma, self.Y[train], self._weights(train)) for one, (train, _) in products
         ], outer
@@ -107,15 +120,26 @@ class Trials:
     ) -> tuple[ExactFeatures, Scale]:
         """Mapped rows of an additive kernel, and the scale of the rows before."""
         key = base.name, normalize, None if bin_weights is None else bin_weights.tobytes()
-        if self._last.get("key") != key:
-            self._last.clear()
+        if key not in self._mapped:
             rows = self._prepared(FeatureSettings(base), normalize, bin_weights)
             scale = Scale.of(rows, [base])
-            n_terms = 1 if isinstance(self.n_terms, str) else self.n_terms
-            features = ExactFeatures(scale.kernel(base), n_terms=n_terms, random_state=self.seed)
+            features = ExactFeatures(scale.kernel(base), n_terms=self._terms, random_state=self.seed)
             features.fit(scale.rows(rows) if scale.exponent else rows)
-            self._last = {"key": key, "features": features, "scale": scale}
-        return self._last["features"], self._last["scale"]
+            while self._mapped and self._kept_bytes + features.rows_.nbytes > self.room:
+                del self._mapped[next(iter(self._mapped))]  # the oldest
+            self._mapped[key] = features, scale
+        return self._mapped[key]
+
+    @property
+    def _kept_bytes(self) -> int:
+        return sum(features.rows_.nbytes for features, _ in self._mapped.values())
+
+    @property
+    def _terms(self) -> int:
+        """Features a bin: of dense rows one, which ranks kernels as two do in half the time."""
+        if not isinstance(self.n_terms, str):
+            return self.n_terms
+        return 2 if _arrays.is_sparse(self.rows) else 1
 
     def _margins(self, settings: dict[str, Any], splits: Sequence[Split]) -> list[Machine]:
         features = FeatureSettings(settings["kernel"], features="additive", n_terms=self.n_terms)

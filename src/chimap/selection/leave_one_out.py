@@ -55,7 +55,8 @@ class LeaveOut:
     problem: the rows and the kernel. Y (n, t): targets. score: of residuals (m, t) of given rows, greater is better.
     groups: None for single rows, or arrays of rows that cover all in their order, left out together. alphas: to choose
     from, or None to look for them: half decades of the kernel's scale. octaves: gamma may be 2^-octaves to 2^octaves
-    times where it starts. weights (n,): of the rows in the squared error, or None.
+    times where it starts. weights (n,): of the rows in the squared error, or None. is_settled: whether the choice was
+    made elsewhere, so that the first of ``alphas`` that can be solved is taken.
 
     Targets with missing entries, NaN in Y, take a factor each: settings are then compared on so few rows that it is no
     more work than for one, and the best is not compared with others on all rows.
@@ -73,10 +74,14 @@ class LeaveOut:
     octaves: int = OCTAVES
     on_score: Callable[[float, float], None] | None = None
     weights: np.ndarray | None = None
+    is_settled: bool = False
 
     def choose(self) -> Choice:
         """Compare settings. Raises DataError where no strength makes the matrix positive definite to rounding."""
         n = self.Y.shape[0]
+        if self.is_settled:
+            whole = _Stage(self, None, None)
+            return self._chosen(whole, whole.first_solved(), [whole])
         if self.alphas is not None and len(self.alphas) == 1 and not self.octaves:
             whole = _Stage(self, None, None)
             return self._chosen(whole, whole.search(), [whole])
@@ -149,17 +154,31 @@ class _Stage:
             best = best[0] - 2, 0
         return self.climb(best, diagonally=True)
 
+    def first_solved(self) -> Setting:
+        """The smallest strength that can be solved, with what it says of every row."""
+        self.first = 0
+        for place in range(len(self.rule.alphas or ())):
+            if self._is_solved((place, 0)):
+                return place, 0
+        raise self._singular()
+
     def climb(self, best: Setting, *, diagonally: bool) -> Setting:
         """From a setting to the best of those beside it, until none is better."""
         steps = [(-1, 0), (0, 1), (1, 0), (0, -1)] + [(-1, 1), (1, -1)] * diagonally
         best = climb(self.better, best, steps)
-        trial = self.trial(best)
-        if trial is None or not np.isfinite(trial.score):
-            raise DataError(
-                f"none of the strengths {sorted({t.alpha for t in self.trials.values()})} is large enough: the kernel "
-                "matrix is singular to rounding. Give larger ones, or alpha='auto'."
-            )
+        if not self._is_solved(best):
+            raise self._singular()
         return best
+
+    def _is_solved(self, setting: Setting) -> bool:
+        trial = self.trial(setting)
+        return trial is not None and bool(np.isfinite(trial.score))
+
+    def _singular(self) -> DataError:
+        return DataError(
+            f"none of the strengths {sorted({t.alpha for t in self.trials.values()})} is large enough: the kernel "
+            "matrix is singular to rounding. Give larger ones, or alpha='auto'."
+        )
 
     def better(self, setting: Setting, best: Setting) -> bool:
         """Whether a setting is in range and beats another."""

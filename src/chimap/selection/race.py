@@ -222,7 +222,7 @@ def race(
     running, last, history = list(candidates), dict[str, Trial](), list[Trial]()
     for i, n_rows in enumerate(rows_by_round):
         this_round = dict[str, Trial]()
-        for candidate in _together(running):
+        for candidate in _together(_best_first(running, last)):
             if seconds is not None and history and time.perf_counter() - began > seconds:
                 break
             trial = trial_of(candidate, run, i, n_rows)
@@ -240,6 +240,11 @@ def race(
         reason = trials[0].error if trials else "there are no candidates"
         raise DataError(f"no candidate of the race could be fitted: {reason}")
     return RaceResult(trials, measure, n_held_out, time.perf_counter() - began, history)
+
+
+def _best_first(candidates: Sequence[Candidate], last: dict[str, Trial]) -> list[Candidate]:
+    """By the score of the round before, so that those behind are soon known to be."""
+    return sorted(candidates, key=lambda c: _loss(last[c.name]) if c.name in last else 0)
 
 
 def _together(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -11,7 +11,7 @@ from chimap import _threads
 from chimap.solvers.cholesky import TILE, factorise, inverse_blocks, inverse_diagonal, solve
 
 _CLOSE = 1e-3  # a correction below this share of the solution is the last
-_STEPS = 3  # of refinement at most
+STEPS = 3  # of refinement at most
 _WIDE = 2048  # columns that are converted to float64 together
 
 
@@ -41,6 +41,7 @@ class DualRidge:
     diagonal : (n,) the diagonal of K.
     Y : (n, t) float64, targets.
     row_weights : (n,) positive, or None.
+    steps : of refinement, at most; without any the factor is taken at its word.
 
     Source: the closed form is that of Allen's PRESS (1974) for ridge with a kernel; with an intercept and weights as in
     Rifkin and Lippert, Notes on regularized least squares.
@@ -52,8 +53,9 @@ class DualRidge:
         diagonal: np.ndarray,
         Y: np.ndarray,
         row_weights: np.ndarray | None = None,
+        steps: int = STEPS,
     ):
-        self.square, self.diagonal, self.Y = square, diagonal, Y
+        self.square, self.diagonal, self.Y, self._steps = square, diagonal, Y, steps
         self._noise = np.ones(Y.shape[0]) if row_weights is None else 1 / row_weights
         self.factor_of: float | None = None  # the strength of the factor that is in memory
         self._ones = self._sum = np.empty(0)
@@ -81,7 +83,9 @@ class DualRidge:
             return None
         right = np.column_stack([self.Y, np.ones(self.n_rows)])
         found = solve(self.square, right).astype(np.float64)
-        for _ in range(_STEPS):
+        if not np.isfinite(found).all():
+            return None
+        for _ in range(self._steps):
             change = solve(self.square, right - self._product(found, alpha))
             found += change
             sizes = np.abs(found).max(axis=0), np.abs(change).max(axis=0)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from chimap.solvers.exact import DualRidge, DualSolution
+from chimap.solvers.exact import STEPS, DualRidge, DualSolution
 
 
 class ExactRidge(Protocol):
@@ -56,14 +56,15 @@ def exact_ridge(
     Y: np.ndarray,
     row_weights: np.ndarray | None = None,
     leaves_out: bool = True,
+    steps: int = STEPS,
 ) -> ExactRidge:
     """The machine for targets (n, t), NaN where an entry is missing; see ``DualRidge`` for the others.
 
     leaves_out: whether rows will be left out one by one; with missing entries their residuals come with each solution.
     """
     if np.isnan(Y).any():
-        return ObservedDualRidge(square, diagonal, Y, row_weights, leaves_out)
-    return DualRidge(square, diagonal, Y, row_weights)
+        return ObservedDualRidge(square, diagonal, Y, row_weights, leaves_out, steps)
+    return DualRidge(square, diagonal, Y, row_weights, steps)
 
 
 class ObservedDualRidge:
@@ -80,9 +81,10 @@ class ObservedDualRidge:
         Y: np.ndarray,
         row_weights: np.ndarray | None = None,
         leaves_out: bool = True,
+        steps: int = STEPS,
     ):
         self.square, self.diagonal, self.Y, self.row_weights = square, diagonal, Y, row_weights
-        self._leaves_out = leaves_out
+        self._leaves_out, self._steps = leaves_out, steps
         self._patterns = patterns(Y)
         self._residuals: np.ndarray = np.empty((0, 0))  # of the solution that was made last
         self._alpha: float | None = None
@@ -134,4 +136,4 @@ class ObservedDualRidge:
     def _machine(self, rows: np.ndarray, targets: np.ndarray) -> DualRidge:
         square = self.square[np.ix_(rows, rows)]
         weights = None if self.row_weights is None else self.row_weights[rows]
-        return DualRidge(square, self.diagonal[rows], self.Y[np.ix_(rows, targets)], weights)
+        return DualRidge(square, self.diagonal[rows], self.Y[np.ix_(rows, targets)], weights, self._steps)

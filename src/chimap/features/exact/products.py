@@ -44,6 +44,11 @@ class KeptRows:
         """n."""
         return int(self.dense.shape[0])
 
+    @property
+    def nbytes(self) -> int:
+        """Of what is kept."""
+        return sum(part.nbytes for part in (self.dense, self.data, self.rows, self.starts, self.squares))
+
     def take(self, rows: np.ndarray) -> KeptRows:
         """Some of these rows, about the same means."""
         some = copy(self)
