@@ -7,7 +7,7 @@ import io
 import numpy as np
 import pytest
 
-from chimap.cli.support import blas, data_rows, errors, options
+from chimap.cli.support import blas, data_rows, errors, flag_values
 from chimap.cli.support.options import Task
 from chimap.engines.progress import LineProgress
 
@@ -72,7 +72,7 @@ def test_messages_name_flags(message, expected):
 @pytest.mark.parametrize("text", ["", "x", "-1", "0", "nan", "inf"])
 def test_numbers_are_checked(text):
     with pytest.raises(ValueError, match="--gamma must be 'mean' or a positive number"):
-        options.number_or("mean", text, "--gamma")
+        flag_values.number_or("mean", text, "--gamma")
 
 
 @pytest.mark.parametrize(

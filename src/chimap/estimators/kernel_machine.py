@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from chimap import _arrays, _threads
+from chimap import _arrays
 from chimap._threads import threads
 from chimap._validation import (
     MemoryBudgetError,
@@ -32,13 +31,12 @@ from chimap.fit.weights import checked_weights
 from chimap.kernels import AdditiveKernel, Kernel, Linear, as_kernel
 from chimap.moments import rows_by_weight
 from chimap.selection.scoring import labels_of
+from chimap.solvers.gram import CACHE_MIB, SOLVERS
 from chimap.solvers.held_out import kernel_left_out
 
-LOSSES = ("hinge", "square")
 COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _PLAIN_COST = 10.0  # where nothing can be held out
 _BLOCK_ROWS = 1024  # of the rows to predict, whose kernel values are held together
-_CACHE_MIB = 100  # of LIBSVM, a thread
 
 
 class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
@@ -113,7 +111,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         Raises MemoryBudgetError where the kernel matrix does not fit.
         """
         costs = self._costs()
-        check_choice(self.loss, "loss", LOSSES)
+        check_choice(self.loss, "loss", tuple(SOLVERS))
         X, y = frame_rows(X, y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         n_given, rows = X.shape[0], self._checked(X)
@@ -236,38 +234,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         self, gram: np.ndarray, targets: np.ndarray, w: np.ndarray, cost: float
     ) -> tuple[np.ndarray, np.ndarray]:
         """Weights (n, t) that sum to 0, and intercepts (t,), for rows with weights w (n,)."""
-        return (self._support_vectors if self.loss == "hinge" else self._ridge)(gram, targets, w, cost)
-
-    def _support_vectors(
-        self, gram: np.ndarray, targets: np.ndarray, w: np.ndarray, cost: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        from sklearn.svm import SVC
-
-        alpha, intercept = np.zeros(targets.shape), np.zeros(targets.shape[1])
-
-        def solve(t: int) -> None:
-            if np.ptp(targets[:, t]) == 0:  # a fold without the class
-                intercept[t] = targets[0, t]
-                return
-            machine = SVC(kernel="precomputed", C=cost, cache_size=_CACHE_MIB).fit(gram, targets[:, t], w)
-            alpha[machine.support_, t], intercept[t] = machine.dual_coef_[0], machine.intercept_[0]
-
-        with ThreadPoolExecutor(_threads.count()) as pool:
-            list(pool.map(solve, range(targets.shape[1])))
-        return alpha, intercept
-
-    def _ridge(
-        self, gram: np.ndarray, targets: np.ndarray, w: np.ndarray, cost: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The minimum of 1/(2C) alpha' K alpha + 1/2 sum w (K alpha + b - y)^2, with b free:
-        (K + diag(1/w)/C) alpha = y - b and sum alpha = 0."""
-        from scipy.linalg import solve
-
-        ridged = gram + np.diag(1 / (cost * w))
-        solution = solve(ridged, np.column_stack([targets, np.ones(len(gram))]), assume_a="pos")
-        ones = solution[:, -1]
-        intercept = solution[:, :-1].sum(axis=0) / ones.sum()
-        return solution[:, :-1] - np.outer(ones, intercept), intercept
+        return SOLVERS[self.loss](gram, targets, w, cost)
 
     def _outputs(self, X: Any) -> np.ndarray:
         """f(x) of rows X, (n, t) float64."""
@@ -340,7 +307,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         return _arrays.to_dense(rows) if self._is_precomputed else rows
 
     def _check_memory(self, n_rows: int) -> None:
-        needed = 8.0 * n_rows**2 * 3 + _CACHE_MIB * 2**20
+        needed = 8.0 * n_rows**2 * 3 + CACHE_MIB * 2**20
         if needed > parse_memory(self.memory):
             raise MemoryBudgetError(
                 f"memory={self.memory!r} is too small for the kernel matrix of {n_rows:,} rows: it takes "

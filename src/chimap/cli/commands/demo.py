@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from chimap.cli.commands import evaluate
-from chimap.cli.support import errors, options, outputs, show, training
+from chimap.cli.support import errors, flag_values, options, outputs, show, training
 from chimap.cli.support.fit_options import Settings
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def demo(
       chimap demo --output /tmp/digits --seed 1
     """
     began = time.perf_counter()
-    options.check_least(seed, "--seed", 0)
+    flag_values.check_least(seed, "--seed", 0)
     data, model, report = (output / name for name in FILES)
     _check_folder(output, overwrite)
     _write_digits(data)

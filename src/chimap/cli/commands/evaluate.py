@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from chimap.cli.support import data_rows, errors, held_out_rows, image_options, options, outputs, show, tasks
+from chimap.cli.support import (
+    data_rows,
+    errors,
+    flag_values,
+    held_out_rows,
+    image_options,
+    options,
+    outputs,
+    show,
+    tasks,
+)
 from chimap.cli.support.score_lines import rare_class
 
 if TYPE_CHECKING:
@@ -117,8 +127,8 @@ def measure(
     from chimap.cli.support.score import check_answers, check_splits, repeated, score, splitter
     from chimap.report import write_report
 
-    options.check_least(splits, "--splits")
-    options.check_least(per_class, "--per-class")
+    flag_values.check_least(splits, "--splits")
+    flag_values.check_least(per_class, "--per-class")
     if per_class is not None and splits is None:
         raise ValueError("--per-class says how rows are split; give --splits, too.")
     if table.groups is not None and per_class is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli.support import errors, image_models, image_options, options, outputs, show
+from chimap.cli.support import errors, flag_values, image_models, image_options, options, outputs, show
 from chimap.cli.support.describe_images import blocks_flag
 from chimap.cli.support.image_options import ImageSettings
 
@@ -67,7 +67,7 @@ def features(
     settings = ImageSettings(descriptors, words, coding, grids, step, sizes, part, strict)
     words_file = output.with_suffix(".words")
     _check(output, words_file, like, settings, overwrite, images, labels, like)
-    options.check_least(seed, "--seed", 0)
+    flag_values.check_least(seed, "--seed", 0)
     writer(output)
     found = image_models.open_set(images, labels, part)
     histograms = _histograms(like, settings, seed, jobs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from chimap.cli.support import data_rows, options
+from chimap.cli.support import data_rows, flag_values
 from chimap.cli.support.options import Task
 
 if TYPE_CHECKING:
@@ -39,23 +39,23 @@ class CompareSettings:
     @property
     def sizes(self) -> list[int]:
         """Landmarks and random features."""
-        return options.whole_numbers(self.components, "--components")
+        return flag_values.whole_numbers(self.components, "--components")
 
     def check(self) -> None:
         """Refuse, by flag and before any row is read, what cannot be done. Raises ValueError."""
         self._check_kernel()
-        options.gamma_of(self.gamma)
-        options.check_normalization(self.normalization)
-        options.check_scoring(self.scoring)
-        options.class_weight_of(self.class_weight)
+        flag_values.gamma_of(self.gamma)
+        flag_values.check_normalization(self.normalization)
+        flag_values.check_scoring(self.scoring)
+        flag_values.class_weight_of(self.class_weight)
         for name in self._maps() or []:
-            options.check_map(name, str(self.kernel), "--maps")
+            flag_values.check_map(name, str(self.kernel), "--maps")
         if self.terms is not None:
-            options.whole_numbers(self.terms, "--terms")
+            flag_values.whole_numbers(self.terms, "--terms")
         if self.race_seconds is not None and not self.race_seconds > 0:
             raise ValueError(f"--race-seconds must be above 0; got {self.race_seconds:g}.")
-        options.check_least(self.jobs, "--jobs")
-        options.check_least(self.seed, "--seed", 0)
+        flag_values.check_least(self.jobs, "--jobs")
+        flag_values.check_least(self.seed, "--seed", 0)
         assert self.sizes
 
     def _check_kernel(self) -> None:
@@ -63,7 +63,7 @@ class CompareSettings:
         if self.kernel == "auto":
             raise ValueError("--kernel auto is every kernel: leave --kernel out.")
         if self.kernel is not None:
-            options.check_kernel(self.kernel)
+            flag_values.check_kernel(self.kernel)
         of_one = {"--normalization": self.normalization is not None, "--gamma": self.gamma != "auto"}
         for flag, is_given in of_one.items():
             if is_given and self.kernel is None:
@@ -77,7 +77,7 @@ class CompareSettings:
     def _maps(self) -> list[str] | None:
         if self.maps is None:
             return None
-        names = options.listed(self.maps)
+        names = flag_values.listed(self.maps)
         if not names:
             raise ValueError(f"--maps must name at least one map; got {self.maps!r}.")
         return names
@@ -88,7 +88,7 @@ class CompareSettings:
 
         y = data_rows.labels_of(source)
         return compare(
-            self._estimator(y, source.name), source, kernel=self.kernel, gamma=options.gamma_of(self.gamma),
+            self._estimator(y, source.name), source, kernel=self.kernel, gamma=flag_values.gamma_of(self.gamma),
             normalize=self.normalization, sizes=self.sizes, groups=groups, progress=progress,
         )  # fmt: skip
 
@@ -100,9 +100,9 @@ class CompareSettings:
         return kernel_errors(
             source,
             kernel=self.kernel,
-            gamma="mean" if self.gamma == "auto" else options.gamma_of(self.gamma),
+            gamma="mean" if self.gamma == "auto" else flag_values.gamma_of(self.gamma),
             maps=self._maps(),
-            n_terms=None if self.terms is None else options.whole_numbers(self.terms, "--terms"),
+            n_terms=None if self.terms is None else flag_values.whole_numbers(self.terms, "--terms"),
             n_components=self.sizes,
             progress=progress,
             **self._common(),
@@ -125,7 +125,7 @@ class CompareSettings:
             raise DataError(
                 f"{name}: one class only: all labels are {y[0]!s}. A comparison of classifiers needs two."
             )
-        weights = options.class_weight_of(self.class_weight, y)
+        weights = flag_values.class_weight_of(self.class_weight, y)
         return HistogramClassifier(
             scoring=self.scoring, race_seconds=self.race_seconds, class_weight=weights, **self._common()
         )

@@ -52,7 +52,7 @@ def named_rows(source: Source, text: str) -> np.ndarray:
     import numpy as np
 
     from chimap._validation import DataError
-    from chimap.cli.support.options import listed
+    from chimap.cli.support.flag_values import listed
 
     names = row_names(source)
     found = []

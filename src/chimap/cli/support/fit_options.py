@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli.support import data_rows, options
+from chimap.cli.support import data_rows, flag_values, options
 from chimap.cli.support.declared import default
 from chimap.cli.support.options import Engine, Precision, Task
 
@@ -56,7 +56,7 @@ class Settings:
     @property
     def kernels(self) -> list[str]:
         """One name, or one a block."""
-        return options.listed(self.kernel)
+        return flag_values.listed(self.kernel)
 
     @property
     def n_terms(self) -> int | None:
@@ -86,37 +86,37 @@ class Settings:
         from chimap.backends import check_device
 
         for kernel in self.kernels:
-            options.check_kernel(kernel)
-            options.check_map(self.map, kernel)
-        blocks = options.blocks_of(self.blocks)
+            flag_values.check_kernel(kernel)
+            flag_values.check_map(self.map, kernel)
+        blocks = flag_values.blocks_of(self.blocks)
         n_blocks = n_descriptors if blocks is None else len(blocks)
         if len(self.kernels) > 1 and len(self.kernels) != n_blocks:
             raise ValueError(f"--kernel names {len(self.kernels)} kernels; --blocks must then be as many.")
-        options.check_sampling(self.sampling)
+        flag_values.check_sampling(self.sampling)
         check_device(self.device)
-        options.check_loss(self.loss)
-        options.gamma_of(self.gamma)
+        flag_values.check_loss(self.loss)
+        flag_values.gamma_of(self.gamma)
         if self.normalize and self.normalization not in (None, "l1"):
             raise ValueError(
                 f"--normalize is --normalization l1, and {self.normalization} is given: leave one out."
             )
-        options.check_normalization(self.normalization)
-        options.check_scoring(self.scoring)
-        options.number_or("auto", self.alpha, "--alpha")
+        flag_values.check_normalization(self.normalization)
+        flag_values.check_scoring(self.scoring)
+        flag_values.number_or("auto", self.alpha, "--alpha")
         for flag, value, least in (
             ("--terms", self.n_terms, 1),
             ("--components", None if isinstance(self.n_components, str) else self.n_components, 2),
             ("--folds", self.folds, 2),
             ("--jobs", self.jobs, 1), ("--seed", self.seed, 0),
         ):  # fmt: skip
-            options.check_least(value, flag, least)
-        options.one_or_several(self.principal, "--principal")
+            flag_values.check_least(value, flag, least)
+        flag_values.one_or_several(self.principal, "--principal")
         if self.bin_weights not in ("auto", "learn", "none"):
             raise ValueError(f"--bin-weights must be auto, learn or none; got {self.bin_weights!r}.")
         if self.race_seconds is not None and not self.race_seconds > 0:
             raise ValueError(f"--race-seconds must be above 0; got {self.race_seconds:g}.")
-        options.class_weight_of(self.class_weight)
-        options.threshold_of(self.threshold)
+        flag_values.class_weight_of(self.class_weight)
+        flag_values.threshold_of(self.threshold)
         if not 0 <= self.test_fraction < 1:
             raise ValueError(f"--test-fraction must be at least 0 and below 1; got {self.test_fraction:g}.")
         parse_memory(self.memory)
@@ -124,8 +124,8 @@ class Settings:
     def weighing(self, y: np.ndarray) -> dict[str, Any]:
         """The parameters of the model that say how classes count, whose labels are y."""
         return {
-            "class_weight": options.class_weight_of(self.class_weight, y),
-            "threshold": options.threshold_of(self.threshold),
+            "class_weight": flag_values.class_weight_of(self.class_weight, y),
+            "threshold": flag_values.threshold_of(self.threshold),
         }
 
     def estimator(self, task: Task) -> Any:
@@ -136,7 +136,7 @@ class Settings:
         n_terms: Any = "auto" if self.n_terms is None else self.n_terms
         return (HistogramClassifier if task is Task.classify else HistogramRegressor)(
             self.kernels if len(self.kernels) > 1 else self.kernels[0],
-            gamma=options.gamma_of(self.gamma),
+            gamma=flag_values.gamma_of(self.gamma),
             n_components=self.n_components,
             n_terms=n_terms,
             map=None
@@ -145,12 +145,12 @@ class Settings:
             features=self.features,
             sampling=self.sampling,
             normalize=self.preparation,
-            blocks=options.blocks_of(self.blocks),
+            blocks=flag_values.blocks_of(self.blocks),
             bin_weights=None if self.bin_weights == "none" else self.bin_weights,
             race_seconds=self.race_seconds,
-            n_principal=options.one_or_several(self.principal, "--principal"),
+            n_principal=flag_values.one_or_several(self.principal, "--principal"),
             loss=self.loss,
-            alpha=options.number_or("auto", self.alpha, "--alpha"),
+            alpha=flag_values.number_or("auto", self.alpha, "--alpha"),
             scoring=self.scoring,
             selection="auto" if self.folds is None else self.folds,
             memory=self.memory,

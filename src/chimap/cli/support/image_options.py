@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chimap.cli.support import options
+from chimap.cli.support import flag_values
 
 if TYPE_CHECKING:
     from chimap.images import ImageHistograms
@@ -31,7 +31,7 @@ class ImageSettings:
         from chimap.images.coding import CATALOGUE as CODINGS
         from chimap.images.descriptors import CATALOGUE
 
-        names = options.listed(self.descriptors)
+        names = flag_values.listed(self.descriptors)
         unknown = [name for name in names if name not in CATALOGUE]
         if unknown or not names or len(set(names)) < len(names):
             raise ValueError(
@@ -40,9 +40,9 @@ class ImageSettings:
             )
         if self.coding not in CODINGS:
             raise ValueError(f"--coding must be one of {', '.join(CODINGS)}; got {self.coding!r}.")
-        options.check_least(self.words, "--words")
-        options.check_least(self.step, "--step")
-        options.whole_numbers(self.sizes, "--sizes")
+        flag_values.check_least(self.words, "--words")
+        flag_values.check_least(self.step, "--step")
+        flag_values.whole_numbers(self.sizes, "--sizes")
         grids_of(self.grids)
 
     def check_unused(self, data: str) -> None:
@@ -59,8 +59,8 @@ class ImageSettings:
         from chimap.images.descriptors import CATALOGUE
 
         found = {}
-        sizes = tuple(options.whole_numbers(self.sizes, "--sizes"))
-        for name in options.listed(self.descriptors):
+        sizes = tuple(flag_values.whole_numbers(self.sizes, "--sizes"))
+        for name in flag_values.listed(self.descriptors):
             descriptor = CATALOGUE[name]
             if isinstance(descriptor, SIFT):
                 descriptor = dataclasses.replace(descriptor, step=self.step, sizes=sizes)
@@ -82,7 +82,7 @@ def grids_of(text: str) -> tuple[tuple[int, int], ...]:
     ((1, 1), (3, 1))
     """
     grids = []
-    for word in options.listed(text):
+    for word in flag_values.listed(text):
         rows, _, columns = word.partition("x")
         if not (rows.isdecimal() and columns.isdecimal() and int(rows) and int(columns)):
             raise ValueError(f"--grids must be ROWSxCOLUMNS with commas, such as 1x1,2x2,3x1; got {word!r}.")

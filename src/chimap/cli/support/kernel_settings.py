@@ -6,7 +6,7 @@ import dataclasses
 from enum import StrEnum
 from typing import Any
 
-from chimap.cli.support import options
+from chimap.cli.support import flag_values
 from chimap.cli.support.fit_options import Settings
 from chimap.cli.support.options import Task
 
@@ -62,7 +62,7 @@ class KernelSettings(Settings):
             ("--tune-components", self.tune_components), ("--tune-rows", self.tune_rows),
             ("--iterations", self.iterations),
         ):  # fmt: skip
-            options.check_least(value, flag)
+            flag_values.check_least(value, flag)
         if not 0 <= self.validation_fraction < 1:
             raise ValueError(
                 f"--validation-fraction must be at least 0 and below 1; got {self.validation_fraction:g}."
@@ -113,11 +113,11 @@ class KernelSettings(Settings):
 
     def _common(self) -> dict[str, Any]:
         return {
-            "blocks": options.blocks_of(self.blocks),
+            "blocks": flag_values.blocks_of(self.blocks),
             "n_components": self.n_components,
             "normalize": "l1" if self.normalize else None,
             "loss": self.loss,
-            "alpha": options.number_or("auto", self.alpha, "--alpha"),
+            "alpha": flag_values.number_or("auto", self.alpha, "--alpha"),
             "selection": "auto" if self.folds is None else self.folds,
             "memory": self.memory,
             "precision": self.precision.value,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chimap.cli.support import data_rows, errors, image_models, options, show
+from chimap.cli.support import data_rows, errors, flag_values, image_models, show
 from chimap.cli.support.fit_options import Settings
 from chimap.cli.support.held_out_rows import Parts, warn_of_groups
 from chimap.cli.support.image_options import ImageSettings
@@ -57,7 +57,7 @@ def train(
 
     images = images or ImageSettings()
     is_images = image_models.holds_images(data)
-    settings.check(len(options.listed(images.descriptors)) if is_images else 0)
+    settings.check(len(flag_values.listed(images.descriptors)) if is_images else 0)
     if scheduler is not None and settings.engine is not Engine.dask:
         raise ValueError("--scheduler is the address for --engine dask.")
     log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
@@ -128,7 +128,7 @@ def _decide(y: np.ndarray, name: str, settings: Settings, is_held_out: np.ndarra
     from chimap._validation import DataError
 
     task, reason = data_rows.decide_task(y, settings.task, name)
-    options.check_loss(settings.loss, task)
+    flag_values.check_loss(settings.loss, task)
     if task is Task.regress or y.ndim == 2:
         return task, reason
     if np.unique(y).size < 2:
