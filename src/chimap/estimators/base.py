@@ -20,7 +20,6 @@ from chimap.engines import (
     engine_of,
 )
 from chimap.engines.compilation import compilation
-from chimap.estimators.exact_fit import fit_exactly
 from chimap.estimators.in_batches import BatchModel
 from chimap.estimators.prediction import bind_names
 from chimap.estimators.rows_given import source_of
@@ -199,13 +198,6 @@ class HistogramModel(BatchModel):
     def _fit_settled(
         self, source: Source, progress: Progress, unlabelled: Any, checkpoint: Any, engine: Any, groups: Any
     ) -> None:
-        if self._keeps_rows:
-            if checkpoint is not None or unlabelled is not None:
-                raise ValueError("features='exact' has no checkpoint and no unlabelled rows: leave them out.")
-            self._batches = None
-            fit_exactly(self, source, groups, engine, progress)
-            self._folded()
-            return
         if groups is not None and not self._holds_out_groups:
             raise ValueError(
                 f"{type(self).__name__} tunes widths on rows of its own, without groups: leave them out."
@@ -252,6 +244,7 @@ class HistogramModel(BatchModel):
             objective=self._objective(), alpha=given["alpha"], selection=given["selection"],
             n_principal=given.get("n_principal"), normalize=given["normalize"], precision=self.precision,
             device=self._device, memory=self.memory, random_state=self.random_state,
+            is_settled="alpha" in getattr(self, "chosen_", {}),
         )  # fmt: skip
 
     def __sklearn_tags__(self) -> Any:

@@ -20,6 +20,7 @@ from chimap.engines.rows import ReplayedRows
 from chimap.explain import mean_and_deviation
 from chimap.features.blocks import BlockMoments, PrincipalFeatures
 from chimap.fit.checkpoint import Checkpoint, Standing
+from chimap.fit.in_rows import check_in_rows, fit_in_rows
 from chimap.fit.passes import component_pass, empty_moments, learning_pass, rounded, witnesses_of
 from chimap.fit.plan import Plan, keeping_job, room_for
 from chimap.fit.recipe import Objective, Recipe
@@ -55,6 +56,12 @@ def fit(
         recipe.objective, recipe.device, recipe.n_principal,
         is_local=is_local, has_checkpoint=checkpoint is not None, has_unlabelled=unlabelled is not None,
     )  # fmt: skip
+    if recipe.keeps_rows:
+        check_in_rows(
+            recipe, is_local=is_local, has_checkpoint=checkpoint is not None,
+            has_unlabelled=unlabelled is not None,
+        )  # fmt: skip
+        return fit_in_rows(recipe, source, progress, clock, groups)
     for other in sources[1:]:
         check_width(np.empty((0, other.n_features)), sources[0].n_features, recipe.estimator)
     with clock("sample"):

@@ -62,7 +62,8 @@ class Recipe:
     estimator, given: its name and parameters as they came, which a checkpoint is known by. design: of the features.
     codec: what learns the targets. n_folds: 1 where no rows are held out, as ``holding`` says. scoring: of rows that
     are, None for accuracy and R^2. n_principal: components of each block, at most, or None. budget: bytes. dtype: of
-    features as they are computed; is_rounded: to bfloat16 before they are added up.
+    features as they are computed; is_rounded: to bfloat16 before they are added up. keeps_rows: whether the machine is
+    the exact one of all rows. is_settled: whether a race has chosen alpha.
     """
 
     estimator: str
@@ -81,6 +82,8 @@ class Recipe:
     device: str
     budget: int
     seed: int
+    keeps_rows: bool = False
+    is_settled: bool = False
 
     def preparation(self, parts: list[Part]) -> Preparation:
         """Of rows whose blocks these are."""
@@ -116,6 +119,7 @@ def checked_recipe(
     device: str,
     memory: str | int,
     random_state: Any,
+    is_settled: bool = False,
 ) -> Recipe:
     """A recipe from settings as an estimator was given them. Raises ValueError, naming the parameter."""
     check_choice(normalize, "normalize", (*NORMALIZATIONS, None))
@@ -144,7 +148,7 @@ def checked_recipe(
         normalize,
         given_weights(given),
         np.dtype("float32" if is_rounded else precision), is_rounded, device, parse_memory(memory),
-        int(check_random_state(random_state).randint(2**31)),
+        int(check_random_state(random_state).randint(2**31)), keeps_rows, is_settled,
     )  # fmt: skip
 
 

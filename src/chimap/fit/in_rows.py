@@ -1,4 +1,4 @@
-"""Fits of ``HistogramClassifier`` and ``HistogramRegressor`` that keep every row: features="exact"."""
+"""A fit that keeps every row, from beginning to end: features="exact"."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
-from chimap._threads import threads
 from chimap._validation import DataError
 from chimap.backends import on_host
 from chimap.data import Source
-from chimap.engines import Progress, Stopwatch, engine_of
-from chimap.engines.compilation import compilation
-from chimap.engines.local import LocalEngine
+from chimap.engines import Progress, Stopwatch
 from chimap.explain import mean_and_deviation
 from chimap.features.base import Features
 from chimap.features.exact import ExactFeatures
 from chimap.features.scaled import ScaledFeatures
 from chimap.fit.automatic import bytes_of_exact
+from chimap.fit.design import PlainDesign
 from chimap.fit.exact import ExactFit, ExactSettings, check_room, order_of, solve_exactly
 from chimap.fit.recipe import Recipe
 from chimap.fit.result import FitResult, HeldOutRows, Known
@@ -37,74 +35,63 @@ _RAISES = 6  # decades that the strength of a race may be raised by, where round
 _MOST_MAPPED = 4096  # features of a map whose scatter is factorised for the deviations of predictions
 
 
-def fit_exactly(model: Any, source: Source, groups: Any, engine: Any, progress: Progress) -> None:
-    """Fit a ``HistogramModel`` on all rows of a source at once, its strength and gamma chosen by leaving rows out.
+def fit_in_rows(
+    recipe: Recipe, source: Source, progress: Progress, clock: Stopwatch, groups: np.ndarray | None
+) -> FitResult:
+    """Fit on all rows of a source at once, the strength and gamma chosen by leaving rows out.
 
     Of an additive kernel the weights are folded into those of its map, and no row is kept.
     """
-    clock = Stopwatch()
-    with threads(model.n_jobs), progress, engine_of(engine) as running, compilation(clock, progress):
-        _check(model, running)
-        with clock("sample"):
-            recipe = model._recipe()
-            y = source.labels()
-            assert y is not None
-            codec = recipe.codec.of(y)
-            settings = _settings(recipe, model, source, groups)
-            given = model._given()
-            check_room(source.n_rows, bytes_of_exact(model._given(), source), recipe.budget)
-            order, together = order_of(settings, y, source.n_rows)
-            progress.stage("sampling", source.n_rows)
-            rows = _arrays.take_rows(_all_rows(model, source, progress), order)
-        with clock("map"):
-            weights = None if source.weights is None else source.weights[order]
-            features = model._design().keeping(rows, recipe.seed, weights)
-            about = mean_and_deviation(rows) | {"row_numbers_": order}
-            del rows
-            exact = _inner(features)
-        shift, Y = codec.shift, np.asarray(codec.encode(y[order]), dtype=np.float64)
-        with clock("choose alpha"):
-            progress.stage("alpha", None, "values")
-            score = codec.score(y, given["scoring"], settings.row_weights)
-            found = solve_exactly(
-                exact, Y, order, together, score, shift, settings, lambda alpha, value: progress.advance()
-            )
-        kernel = features.kernel_
-        features, solution = _folded(features, exact, found)
-        is_kept = _unscaled(features) is exact
+    with clock("sample"):
+        y = source.labels()
+        assert y is not None
+        codec = recipe.codec.of(y)
+        settings = _settings(recipe, source, groups)
+        check_room(source.n_rows, bytes_of_exact(recipe.given, source), recipe.budget)
+        order, together = order_of(settings, y, source.n_rows)
+        progress.stage("sampling", source.n_rows)
+        rows = _arrays.take_rows(_all_rows(recipe, source, progress), order)
+    with clock("map"):
         weights = None if source.weights is None else source.weights[order]
-        learned = Learned(
-            solution, Square(), found.selection, 1, source.n_rows,
-            posterior=found.posterior if is_kept else partial(_posterior_of_map, exact, found, weights, recipe.dtype),
-        )  # fmt: skip
-        about |= {"held_out_": found.held_out, "kernel_": kernel}
-        known = Known(recipe.seed, codec, features, about)
-        coef, intercept, n_bins = solution.coef, solution.intercept, source.n_features
-        model._adopt(
-            FitResult(
-                known,
-                learned,
-                coef,
-                intercept,
-                None,
-                n_bins,
-                clock.seconds,
-                0,
-                HeldOutRows(found.held_out, y, source.weights, found.noise),
-            )
+        design = recipe.design
+        assert isinstance(design, PlainDesign)  # learners of widths have no features="exact"
+        features = design.keeping(rows, recipe.seed, weights)
+        about = mean_and_deviation(rows) | {"row_numbers_": order}
+        del rows
+        exact = _inner(features)
+    shift, Y = codec.shift, np.asarray(codec.encode(y[order]), dtype=np.float64)
+    with clock("choose alpha"):
+        progress.stage("alpha", None, "values")
+        score = codec.score(y, recipe.scoring, settings.row_weights)
+        found = solve_exactly(
+            exact, Y, order, together, score, shift, settings, lambda alpha, value: progress.advance()
         )
-    model.stage_seconds_ = clock.seconds
+    kernel = features.kernel_
+    features, solution = _folded(features, exact, found)
+    is_kept = _unscaled(features) is exact
+    learned = Learned(
+        solution, Square(), found.selection, 1, source.n_rows,
+        posterior=found.posterior if is_kept else partial(_posterior_of_map, exact, found, weights, recipe.dtype),
+    )  # fmt: skip
+    about |= {"held_out_": found.held_out, "kernel_": kernel}
+    known = Known(recipe.seed, codec, features, about)
+    held_out = HeldOutRows(found.held_out, y, source.weights, found.noise)
+    return FitResult(
+        known, learned, solution.coef, solution.intercept, None, source.n_features, clock.seconds, 0, held_out
+    )
 
 
-def _check(model: Any, engine: Any) -> None:
-    """Refuse what an exact fit does not do."""
-    given = model._given()
+def check_in_rows(recipe: Recipe, *, is_local: bool, has_checkpoint: bool, has_unlabelled: bool) -> None:
+    """Refuse what a fit that keeps every row does not do. Raises ValueError."""
+    if has_checkpoint or has_unlabelled:
+        raise ValueError("features='exact' has no checkpoint and no unlabelled rows: leave them out.")
+    given = recipe.given
     refused = {
-        "blocks": model.blocks is not None,
-        "n_principal": model.n_principal is not None,
+        "blocks": given["blocks"] is not None,
+        "n_principal": given["n_principal"] is not None,
         "loss": not RidgeSolver().supports(given["loss"]),
-        "precision": model.precision == "bfloat16",
-        "device": not on_host(model.device),
+        "precision": recipe.is_rounded,
+        "device": not on_host(recipe.device),
     }
     for name, is_refused in refused.items():
         if is_refused:
@@ -112,11 +99,11 @@ def _check(model: Any, engine: Any) -> None:
                 f"features='exact' solves loss='square' on the kernel matrix, here, and has no {name}="
                 f"{given[name]!r}. Leave that out, or use features='landmarks'."
             )
-    if not isinstance(engine, LocalEngine):
+    if not is_local:
         raise ValueError("features='exact' keeps all rows in one process: use engine='local'.")
 
 
-def _settings(recipe: Recipe, model: Any, source: Source, groups: Any) -> ExactSettings:
+def _settings(recipe: Recipe, source: Source, groups: Any) -> ExactSettings:
     if groups is not None:
         groups = np.asarray(groups)
         if groups.shape != (source.n_rows,):
@@ -125,10 +112,10 @@ def _settings(recipe: Recipe, model: Any, source: Source, groups: Any) -> ExactS
             )
         if np.unique(groups).size < 2:
             raise DataError("all rows are of one group: there is none to hold out. Leave groups out.")
-    given = model._given()
+    given = recipe.given
     alpha, gamma = given["alpha"], given["gamma"]
     alphas = None if isinstance(alpha, str) else sorted(float(a) for a in np.atleast_1d(alpha))
-    is_settled = "alpha" in model.chosen_
+    is_settled = recipe.is_settled
     if is_settled:  # by fewer rows, whose matrix is farther from singular
         alphas = [alpha * 10.0**decades for decades in range(_RAISES)]
     chooses_gamma = isinstance(gamma, str) and gamma == "auto"
@@ -144,13 +131,13 @@ def _settings(recipe: Recipe, model: Any, source: Source, groups: Any) -> ExactS
     )
 
 
-def _all_rows(model: Any, source: Source, progress: Progress) -> Any:
+def _all_rows(recipe: Recipe, source: Source, progress: Progress) -> Any:
     """All rows, checked and prepared."""
-    parts = []
+    prepare, prepared = recipe.preparation(recipe.design.parts(source.n_features)), []
     for chunk in source.chunks(_CHUNK_ROWS):
-        parts.append(model._prepare(chunk.X, chunk.start, source.name))
+        prepared.append(prepare(chunk.X, chunk.start, source.name))
         progress.advance(chunk.X.shape[0])
-    return _arrays.stack_rows(parts)
+    return _arrays.stack_rows(prepared)
 
 
 def _inner(features: Any) -> ExactFeatures:
