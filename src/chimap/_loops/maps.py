@@ -127,7 +127,8 @@ def table_features(bits, tables, drop, first, out):
 
 @nb.njit(**EXACT)
 def homogeneous_features(X, amplitudes, step, gamma, out):
-    """sqrt(x^gamma) times amplitudes[0], then amplitudes[j] cos(j step ln x), amplitudes[j] sin(j step ln x).
+    """sqrt(x^gamma) times amplitudes[0], then amplitudes[j] cos(j step ln x), amplitudes[j] sin(j step ln x) where
+    amplitudes[j] is not 0.
 
     One logarithm and one cosine/sine a value; higher harmonics by the angle-addition recurrence in float64.
     """
@@ -148,15 +149,19 @@ def homogeneous_features(X, amplitudes, step, gamma, out):
             else:
                 root[i] = math.exp(0.5 * gamma * ln) if positive else 0.0
             out[r, 0, i] = amplitudes[0] * root[i]
+        place = 1
         for j in range(1, m + 1):
             a = amplitudes[j]
-            cosine, sine = out[r, 2 * j - 1], out[r, 2 * j]
             for i in range(d):
                 c = cj[i] * c1[i] - sj[i] * s1[i]
                 s = sj[i] * c1[i] + cj[i] * s1[i]
                 cj[i], sj[i] = c, s
-                cosine[i] = a * root[i] * c
-                sine[i] = a * root[i] * s
+            if a != 0:
+                cosine, sine = out[r, place], out[r, place + 1]
+                for i in range(d):
+                    cosine[i] = a * root[i] * cj[i]
+                    sine[i] = a * root[i] * sj[i]
+                place += 2
 
 
 @nb.njit(**EXACT)

@@ -87,7 +87,7 @@ def _homogeneous(psi: HomogeneousMap, g: Graph, x: Value) -> Value:
     log = safe.apply("Log")
     root = is_positive.where(safe.power(psi.kernel_.gamma / 2), 0.0)
     found = [root * psi.amplitudes_[0]]
-    for j in range(1, psi.amplitudes_.size):
+    for j in 1 + np.flatnonzero(psi.amplitudes_[1:]):
         angle = log * (2 * np.pi / psi.period_ * j)
         found += [root * angle.apply(wave) * psi.amplitudes_[j] for wave in ("Cos", "Sin")]
     return _stack(g, found).cast(x.dtype)

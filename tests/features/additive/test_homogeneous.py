@@ -70,11 +70,27 @@ def test_more_terms_never_have_more_error(kernel, window, data):
         psi = HomogeneousMap(kernel, n_terms, window)
         Z = psi.fit_transform(X)
         errors.append(relative_error(Z @ Z.T, exact))
-        assert window == "rectangular" or (psi.amplitudes_ > 0).all()
+        assert (np.abs(Z).max(axis=0) > 0).all()
         assert 0.2 < errors[-1] / expected_error(psi.kernel_, psi.period_, n_terms // 2, window) < 5
-    # the rectangular window has nothing to add where its last coefficients are below 0
-    slack = 1e-3 if window == "rectangular" else 0.0
-    assert all(more <= less * (1 + slack) for less, more in pairwise(errors))
+    assert all(more <= less * (1 + 1e-9) for less, more in pairwise(errors))
+
+
+@pytest.mark.parametrize(
+    ("gamma", "window", "n_terms", "kept"),
+    [(1.0, "rectangular", 5, (1,)), (1.0, "rectangular", 9, (1, 2, 3)), (2.0, "least-squares", 11, (1, 2, 3, 5))],
+)
+def test_harmonics_of_no_amplitude_have_no_features(gamma, window, n_terms, kept):
+    X = histograms()
+    psi = HomogeneousMap(CATALOGUE["jensen_shannon"].with_gamma(gamma), n_terms, window).fit(X)
+    assert tuple(1 + np.flatnonzero(psi.amplitudes_[1:])) == kept
+    Z = psi.transform(X)
+    assert Z.shape[1] == (1 + 2 * len(kept)) * X.shape[1] == len(psi.get_feature_names_out())
+    angles = 2 * np.pi / psi.period_ * np.log(np.where(X > 0, X, 1))
+    waves = [psi.amplitudes_[0] * np.ones_like(X)]
+    for j in kept:
+        waves += [psi.amplitudes_[j] * np.cos(j * angles), psi.amplitudes_[j] * np.sin(j * angles)]
+    np.testing.assert_allclose(Z, np.hstack([X ** (gamma / 2) * wave for wave in waves]), atol=1e-13)
+    np.testing.assert_allclose(psi._formula(np, X).reshape(len(X), -1), Z, atol=1e-13)
 
 
 @pytest.mark.parametrize("kernel", ["chi2", "intersection", "jensen_shannon"])
