@@ -8,7 +8,9 @@ from scipy.optimize import minimize
 
 from chimap.losses import Logistic, Square
 from chimap.moments import Moments
-from chimap.solvers.held_out import curvatures, kernel_left_out, left_out, leverages, noise_of
+from chimap.solvers.held_out import Witnesses, curvatures, kernel_left_out, left_out, leverages, noise_of
+from chimap.solvers.passes import step_outputs
+from chimap.solvers.ridge import LinearSolution
 
 ALPHA = 0.6
 
@@ -41,9 +43,6 @@ def test_ridge_without_a_row(is_weighted):
     outputs = ridge_outputs(Z, Y, weights, np.arange(len(Z)))
     expected = refitted(Z, Y, weights)
     np.testing.assert_allclose(left_out(Square(), Y, outputs, h * weights), expected, rtol=1e-10)
-    # what the matrix was divided by divides the leverages
-    halved = left_out(Square(), Y, outputs, 2 * h * weights, curvature=2.0)
-    np.testing.assert_allclose(halved, expected, rtol=1e-10)
 
 
 def test_a_row_that_alone_holds_its_output_stays_finite():
@@ -52,35 +51,39 @@ def test_a_row_that_alone_holds_its_output_stays_finite():
     np.testing.assert_allclose(found, 0.5 * (1 - 1e-6) / 1e-6 + 1.5, rtol=1e-6)
 
 
-def test_logistic_regression_without_a_row():
-    """A Newton step from the minimum of all rows is near the minimum without one of them."""
+@pytest.mark.parametrize(("noise", "ridge"), [(0.3, 1.0), (1.0, 0.3), (3.0, 3.0)])
+def test_logistic_regression_without_a_row(noise, ridge):
+    """Sure machines too, whose curvature is small: leverages divided by it are far above 1."""
     rng = np.random.default_rng(1)
-    Z = np.column_stack([rng.uniform(-1.5, 1.5, (60, 2)), np.ones(60)])
-    y = np.where(Z[:, 0] + 3 * rng.standard_normal(60) > 0, 1.0, -1.0)
-    ridge = np.diag([ALPHA, ALPHA, 0.0])
+    Z = rng.standard_normal((80, 12))
+    y = np.where(Z[:, 0] + Z[:, 1] + noise * rng.standard_normal(80) > 0, 1.0, -1.0)[:, None]
 
     def fit(kept):
         def objective(w):
-            margins = y[kept] * (Z[kept] @ w)
-            slopes = -y[kept] / (1 + np.exp(margins))
-            return np.logaddexp(0, -margins).sum() + w @ ridge @ w / 2, Z[kept].T @ slopes + ridge @ w
+            scores = Z[kept] @ w[:-1] + w[-1]
+            slopes = Logistic().gradient(y[kept, 0], scores)
+            value = Logistic().value(y[kept, 0], scores).sum() + ridge * w[:-1] @ w[:-1] / 2
+            return value, np.append(slopes @ Z[kept] + ridge * w[:-1], slopes.sum())
 
-        return minimize(objective, np.zeros(3), jac=True, tol=1e-12).x
+        found = minimize(
+            objective, np.zeros(13), jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-9}
+        )
+        return LinearSolution(found.x[:-1, None], found.x[-1:], ridge)
 
-    everything = np.arange(60)
-    outputs = (Z @ fit(everything))[:, None]
-    expected = np.array([Z[i] @ fit(np.delete(everything, i)) for i in everything])[:, None]
-    p = 1 / (1 + np.exp(-outputs[:, 0]))
-    second = p * (1 - p)
-    h = np.einsum("ij,ij->i", Z, np.linalg.solve((Z * second[:, None]).T @ Z + ridge, Z.T).T)
-    np.testing.assert_allclose(curvatures(Logistic(), y[:, None], outputs)[:, 0], second, rtol=1e-5)
-    found = left_out(Logistic(), y[:, None], outputs, h)
-    step, moved = expected - outputs, found - outputs
-    np.testing.assert_allclose(moved, step, rtol=0.1, atol=0.02 * np.abs(step).max())
-    # l'(f) h / (1 - l''(f) h), with leverages by a matrix that was divided by 0.2
-    slope = -y * (1 - 1 / (1 + np.exp(-y * outputs[:, 0])))
-    again = left_out(Logistic(), y[:, None], outputs, 0.2 * h, curvature=0.2)
-    np.testing.assert_allclose(again[:, 0], outputs[:, 0] + slope * h / (1 - second * h), rtol=1e-6)
+    everything = np.arange(80)
+    of_all = fit(everything)
+    outputs = Z @ of_all.coef + of_all.intercept
+    without = [fit(np.delete(everything, i)) for i in everything]
+    expected = np.array([Z[i] @ found.coef + found.intercept for i, found in enumerate(without)])
+    p = 1 / (1 + np.exp(-outputs))
+    np.testing.assert_allclose(curvatures(Logistic(), y, outputs), p * (1 - p), rtol=1e-5)
+    moments = Moments(12, 1, np.zeros(12), np.zeros(1)).update(Z, y)
+    rows = Witnesses(everything, Z, y, np.zeros(80, int))
+    found = step_outputs(Logistic(), of_all, ridge, moments, rows).outputs
+    np.testing.assert_allclose(
+        np.linalg.norm(found - expected) / np.linalg.norm(expected - outputs), 0, atol=0.2
+    )
+    assert abs(Logistic().value(y, found).mean() / Logistic().value(y, expected).mean() - 1) < 0.1
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])

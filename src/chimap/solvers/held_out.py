@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chimap.losses import Loss, Square
+from chimap.losses import Loss
 from chimap.moments import Moments
 from chimap.solvers.ridge import Factor
 
@@ -60,23 +60,19 @@ def leverages(
 def left_out(
     loss: Loss, targets: np.ndarray, outputs: np.ndarray, h: np.ndarray, curvature: float = 1.0
 ) -> np.ndarray:
-    """Outputs (m, t) for each row of a machine without it: f + l'(f) h / (1 - l''(f) h), exact for the square loss.
+    """Outputs (m, t) for each row of a machine without it: f + l'(f) h / (c (1 - h)), exact for the square loss.
 
-    h (m,): leverages, times the weights of the rows. curvature: by which the matrix that they are of was divided; of
-    losses other than the square it is the mean of l'', and the result a Newton step from the minimum of all rows.
+    h (m,): leverages, times the weights of the rows, of the matrix of second derivatives in which every row has the
+    curvature c: 1 of the square, and of other losses the mean of l''. A row is taken from the matrix with that same c,
+    so that h < 1 is all there is to it: with its own l'' a row near the border would be taken out several times over.
 
     References
     ----------
     Allen, The relationship between variable selection and data augmentation (1974), for the square; Rad and Maleki, A
     scalable estimate of the out-of-sample prediction error via approximate leave-one-out (2020), for the step.
     """
-    share = np.minimum(h[:, None] / curvature, _LARGEST)
-    slopes = loss.gradient(targets, outputs)
-    if isinstance(loss, Square):
-        return np.asarray(outputs + slopes * share / (1 - share))
-    return np.asarray(
-        outputs + slopes * share / np.maximum(1 - curvatures(loss, targets, outputs) * share, 0.1)
-    )
+    share = np.minimum(h[:, None], _LARGEST)
+    return np.asarray(outputs + loss.gradient(targets, outputs) * share / (curvature * (1 - share)))
 
 
 def curvatures(loss: Loss, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
