@@ -189,6 +189,34 @@ def check_choice(value: Any, name: str, choices: Sequence[Any]) -> None:
         raise ParameterError(name, value, f"one of {listed}")
 
 
+def checked_weights(weights: Any, n: int, each: str, name: str, allowed: str = "numbers") -> np.ndarray:
+    """Weights (n,) float64, one for each "row" or "bin"; allowed: what the argument may be.
+
+    Raises DataError, naming the place, for negative, infinite and missing ones, another number of them, and where all
+    are 0.
+    """
+    try:
+        found = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must be {allowed}, one a {each}; {error}.") from None
+    if found.shape != (n,):
+        flat = " Pass it as ravel()." if found.shape == (n, 1) else ""
+        raise DataError(
+            f"{name} must have one weight for each of the {n} {each}s, shape ({n},); got {found.shape}.{flat}"
+        )
+    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if bad.size:
+        raise DataError(
+            f"{name}, {each} {bad[0]}: {found[bad[0]]:g}; weights are finite and at least 0. A {each} of weight 0 is "
+            "left out."
+        )
+    if not found.any():
+        raise DataError(
+            f"{name}: all weights are zero, so that no {each} is left. Give some {each}s a weight."
+        )
+    return found
+
+
 def check_blocks(blocks: Any, n_columns: int) -> tuple[list[str], list[np.ndarray]]:
     """Names and index arrays of blocks given as slices or lists of columns, in a sequence or a mapping of names.
 

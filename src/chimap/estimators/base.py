@@ -34,7 +34,7 @@ from chimap.fit.fit import check_request, fit
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights
 from chimap.fit.result import FitResult
 from chimap.fit.solving import PenalisedLoss
-from chimap.fit.weights import checked_weights, with_weights
+from chimap.fit.weights import checked_sample_weight, with_weights
 from chimap.losses import Loss, Observed, named
 from chimap.selection import SelectionResult
 
@@ -164,7 +164,7 @@ class HistogramModel(BatchModel):
             )
         weights = source.weights if sample_weight is None else sample_weight
         if weights is not None:
-            source = with_weights(source, checked_weights(weights, source.n_rows))
+            source = with_weights(source, checked_sample_weight(weights, source.n_rows))
         source = labelled(source)
         self._look_for_gaps(source)
         self._has_objects = source.has_object_labels

@@ -13,7 +13,7 @@ from chimap.estimators.settled import SettledModel
 from chimap.fit.batches import Batches
 from chimap.fit.holding_out import checked_groups
 from chimap.fit.targets import Codec
-from chimap.fit.weights import checked_weights, with_weights, without_absent
+from chimap.fit.weights import checked_sample_weight, with_weights, without_absent
 
 
 class BatchModel(SettledModel):
@@ -44,7 +44,7 @@ class BatchModel(SettledModel):
         )  # fmt: skip
         rows: Source = ArraySource(X, y)
         if sample_weight is not None:
-            rows = with_weights(rows, checked_weights(sample_weight, rows.n_rows))
+            rows = with_weights(rows, checked_sample_weight(sample_weight, rows.n_rows))
         source, _ = self._weighed(rows, None, is_batch=True)
         with threads(self.n_jobs):
             if batches is None:

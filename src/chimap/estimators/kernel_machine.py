@@ -27,7 +27,7 @@ from chimap.estimators.explaining import Explaining
 from chimap.explain import contributions_of, mean_and_deviation
 from chimap.features.mapped import MappedModel, mapped_model
 from chimap.fit.result import HeldOutRows
-from chimap.fit.weights import checked_weights
+from chimap.fit.weights import checked_sample_weight
 from chimap.kernels import AdditiveKernel, Kernel, Linear, as_kernel
 from chimap.moments import rows_by_weight
 from chimap.selection.scoring import labels_of
@@ -115,7 +115,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         X, y = frame_rows(X, y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         n_given, rows = X.shape[0], self._checked(X)
-        weights = checked_weights(sample_weight, n_given)
+        weights = checked_sample_weight(sample_weight, n_given)
         places = np.arange(n_given) if weights is None else np.flatnonzero(weights)
         rows, y, weights = self._counted(rows, y, weights)
         if self._is_precomputed:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from sklearn.utils import check_random_state
 
 from chimap._threads import threads
-from chimap._validation import check_choice, check_positive, parse_memory
+from chimap._validation import check_choice, check_positive, checked_weights, parse_memory
 from chimap.data import Source
 from chimap.data.table import named_blocks
 from chimap.engines import Progress, chunk_rows_within
@@ -20,7 +20,6 @@ from chimap.estimators.race_choice import race_of, weigh_bins
 from chimap.features.additive import check_map
 from chimap.features.base import FeatureSettings
 from chimap.features.families import check_features
-from chimap.features.weighted import checked_bin_weights
 from chimap.fit.automatic import (
     is_automatic,
     landmarks_within,
@@ -72,7 +71,9 @@ class SettledModel(LinearModel):
         if isinstance(self.bin_weights, str):
             check_choice(self.bin_weights, "bin_weights", ("auto", "learn"))
         elif self.bin_weights is not None:
-            checked_bin_weights(self.bin_weights, source.n_features)
+            checked_weights(
+                self.bin_weights, source.n_features, "bin", "bin_weights", "None, 'auto', 'learn' or numbers"
+            )
         with threads(self.n_jobs), progress:
             if self._races and is_automatic(self.kernel):
                 self.race_, self.chosen_ = race_of(self, source, groups, progress, keeps_rows)

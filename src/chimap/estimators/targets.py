@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap.fit.targets import Codec
-from chimap.fit.weights import checked_weights
+from chimap.fit.weights import checked_sample_weight
 from chimap.moments import Targets
 from chimap.selection.conformal import Conformal
 
@@ -45,7 +45,7 @@ class Encoding:
 
         is_batch: whether more rows will come.
         """
-        weights = checked_weights(sample_weight, X.shape[0])
+        weights = checked_sample_weight(sample_weight, X.shape[0])
         if weights is not None and not weights.all():
             rows = np.flatnonzero(weights)
             X, y, weights = _arrays.take_rows(X, rows), y[rows], weights[rows]

@@ -58,29 +58,6 @@ class BinWeights:
         return np.asarray(self.weights ** (1 / degree))
 
 
-def checked_bin_weights(weights: Any, n_bins: int) -> np.ndarray:
-    """Weights (n_bins,) float64. Raises DataError, naming the bin, for negative and missing ones, or another number."""
-    try:
-        found = np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(
-            f"bin_weights must be None, 'auto', 'learn' or numbers, one a bin; {error}."
-        ) from None
-    if found.shape != (n_bins,):
-        raise DataError(
-            f"bin_weights must have one weight for each of the {n_bins} bins, shape ({n_bins},); got {found.shape}."
-        )
-    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
-    if bad.size:
-        raise DataError(
-            f"bin_weights, bin {bad[0]}: {found[bad[0]]:g}; weights are finite and at least 0. A bin of weight 0 is "
-            "left out."
-        )
-    if not found.any():
-        raise DataError("bin_weights: all weights are zero, so that no bin is left. Give some bins a weight.")
-    return found
-
-
 def learned_weights(
     model: MappedModel, rows: Any, weights: np.ndarray, blocks: Sequence[np.ndarray] | None = None
 ) -> np.ndarray:

@@ -10,42 +10,18 @@ from typing import Any
 import numpy as np
 from sklearn.utils import compute_class_weight
 
-from chimap._validation import DataError
+from chimap._validation import checked_weights
 from chimap.data import Source
 from chimap.data.views import ChosenRows
 
 
-def checked_weights(sample_weight: Any, n_rows: int, where: str = "sample_weight") -> np.ndarray | None:
-    """Weights (n_rows,) float64 of rows: one number for all of them, one each, or None.
-
-    Raises DataError, naming the row, for negative, infinite and missing ones, another number of them, and where all are
-    0.
-    """
+def checked_sample_weight(sample_weight: Any, n_rows: int, where: str = "sample_weight") -> np.ndarray | None:
+    """Weights (n_rows,) float64 of rows: one number for all of them, one each, or None. Raises DataError."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n_rows, float(sample_weight))
-    try:
-        weights = np.array(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{where} must be numbers, one a row; {error}.") from None
-    if weights.ndim == 2 and weights.shape[1] == 1:
-        raise DataError(
-            f"{where} must have one axis, shape ({n_rows},); got {weights.shape}. Pass it as ravel()."
-        )
-    if weights.shape != (n_rows,):
-        raise DataError(
-            f"{where} must have one weight for each of the {n_rows} rows, shape ({n_rows},); got {weights.shape}."
-        )
-    bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if bad.size:
-        raise DataError(
-            f"{where}, row {bad[0]}: {weights[bad[0]]:g}; weights are finite and at least 0. A row of weight 0 is left "
-            "out."
-        )
-    if not weights.any():
-        raise DataError(f"{where}: all weights are zero, so that no row is left. Give some rows a weight.")
-    return weights
+    return checked_weights(sample_weight, n_rows, "row", where)
 
 
 def checked_class_weight(class_weight: Any) -> None:

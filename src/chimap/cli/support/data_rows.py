@@ -133,11 +133,11 @@ def check_bins(source: Source, model: Any) -> None:
 
 def weigh(source: Source, table: Table) -> None:
     """Give the rows the weights that --sample-weight names. Raises DataError, naming the row, for bad ones."""
-    from chimap.fit.weights import checked_weights
+    from chimap.fit.weights import checked_sample_weight
 
     if table.sample_weight is not None:
         values = source.column(table.sample_weight)
-        source.weights = checked_weights(values, source.n_rows, f"{source.name}, {table.sample_weight}")
+        source.weights = checked_sample_weight(values, source.n_rows, f"{source.name}, {table.sample_weight}")
 
 
 def labels_of(source: Source) -> np.ndarray:
