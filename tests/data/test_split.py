@@ -50,8 +50,17 @@ def test_rows_keep_their_part_when_more_rows_come():
 
 def test_membership_is_the_documented_draw():
     test = split_source(ArraySource(INDEX), 0.25, seed=9)[1]
-    draws = np.concatenate([np.random.default_rng([9, block]).random(4096) for block in range(3)])[:N]
+    keys = [np.random.SeedSequence(9, spawn_key=(0x5B117, block)) for block in range(3)]
+    draws = np.concatenate([np.random.default_rng(key).random(4096) for key in keys])[:N]
     np.testing.assert_array_equal(rows_of(test), np.flatnonzero(draws < 0.25))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 7])
+def test_rows_drawn_from_the_same_seed_do_not_tell_their_part(seed):
+    X = np.random.default_rng(seed).random((4000, 1))
+    groups = np.random.default_rng(seed).permutation(4000)
+    assert abs(X[split_source(ArraySource(X), 0.2, seed)[1].places].mean() - 0.5) < 0.05
+    assert abs(split_source(ArraySource(X), 0.2, seed, groups)[1].places.mean() / 2000 - 1) < 0.1
 
 
 def test_take_reaches_across_blocks(source):

@@ -99,6 +99,8 @@ def test_scores_are_those_of_refits():
             expected = np.mean(np.sum((model.predict(Z[held]) - Y[held]) ** 2, axis=1))
             np.testing.assert_allclose(result.scores[s, k], expected, rtol=1e-4)
     assert seen == [0, 1, 2]
+    with pytest.raises(ValueError, match="alphas must descend"):
+        score_path(moments, whole, alphas[::-1], elastic_net)
 
 
 def test_held_out_error_is_that_of_the_rows():

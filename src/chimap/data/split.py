@@ -16,6 +16,7 @@ from chimap.data.rows import digest, regroup
 from chimap.data.source import Chunk, Source
 
 BLOCK_ROWS = 4096
+_STREAM = 0x5B117  # of splits alone: rows that were made by ``default_rng(seed)`` must not tell their part
 
 
 def split_source(
@@ -73,7 +74,7 @@ def held_out_groups(groups: np.ndarray, test_fraction: float, seed: int, name: s
             f"{name}: {there.size} groups ({listed}), and holding one out must leave two to learn from. Name a column "
             "of more groups, or leave test rows in a file of their own."
         )
-    order = np.random.default_rng(seed).permutation(there.size)
+    order = _draws(seed).permutation(there.size)
     before = np.concatenate([[0], np.cumsum(sizes[order])[:-1]])
     n_held_out = int(np.count_nonzero(before + sizes[order] / 2 <= test_fraction * groups.size))
     is_held_out = np.zeros(there.size, dtype=bool)
@@ -217,11 +218,15 @@ class PartSource(Source):
         return is_test if self._part == "test" else ~is_test
 
 
+def _draws(seed: int, *place: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_STREAM, *place)))
+
+
 def drawn_for_test(start: int, stop: int, test_fraction: float, seed: int) -> np.ndarray:
     """Whether ``split_source`` gives the rows from start to stop to the test part, as bool."""
     first = start // BLOCK_ROWS
     drawn = [
-        np.random.default_rng([seed, block]).random(BLOCK_ROWS) < test_fraction
+        _draws(seed, block).random(BLOCK_ROWS) < test_fraction
         for block in range(first, -(-stop // BLOCK_ROWS))
     ]
     return np.concatenate(drawn)[start - first * BLOCK_ROWS : stop - first * BLOCK_ROWS]

@@ -21,7 +21,7 @@ def score_path(
 ) -> SelectionResult:
     """Exact held-out errors of the strengths (s,) of a path, mean |f(z) - y|^2 over the rows of each fold.
 
-    alphas: descending, as ``solve`` gives their solutions.
+    alphas: descending, as ``solve`` gives their solutions. Raises ValueError for others.
 
     Examples
     --------
@@ -36,6 +36,10 @@ def score_path(
     0.01
     """
     check_folds(folds, whole)
+    if (np.diff(alphas) > 0).any():  # solutions would be scored as those of another strength
+        raise ValueError(
+            f"alphas must descend, as a path does: sort them; got {np.asarray(alphas).tolist()}."
+        )
     errors = []
     for k, fold in enumerate(folds.folds):
         errors.append([held_out_error(fold, found) for found in solve(whole - fold, alphas).solutions])
