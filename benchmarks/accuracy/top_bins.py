@@ -1,9 +1,9 @@
 """Do the bins that are ranked first matter the most? Held-out score lost when the first ten are taken away.
 
-On each shared set a model is fitted to some rows of the bins that are fullest. Bins are ranked by ``importance`` (gradient,
-on rows without their labels), by permutation importance on the same rows with their labels, and by the weights of a
-linear model. The first ten of each are set to zero in other held-out rows; what the model then loses is printed, and how
-much it loses when it is fitted anew without them.
+On each shared set a model is fitted to some rows of the bins that are fullest. Bins are ranked by ``importance`` (removal
+and gradient, on rows without their labels), by permutation importance on the same rows with their labels, and by the
+weights of a linear model. The first ten of each are set to zero in other held-out rows; what the model then loses is
+printed, the mean over seeds, and how much it loses when it is fitted anew without them.
 
 python -m benchmarks.accuracy.top_bins                       # eight sets, some minutes
 python -m benchmarks.accuracy.top_bins --sets mnist,hmp --rows 500
@@ -23,7 +23,7 @@ from benchmarks.sets import SETS, LabelledSet
 from chimap import HistogramClassifier, HistogramRegressor
 
 REMOVED = 10
-WAYS = ("gradient", "permutation", "linear")
+OURS, OTHERS = ("removal", "gradient"), ("permutation", "linear")
 
 
 def dense(X: Any) -> np.ndarray:
@@ -48,6 +48,7 @@ def rankings(model: Any, is_regression: bool, X: Any, y: Any, X_rank: Any, y_ran
     linear = (Ridge(1.0) if is_regression else RidgeClassifier(1.0)).fit(scaler.transform(X), y)
     weights = np.sqrt(np.square(np.atleast_2d(linear.coef_)).sum(axis=0))
     return {
+        "removal": model.importance(X_rank, kind="removal").bins[:REMOVED],
         "gradient": model.importance(X_rank).bins[:REMOVED],
         "permutation": model.importance(X_rank, y_rank, kind="permutation").bins[:REMOVED],
         "linear": np.argsort(-weights, kind="stable")[:REMOVED],
@@ -84,24 +85,27 @@ def measured(name: str, n_rows: int, n_bins: int, seed: int) -> dict[str, tuple[
 
 
 def main() -> None:
-    """Print a line a set, and on how many the gradient is ahead of both others."""
+    """Print a line a set, and on how many each of our rankings is ahead of both others."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--rows", type=int, default=1500, help="to train on, and held out")
     parser.add_argument("--bins", type=int, default=128)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", default="0,1,2")
     given = parser.parse_args()
-    ahead: dict[str, list[int]] = {"as it is": [], "fitted anew": []}
-    print(f"{'set':<15} {'score':>6}   " + "   ".join(f"{way:>11} (anew)" for way in WAYS))
+    ways = (*OURS, *OTHERS)
+    ahead: dict[tuple[str, str], list[bool]] = {}
+    print(f"{'set':<15} {'score':>6}   " + "   ".join(f"{way:>11} (anew)" for way in ways))
     for name in given.sets.split(","):
-        found = measured(name, given.rows, given.bins, given.seed)
-        lost = "   ".join(f"{found[way][0]:>11.3f} {found[way][1]:>6.3f}" for way in WAYS)
+        runs = [measured(name, given.rows, given.bins, int(seed)) for seed in given.seeds.split(",")]
+        found = {way: np.mean([run[way] for run in runs], axis=0) for way in runs[0]}
+        lost = "   ".join(f"{found[way][0]:>11.3f} {found[way][1]:>6.3f}" for way in ways)
         print(f"{name:<15} {found['score'][0]:>6.3f}   {lost}", flush=True)
-        for i, sense in enumerate(ahead):
-            others = max(found[way][i] for way in WAYS[1:])
-            ahead[sense].append(found["gradient"][i] > others)
-    for sense, wins in ahead.items():
-        print(f"{sense}: the gradient's ten cost more than both others on {sum(wins)} of {len(wins)} sets")
+        for i, sense in enumerate(("as it is", "fitted anew")):
+            best = max(found[way][i] for way in OTHERS)
+            for way in OURS:
+                ahead.setdefault((sense, way), []).append(found[way][i] > best)
+    for (sense, way), wins in ahead.items():
+        print(f"{sense}: the ten of {way} cost more than both others on {sum(wins)} of {len(wins)} sets")
 
 
 if __name__ == "__main__":

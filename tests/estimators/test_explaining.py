@@ -25,7 +25,26 @@ def test_the_bin_that_decides_comes_first(kind, settings):
     np.testing.assert_array_equal(ranked.by_bin[ranked.bins], ranked.values)
 
 
-@pytest.mark.parametrize("kind", ["gradient", "variance"])
+@pytest.mark.parametrize("rows", [np.asarray, sp.csr_matrix])
+def test_removal_ranks_the_bins_that_are_missed_together(rows):
+    model = HistogramClassifier("exp-chi2", n_components=128, random_state=0).fit(X, Y)
+    ranked = model.importance(rows(X[:60]), kind="removal")
+    first = model._outputs(X[:60])
+
+    def moved(bins):
+        emptied = X[:60].copy()
+        emptied[:, bins] = 0
+        return np.sqrt(np.square(model._outputs(emptied) - first).sum(axis=1).mean())
+
+    gone = []
+    for i, value in zip(ranked.bins, ranked.values, strict=True):
+        others = [moved([*gone, j]) for j in range(10) if j not in gone]
+        assert moved([*gone, i]) == pytest.approx(max(others), rel=1e-4)
+        assert value == pytest.approx(max(0, max(others) - moved(gone)), abs=1e-4)
+        gone.append(i)
+
+
+@pytest.mark.parametrize("kind", ["gradient", "variance", "removal"])
 def test_without_rows_it_comes_first_too(kind):
     model = HistogramClassifier("chi2", random_state=0).fit(X, Y)
     assert model.importance(kind=kind).bins[0] == 4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import NystroemFeatures, OptimalMap
+from chimap import NystroemFeatures, OptimalMap, _arrays
 from chimap._validation import DataError
 from chimap.explain import (
     Explanation,
@@ -14,6 +14,7 @@ from chimap.explain import (
     gradient_importance,
     nearest_landmarks,
     permutation_importance,
+    removal_importance,
 )
 from chimap.features.landmarks import LandmarkFeatures
 from chimap.features.mapped import mapped_model
@@ -97,6 +98,26 @@ def test_shuffling_the_bin_that_decides_costs_the_most():
     losses = permutation_importance(lambda rows: float(((rows[:, 2] > np.median(X[:, 2])) == y).mean()), X)
     assert losses.argmax() == 2
     assert np.delete(losses, 2).max() == 0
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_bins_that_stand_in_for_each_other_are_both_found(kind):
+    rng = np.random.default_rng(0)
+    X = rng.random((700, 60)) * (rng.random((700, 60)) < 0.4)
+    X[:, 7] = X[:, 31]
+
+    def scores(rows):
+        rows = _arrays.to_dense(rows)
+        return np.stack([9 * np.maximum(rows[:, 7], rows[:, 31]), rows @ np.linspace(1, 0, 60)], axis=1)
+
+    order, values = removal_importance(scores, kind(X))
+    assert sorted(order) == list(range(60))
+    assert order[0] not in (7, 31)  # alone neither moves the first score
+    assert {7, 31} <= set(order[:20])
+    assert values[list(order).index(7)] + values[list(order).index(31)] > 1
+    assert (np.diff(values[20:]) <= 0).all()
+    more, _ = removal_importance(scores, kind(X), random_state=1)  # other rows
+    assert {7, 31} <= set(more[:20])
 
 
 def test_the_nearest_landmark_of_a_landmark_is_itself():

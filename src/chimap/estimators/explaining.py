@@ -23,6 +23,7 @@ from chimap.explain import (
     contributions_of,
     gradient_importance,
     permutation_importance,
+    removal_importance,
     rows_like,
     variance_importance,
 )
@@ -32,7 +33,7 @@ from chimap.features.mapped import MappedModel
 from chimap.features.mapped_functions import LinearFunction
 from chimap.fit.targets import Codec, is_matrix
 
-KINDS = ("gradient", "permutation", "variance")
+KINDS = ("gradient", "permutation", "removal", "variance")
 _VARIANCE_ROWS = 200  # whose contributions are compared
 
 
@@ -117,12 +118,13 @@ class Explaining:
         ----------
         X : rows, optional
             Of the kind that the model is for. Without them, rows whose bins have the means and deviations of the
-            fit's sample stand in ("gradient" and "variance").
+            fit's sample stand in (all kinds but "permutation").
         y : labels or targets of X
             For "permutation" alone.
-        kind : {"gradient", "variance", "permutation"}
+        kind : {"gradient", "variance", "removal", "permutation"}
             "gradient": slope of the scores times spread of the bin. "variance": root of the variance of what the bin
-            adds to the scores. "permutation": loss of accuracy (of R^2) when the bin is shuffled among rows.
+            adds to the scores. "removal": how far the scores move when the bin is emptied beside those ranked before
+            it. "permutation": loss of accuracy (of R^2) when the bin is shuffled among rows.
 
         Raises
         ------
@@ -149,6 +151,9 @@ class Explaining:
             return Importance.of(kind, values, self._bin_names())
         rows = self._rows_like_the_fit() if X is None else self._rows_to_explain(X)
         with threads(self.n_jobs):
+            if kind == "removal":
+                order, values = removal_importance(self._outputs_of_prepared, rows)
+                return Importance(kind, order, self._bin_names()[order], values)
             values = self._gradients(rows) if kind == "gradient" else self._variances(rows)
         return Importance.of(kind, values, self._bin_names())
 

@@ -10,6 +10,7 @@ from chimap.explain.importance import (
     variance_importance,
 )
 from chimap.explain.neighbours import Neighbours, nearest_landmarks
+from chimap.explain.removal import removal_importance
 
 __all__ = [
     "BinEffect",
@@ -21,6 +22,7 @@ __all__ = [
     "mean_and_deviation",
     "nearest_landmarks",
     "permutation_importance",
+    "removal_importance",
     "rows_like",
     "variance_importance",
 ]

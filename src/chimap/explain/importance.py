@@ -21,13 +21,13 @@ class Importance:
     Attributes
     ----------
     kind : str
-        What was measured: "gradient", "variance" or "permutation".
+        What was measured: "gradient", "variance", "removal" or "permutation".
     bins : ndarray of shape (bins,)
         Places of the bins, most important first.
     names : ndarray of shape (bins,)
         Their names, or numbers.
     values : ndarray of shape (bins,)
-        How much they matter, descending.
+        How much they matter: descending, but of "removal", where a bin counts beside those before it.
 
     Examples
     --------

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from chimap.explain import Explanation
     from chimap.report import ExplainedRow, ModelExplanation
 
-KINDS = ("auto", "gradient", "variance", "permutation")
+KINDS = ("auto", "gradient", "variance", "removal", "permutation")
 _ARRAYS = (".npz",)
 
 
@@ -53,8 +53,8 @@ def explain(
         str,
         typer.Option(
             metavar="NAME",
-            help="How bins are ranked: gradient, variance, permutation (needs labels), or auto: variance for additive "
-            "kernels, gradient for others.",
+            help="How bins are ranked: gradient, variance, removal, permutation (needs labels), or auto: variance for "
+            "additive kernels, gradient for others.",
         ),
     ] = "auto",
     shape: Annotated[
