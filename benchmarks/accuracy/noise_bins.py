@@ -39,7 +39,8 @@ def with_noise(X: Any, seed: int) -> Any:
 def score(data: LabelledSet, X: Any, X_test: Any, kernel: str, bin_weights: Any, seed: int) -> float:
     """On the test rows."""
     made = HistogramRegressor if data.scoring == "r2" else HistogramClassifier
-    model = made(kernel, bin_weights=bin_weights, random_state=seed).fit(X, data.y)
+    model = made(kernel, bin_weights=bin_weights, random_state=seed)
+    model.fit(X, data.y, **({} if data.groups is None else {"groups": data.groups}))
     return float(get_scorer(data.scoring)(model, X_test, data.y_test))
 
 

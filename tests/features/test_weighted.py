@@ -12,9 +12,9 @@ from chimap.features.mapped import mapped_model
 from chimap.features.weighted import (
     BinWeights,
     Half,
+    Relevance,
     WeightRound,
     best_round,
-    cross_fitted_relevance,
     learn_weights,
     learned_weights,
     weights_of,
@@ -107,11 +107,11 @@ def test_equal_weights_stay_where_nothing_is_gained():
 
 
 def halves(rows, y, gamma=0.5):
-    """Gaussian machines on halves of the rows."""
+    """Gaussian machines on halves of the rows; y (n, t)."""
     made = []
     for part in (slice(0, None, 2), slice(1, None, 2)):
         values = Gaussian(gamma)(rows, rows[part])
-        coef = np.linalg.solve(values[part] + 0.1 * np.eye(values.shape[1]), y[part, None])
+        coef = np.linalg.solve(values[part] + 0.1 * np.eye(values.shape[1]), y[part])
         made.append(Half(rows[part] - rows.mean(axis=0), coef, values))
     return made
 
@@ -119,25 +119,68 @@ def halves(rows, y, gamma=0.5):
 def test_chance_of_two_halves_is_none_on_average():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(300, 12)) / 2
-    one, other = halves(rows, 3 * rows[:, 0] + rng.normal(size=300))
-    found = cross_fitted_relevance(one, other)
-    assert found[0] > 10 * np.abs(found[1:]).max()
-    squares = cross_fitted_relevance(one, one)
-    assert found[1:].mean() / found[0] < 0.5 * squares[1:].mean() / squares[0]
+    found = Relevance.of(*halves(rows, 3 * rows[:, :1] + rng.normal(size=(300, 1))))
+    assert found.products[0] > 10 * np.abs(found.products[1:]).max()
+    shares = [values[1:].mean() / values[0] for values in (found.products, found.squares)]
+    assert shares[0] < 0.5 * shares[1]
 
 
-def test_relevance_is_the_mean_product_of_slopes_dense_or_sparse():
+@pytest.mark.parametrize("block", [2**22, 9])
+def test_relevance_is_of_mean_products_of_slopes_dense_or_sparse(monkeypatch, block):
+    monkeypatch.setattr("chimap.features.weighted._NUMBERS", block)
     rows = np.random.default_rng(1).normal(size=(20, 3))
-    one, other = halves(rows, rows[:, 0])
-    slopes = [(h.values * h.coef[:, 0]) @ h.centres for h in (one, other)]
-    expected = (slopes[0] * slopes[1]).mean(axis=0)
-    np.testing.assert_allclose(cross_fitted_relevance(one, other), expected)
-    sparse = [Half(sp.csr_matrix(h.centres), h.coef, h.values) for h in (one, other)]
-    np.testing.assert_allclose(cross_fitted_relevance(*sparse), expected)
+    one, other = halves(rows, rows[:, :2])
+    g, h = (np.stack([(m.values * c) @ m.centres for c in m.coef.T]) for m in (one, other))
+    sparse = [Half(sp.csr_matrix(m.centres), m.coef, m.values) for m in (one, other)]
+    for found in (Relevance.of(one, other), Relevance.of(*sparse)):
+        for values, expected in (
+            (found.products, g * h), (found.squares, g * g), (found.other_squares, h * h)
+        ):  # fmt: skip
+            np.testing.assert_allclose(values, expected.sum(axis=0).mean(axis=0))
+        assert found.n_outputs == 2
 
 
-def test_what_is_within_the_noise_has_next_to_no_weight():
-    weights = weights_of(np.array([9.0, 4.0, 0.05, -0.1, -0.1]), np.ones(5))
-    assert weights[0] > weights[1] > 100 * weights[2:].max()
-    assert weights.mean() == pytest.approx(1, rel=1e-3)
-    np.testing.assert_array_equal(weights_of(np.array([-1.0, 0.0]), WEIGHTS[:2]), WEIGHTS[:2])
+def test_relevance_adds_up_over_halves_and_terms():
+    values = np.arange(12.0).reshape(3, 4)
+    one = Relevance(*values, n_outputs=2)
+    total = (one + one).by_bin(2)
+    np.testing.assert_allclose(
+        [total.products, total.squares, total.other_squares], 2 * (values[:, :2] + values[:, 2:])
+    )
+    assert total.n_outputs == 2
+
+
+def test_what_the_halves_do_not_agree_on_is_left_out():
+    lengths = np.full(5, 4.0)
+    cosines = np.array([0.9, 0.3, 0.2, -0.2, -0.2])
+    found = Relevance(cosines * lengths, lengths, lengths, 3).above_noise()
+    np.testing.assert_allclose(found[:2], [3.6 * (1 - (0.2 / 0.9) ** 2) ** 2, 1.2 * (1 - (2 / 3) ** 2) ** 2])
+    np.testing.assert_allclose(found[2:], 0, atol=1e-12)
+
+
+def test_the_cosine_is_by_the_measure_of_each_coordinate():
+    """A coordinate of large, uncertain gradients loses to one of small ones that agree."""
+    lengths = np.array([100.0, 1.0, 100.0, 1.0, 0.0])
+    products = np.array([30.0, 0.9, -25.0, -0.25, 0.0])
+    found = Relevance(products, lengths, lengths, 2).above_noise()
+    assert found[0] / products[0] < 0.2 * found[1] / products[1]
+    assert found[4] == 0
+
+
+def test_gradients_that_agree_everywhere_stay():
+    ones = np.array([4.0, 1.0])
+    np.testing.assert_allclose(Relevance(ones, ones, ones, 2).above_noise(), ones)
+    np.testing.assert_allclose(Relevance(ones, ones, ones, 1).above_noise(), ones)
+
+
+def test_of_one_output_products_are_met_with_their_noise():
+    products = np.array([9.0, 4.0, 0.05, -0.1, -0.1])
+    found = Relevance(products, np.abs(products), np.abs(products), 1).above_noise()
+    np.testing.assert_allclose(found, [8.8, 3.8, 0, 0, 0])
+
+
+def test_bins_of_no_relevance_have_next_to_no_weight():
+    weights = weights_of(np.array([9.0, 4.0, 0.0]), np.ones(3))
+    np.testing.assert_allclose(weights[:2], [1.8, 1.2])
+    assert 0 < weights[2] < 1e-5
+    np.testing.assert_array_equal(weights_of(np.zeros(2), WEIGHTS[:2]), WEIGHTS[:2])

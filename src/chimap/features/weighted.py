@@ -15,7 +15,7 @@ from chimap.kernels import Exponential, Kernel
 
 ROUNDS = 3  # of learning; most data gain from the first alone
 _ROWS = 1000  # whose gradients are averaged
-_NOISE = 2.0  # root mean squares of estimates below 0 that are subtracted from all
+_NOISE = 2.0  # root mean squares of negative products that are subtracted from all, of one output
 _NUMBERS = 2**22  # of an array of a block of rows
 _LEAST = 1e-6  # weight of a bin that no score depends on: it may matter in the next round
 
@@ -90,17 +90,14 @@ def learned_weights(
 def weights_of(
     relevance: np.ndarray, weights: np.ndarray, blocks: Sequence[np.ndarray] | None = None
 ) -> np.ndarray:
-    """New weights (bins,), of mean 1: the roots of what ``relevance`` (bins,) is above its noise.
+    """New weights (bins,), of mean 1: the roots of ``relevance`` (bins,), which is at least 0.
 
-    Estimates that are negative where the truth is not show how large the noise is: twice their root mean square is
-    subtracted. weights: the old ones, which stay where nothing is left. blocks: bins that share a weight.
+    weights: the old ones, which stay where no bin is relevant. blocks: bins that share a weight.
     """
     G = relevance.copy()
     for block in blocks or ():
         G[block] = G[block].sum()
-    below = G[G < 0]
-    noise = _NOISE * np.sqrt(np.square(below).mean()) if below.size else 0.0
-    roots = np.sqrt(np.maximum(G - noise, 0))
+    roots = np.sqrt(G)
     if not roots.any():
         return weights
     return np.asarray(np.maximum(roots / roots.mean(), _LEAST))
@@ -120,23 +117,76 @@ class Half:
         return np.asarray((self.values[rows] * self.coef[:, output]) @ self.centres)
 
 
-def cross_fitted_relevance(one: Half, other: Half) -> np.ndarray:
-    """mean over rows of sum_c g_cq g'_cq, (p,), of machines that have no row in common.
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """How far the gradients of machines on two halves of the rows agree: their products and the squares of either,
+    (p,) each, summed over rows and outputs. n_outputs: of the machines.
 
-        g_cq = sum_j coef_jc k_j v_jq,
-
-    which is df_c/du_q of a Gaussian kernel but for the term -u_q f_c: that one says how the function falls off far from
-    all rows, in every coordinate alike. What a machine makes of a useless coordinate is chance, and chance differs
-    between halves of the rows, so that the product of both is 0 on average, where the square of one is not. On MNIST
-    with a noise bin beside each bin the noise keeps .90 of its weight by squares and .12 by products.
+    What a machine makes of a useless coordinate is chance, and chance differs between halves of the rows, so that the
+    products are 0 on average, where the squares are not.
     """
-    total = np.zeros(one.centres.shape[1])
-    n, step = one.values.shape[0], max(1, _NUMBERS // one.centres.shape[1])
-    for first in range(0, n, step):
-        rows = slice(first, first + step)
-        for c in range(one.coef.shape[1]):
-            total += np.einsum("nq,nq->q", one.slopes(rows, c), other.slopes(rows, c))
-    return total / n
+
+    products: np.ndarray
+    squares: np.ndarray
+    other_squares: np.ndarray
+    n_outputs: int
+
+    @classmethod
+    def of(cls, one: Half, other: Half) -> Relevance:
+        """mean over rows of sum_c g_cq g'_cq, and so on, of machines that have no row in common.
+
+            g_cq = sum_j coef_jc k_j v_jq,
+
+        which is df_c/du_q of a Gaussian kernel but for the term -u_q f_c: that one says how the function falls off far
+        from all rows, in every coordinate alike.
+        """
+        sums = np.zeros((3, one.centres.shape[1]))
+        n, step = one.values.shape[0], max(1, _NUMBERS // one.centres.shape[1])
+        for first in range(0, n, step):
+            rows = slice(first, first + step)
+            for c in range(one.coef.shape[1]):
+                g, h = one.slopes(rows, c), other.slopes(rows, c)
+                for total, (a, b) in zip(sums, ((g, h), (g, g), (h, h)), strict=True):
+                    total += np.einsum("nq,nq->q", a, b)
+        products, squares, other_squares = sums / n
+        return cls(products, squares, other_squares, one.coef.shape[1])
+
+    def __add__(self, other: Relevance) -> Relevance:
+        return Relevance(
+            self.products + other.products, self.squares + other.squares,
+            self.other_squares + other.other_squares, self.n_outputs,
+        )  # fmt: skip
+
+    def by_bin(self, n_bins: int) -> Relevance:
+        """Of coordinates that come bin by bin within each term, summed over the terms."""
+        products, squares, other_squares = (
+            values.reshape(-1, n_bins).sum(axis=0)
+            for values in (self.products, self.squares, self.other_squares)
+        )
+        return Relevance(products, squares, other_squares, self.n_outputs)
+
+    def above_noise(self) -> np.ndarray:
+        """Squared gradients (p,), less what is chance, at least 0.
+
+        Estimates that are negative where the truth is not show how large chance is. The cosine r_q of both gradients
+        says of each coordinate by its own measure whether it is more than chance: with r the root mean square of the
+        negative ones, gradients are multiplied by 1 - (r / r_q)^2, as Stein's estimator shrinks. Of one output the
+        gradients point one way or the other at all rows, and the cosine is 1 or -1: there twice the root mean square of
+        the negative products is subtracted from all.
+        """
+        if self.n_outputs == 1:
+            return np.maximum(self.products - _NOISE * _negative_size(self.products), 0)
+        lengths = np.sqrt(self.squares * self.other_squares)
+        cosines = np.divide(self.products, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        noise, positive = _negative_size(cosines), cosines > 0
+        kept = 1 - np.divide(noise, cosines, out=np.ones_like(cosines), where=positive) ** 2
+        return np.where(positive, self.products, 0) * np.maximum(kept, 0) ** 2
+
+
+def _negative_size(values: np.ndarray) -> float:
+    """Root mean square of the negative ones; 0 where there are none."""
+    below = values[values < 0]
+    return float(np.sqrt(np.square(below).mean())) if below.size else 0.0
 
 
 @dataclass(frozen=True, eq=False)

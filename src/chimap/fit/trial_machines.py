@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from chimap import _arrays
 from chimap.features.exact import ExactFeatures, KeptRows, exponentials, exponentials_below
-from chimap.features.weighted import Half, cross_fitted_relevance
+from chimap.features.weighted import Half, Relevance
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
 from chimap.solvers.observed_exact import ExactRidge, exact_ridge
 
-_OUTPUTS = 4  # that bins are relevant for: of many outputs as many random combinations
+_OUTPUTS = 16  # that bins are relevant for: of more outputs as many random combinations
 _REPEATS = 4  # divisions of the rows into halves
-_LOOKED = (200, 1000)  # rows at which bins are looked at, the fewer the more bins there are
-_NUMBERS = 2**22
+_LOOKED = 200  # rows at which bins are looked at: gradients change more between outputs than between rows
 
 Split = tuple[np.ndarray, np.ndarray]  # (rows to learn from, rows to score)
 
@@ -93,27 +94,26 @@ class KernelMachine:
         self.seconds = self._preparing + time.perf_counter() - began
         return np.asarray(out.astype(np.float64) + solution.intercept)
 
-    def relevance(self, alpha: float, octaves: int, seed: int) -> np.ndarray:
-        """Of the mapped coordinates (p,), by machines on halves of the rows; see ``cross_fitted_relevance``."""
+    def relevance(self, alpha: float, octaves: int, seed: int) -> Relevance:
+        """Of the mapped coordinates, by machines on halves of the rows."""
         self._prepare(octaves)
         kept, n, rng = self.products.train, self.Y.shape[0], np.random.default_rng(seed)
         values = np.tril(self._ridge.square, -1)
         values += values.T
         values[np.diag_indices(n)] = self._diagonal
-        centres, total = kept.joined(), np.zeros(kept.n_columns)
+        centres, found = kept.joined(), list[Relevance]()
         signs = _signs(self.Y.shape[1], rng)
-        looked = int(np.clip(_NUMBERS // kept.n_columns, *_LOOKED))
         for _ in range(_REPEATS):
             order = rng.permutation(n)
             halves = [
-                self._half(np.sort(part), values, centres, alpha, signs, looked)
+                self._half(np.sort(part), values, centres, alpha, signs)
                 for part in (order[: n // 2], order[n // 2 :])
             ]
-            total += cross_fitted_relevance(*halves)
-        return total / _REPEATS
+            found.append(Relevance.of(*halves))
+        return reduce(add, found)
 
     def _half(
-        self, rows: np.ndarray, values: np.ndarray, centres: Any, alpha: float, signs: np.ndarray, looked: int
+        self, rows: np.ndarray, values: np.ndarray, centres: Any, alpha: float, signs: np.ndarray
     ) -> Half:
         weights = None if self.row_weights is None else self.row_weights[rows]
         square = np.ascontiguousarray(values[np.ix_(rows, rows)])
@@ -122,7 +122,7 @@ class KernelMachine:
         # a half whose matrix is singular to rounding says nothing of the bins
         weights_of_rows = np.zeros((rows.size, signs.shape[0])) if solution is None else solution.weights
         coef = (weights_of_rows @ signs).astype(values.dtype)
-        at = np.ones((1, rows.size), values.dtype) if self.gamma is None else values[:looked, rows]
+        at = np.ones((1, rows.size), values.dtype) if self.gamma is None else values[:_LOOKED, rows]
         return Half(_arrays.take_rows(centres, rows), coef, at)
 
     def _prepare(self, octaves: int) -> None:

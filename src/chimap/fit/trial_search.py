@@ -47,9 +47,9 @@ class Fitted:
         (machine,) = self.machines
         if not isinstance(machine, KernelMachine):
             raise TypeError("margins are not weighed")
-        by_term = machine.relevance(self.alpha, self.setting[1], seed).reshape(-1, weights.size)
+        relevance = machine.relevance(self.alpha, self.setting[1], seed).by_bin(weights.size)
         # u = sqrt(w) psi, so df/dpsi = sqrt(w) df/du
-        return weights_of(weights * by_term.sum(axis=0), weights)
+        return weights_of(weights * relevance.above_noise(), weights)
 
 
 @dataclass
