@@ -45,3 +45,13 @@ def test_a_model_is_described_without_what_it_needs_to_predict():
     model = Path(__file__).parent / "model_files" / "written" / "additive.model"
     modules = loaded(f"from chimap.cli.main import main; main(['info', {str(model)!r}])")
     assert modules.isdisjoint({*HEAVY, "scipy"})
+
+
+def test_files_are_opened_without_what_fits_need():
+    modules = loaded(
+        "import numpy as np, tempfile, chimap\n"
+        "path = tempfile.mkdtemp() + '/rows.npz'\n"
+        "np.savez(path, X=np.eye(3), y=np.arange(3))\n"
+        "assert chimap.open_source(path).n_rows == 3"
+    )
+    assert modules.isdisjoint({"sklearn", "pandas", "matplotlib", "torch", "dask", "distributed"})

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from chimap._validation import DataError, check_positive
 
@@ -49,6 +48,8 @@ class PerClassSplits:
                 f"to test on ({small.size} of {classes.size} classes are too small). Train on fewer rows of each "
                 "class, or leave such classes out."
             )
+        from sklearn.utils import check_random_state  # slow to import, and few sources are divided
+
         random = check_random_state(self.random_state)
         for _ in range(self.n_splits):
             train, test = [], []

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import CountVectorizer
 
 from chimap._validation import DataError
 from chimap.data.formats.fields import Reading
@@ -58,6 +57,8 @@ class WordCounts(Reading):
 
     def learned(self, fields: Iterator[list[Any]], where: str) -> WordCounts:
         """With the words of all texts, in the order of the alphabet."""
+        from sklearn.feature_extraction.text import CountVectorizer  # slow to import, for text alone
+
         words_of, rows_with, first = CountVectorizer().build_analyzer(), Counter[str](), 0
         for texts in fields:
             _check(texts, first, self.column, where)
@@ -78,6 +79,8 @@ class WordCounts(Reading):
     def rows(self, fields: list[Any], first: int, where: str) -> sp.csr_matrix:
         """The counts of known words; other words are passed over."""
         _check(fields, first, self.column, where)
+        from sklearn.feature_extraction.text import CountVectorizer
+
         counted = CountVectorizer(vocabulary=self._places, dtype=np.float32).transform(fields)
         return sp.csr_matrix(counted)
 
