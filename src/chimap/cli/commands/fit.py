@@ -17,7 +17,6 @@ from chimap.cli.support import (
     options,
     outputs,
     show,
-    tasks,
 )
 from chimap.cli.support.fit_options import Settings
 from chimap.cli.support.image_options import ImageSettings
@@ -233,23 +232,29 @@ def fit(
     show.facts(f"Fitted in {seconds}", fit_summary.summary(fitted, output))
     given = f" --labels {show.quoted(labels)}" if labels else ""
     page = " --output report.html"
-    given_elsewhere = "" if tasks.names_of(fitted.model) is None else given
     command = f"chimap evaluate {show.quoted(output)} {show.quoted(data)}{given}{page}"
     if fitted.held_out:
         show.next_commands("next, a report on what was held out:", command)
     else:
         images = fitted.model.histograms_ is not None
         elsewhere = (
-            f"chimap evaluate {show.quoted(output)} {_others_like(data, images)}{given_elsewhere}{page}"
+            f"chimap evaluate {show.quoted(output)} {_others_like(data, images)}{_labels_like(labels)}{page}"
         )
         show.next_commands(f"next, on {'images' if images else 'rows'} that it has not seen:", elsewhere)
+
+
+def _labels_like(labels: str | None) -> str:
+    """The flag that names labels of other data: the same column or member, or another file of labels alone."""
+    if not labels:
+        return ""
+    is_file = "::" not in labels and Path(labels).is_file()
+    return f" --labels {f'OTHER-LABELS{Path(labels).suffix}' if is_file else show.quoted(labels)}"
 
 
 def _others_like(data: str, images: bool) -> str:
     """A name that stands for data of the same kind."""
     if images and Path(data).is_dir():
         return "OTHER-IMAGES/"
-    endings = "".join(
-        Path(data.partition("::")[0]).suffixes[-2:] if data.endswith(".gz") else Path(data).suffixes[-1:]
-    )
-    return f"OTHER{endings.partition('::')[0] or '.npz'}"
+    file, colons, member = data.partition("::")
+    endings = "".join(Path(file).suffixes[-2:] if file.endswith(".gz") else Path(file).suffixes[-1:])
+    return f"OTHER{endings or '.npz'}{colons}{member}"

@@ -1,0 +1,47 @@
+"""The command that a fit ends with can be typed as it stands, on other data of the same kind."""
+
+from __future__ import annotations
+
+import shlex
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from .terminal import run
+
+FIT = ["--kernel", "chi2", "--features", "additive", "--alpha", "1", "--output", "my.model"]
+
+
+def write_table(path, X, y, labels):
+    head = [labels, *(f"p{i}" for i in range(X.shape[1]))]
+    lines = [",".join(map(str, row)) for row in zip(y, *X.T, strict=True)]
+    path.write_text("\n".join([",".join(head), *lines]) + "\n")
+
+
+@pytest.mark.parametrize("where", ["a column", "members", "a file", "found by name"])
+def test_it_runs_on_other_data(where, tmp_path):
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X = X.astype(int)
+    halves = {"train": slice(0, 300), "OTHER": slice(300, 500)}
+    for name, rows in halves.items():
+        if where == "members":
+            np.savez(tmp_path / f"{name}.npz", pixels=X[rows], digit=y[rows])
+        elif where == "a file":
+            np.save(tmp_path / f"{name}.npy", X[rows])
+            np.save(tmp_path / ("OTHER-LABELS.npy" if name == "OTHER" else "labels.npy"), y[rows])
+        else:
+            write_table(tmp_path / f"{name}.csv", X[rows], y[rows], "digit" if where == "a column" else "y")
+    data, labels = {
+        "a column": ("train.csv", ["--labels", "digit"]),
+        "members": ("train.npz::pixels", ["--labels", "::digit"]),
+        "a file": ("train.npy", ["--labels", "labels.npy"]),
+        "found by name": ("train.csv", []),
+    }[where]
+    fitted = run("fit", data, *labels, *FIT, cwd=tmp_path)
+    assert fitted.code == 0, fitted.err
+    words = shlex.split(fitted.out.partition("next, on rows that it has not seen:")[2])
+    assert words[:3] == ["chimap", "evaluate", "my.model"]
+    evaluated = run(*words[1:], cwd=tmp_path)
+    assert evaluated.code == 0, evaluated.err
+    assert "200 rows" in evaluated.out
