@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import CompressedMap, DirectMap, FourierFeatures, HistogramClassifier, NystroemFeatures
+from chimap import AnchorMap, CompressedMap, DirectMap, FourierFeatures, HistogramClassifier, NystroemFeatures
 from chimap.features.base import FeatureSettings
 from chimap.features.families import FAMILIES, family_of, make_features, settings_of
 from chimap.features.fourier.projection import Hadamard
@@ -84,6 +84,7 @@ FITTED = {
     "compressed": ("chi2", CompressedMap()),
     "compressed, per bin": ("chi2", CompressedMap(per_bin=True)),
     "direct": ("chi2", DirectMap(n_terms=3)),
+    "anchors": ("chi2", AnchorMap(n_terms=2, anchors="kmeans", n_anchors=100)),
     "fourier": ("exp-chi2", None),
     "dirichlet": ("dirichlet", None),
     "skewed": ("skewed-chi2", None),

@@ -162,8 +162,8 @@ class AdditiveMap(Transformer, BaseEstimator):
         """Of the map before it is fitted, for plans of memory."""
         return self.n_terms
 
-    def _fitting_bytes(self, n_values: int, itemsize: int) -> int:
-        """What fitting takes beside rows of so many entries that are not zero, for plans of memory."""
+    def _fitting_bytes(self, n_values: int, n_rows: int, itemsize: int) -> int:
+        """What fitting takes beside n_rows rows of n_values entries that are not zero, for plans of memory."""
         # those that are looked at, as they are and in order; or those of all bins
         pooled = 2 * itemsize * min(_SAMPLE_VALUES, n_values)
         return max(pooled, 8 * n_values) if self._fits_by_bin else pooled

@@ -123,10 +123,10 @@ class CompressedMap(AdditiveMap):
         tops = np.take_along_axis(combinations, np.abs(combinations).argmax(axis=1)[:, None], axis=1)
         return eigenvalues, combinations * np.where(tops < 0, -1.0, 1.0)
 
-    def _fitting_bytes(self, n_values: int, itemsize: int) -> int:
+    def _fitting_bytes(self, n_values: int, n_rows: int, itemsize: int) -> int:
         # magnitudes, once more on the scale of their bin, and bin by bin
         own = (3 * itemsize + 8) * n_values if self.per_bin else itemsize * n_values
-        fitting = self._base._fitting_bytes(0 if self.per_bin else n_values, itemsize)
+        fitting = self._base._fitting_bytes(0 if self.per_bin else n_values, n_rows, itemsize)
         return own + max(fitting, _TABLE_BYTES * self._base._terms_at_most)
 
     @property

@@ -100,5 +100,5 @@ def mapped_bins(settings: FeatureSettings, n_bins: int, usual_terms: int = 2) ->
 def map_bytes(settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
     """What fitting that map takes, and gamma before it."""
     psi = OptimalMap() if settings.map is None else settings.map
-    mapping = psi._fitting_bytes(int(n_rows * row_bytes / itemsize), itemsize)
+    mapping = psi._fitting_bytes(int(n_rows * row_bytes / itemsize), n_rows, itemsize)
     return max(gamma_bytes(settings.exact, n_rows, row_bytes, itemsize), mapping)

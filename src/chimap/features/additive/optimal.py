@@ -108,9 +108,9 @@ class OptimalMap(AdditiveMap):
     def _kernel(self) -> AdditiveKernel:
         return replace(self.kernel_, is_signed=False)
 
-    def _fitting_bytes(self, n_values: int, itemsize: int) -> int:
+    def _fitting_bytes(self, n_values: int, n_rows: int, itemsize: int) -> int:
         # the kernel among the points, or the values in order, beside the values
-        pooled = super()._fitting_bytes(n_values, itemsize) // 2
+        pooled = super()._fitting_bytes(n_values, n_rows, itemsize) // 2
         return pooled + max(pooled, 9 * min(_GRID, n_values) ** 2)
 
     def eigenfunctions(self, x: np.ndarray) -> np.ndarray:

@@ -33,6 +33,17 @@ def kmeans_anchors(values: np.ndarray, starts: np.ndarray, n_anchors: int) -> np
     return anchors
 
 
+def kmeans_bytes(n_values: int, n_rows: int, n_anchors: int) -> int:
+    """What ``kmeans_anchors`` takes beside the values of n_rows rows, on all threads.
+
+    Each has the values of a bin in order, and those that it looks at: with their counts and sums in a dozen numbers,
+    and the best borders of any number of anchors.
+    """
+    n_bins = max(1, n_values // max(1, 2 * n_rows))  # at least: an entry of CSR counts for up to two values
+    limit = min(n_rows, max(4 * n_anchors, _SAMPLE_VALUES // n_bins))
+    return _threads.count() * (8 * n_rows + (12 * 8 + 4 * n_anchors) * limit)
+
+
 def _quantiles(values: np.ndarray, limit: int) -> np.ndarray:
     """The values if they are no more than ``limit``, or else about so many of them by rank, the largest included."""
     if values.size <= limit:
