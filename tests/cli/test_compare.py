@@ -90,7 +90,7 @@ def test_json(results):
     assert found["command"] == "compare"
     assert {"page", "fit_command", "entrants", "recommendation", "measure", "n_held_out"} <= set(found)
     methods = {e["method"] for e in found["entrants"]}
-    assert {"exact", "32 landmarks", "32 waves", "ridge"} <= methods
+    assert {"exact", "32 landmarks", "32 random features", "ridge"} <= methods
     assert all(e["runs"] for e in found["entrants"])
     assert found["recommendation"]["fit_seconds"] > 0
     assert found["kernel_errors"] is None

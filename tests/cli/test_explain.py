@@ -23,17 +23,18 @@ BAD = {
 
 
 def test_a_page_arrays_json_and_the_terminal(folder):
-    page, arrays, told, alone, ink = run_many(
+    page, arrays, told, alone, ink, removed = run_many(
         [
             ["explain", "digits.model", "digits.npz", "--output", "why.html"],
             ["explain", "names.model", "sparse.npz", "--labels", "names.csv", "--rows", "3,5", "-o", "why.npz"],
             ["explain", "names.model", "sparse.npz", "--labels", "names.csv", "--json"],
             ["explain", "digits.model"],
             ["explain", "ink.model", "ink.npz", "--json", "--kind", "permutation"],
+            ["explain", "names.model", "sparse.npz", "--kind", "removal", "--output", "removed.html"],
         ],
         folder,
     )  # fmt: skip
-    for result in (page, arrays, told, alone, ink):
+    for result in (page, arrays, told, alone, ink, removed):
         assert result.code == 0, result.err
     text = (folder / "why.html").read_text()
     assert "Which bins matter" in text
@@ -50,6 +51,8 @@ def test_a_page_arrays_json_and_the_terminal(folder):
     assert len(plain["importance"]["bins"]) == 20
     assert plain["rows"][0]["truth"] != plain["rows"][0]["predicted"]
     assert "next, as a page" in alone.out
+    assert ["ranked", "by", "removal"] in [line.split() for line in removed.out.splitlines()]
+    assert "when the bin is emptied" in (folder / "removed.html").read_text()
     assert set(range(20, 30)) & {one["bin"] for one in ink.json["importance"]["bins"][:5]}
 
 

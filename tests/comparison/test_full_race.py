@@ -78,7 +78,7 @@ def test_the_recommended_settings_are_those_of_a_fit(raced):
 
 def test_a_named_kernel_has_its_exact_machine_beside_its_features(of_one):
     methods = {e.method for e in of_one.ranked if not e.is_linear}
-    assert methods == {"exact", "32 landmarks", "64 landmarks", "32 waves", "64 waves"}
+    assert methods == {"exact", "32 landmarks", "64 landmarks", "32 random features", "64 random features"}
     assert {e.settings["kernel"] for e in of_one.ranked if not e.is_linear} == {"exp-chi2"}
     assert any(e.is_linear for e in of_one.finalists)
     exact = next(e for e in of_one.finalists if e.method == "exact")

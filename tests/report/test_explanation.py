@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from chimap._validation import DataError
+from chimap.estimators.explaining import KINDS
 from chimap.report import render_explanation, write_explanation
+from chimap.report.explanation_page import KINDS as IN_WORDS
 from chimap.report.painting import check_shape, painted, picture_shape
 
 from .explanations import explanation
@@ -26,6 +29,13 @@ def test_bins_functions_and_rows(features):
     assert ("it is like these" in page) == (features == "landmarks")
     assert "http" not in page.replace("http://www.w3.org", "")
     assert page == render_explanation(found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_importance_has_words(kind):
+    one = explanation()
+    page = render_explanation(replace(one, importance=replace(one.importance, kind=kind)))
+    assert IN_WORDS[kind] in page
 
 
 def test_of_two_classes_and_of_a_regression():

@@ -59,7 +59,7 @@ from chimap._loops.online import intersection_steps, table_scores
 from chimap._loops.ordinal import concordance
 from chimap._loops.rounding import round_to_bfloat16
 from chimap._loops.tables import TABLE_END, dense_table_scores, pieces_of, sparse_table_scores
-from chimap._loops.vision import largest, scan_windows, share_orientations, sift_vectors
+from chimap._loops.vision import hog_cells, largest, scan_windows, share_orientations, sift_vectors
 
 __all__ = [
     "CHI2",
@@ -105,6 +105,7 @@ __all__ = [
     "pieces_of",
     "round_to_bfloat16",
     "runs_of",
+    "hog_cells",
     "scan_windows",
     "scatter_sums",
     "scatter_sums_sparse",

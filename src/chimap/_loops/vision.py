@@ -132,3 +132,55 @@ def scan_windows(words, places, table, first, stride, scores):
                             for t in range(n_outputs):
                                 score[t] += table[new, counts[new] + 1, t] - table[new, counts[new], t]
                             counts[new] += 1
+
+
+@nb.njit(**EXACT)
+def hog_cells(image, cell, first, cleared, out):
+    """Histograms of orientations of square cells, as if their outermost pixels were those of an image.
+
+    image (H, W, 3) uint8; out (rows, columns, k, orientations) float32 holds zeros, of the rows of cells from ``first``.
+    A gradient is the difference of the neighbours, 0 across the border of the image; of the colours the one with the
+    longest counts, by its length, for the two orientations of half a turn next to its own. cleared (k, 2): for each of
+    the k histograms of a cell, the row and the column whose gradient across is 0 as well: 0 none, 1 first, 2 last.
+    """
+    height, width = image.shape[0], image.shape[1]
+    n = out.shape[3]
+    low = np.zeros(3, np.int64)  # as the gradient is, without its part in y, without its part in x
+    share = np.zeros(3, np.float32)
+    length = np.zeros(3, np.float32)
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            for r in range(cell):
+                y = (first + i) * cell + r
+                at_y = 1 if r == 0 else 2 if r == cell - 1 else 0
+                for c in range(cell):
+                    x = j * cell + c
+                    at_x = 1 if c == 0 else 2 if c == cell - 1 else 0
+                    best_x = best_y = most_x = most_y = 0
+                    for plane in range(3):
+                        dx = dy = 0
+                        if 0 < x < width - 1:
+                            dx = int(image[y, x + 1, plane]) - int(image[y, x - 1, plane])
+                        if 0 < y < height - 1:
+                            dy = int(image[y + 1, x, plane]) - int(image[y - 1, x, plane])
+                        if dx * dx + dy * dy > best_x * best_x + best_y * best_y:
+                            best_x, best_y = dx, dy
+                        most_x, most_y = max(most_x, abs(dx)), max(most_y, abs(dy))
+                    place = np.arctan2(np.float32(best_y), np.float32(best_x)) * np.float32(n / np.pi)
+                    if place < 0:
+                        place += np.float32(n)
+                    low[0] = int(place)
+                    share[0] = place - np.float32(low[0])
+                    length[0] = np.sqrt(np.float32(best_x * best_x + best_y * best_y))
+                    length[1] = np.float32(most_x)
+                    low[2] = n // 2
+                    share[2] = np.float32(0.5 * (n % 2))
+                    length[2] = np.float32(most_y)
+                    for k in range(cleared.shape[0]):
+                        no_y = at_y > 0 and cleared[k, 0] == at_y
+                        no_x = at_x > 0 and cleared[k, 1] == at_x
+                        if no_y and no_x:
+                            continue
+                        v = 1 if no_y else 2 if no_x else 0
+                        out[i, j, k, low[v] % n] += (np.float32(1) - share[v]) * length[v]
+                        out[i, j, k, (low[v] + 1) % n] += share[v] * length[v]

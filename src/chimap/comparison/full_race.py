@@ -75,7 +75,7 @@ def compare(
     >>> model, source = HistogramClassifier(random_state=0), ArraySource(X[:300], y[:300])
     >>> result = compare(model, source, kernel="exp-chi2", sizes=[64])
     >>> sorted({e.method for e in result.ranked})
-    ['64 landmarks', '64 waves', 'exact', 'ridge']
+    ['64 landmarks', '64 random features', 'exact', 'ridge']
     """
     if not source.has_labels:
         raise DataError(f"{source.name} has no labels, by which machines could be compared. Name them.")
@@ -114,7 +114,7 @@ def compare(
         fit_seconds={chosen.name: took},
         settings={
             "kernel": kernel or "all",
-            "memory": parse_memory(model.memory),
+            "memory": format_bytes(parse_memory(model.memory)),
             "precision": model.precision,
             "random_state": str(model.random_state),
         },

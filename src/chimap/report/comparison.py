@@ -80,7 +80,9 @@ class Entrant:
             return "exact" if features == "exact" and not self.fits else "ridge"
         n = self.settings.get("n_components", "")
         size = f"{n:,} " if isinstance(n, int) else ""
-        return {"landmarks": f"{size}landmarks", "fourier": f"{size}waves"}.get(features, str(features))
+        return {"landmarks": f"{size}landmarks", "fourier": f"{size}random features"}.get(
+            features, str(features)
+        )
 
     @property
     def words(self) -> str:

@@ -14,6 +14,9 @@ from chimap.report._plain import number, one_line
 SHOWN = 5  # outputs whose functions are drawn
 
 
+_LONGEST = 30  # signs of a name beside its bar
+
+
 def importance_bars(names: Sequence[str], values: np.ndarray) -> str:
     """How much bins matter, a bar each, the first on top."""
     with house_style():
@@ -24,7 +27,7 @@ def importance_bars(names: Sequence[str], values: np.ndarray) -> str:
         axes.set(
             xlim=(0, max(float(values.max(initial=0.0)), 1e-300)), ylim=(len(names) - 0.5, -0.5), xticks=[]
         )
-        axes.set_yticks(places, [one_line(name, 22) for name in names])
+        axes.set_yticks(places, [one_line(name, _LONGEST) for name in names])
         axes.spines["bottom"].set_visible(False)
         listed = ", ".join(f"{one_line(n)} {number(v, 3)}" for n, v in zip(names, values, strict=True))
         return to_svg(figure, "importance", f"Bins by how much they matter: {listed}.")
@@ -44,9 +47,9 @@ def contribution_bars(names: Sequence[str], values: np.ndarray, name: str) -> st
                 va="center", ha="left" if value >= 0 else "right", color=INK,
             )  # fmt: skip
         axes.axvline(0, color=MUTED, linewidth=0.8)
-        margin = 0.28 * (high - low)  # room for the numbers
+        margin = 0.34 * (high - low)  # room for the numbers
         axes.set(xlim=(low - margin, high + margin), ylim=(len(names) - 0.5, -0.5), xticks=[])
-        axes.set_yticks(places, [one_line(label, 22) for label in names])
+        axes.set_yticks(places, [one_line(label, _LONGEST) for label in names])
         for side in ("bottom", "left"):
             axes.spines[side].set_visible(False)
         listed = ", ".join(f"{one_line(n)} {number(v, 2)}" for n, v in zip(names, values, strict=True))

@@ -17,6 +17,7 @@ _NAMES = {value: name for name, value in PALETTE.items()}
 KINDS = {
     "variance": "Root of the variance, over the rows, of what the bin adds to the scores.",
     "gradient": "Root mean square slope of the scores, times the spread of the bin.",
+    "removal": "How far the scores move, root mean square, when the bin is emptied beside those above it.",
     "permutation": "What the model loses when the values of the bin are shuffled among rows.",
 }
 
