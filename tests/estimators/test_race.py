@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
-from chimap.estimators.race_candidates import MOST_ADDITIVE, Look, candidates, settings_for
+from chimap.estimators.race_candidates import Look, candidates, settings_for
 from chimap.estimators.race_rows import default_scoring, held_out_rows, rounds_of
 
 DIGITS = load_digits(return_X_y=True)
@@ -138,7 +138,8 @@ def test_exact_machines_of_many_rows_become_landmarks_or_moments():
     assert (many["features"], many["gamma"]) == ("landmarks", 0.25)
     assert settings_for(exponential, learned, 5000, 100, False)["features"] == "landmarks"
     assert settings_for(additive, learned, 50_000, 100, True)["features"] == "additive"
-    assert settings_for(additive, learned, 50_000, MOST_ADDITIVE + 1, True)["loss"] == "hinge"
+    wide = settings_for(additive, learned, 50_000, 20_000, True, is_sparse=True)
+    assert (wide["features"], wide["loss"], wide["n_terms"]) == ("additive", "square", 2)
 
 
 # --- bad input
@@ -247,3 +248,35 @@ def test_what_the_race_learned_of_many_rows_is_what_is_fitted(given, monkeypatch
     if not given:
         assert (model.alpha_, model.kernel_.gamma) == (learned["alpha"], learned["gamma"])
         assert len(model.selection_.table()) == 1
+
+
+def without_room(monkeypatch, landmarks):
+    """Digits on which an exponential kernel wins, for a fit that may not keep all rows."""
+    monkeypatch.setattr("chimap.estimators.race_candidates.MOST_ROWS", 100)
+    monkeypatch.setattr("chimap.fit.automatic.MOST_ROWS", 100)
+    monkeypatch.setattr("chimap.estimators.race_rehearsal.landmarks_of", lambda n_rows: landmarks)
+    return HistogramClassifier("auto", bin_weights=None, random_state=0).fit(*digits(400))
+
+
+def test_landmarks_are_rehearsed_before_they_win(monkeypatch):
+    model = without_room(monkeypatch, 200)
+    winner = model.race_.trials[0]
+    assert winner.candidate.name.endswith("200 landmarks")
+    assert model.chosen_["features"] == "landmarks"
+    assert "n_components" not in model.chosen_
+    assert winner in model.race_.history
+    assert winner.candidate.name.split(", 200")[0] not in [t.candidate.name for t in model.race_.trials]
+
+
+def test_landmarks_that_fall_behind_do_not_win(monkeypatch):
+    model = without_room(monkeypatch, 2)
+    assert model.chosen_["features"] == "additive"
+    assert any("2 landmarks" in row["name"] for row in model.race_.table())
+
+
+def test_landmarks_that_are_ahead_by_chance_do_not_win(monkeypatch):
+    monkeypatch.setattr("chimap.estimators.race_rehearsal.standard_error", lambda deviations: 1.0)
+    model = without_room(monkeypatch, 200)
+    assert model.chosen_["features"] == "additive"
+    best = max(row["score"] for row in model.race_.table())
+    assert any("200 landmarks" in row["name"] and row["score"] == best for row in model.race_.table())

@@ -41,8 +41,7 @@ def evidence_of(Z, Y):
     rows = KeptRows(np.array([N]), D, T, np.dtype(float))
     rows.put(0, Z - shift, Y)
     kept = KeptFeatures(DealtFolds(1, 0))
-    if np.all(np.abs(Y) == 1):
-        kept.put(Z, Y, 0)
+    kept.put(Z, Y, 0)
     return Evidence(moments, rows, kept)
 
 

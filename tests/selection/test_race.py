@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -120,3 +122,12 @@ def test_a_round_that_is_cut_short_does_not_decide(monkeypatch):
     result = halved(scores, candidates(*"abcd"), seconds=1000.0)
     assert result.winner.name == "d"
     assert len({t.round for t in result.trials}) == 1
+
+
+def test_a_trial_in_place_of_another_is_ranked_by_its_score():
+    result = halved({"a": 0.3, "b": 0.2, "c": 0.1}, candidates("a", "b", "c", baselines=("a", "b", "c")))
+    first = result.trials[0]
+    behind = result.in_place_of(first, replace(first, candidate=Candidate("d", {}), score=0.15))
+    assert [t.candidate.name for t in behind.trials] == ["b", "d", "c"]
+    assert behind.history[-1].candidate.name == "d"
+    assert [t.candidate.name for t in behind.led_by(behind.trials[1]).trials] == ["d", "b", "c"]

@@ -159,24 +159,29 @@ class Job:
 
 @dataclass(frozen=True)
 class KeepingJob(Job):
-    """The sizes of a fit that keeps the features of all rows for LIBLINEAR and takes no moments.
+    """The sizes of a fit that keeps the features of all rows and takes no moments.
 
-    n_stored: numbers that the features of all rows hold: n D, or the entries of CSR (is_sparse).
+    n_stored: numbers that the features of all rows hold: n D, or the entries of CSR (is_sparse). is_copied: whether
+    LIBLINEAR makes a copy of its own.
     """
 
     n_stored: int = 0
     is_sparse: bool = False
+    is_copied: bool = True
 
     @classmethod
-    def of(cls, job: Job, n_stored: int, is_sparse: bool) -> KeepingJob:
+    def of(cls, job: Job, n_stored: int, is_sparse: bool, is_copied: bool) -> KeepingJob:
         """The sizes of a job, and these."""
-        return cls(**vars(job), n_stored=n_stored, is_sparse=is_sparse)
+        return cls(**vars(job), n_stored=n_stored, is_sparse=is_sparse, is_copied=is_copied)
 
     @property
     def kept_bytes(self) -> int:
-        """float64 with the column of each entry of CSR, and a sign a target. Stacking takes them twice for a moment,
+        """float64 with the column of each entry of CSR, and a number a target. Stacking takes them twice for a moment,
         which is less than what LIBLINEAR adds."""
-        return self.n_stored * self._entry_bytes + self.n_rows * self.n_targets
+        return (
+            self.n_stored * self._entry_bytes * (1 if self.is_copied else 2)
+            + 4 * self.n_rows * self.n_targets
+        )
 
     @property
     def liblinear_bytes(self) -> int:
@@ -191,19 +196,20 @@ class KeepingJob(Job):
         share = piece / max(1, self.n_rows)
         features = share * self.n_stored * (self.itemsize + 4 * self.is_sparse + self._entry_bytes)
         passing = features + self.itemsize * piece * self.n_mapped + self._rows_bytes(chunk_rows, piece)
-        weights = (
-            4 * 8 * self.n_features * self.n_targets
-        )  # now, the best, of one target, as they are returned
-        fitting = self.liblinear_bytes + weights + self.held_bytes
+        weights = 8 * self.n_vectors * self.n_features * self.n_targets
+        fitting = self.is_copied * self.liblinear_bytes + weights + self.held_bytes
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
         return max(self.sample_bytes, self.kept_bytes + frequencies + int(max(passing, fitting)))
 
     @property
     def need(self) -> str:
         """See ``Job``."""
+        what, copy = (
+            ("loss='hinge'", ", with LIBLINEAR's copy,") if self.is_copied else ("ridge of wide rows", "")
+        )
         return (
-            f"loss='hinge' keeps the features of all {self.n_rows:,} rows in memory; their {self.n_stored:,} numbers, "
-            "with LIBLINEAR's copy, need"
+            f"{what} keeps the features of all {self.n_rows:,} rows in memory; their {self.n_stored:,} numbers{copy} "
+            "need"
         )
 
     @property

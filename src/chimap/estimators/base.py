@@ -263,7 +263,8 @@ class HistogramModel(BatchModel):
         spread = getattr(self, "_spread", None)
         if spread is not None and loss != "hinge":
             loss = Observed(named(loss, spread) if isinstance(loss, str) else loss)
-        return PenalisedLoss(loss, checked_alpha(self._given()["alpha"]), self.n_principal)
+        given = self._given()
+        return PenalisedLoss(loss, checked_alpha(given["alpha"]), self.n_principal, given.get("solver"))
 
     def _adopt(self, result: FitResult) -> None:
         known, learned = result.known, result.learned

@@ -77,11 +77,13 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         keeps them all; at most as many as the largest has. Of several numbers the best is chosen together with the
         strength, by the folds of the second pass (loss="square").
     loss : str or Loss, default="square"
-        "square": ridge, one pass over the rows. "logistic", "squared_hinge", "smooth_hinge" or an object of
-        ``chimap.losses``: L-BFGS from the ridge solution on, one pass a step, over features in memory where all rows'
-        fit the budget and over features computed again where they do not. "hinge": LIBLINEAR on all rows' features in
-        memory, CSR where bins are mostly empty, without any moments: for more features than a matrix of them squared
-        allows. Its intercept is the weight of a constant feature of 1 and penalised as such (scikit-learn's LinearSVC).
+        "square": ridge, one pass over the rows; of sparse rows with more than 8,192 mapped bins by conjugate gradients
+        on their features in memory, alpha chosen on a fold held out. "logistic", "squared_hinge", "smooth_hinge" or an
+        object of ``chimap.losses``: L-BFGS from the ridge solution on, one pass a step, over features in memory where
+        all rows' fit the budget and over features computed again where they do not. "hinge": LIBLINEAR on all rows'
+        features in memory, CSR where bins are mostly empty, without any moments: for more features than a matrix of
+        them squared allows. Its intercept is the weight of a constant feature of 1 and penalised as such
+        (scikit-learn's LinearSVC).
     class_weight : None, "balanced" or dict, default=None
         By which the weights of rows are multiplied: "balanced" gives every class the same sum, n / (classes * rows of
         the class), as scikit-learn computes it; a class that the dictionary does not name has 1. Scores that choose,

@@ -9,12 +9,12 @@ import numpy as np
 
 from chimap import _arrays
 from chimap.features.exact.family import MOST_ROWS
+from chimap.fit.automatic import MOST_SUMMED
 from chimap.selection.race import Candidate
 
 HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")
 MOST_CLASSES = 50  # that LIBLINEAR fits one after the other: beyond, it would take minutes
 LIBLINEAR_BELOW = 0.1  # share of filled bins: on sparser rows its passes are cheap, and margins beat squares
-MOST_ADDITIVE = 8192  # mapped bins whose moments a machine of usual size holds
 FEWEST, ROWS_A_CANDIDATE = 3, 40
 _ORDER = (
     "exp-chi2", "gaussian", "chi2", "exp-hellinger", "hellinger", "linear",
@@ -162,17 +162,18 @@ def _margins() -> dict[str, Any]:
 
 
 def settings_for(
-    winner: Candidate, learned: dict[str, Any], n_rows: int, n_bins: int, fits: bool
+    winner: Candidate, learned: dict[str, Any], n_rows: int, n_bins: int, fits: bool, is_sparse: bool = False
 ) -> dict[str, Any]:
-    """Settings of the winner for all rows: exact machines of many rows become landmarks, or moments of the map.
+    """Settings of the winner for all rows: exact machines of many rows become landmarks, or ridge on the map.
 
     learned: what its last trial chose. fits: whether the kernel matrix of all rows is within the memory budget.
+    is_sparse: of the rows, whose mapped bins may then be any number.
     """
     settings = dict(winner.settings)
+    if settings.get("features") == "landmarks":
+        settings.pop("n_components", None)  # as many as suit all rows
     if settings.get("features") != "exact" or (n_rows <= MOST_ROWS and fits):
         return settings
     if "gamma" in settings:
         return {**settings, "features": "landmarks", "gamma": learned.get("gamma", "mean")}
-    if n_bins <= MOST_ADDITIVE:
-        return {**settings, "features": "additive", "n_terms": 1 if 2 * n_bins > MOST_ADDITIVE else 2}
-    return {**settings, **_margins()}
+    return {**settings, "features": "additive", "n_terms": 2 if is_sparse or 2 * n_bins <= MOST_SUMMED else 1}

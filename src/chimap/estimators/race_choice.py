@@ -14,8 +14,10 @@ from chimap.engines import Progress
 from chimap.estimators.bin_weights import LearnedBins
 from chimap.estimators.race import Race, is_free
 from chimap.estimators.race_candidates import candidates, settings_for, within
+from chimap.estimators.race_rehearsal import rehearsed
 from chimap.estimators.race_rows import score_name
-from chimap.fit.automatic import is_automatic, is_slow
+from chimap.features.base import FeatureSettings
+from chimap.fit.automatic import is_automatic, is_slow, takes_wide
 from chimap.fit.exact import exact_bytes
 from chimap.fit.trials import Trials
 from chimap.selection.leave_one_out import FEW_ROWS
@@ -40,10 +42,16 @@ def race_of(
     entered = candidates(running.look, running.rows.shape[0])
     matrix = exact_bytes(max(running.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
     entered = entered if is_free(model) and matrix <= budget else within(entered)
-    result = running.run(entered, progress)
+    result, exact = rehearsed(
+        running,
+        running.run(entered, progress),
+        lambda trial: settings_of_all(running, trial, source, keeps_rows),
+        source.n_rows,
+    )
     settings = settings_of_all(running, result.trials[0], source, keeps_rows)
     leader = _leader(model, result, source.n_features)
     if leader is not None:
+        leader = exact.get(leader.candidate.name, leader)  # whose machines share their products
         bins = running.learn_bins(leader, progress)
         result = with_bins(result, bins)
         if result.trials[0] is bins.trial:
@@ -57,11 +65,21 @@ def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: boo
     """What a candidate of the race becomes on all rows of the source."""
     needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
     fits = keeps_rows and needed <= parse_memory(running.model.memory) and not is_slow(source)
-    settings = settings_for(trial.candidate, trial.learned, source.n_rows, source.n_features, fits)
+    settings = settings_for(
+        trial.candidate, trial.learned, source.n_rows, source.n_features, fits, source.is_sparse
+    )
     settings["scoring"] = running.scoring if settings.get("features") == "exact" else None
-    if settings.get("features") == "exact":
+    if settings.get("features") == "exact" or _is_wide(running.model, trial, settings, source):
         settings |= _settled(running.model, trial.learned, source.n_rows)
     return settings
+
+
+def _is_wide(model: Any, trial: Trial, settings: dict[str, Any], source: Source) -> bool:
+    """Whether an exact machine becomes ridge on the features of all rows."""
+    if trial.candidate.settings.get("features") != "exact" or settings.get("features") != "additive":
+        return False
+    mapped = FeatureSettings(settings["kernel"], features="additive", n_terms=settings["n_terms"])
+    return takes_wide(model.get_params(deep=False) | settings, mapped, source)
 
 
 def _settled(model: Any, learned: dict[str, Any], n_rows: int) -> dict[str, Any]:

@@ -25,12 +25,14 @@ from chimap.fit.automatic import (
     landmarks_within,
     takes_exact,
     takes_landmarks,
+    takes_wide,
     words_of_a_batch,
 )
 from chimap.fit.design import Part, parts_of
 from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Recipe
 from chimap.fit.targets import Codec
+from chimap.solvers.wide_ridge import WideRidgeSolver
 
 
 class SettledModel(LinearModel):
@@ -63,6 +65,7 @@ class SettledModel(LinearModel):
     def _race(self, source: Source, groups: Any, progress: Progress, keeps_rows: bool) -> None:
         """Choose the settings that kernel="auto" and bin_weights leave open, if they are asked for."""
         self.chosen_: dict[str, Any] = {}
+        self._taken: dict[str, Any] = {}
         self.__dict__.pop("race_", None)
         if not hasattr(self, "bin_weights"):
             return
@@ -94,7 +97,7 @@ class SettledModel(LinearModel):
         is_plain: False where something is asked of the fit that the exact machine does not have. is_batch: whether more
         rows will come. n_targets: where the source has no labels.
         """
-        self._taken: dict[str, Any] = {}
+        self._taken = {}
         given = self._given()
         is_open = is_plain and not is_batch and is_automatic(given.get("features"))
         if is_open and takes_exact(given, source, parse_memory(self.memory)):
@@ -107,6 +110,8 @@ class SettledModel(LinearModel):
             self._taken |= words_of_a_batch(self._settings(), source.n_rows)
         if is_automatic(given["n_components"]) and takes_landmarks(self._settings()):
             landmarks_within(source.n_rows, self._room_for(source, n_targets))
+        if is_plain and not is_batch and takes_wide(self._given(), self._settings(), source):
+            self._taken |= {"solver": WideRidgeSolver.name}
 
     def _room_for(self, source: Source, n_targets: int | None = None) -> Callable[[int], None]:
         """What takes a number of components, and raises MemoryBudgetError where it does not fit."""

@@ -13,7 +13,7 @@ from chimap.backends import on_host
 from chimap.data import Source
 from chimap.features.base import FeatureSettings
 from chimap.features.exact.family import MOST_ROWS
-from chimap.features.families import family_of
+from chimap.features.families import FAMILIES, family_of
 from chimap.features.fourier.families import FourierFamily, SkewedFourierFamily
 from chimap.features.landmarks.family import LandmarkFamily, NystroemFamily
 from chimap.fit.exact import exact_bytes
@@ -25,6 +25,7 @@ FEWEST_LANDMARKS, MOST_LANDMARKS = 1000, 8000
 _GROWTH = 8  # landmarks are so many times the root of the rows: 2000 of 60,000
 _LESS = 0.8  # of the landmarks that the memory has no room for
 _LEAST = 64  # landmarks: of fewer the budget itself is at fault
+MOST_SUMMED = 8192  # features whose products a machine of usual size sums up
 _SLOW = 2  # times the work of an exact machine of the most rows, at most, for targets with missing entries
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch from which landmarks can be chosen for those to come
 
@@ -58,6 +59,30 @@ def takes_exact(given: dict[str, Any], source: Source, budget: int) -> bool:
     if not isinstance(settings.exact, Exponential):
         return False
     return not is_slow(source) and bytes_of_exact(given, source) <= budget
+
+
+def takes_wide(given: dict[str, Any], settings: FeatureSettings, source: Source) -> bool:
+    """Whether ridge keeps the features of all rows: an additive map of sparse rows has too many to sum their products.
+
+    Sparse rows have so few numbers each that passes over them are quick. given: parameters of an estimator.
+    """
+    asks_otherwise = (
+        not RidgeSolver().supports(given["loss"])
+        or given.get("n_principal") is not None
+        or given.get("blocks") is not None
+        or given.get("precision") == "bfloat16"
+        or not on_host(given.get("device", "cpu"))
+        or given.get("scoring") is not None
+        or not is_automatic(given.get("selection", "auto"))
+        or isinstance(settings.kernel, list | tuple)
+    )
+    y = source.labels()
+    if asks_otherwise or not source.is_sparse or y is None or (y.ndim == 2 and bool(np.isnan(y).any())):
+        return False
+    family = family_of(settings)
+    if family not in FAMILIES["additive"]:
+        return False
+    return family.footprint(settings, source.n_features).features > MOST_SUMMED
 
 
 def is_slow(source: Source) -> bool:

@@ -248,8 +248,8 @@ class _Passes:
         recipe, rows = self.recipe, self.rows
         self.shift = np.zeros(features._n_features_out) if recipe.is_rounded else None
         features = rounded(recipe, features, np.zeros(features._n_features_out))
-        job = keeping_job(self.plan.job, rows.source, first, features)
-        kept = KeptFeatures(_folds_kept(rows))
+        job = keeping_job(self.plan.job, rows.source, first, features, recipe.objective)
+        kept = KeptFeatures(_folds_kept(rows), rows.codec.shift)
         work = KeepingPass(
             rows.prepare, features, rows.codec.encode, kept, self.clock, job.is_sparse, rows.weights
         )

@@ -15,7 +15,7 @@ from chimap.engines.memory import CHUNK_UNIT, KeepingJob
 from chimap.engines.rows import KeptRows
 from chimap.features.additive.base import keeps_zeros, mapped
 from chimap.fit.design import Part, sample_size, sizes_of
-from chimap.fit.recipe import Recipe
+from chimap.fit.recipe import Objective, Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.moments import FoldMoments, RowFolds
 from chimap.selection.tried import TRIED_ROWS
@@ -142,10 +142,10 @@ def room_for(job: Job, moments: FoldMoments, folds: RowFolds, dtype: np.dtype) -
     return KeptRows(counts, whole.n_features, whole.n_targets, dtype)
 
 
-def keeping_job(job: Job, source: Source, sample: Any, features: Any) -> KeepingJob:
+def keeping_job(job: Job, source: Source, sample: Any, features: Any, objective: Objective) -> KeepingJob:
     """What keeping these fitted features of all rows takes, judged by a sample of prepared rows.
 
-    They are CSR where zeros have features of zeros and that takes less: LIBLINEAR passes over zeros in any case.
+    They are CSR where zeros have features of zeros and that takes less: solvers pass over zeros in any case.
     """
     density, is_sparse = 1.0, False
     if keeps_zeros(features):
@@ -156,4 +156,5 @@ def keeping_job(job: Job, source: Source, sample: Any, features: Any) -> Keeping
         density = min(1.0, _SAMPLE_ERROR * density)
     n_features = features._n_features_out
     n_stored = int((density if is_sparse else 1.0) * source.n_rows * n_features)
-    return KeepingJob.of(replace(job, n_features=n_features), n_stored, is_sparse)
+    job = replace(job, n_features=n_features, n_vectors=objective.n_vectors)
+    return KeepingJob.of(job, n_stored, is_sparse, is_copied=objective.loss == "hinge")

@@ -16,7 +16,7 @@ from chimap.selection.catalogue import rule_of
 from chimap.selection.components import ComponentFolds
 from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs, Solver
-from chimap.solvers.catalogue import solver_of
+from chimap.solvers.catalogue import SOLVERS, solver_of
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.posterior import DualPosterior, Posterior
@@ -49,17 +49,18 @@ class PenalisedLoss:
     """sum loss + alpha/2 |w|^2, by the first solver that minimises it.
 
     alpha: a strength, several to choose from, or None for a search. n_principal: several numbers of components that are
-    chosen together with it, or one, or None.
+    chosen together with it, or one, or None. solver_name: of another solver of the loss than the first, or None.
     """
 
     loss: str | Loss
     alpha: float | Sequence[float] | None
     n_principal: Any = None
+    solver_name: str | None = None
 
     @property
     def solver(self) -> Solver:
         """Of the catalogue."""
-        return solver_of(self.loss)
+        return solver_of(self.loss) if self.solver_name is None else SOLVERS[self.solver_name]
 
     @property
     def needs(self) -> Needs:

@@ -12,8 +12,8 @@ from chimap.moments.targets import Targets, filled, split
 
 
 class KeptFeatures:
-    """Features Z (n, D) as float64, CSR or dense as they come, signs Y (n, t) as int8, 0 for missing ones, and weights
-    (n,), of all rows.
+    """Features Z (n, D) as float64, CSR or dense as they come, targets Y (n, t), signs as int8 with 0 for missing ones
+    and numbers as float32, and weights (n,), of all rows. target_shift (t,): what targets are less by.
 
     The rows of fold 0 lie behind the others, so that both parts are views; with one fold there are none. ``stack``
     makes Z and Y once all rows have been put.
@@ -23,8 +23,8 @@ class KeptFeatures:
     Y: np.ndarray
     weights: np.ndarray
 
-    def __init__(self, folds: RowFolds):
-        self.n_folds, self._folds = folds.n_folds, folds
+    def __init__(self, folds: RowFolds, shift: np.ndarray | float = 0.0):
+        self.n_folds, self._folds, self.target_shift = folds.n_folds, folds, shift
         self._parts: tuple[list[Any], list[Any]] = ([], [])
         self._signs: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         self._weights: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
@@ -42,7 +42,7 @@ class KeptFeatures:
             chosen = np.flatnonzero(members)
             if chosen.size:
                 part.append(_arrays.take_rows(Z, chosen).astype(np.float64, copy=False))
-                signs.append(filled(np.asarray(plain[chosen], dtype=np.float32)).astype(np.int8))
+                signs.append(_small(filled(np.asarray(plain[chosen], dtype=np.float32))))
                 own_weights.append(weights[chosen])
 
     def stack(self) -> None:
@@ -76,3 +76,9 @@ class KeptFeatures:
     def held_out(self) -> slice:
         """The rows of fold 0."""
         return slice(self._n_learning, self.Y.shape[0])
+
+
+def _small(values: np.ndarray) -> np.ndarray:
+    """As int8 where that loses nothing, as it is of signs."""
+    whole = values.astype(np.int8)
+    return whole if np.array_equal(whole, values) else values

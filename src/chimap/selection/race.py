@@ -157,6 +157,16 @@ class RaceResult:
         linear = [t for t in self.trials if t.candidate.is_baseline and not t.error]
         return max(linear, key=lambda t: t.score) if linear else None
 
+    def in_place_of(self, old: Trial, new: Trial) -> RaceResult:
+        """With another trial in the place of one, ranked by its score."""
+        trials = [new if trial is old else trial for trial in self.trials]
+        ranked = sorted(trials, key=lambda t: (bool(t.error), -t.round, _loss(t)))
+        return replace(self, trials=ranked, seconds=self.seconds + new.seconds, history=[*self.history, new])
+
+    def led_by(self, trial: Trial) -> RaceResult:
+        """With one of the trials first."""
+        return replace(self, trials=[trial, *(other for other in self.trials if other is not trial)])
+
     def table(self) -> list[dict[str, Any]]:
         """One row a candidate: name, score, rows, seconds, round, whether it is a linear baseline, error."""
         return [

@@ -8,9 +8,11 @@ from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.liblinear import HingeSolver
 from chimap.solvers.observed import ObservedRidgeSolver
 from chimap.solvers.passes import PassesSolver
+from chimap.solvers.wide_ridge import WideRidgeSolver
 
 SOLVERS: dict[str, Solver] = {
-    solver.name: solver for solver in (RidgeSolver(), HingeSolver(), ObservedRidgeSolver(), PassesSolver())
+    solver.name: solver
+    for solver in (RidgeSolver(), HingeSolver(), ObservedRidgeSolver(), PassesSolver(), WideRidgeSolver())
 }
 """By name."""
 

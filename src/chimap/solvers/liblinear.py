@@ -139,7 +139,7 @@ class HingeSolver:
 
     name: ClassVar[str] = "liblinear"
     needs: ClassVar[Needs] = "features"
-    n_vectors: ClassVar[int] = 0
+    n_vectors: ClassVar[int] = 4  # weights now, the best, of one target, as they are returned
 
     def supports(self, loss: str | Loss) -> bool:
         """See ``Solver``."""

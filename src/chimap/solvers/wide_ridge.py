@@ -1,0 +1,174 @@
+"""Ridge on features in memory, by conjugate gradients that all targets share: for more features than a matrix of them
+squared allows, most of them 0, such as the bins of words."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from chimap import _arrays, _threads
+from chimap.losses import Loss, Square
+from chimap.moments import FoldMoments
+from chimap.moments.kept import KeptFeatures
+from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.posterior import Posterior
+from chimap.solvers.ridge import LinearSolution
+
+_MOST_STEPS = 1000
+_TOLERANCE = 1e-3  # of the residual at zero weights; on words scores stay as they are from 1e-2 on
+_SEARCH_TOLERANCE = 1e-2
+_PARTS = 4  # of the rows, whose products run side by side
+_USUAL_SHARE = 0.1  # of the mean scatter of a row: where the search for the strength begins
+
+
+class WideRidgeProblem:
+    """sum |z'w + b - y|^2 / 2 + alpha/2 |w|^2 by conjugate gradients on (Hc + alpha I) w = v, b free.
+
+    Hc = sum_i (z_i - m)(z_i - m)' is never formed: a step is two products with the features, off which the means m are
+    taken. Every target has steps of its own, and they are taken together. Nothing preconditions: so the weights stay in
+    the span of the rows from the first step on, where a weak strength would take very long to draw them back.
+    """
+
+    loss: Loss | None = Square()
+    moments: FoldMoments | None = None
+    passes = 1  # over the source
+
+    def __init__(self, kept: KeptFeatures, on_step: Callable[[], None]):
+        kept.stack()
+        self.kept, self.n_folds, self._on_step = kept, kept.n_folds, on_step
+        self._best: tuple[float, float, np.ndarray] | None = (
+            None  # loss, strength and outputs of the best trial
+        )
+        self._last: np.ndarray | None = None  # weights of the trial before: those of the next are near
+
+    @property
+    def n_rows(self) -> int:
+        """See ``Problem``."""
+        return int(self.kept.Y.shape[0])
+
+    def usual_alpha(self) -> float:
+        """A share of the mean scatter of a row."""
+        rows = _Rows(*self.kept.of(self.kept.everything), self.kept.weights)
+        scatter = float(rows.weights @ _arrays.row_squares(rows.Z)) - rows.count * float(
+            rows.mean @ rows.mean
+        )
+        return _USUAL_SHARE * max(0.0, scatter) / self.n_rows or 1.0
+
+    def solve(self, alpha: float) -> LinearSolution:
+        """See ``Problem``."""
+        found = self._fit(alpha, self.kept.everything, _TOLERANCE)
+        return replace(found, intercept=found.intercept + self.kept.target_shift)
+
+    def trial(self, alpha: float) -> float:
+        """See ``Trials``: the mean squared error, summed over targets, halved."""
+        found = self._fit(alpha, self.kept.learning, _SEARCH_TOLERANCE)
+        Z, Y = self.kept.of(self.kept.held_out)
+        outputs = np.asarray(Z @ found.coef + found.intercept)
+        errors = np.square(outputs - Y).sum(axis=1) / 2
+        loss = float(np.average(errors, weights=self.kept.weights[self.kept.held_out]))
+        if self._best is None or (loss, -alpha) < (self._best[0], -self._best[1]):
+            self._best = loss, alpha, outputs
+        return loss
+
+    def held_out(self, found: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+        """See ``Problem``: fold 0, by the best machine of the trials; where there were none, by one made for it."""
+        if self.n_folds == 1:
+            return None
+        if self._best is None or self._best[1] != found.alpha:
+            self.trial(found.alpha)
+        assert self._best is not None
+        return HeldOut(self.kept.held_rows, self._best[2] + self.kept.target_shift)
+
+    def posterior(self, found: LinearSolution) -> Posterior | None:
+        """See ``Problem``: there is none."""
+        return None
+
+    def _fit(self, alpha: float, part: slice, tolerance: float) -> LinearSolution:
+        rows = _Rows(*self.kept.of(part), self.kept.weights[part])
+        V = rows.scatter_with(rows.Y - rows.target_mean)
+        W = np.zeros_like(V) if self._last is None else self._last
+        residual = V - rows.scatter_times(W) - alpha * W
+        goal = tolerance**2 * _squares(V)
+        direction, size = residual.copy(), _squares(residual)
+        for _ in range(_MOST_STEPS):
+            if (size <= goal).all():
+                break
+            self._on_step()
+            product = rows.scatter_times(direction) + alpha * direction
+            curvature = np.einsum("dt,dt->t", direction, product)
+            step = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0)
+            W = W + step * direction
+            residual -= step * product
+            before, size = size, _squares(residual)
+            direction *= np.divide(size, before, out=np.zeros_like(size), where=before > 0)
+            direction += residual
+        else:
+            warnings.warn(
+                f"conjugate gradients stopped after {_MOST_STEPS} steps at alpha={alpha:g}. Give a larger alpha.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self._last = W
+        return LinearSolution(W, rows.target_mean - rows.mean @ W, alpha)
+
+
+class _Rows:
+    """Features Z (n, D) and targets Y (n, t) of rows with weights w (n,), and products with their scatter."""
+
+    def __init__(self, Z: Any, Y: np.ndarray, weights: np.ndarray):
+        self.Z, self.Y, self.weights = Z, np.asarray(Y, dtype=np.float64), weights
+        self.count = float(weights.sum())
+        self.mean = np.asarray(Z.T @ weights) / self.count
+        self.target_mean = weights @ self.Y / self.count
+
+    def scatter_with(self, R: np.ndarray) -> np.ndarray:
+        """sum_i w_i (z_i - m) r_i' for R (n, t)."""
+        return self._transposed(R) - np.outer(self.mean, self.weights @ R)
+
+    def scatter_times(self, P: np.ndarray) -> np.ndarray:
+        """sum_i w_i (z_i - m)(z_i - m)'P for P (D, t)."""
+        at_mean = self.mean @ P
+        edges = np.linspace(0, self.Z.shape[0], _PARTS + 1).astype(np.intp)
+        slices = [slice(int(a), int(b)) for a, b in pairwise(edges) if b > a]
+        parts = _threads.tasks(slices, lambda part: self._of_part(part, P, at_mean))
+        products, sums = zip(*parts, strict=True)
+        return np.asarray(sum(products) - np.outer(self.mean, sum(sums)))
+
+    def _of_part(self, part: slice, P: np.ndarray, at_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        Z = _arrays.view_rows(self.Z, part)
+        R = self.weights[part, None] * (Z @ P - at_mean)
+        return np.asarray(Z.T @ R), R.sum(axis=0)
+
+    def _transposed(self, R: np.ndarray) -> np.ndarray:
+        return np.asarray(self.Z.T @ (self.weights[:, None] * R))
+
+
+def _squares(W: np.ndarray) -> np.ndarray:
+    return np.asarray(np.einsum("dt,dt->t", W, W))
+
+
+class WideRidgeSolver:
+    """Conjugate gradients on the features of all rows, without a matrix of them squared."""
+
+    name: ClassVar[str] = "wide ridge"
+    needs: ClassVar[Needs] = "features"
+    n_vectors: ClassVar[int] = (
+        8 + _PARTS
+    )  # weights, residuals, directions, their products, one for each part of the rows
+
+    def supports(self, loss: str | Loss) -> bool:
+        """See ``Solver``."""
+        return loss == Square.name or loss == Square()
+
+    def problem(self, loss: str | Loss, evidence: Evidence) -> WideRidgeProblem:
+        """See ``Solver``."""
+        if evidence.kept is None:
+            raise TypeError("wide ridge needs the features of all rows")
+        return WideRidgeProblem(evidence.kept, evidence.on_step)
