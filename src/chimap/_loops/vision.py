@@ -138,7 +138,7 @@ def scan_windows(words, places, table, first, stride, scores):
 def hog_cells(image, cell, first, cleared, out):
     """Histograms of orientations of square cells, as if their outermost pixels were those of an image.
 
-    image (H, W, 3) uint8; out (rows, columns, k, orientations) float32 holds zeros, of the rows of cells from ``first``.
+    image (H, W, 3) uint8; out (rows, columns, k, orientations) float32 holds zeros, for rows of cells from ``first``.
     A gradient is the difference of the neighbours, 0 across the border of the image; of the colours the one with the
     longest counts, by its length, for the two orientations of half a turn next to its own. cleared (k, 2): for each of
     the k histograms of a cell, the row and the column whose gradient across is 0 as well: 0 none, 1 first, 2 last.

@@ -23,6 +23,7 @@ from chimap.model_files import Transformer
 from chimap.moments import rows_by_weight
 
 _ROWS = 1024  # whose values are computed together where a kernel has no map
+_CLEAR = 3  # times the rounding of mapped rows: a mean distance beyond it is one of the data
 
 
 class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
@@ -182,12 +183,14 @@ def with_mean_gamma(kernel: Exponential, rows: KeptRows) -> Exponential:
     if not isinstance(kernel.gamma, str):
         return kernel
     mean = rows.mean_distance()
-    rounding = 100 * np.finfo(rows.squares.dtype).eps * np.linalg.norm(rows.means)  # of rows less their means
+    # mapped rows are off by half an eps each; equal ones are equal to the bit, up to the mean that is taken off
+    rounding = _CLEAR * np.finfo(rows.squares.dtype).eps * np.linalg.norm(rows.means)
     if not mean > rounding**2:
         if rows.n_rows != 1:
             raise DataError(
-                "gamma='mean': all rows are equal, so their mean distance is 0. Pass gamma as a number, or check that "
-                "the data vary."
+                "gamma='mean': all rows are equal, or as close as rounding tells apart, so that there is no mean "
+                "distance. Check that the data vary; take what they have in common off them, use precision='float64', "
+                "or pass gamma as a number."
             )
         mean = 1.0  # a single row has no pairs: any gamma serves
     return kernel.of_mean_distance(mean, rows.n_rows)
