@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("cv2")
 
 from chimap._validation import DataError
-from chimap.images import HOG, LBP, PHOG, ColourHistogram
+from chimap.images import HOG, LBP, PHOG, ColourHistogram, HOGBlocks
 from chimap.images.descriptors import CATALOGUE, CodedDescriptor, LocalDescriptor
 
 from .pictures import stripes, texture
@@ -66,6 +66,53 @@ def test_hog_is_that_of_scikit_image():
     assert points.x.tolist()[:2] == [7.5, 15.5]
 
 
+def test_blocks_are_those_of_the_definition():
+    """Pixel by pixel: the longest of the colours' gradients, shared by two orientations, in the cell that holds it."""
+    image, cell, n = texture(27, 21, seed=4, sigma=1), 6, 5
+    planes = image.astype(float)
+    dx, dy = np.zeros_like(planes), np.zeros_like(planes)
+    dx[:, 1:-1], dy[1:-1] = planes[:, 2:] - planes[:, :-2], planes[2:] - planes[:-2]
+    cells = np.zeros((4, 3, n))
+    for y in range(24):
+        for x in range(18):
+            plane = np.argmax(np.hypot(dx[y, x], dy[y, x]))
+            gradient = complex(dx[y, x, plane], dy[y, x, plane])
+            place = (np.angle(gradient) % np.pi) * n / np.pi
+            share = place - np.floor(place)
+            for word, part in ((int(place), 1 - share), (int(place) + 1, share)):
+                cells[y // cell, x // cell, word % n] += part * abs(gradient)
+    expected = []
+    for row in range(3):
+        for column in range(2):
+            block = np.append(cells[row : row + 2, column : column + 2].ravel(), 4 * cell**2 * 2.5)
+            expected.append(block / block.sum())
+    coded = HOGBlocks((27, 21), cells=(cell,), orientations=n, contrast=2.5).coded(image)
+    np.testing.assert_allclose(coded.weights, expected, atol=1e-6)
+    np.testing.assert_array_equal(coded.words.ravel(), np.arange(6 * 21))
+    assert (coded.x[:2].tolist(), coded.y[::2].tolist()) == ([5.5, 11.5], [5.5, 11.5, 17.5])
+
+
+def test_blocks_of_an_image_of_another_size():
+    """It is scaled to the window, and the points lie in the image as they lie in the window."""
+    large = np.kron(texture(32, 16, seed=2), np.ones((2, 2, 1), np.uint8))
+    blocks = HOGBlocks((32, 16), cells=(4, 8))
+    one, other = blocks.coded(large), blocks.coded(large[::2, ::2])
+    np.testing.assert_array_equal(one.weights, other.weights)
+    np.testing.assert_allclose(one.x + 0.5, 2 * (other.x + 0.5))
+    flat = blocks.coded(np.full((32, 16, 3), 7, np.uint8)).weights
+    assert np.all(flat[:, -1] == 1)
+    assert not flat[:, :-1].any()
+
+
+def test_edges_at_the_border_do_not_count():
+    image = texture(20, 30, seed=0)
+    everywhere, inside = PHOG(high=0).coded(image), PHOG(high=0, border=3).coded(image)
+    kept = (abs(everywhere.x - 14.5) < 12) & (abs(everywhere.y - 9.5) < 7)
+    assert inside.x.size == kept.sum() == 24 * 14
+    np.testing.assert_array_equal(inside.weights, everywhere.weights[kept])
+    assert PHOG(high=0, border=10).coded(image).x.size == 0
+
+
 def test_phog_counts_gradients_of_edges():
     """Stripes at an angle have their gradient there, and of 180 degrees both sides of a stripe are the same."""
     coded = PHOG(bins=18, degrees=180).coded(stripes(60, 60, np.pi / 4, seed=0))
@@ -98,6 +145,8 @@ def test_lbp_does_not_change_with_brightness():
 @pytest.mark.parametrize(
     "make",
     [
+        lambda: HOGBlocks(cells=(1,)), lambda: HOGBlocks((16, 15), cells=(8,)), lambda: HOGBlocks(contrast=0),
+        lambda: HOGBlocks((8,)), lambda: PHOG(border=-1),
         lambda: HOG(cells=(0,)), lambda: PHOG(bins=0), lambda: PHOG(degrees=90), lambda: ColourHistogram("cmyk"),
         lambda: ColourHistogram(bins=(4, 4)), lambda: ColourHistogram(bins=(4, 4, 257)), lambda: LBP(radii=(-1,)),
     ],

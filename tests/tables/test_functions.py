@@ -34,3 +34,12 @@ def test_some_bins(bins):
     g, _, _, X = functions()
     expected = g(X, np.arange(12))[:, bins]
     np.testing.assert_allclose(g(X[:, bins], np.array(bins)), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("places", [[[0, 1], [5, 7]], [[2, 6], [9, 10], [1, 11]], [[3]]])
+def test_sums_over_places(places):
+    """The same values in the bins of several places: of one map, across maps, and of maps that differ by bin."""
+    g, _, _, X = functions()
+    x, places = X[:, : len(places[0])], np.array(places)
+    expected = np.stack([g(x, bins).sum(axis=1) for bins in places], axis=1)
+    np.testing.assert_allclose(g.sums(x, places), expected, rtol=1e-10, atol=1e-12)

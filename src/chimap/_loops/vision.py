@@ -138,7 +138,7 @@ def scan_windows(words, places, table, first, stride, scores):
 def hog_cells(image, cell, first, cleared, out):
     """Histograms of orientations of square cells, as if their outermost pixels were those of an image.
 
-    image (H, W, 3) uint8; out (rows, columns, k, orientations) float32 holds zeros, for rows of cells from ``first``.
+    image (H, W, 3) uint8; out (rows, columns, k, orientations) float32, rows of cells from ``first`` on, holds zeros.
     A gradient is the difference of the neighbours, 0 across the border of the image; of the colours the one with the
     longest counts, by its length, for the two orientations of half a turn next to its own. cleared (k, 2): for each of
     the k histograms of a cell, the row and the column whose gradient across is 0 as well: 0 none, 1 first, 2 last.
@@ -156,13 +156,13 @@ def hog_cells(image, cell, first, cleared, out):
                 for c in range(cell):
                     x = j * cell + c
                     at_x = 1 if c == 0 else 2 if c == cell - 1 else 0
-                    best_x = best_y = most_x = most_y = 0
+                    best_x = best_y = most_x = most_y = np.int64(0)
                     for plane in range(3):
-                        dx = dy = 0
+                        dx = dy = np.int64(0)
                         if 0 < x < width - 1:
-                            dx = int(image[y, x + 1, plane]) - int(image[y, x - 1, plane])
+                            dx = np.int64(image[y, x + 1, plane]) - np.int64(image[y, x - 1, plane])
                         if 0 < y < height - 1:
-                            dy = int(image[y + 1, x, plane]) - int(image[y - 1, x, plane])
+                            dy = np.int64(image[y + 1, x, plane]) - np.int64(image[y - 1, x, plane])
                         if dx * dx + dy * dy > best_x * best_x + best_y * best_y:
                             best_x, best_y = dx, dy
                         most_x, most_y = max(most_x, abs(dx)), max(most_y, abs(dy))

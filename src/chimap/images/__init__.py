@@ -7,8 +7,15 @@ loaded when they are first needed: ``pip install "chimap[vision]"``.
 from chimap.images.coding import CATALOGUE as CODINGS
 from chimap.images.coding import HardCoding, SoftCoding
 from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
-from chimap.images.descriptors import HOG, LBP, PHOG, SIFT, ColourHistogram
-from chimap.images.detector import Detection, WindowDetector
+from chimap.images.descriptors import HOG, LBP, PHOG, SIFT, ColourHistogram, HOGBlocks
+from chimap.images.detection import (
+    Detection,
+    MissRates,
+    WindowDetector,
+    hard_negatives,
+    matched,
+    mined_detector,
+)
 from chimap.images.histograms import ImageHistograms
 from chimap.images.pyramid import Pyramid
 from chimap.images.reading import ImageError, ImageReader, ImageSet, open_images
@@ -23,6 +30,7 @@ __all__ = [
     "ImageError",
     "SIFT",
     "HOG",
+    "HOGBlocks",
     "PHOG",
     "ColourHistogram",
     "LBP",
@@ -34,6 +42,10 @@ __all__ = [
     "Pyramid",
     "WindowDetector",
     "Detection",
+    "hard_negatives",
+    "mined_detector",
+    "matched",
+    "MissRates",
 ]
 
 register(ImageHistograms, Vocabulary)

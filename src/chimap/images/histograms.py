@@ -43,7 +43,8 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    descriptors : one or a list of "sift", "sift-rgb", "sift-hsv", "sift-opponent", "hog", "phog", "colour", "lbp", or
+    descriptors : one or a list of "sift", "sift-rgb", "sift-hsv", "sift-opponent", "hog", "hog-blocks", "phog",
+        "colour", "lbp", or
         objects of ``chimap.images`` such as ``SIFT(step=4)``.
     n_words : of each vocabulary.
     coding : "hard", "soft" (shares of the 5 nearest words), or ``SoftCoding(...)``.

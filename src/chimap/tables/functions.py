@@ -75,19 +75,51 @@ class BinFunctions:
         """g (m, bins, t) float64 at magnitudes x (m, bins) of these bins, which are sorted."""
         out = np.zeros((*x.shape, self.n_outputs))
         for part in self.parts:
-            own = np.flatnonzero((part.columns >= bins[0]) & (part.columns <= bins[-1]))
-            place = np.searchsorted(bins, part.columns[own]).clip(0, bins.size - 1)
-            own = own[bins[place] == part.columns[own]]
-            place = np.searchsorted(bins, part.columns[own])
-            if own.size == 0:
-                continue
-            magnitudes = np.ascontiguousarray(x[:, place], dtype=np.float64)
-            features = np.empty((x.shape[0], part.weights.shape[0], own.size))
-            part.map._prepare(features.dtype)
-            part.map._evaluate_rows(magnitudes, own, features)
-            by_bin = features.transpose(2, 0, 1) @ part.weights[:, own].transpose(1, 0, 2)
-            out[:, place] += by_bin.transpose(1, 0, 2)
+            out += self._of_part(part, x, bins)
         return out
+
+    def sums(self, x: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """sum_j g_places[p, j](x[:, j]) for each row of places, (m, p, t) float64, at magnitudes x (m, k).
+
+        Values that are met in the bins of many places, places (p, k), bins of a row sorted, have their features made
+        once where the map knows no difference between bins; one matrix product is the rest.
+        """
+        out = np.zeros((x.shape[0], places.shape[0], self.n_outputs))
+        for part in self.parts:
+            column = np.full(self.n_bins, -1)
+            column[part.columns] = np.arange(part.columns.size)
+            own = column[places]
+            if (own < 0).all():
+                continue
+            if part.map._differs_by_bin or (own < 0).any():
+                for p, bins in enumerate(places):
+                    out[:, p] += self._of_part(part, x, bins).sum(axis=1)
+                continue
+            features = _features(part.map, np.ascontiguousarray(x, np.float64), own[0])
+            weights = part.weights[:, own].transpose(0, 2, 1, 3).reshape(-1, places.shape[0] * self.n_outputs)
+            out += (features.reshape(x.shape[0], -1) @ weights).reshape(out.shape)
+        return out
+
+    def _of_part(self, part: Part, x: np.ndarray, bins: np.ndarray) -> np.ndarray:
+        """What a part adds to g (m, bins, t) at magnitudes x (m, bins); bins that it does not hold get 0."""
+        out = np.zeros((*x.shape, self.n_outputs))
+        own = np.flatnonzero((part.columns >= bins[0]) & (part.columns <= bins[-1]))
+        place = np.searchsorted(bins, part.columns[own]).clip(0, bins.size - 1)
+        own = own[bins[place] == part.columns[own]]
+        if own.size:
+            place = np.searchsorted(bins, part.columns[own])
+            features = _features(part.map, np.ascontiguousarray(x[:, place], np.float64), own)
+            by_bin = features.transpose(2, 0, 1) @ part.weights[:, own].transpose(1, 0, 2)
+            out[:, place] = by_bin.transpose(1, 0, 2)
+        return out
+
+
+def _features(psi: AdditiveMap, magnitudes: np.ndarray, bins: np.ndarray) -> np.ndarray:
+    """(m, terms, bins) float64 of magnitudes (m, bins) of some bins of a map."""
+    features = np.empty((magnitudes.shape[0], psi._n_terms_out, bins.size))
+    psi._prepare(features.dtype)
+    psi._evaluate_rows(magnitudes, bins, features)
+    return features
 
 
 def _parts(features: Any, coef: np.ndarray) -> list[Part]:

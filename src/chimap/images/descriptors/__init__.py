@@ -1,8 +1,9 @@
 """Descriptors: what is seen at the points of an image, a file a method."""
 
-from chimap.images.descriptors.base import Coded, CodedDescriptor, LocalDescriptor, OnGrids, Points
+from chimap.images.descriptors.base import Coded, CodedDescriptor, LocalDescriptor, OnGrids, OnPixels, Points
 from chimap.images.descriptors.colour import ColourHistogram
 from chimap.images.descriptors.hog import HOG
+from chimap.images.descriptors.hog_blocks import HOGBlocks
 from chimap.images.descriptors.lbp import LBP
 from chimap.images.descriptors.phog import PHOG
 from chimap.images.descriptors.sift import SIFT
@@ -13,6 +14,7 @@ CATALOGUE: dict[str, LocalDescriptor | CodedDescriptor] = {
     "sift-hsv": SIFT(colour="hsv"),
     "sift-opponent": SIFT(colour="opponent"),
     "hog": HOG(),
+    "hog-blocks": HOGBlocks(),
     "phog": PHOG(),
     "colour": ColourHistogram(),
     "lbp": LBP(),
@@ -24,9 +26,11 @@ __all__ = [
     "CodedDescriptor",
     "ColourHistogram",
     "HOG",
+    "HOGBlocks",
     "LBP",
     "LocalDescriptor",
     "OnGrids",
+    "OnPixels",
     "PHOG",
     "Points",
     "SIFT",

@@ -51,6 +51,26 @@ class OnGrids(Protocol):
         """x (columns,) and y (rows,) of each layer of points, in their order: layer by layer, row by row."""
 
 
+@runtime_checkable
+class OnPixels(Protocol):
+    """A descriptor of words whose points are pixels that the image chooses, with weights."""
+
+    @property
+    def step(self) -> int:
+        """Pixels from a point to the next."""
+
+    @property
+    def border(self) -> int:
+        """Pixels at each side of an image that are no points."""
+
+    @property
+    def n_words(self) -> int:
+        """How many words there are."""
+
+    def coded(self, image: np.ndarray) -> Coded:
+        """The points of an image (H, W, 3) uint8 and their words."""
+
+
 class LocalDescriptor(ABC):
     """Vectors at the points of a grid, which need a vocabulary."""
 

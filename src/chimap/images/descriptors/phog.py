@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,9 @@ class PHOG(CodedDescriptor):
 
     bins: orientations. degrees: 180 where a gradient and its opposite are the same, else 360.
     low, high: thresholds of Canny's edges, on gradients of intensities from 0 to 255; high = 0 takes every pixel.
+    border: pixels at each side that do not count. A gradient is made of 3 x 3 pixels, an edge of 5 x 5: with border=1
+    and high=0, or border=2 and low=high, the same pixels of a window count whether it is cut out or not. With
+    low < high weak edges count that a strong one continues, however far off.
     Pooled in a pyramid of 1x1, 2x2, 4x4 and 8x8 cells it is the PHOG of the source.
 
     Source: Bosch, Zisserman and Munoz, Representing shape with a spatial pyramid kernel, 2007.
@@ -27,15 +31,19 @@ class PHOG(CodedDescriptor):
     array([20400.,     0.,     0.,     0.])
     """
 
+    step: ClassVar[int] = 1
     bins: int = 20
     degrees: int = 360
     low: float = 100.0
     high: float = 200.0
+    border: int = 0
 
     def __post_init__(self) -> None:
         check_positive(self.bins, "bins", integer=True)
         if self.degrees not in (180, 360):
             raise ValueError(f"degrees must be 180 or 360; got {self.degrees!r}.")
+        if not isinstance(self.border, int) or self.border < 0:
+            raise ValueError(f"border must be a whole number of pixels, 0 or more; got {self.border!r}.")
 
     @property
     def n_words(self) -> int:
@@ -48,6 +56,9 @@ class PHOG(CodedDescriptor):
         gray = cv2.cvtColor(check_image(image), cv2.COLOR_RGB2GRAY)
         dx, dy = (cv2.Sobel(gray, cv2.CV_32F, *axes, ksize=3) for axes in ((1, 0), (0, 1)))
         edges = cv2.Canny(gray, self.low, self.high) > 0 if self.high > 0 else np.ones(gray.shape, bool)
+        inside = np.zeros(gray.shape, bool)
+        inside[self.border : gray.shape[0] - self.border, self.border : gray.shape[1] - self.border] = True
+        edges &= inside
         y, x = np.nonzero(edges)
         length, angle = cv2.cartToPolar(dx, dy, angleInDegrees=True)
         place = (angle[edges] % self.degrees) * (self.bins / self.degrees)

@@ -8,11 +8,21 @@ import pytest
 pytest.importorskip("cv2")
 
 from chimap import HistogramClassifier
-from chimap.images import LBP, SIFT, ColourHistogram, Detection, ImageHistograms, Pyramid, WindowDetector
+from chimap.images import (
+    LBP,
+    PHOG,
+    SIFT,
+    ColourHistogram,
+    Detection,
+    HOGBlocks,
+    ImageHistograms,
+    Pyramid,
+    WindowDetector,
+)
 from chimap.images.descriptors import Coded
-from chimap.images.detector import best_of
+from chimap.images.detection import best_of
 
-from .pictures import stripes, texture
+from ..pictures import stripes, texture
 
 WINDOW = (40, 46)
 SIFT_8 = SIFT(step=5, sizes=(4, 6, 7))
@@ -141,10 +151,15 @@ def test_the_better_of_two_stays():
 
 def test_what_cannot_be_scanned(histograms):
     model = fitted(histograms)
-    edges = ImageHistograms("phog", grids=GRIDS).fit([texture(40, 40, 0)])
+    hog = ImageHistograms("hog", n_words=4, grids=GRIDS).fit([texture(80, 80, 0)])
+    blocks = ImageHistograms(HOGBlocks((16, 16)), grids=GRIDS).fit([texture(16, 16, 0)])
+    edges = ImageHistograms(PHOG(border=20), grids=GRIDS).fit([texture(80, 80, 0)])
     soft = ImageHistograms(SIFT_8, n_words=15, grids=GRIDS, coding="soft").fit([texture(80, 80, 0)])
     for call, message in (
-        (lambda: WindowDetector(model, edges, WINDOW), "SIFT, ColourHistogram and LBP; 'phog' is PHOG"),
+        (lambda: WindowDetector(model, hog, WINDOW), "HOGBlocks and PHOG; 'hog' is HOG"),
+        (lambda: WindowDetector(fitted(blocks), blocks, WINDOW), r"size of the blocks, \(16, 16\)"),
+        (lambda: WindowDetector(fitted(edges), edges, WINDOW), "all border"),
+        (lambda: WindowDetector(model, histograms, WINDOW, step=7), "multiple of 5"),
         (lambda: WindowDetector(model, soft, WINDOW), "coding='hard'"),
         (lambda: WindowDetector(model, histograms, (8, 8)), "holds no points"),
         (lambda: WindowDetector(model, histograms, WINDOW, target="cat"), "target must be one of 0, 1"),

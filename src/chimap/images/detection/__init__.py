@@ -1,0 +1,17 @@
+"""Models that scan images: scores of windows, detections, and how many are missed."""
+
+from chimap.images.detection.curve import MissRates, matched
+from chimap.images.detection.detector import WindowDetector
+from chimap.images.detection.mining import hard_negatives, mined_detector
+from chimap.images.detection.overlap import Detection, best_of, shared_areas
+
+__all__ = [
+    "Detection",
+    "MissRates",
+    "WindowDetector",
+    "best_of",
+    "hard_negatives",
+    "matched",
+    "mined_detector",
+    "shared_areas",
+]

@@ -1,0 +1,78 @@
+"""How many objects are missed at a rate of false alarms, per window or per image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from chimap.images.detection.overlap import Box, Detection, shared_areas
+
+_RATES = np.logspace(-2, 0, 9)  # of the log-average miss rate
+
+
+@dataclass(frozen=True, eq=False)
+class MissRates:
+    """Miss rate against false positives, for every threshold, from the highest on.
+
+    false_positives: (n,) per window or per image, increasing. missed: (n,) share of the objects, decreasing.
+
+    Source: Dollar, Wojek, Schiele and Perona, Pedestrian detection: an evaluation of the state of the art, 2012.
+
+    >>> curve = MissRates.of(np.array([3.0, 2.0, 1.0]), np.array([True, False, True]), n_objects=2, n_trials=4)
+    >>> curve.false_positives, curve.missed, curve.at(0.1)
+    (array([0.  , 0.  , 0.25, 0.25]), array([1. , 0.5, 0.5, 0. ]), 0.5)
+    """
+
+    false_positives: np.ndarray
+    missed: np.ndarray
+
+    @classmethod
+    def of(cls, scores: np.ndarray, is_object: np.ndarray, n_objects: int, n_trials: int) -> MissRates:
+        """Of scores (m,) of windows that are an object or not, with windows of equal scores accepted together.
+
+        n_objects: of all, found or not. n_trials: windows without objects, or images.
+        """
+        if n_objects < 1 or n_trials < 1:
+            raise ValueError(f"n_objects and n_trials must be at least 1; got {n_objects} and {n_trials}.")
+        order = np.argsort(-scores, kind="stable")
+        scores, hits = scores[order], np.asarray(is_object, bool)[order]
+        last = (
+            np.append(np.flatnonzero(np.diff(scores)), scores.size - 1) if scores.size else np.zeros(0, int)
+        )
+        hit, false = (np.append(0, np.cumsum(own)[last]) for own in (hits, ~hits))
+        return cls(false / n_trials, 1 - hit / n_objects)
+
+    def at(self, rate: float) -> float:
+        """The share missed at the lowest threshold with at most this rate of false positives."""
+        return float(self.missed[np.searchsorted(self.false_positives, rate, side="right") - 1])
+
+    @property
+    def log_average(self) -> float:
+        """Geometric mean of the share missed at nine rates from 0.01 to 1, evenly spaced in logarithm."""
+        missed = np.array([self.at(rate) for rate in _RATES])
+        return float(np.exp(np.log(np.maximum(missed, 1e-10)).mean()))
+
+
+def matched(
+    found: Sequence[Sequence[Detection]], boxes: Sequence[Sequence[Box]], overlap: float = 0.5
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (m,) of the detections of all images, and whether each is an object (m,).
+
+    Best first, a detection takes the object that it overlaps most, if by at least ``overlap`` of their union; each
+    object is taken once: a second detection of it is a false positive.
+
+    Source: Everingham et al., The PASCAL visual object classes challenge, 2010.
+    """
+    scores, is_object = [], []
+    for some, true in zip(found, boxes, strict=True):
+        left = np.array(true, dtype=float).reshape(-1, 4)
+        for one in sorted(some, key=lambda detection: -detection.score):
+            shares = shared_areas(np.array(one.box), left)
+            best = int(shares.argmax()) if shares.size else -1
+            scores.append(one.score)
+            is_object.append(best >= 0 and bool(shares[best] >= overlap))
+            if is_object[-1]:
+                left = np.delete(left, best, axis=0)
+    return np.array(scores), np.array(is_object, bool)

@@ -1,0 +1,78 @@
+"""Windows of images without objects that a model takes for objects: what it has to learn next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from chimap._validation import DataError, check_positive
+from chimap.images.detection.detector import WindowDetector
+from chimap.images.histograms import ImageHistograms
+
+
+def hard_negatives(
+    detector: WindowDetector,
+    scenes: Iterable[np.ndarray],
+    *,
+    most: int = 20,
+    threshold: float = 0.0,
+    **scan: Any,
+) -> list[np.ndarray]:
+    """Windows (height, width, 3) with scores above the threshold, up to ``most`` a scene, the worst mistakes first.
+
+    scenes : images in which there is nothing to be found. scan : as in ``WindowDetector.detect``.
+    """
+    return [
+        detector.cut(scene, found.box)
+        for scene in scenes
+        for found in detector.detect(scene, threshold, **scan)[:most]
+    ]
+
+
+def mined_detector(
+    model: Any,
+    histograms: ImageHistograms,
+    objects: Sequence[np.ndarray],
+    others: Sequence[np.ndarray],
+    scenes: Sequence[np.ndarray],
+    *,
+    rounds: int = 2,
+    step: int | None = None,
+    **mining: Any,
+) -> tuple[WindowDetector, Any]:
+    """A detector, and its model, fitted on windows and then on its own mistakes, round by round.
+
+    Each round scans the scenes, adds what is found there to the windows without objects, and fits anew; it ends early
+    where nothing is found.
+
+    Parameters
+    ----------
+    model : unfitted ``HistogramClassifier`` with an additive kernel; clones are fitted, on labels True and False.
+    histograms : fitted.
+    objects, others : windows of one size with and without objects.
+    scenes : images without objects.
+    rounds : of mining.
+    step : of ``WindowDetector``.
+    mining : as in ``hard_negatives``.
+
+    Source: Dalal and Triggs, Histograms of oriented gradients for human detection, 2005 (one round).
+    """
+    check_positive(rounds, "rounds", integer=True)
+    if not len(objects) or not len(others):
+        raise DataError(
+            f"windows with and without objects are needed to begin with; got {len(objects)} and {len(others)}."
+        )
+    window = (objects[0].shape[0], objects[0].shape[1])
+    rows = [histograms.transform(objects), histograms.transform(others)]
+    for number in range(rounds + 1):
+        labels = np.arange(sum(map(len, rows))) < len(objects)
+        fitted = clone(model).fit(np.concatenate(rows), labels)
+        detector = WindowDetector(fitted, histograms, window, target=True, step=step)
+        wrong = hard_negatives(detector, scenes, **mining) if number < rounds else []
+        if not wrong:
+            break
+        rows.append(histograms.transform(wrong))
+    return detector, fitted

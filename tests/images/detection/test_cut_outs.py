@@ -1,0 +1,108 @@
+"""The score of each window is that of the model on the window cut out, pixels of its border too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cv2")
+
+from chimap import AnchorMap, HistogramClassifier
+from chimap.images import PHOG, ColourHistogram, HOGBlocks, ImageHistograms, WindowDetector
+
+from ..pictures import stripes, texture
+
+WINDOW = (40, 48)
+GRIDS = ((1, 1), (3, 2), (8, 8))
+
+
+def compared(
+    descriptors, window=WINDOW, *, grids=((1, 1),), step=None, kernel="chi2", blocks=False, **settings
+):
+    """(scores of the windows of a scene, scores of the windows cut out), of a model of two textures."""
+    scene = texture(75, 101, seed=3, sigma=1)
+    histograms = ImageHistograms(descriptors, grids=grids).fit([texture(*window, 0)])
+    images = [stripes(*window, angle, seed) for seed in range(6) for angle in (0.0, 1.0)]
+    settings |= {"blocks": histograms.blocks_} if blocks else {}
+    model = HistogramClassifier(kernel, alpha=0.1, random_state=0, precision="float64", **settings)
+    model.fit(histograms.transform(images), np.tile([0, 1], 6))
+    detector = WindowDetector(model, histograms, window, step=step)
+    scores, (height, width) = detector.scores(scene), window
+    cuts = [
+        scene[top : top + height, left : left + width]
+        for top in range(0, 75 - height + 1, detector.step)
+        for left in range(0, 101 - width + 1, detector.step)
+    ]
+    return scores, model.decision_function(histograms.transform(cuts)).reshape(scores.shape)
+
+
+@pytest.mark.parametrize(
+    ("cells", "window", "settings"),
+    [
+        ((8,), WINDOW, {}),
+        ((8,), WINDOW, {"kernel": "intersection"}),
+        ((8,), WINDOW, {"step": 16, "grids": ((1, 1), (2, 2))}),
+        ((6, 8), (43, 48), {}),  # the last pixels are in no cell, so that the last cells are within
+        ((8,), (16, 17), {}),  # one block, both of whose sides are borders
+        ((4,), (40, 9), {"kernel": "hellinger"}),
+        ((8,), WINDOW, {"features": AnchorMap(n_anchors=8)}),  # values of two bins have other features
+    ],
+)
+def test_blocks(cells, window, settings):
+    scores, expected = compared(HOGBlocks(window, cells=cells), window, **settings)
+    assert scores.size > 5
+    assert np.ptp(expected) > 0.02
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "edges", [PHOG(high=0, border=1), PHOG(low=150, high=150, border=2), PHOG(8, 180, high=0, border=4)]
+)
+def test_edges(edges):
+    scores, expected = compared(edges, grids=GRIDS, step=7)
+    assert scores.shape == (6, 8)
+    assert np.ptp(expected) > 0.02
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+
+def test_edges_without_a_border_are_those_of_the_scene():
+    """The histogram of each window from the edges that the scene has in it."""
+    scene, edges = texture(50, 62, seed=5, sigma=1), PHOG(bins=6)
+    histograms = ImageHistograms(edges, grids=((2, 2),)).fit([scene])
+    images = [stripes(*WINDOW, angle, seed) for seed in range(6) for angle in (0.0, 1.0)]
+    model = HistogramClassifier("chi2", alpha=0.1, random_state=0, precision="float64")
+    model.fit(histograms.transform(images), np.tile([0, 1], 6))
+    coded, rows = edges.coded(scene), []
+    for top in (0, 5, 10):
+        for left in (0, 5, 10):
+            x, y = coded.x - left, coded.y - top
+            inside = (x >= 0) & (x < 48) & (y >= 0) & (y < 40)
+            cell = 2 * (y[inside] >= 20) + (x[inside] >= 24)
+            counts = np.zeros((4, 6))
+            np.add.at(counts, (cell[:, None], coded.words[inside]), coded.weights[inside])
+            rows.append(counts.ravel() / counts.sum())
+    scores = WindowDetector(model, histograms, WINDOW, step=5).scores(scene)
+    np.testing.assert_allclose(scores.ravel(), model.decision_function(np.array(rows)), atol=1e-6)
+
+
+def test_windows_without_an_edge():
+    """Histograms of nothing are zeros, in a scene as in a window."""
+    edges = PHOG(low=150, high=150, border=2)
+    histograms = ImageHistograms(edges).fit([texture(*WINDOW, 0)])
+    images = [stripes(*WINDOW, angle, 0) for angle in (0.0, 1.0)]
+    model = HistogramClassifier("chi2", alpha=0.1).fit(histograms.transform(images), [0, 1])
+    scene = np.full((60, 60, 3), 90, np.uint8)
+    scores = WindowDetector(model, histograms, WINDOW, step=4).scores(scene)
+    assert scores.shape == (6, 4)
+    np.testing.assert_allclose(scores, model.decision_function(np.zeros((1, edges.n_words * 21)))[0])
+
+
+def test_blocks_edges_and_words_together():
+    descriptors = {
+        "hog": HOGBlocks(WINDOW, cells=(10, 20), orientations=4),
+        "phog": PHOG(bins=4, high=0, border=1),
+        "colour": ColourHistogram("rgb", (2, 2, 2)),
+    }
+    scores, expected = compared(descriptors, grids=((1, 1), (2, 2)), blocks=True)
+    assert scores.shape == (2, 3)
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
