@@ -12,7 +12,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from chimap.selection.scoring import HeldOutScore, best_temperature, labels_of, probabilities
+from chimap.selection.scoring import HeldOutScore, best_temperature, labels_of, probabilities, r_squared
 
 LABELS = np.array(["a", "b", "c"])
 
@@ -32,8 +32,23 @@ def test_default_scores():
     assert score(F) == accuracy_score(place, F.argmax(axis=1))
     assert score(F[20:50], np.arange(20, 50)) == accuracy_score(place[20:50], F[20:50].argmax(axis=1))
     y = F[:, 0] + 1
-    assert HeldOutScore(y, None)(F[:, :1]) == r2_score(y, F[:, 0])
+    assert HeldOutScore(y, None)(F[:, :1]) == pytest.approx(r2_score(y, F[:, 0]), abs=1e-14)
     assert (score.name, HeldOutScore(y, None).name) == ("accuracy", "r2")
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_r_squared_is_that_of_scikit_learn(is_weighted):
+    F, _ = outputs()
+    rng = np.random.default_rng(3)
+    Y = F + rng.standard_normal(F.shape) + 5
+    weights = rng.uniform(0.1, 3, len(F)) if is_weighted else None
+    constant = np.column_stack([Y[:, 0], np.full(len(F), 2.0)])
+    met = np.column_stack([F[:, 0], np.full(len(F), 2.0)])
+    for targets, found in ((Y, F), (Y[:, :1], F[:, :1]), (constant, F[:, :2]), (constant, met)):
+        expected = r2_score(targets, found, sample_weight=weights)
+        assert r_squared(targets, found, weights) == pytest.approx(expected, abs=1e-13)
+        assert HeldOutScore(targets, None, None, weights)(found) == pytest.approx(expected, abs=1e-13)
+    assert np.isnan(r_squared(Y[:1], F[:1]))
 
 
 def test_scorers_of_scikit_learn():

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import check_scoring, r2_score
+from sklearn.metrics import check_scoring
 
 from chimap._validation import DataError
 
@@ -55,9 +55,9 @@ class HeldOutScore:
         y, weight = self.y[rows], None if self.sample_weight is None else self.sample_weight[rows]
         if self.scoring is None and self.classes is not None:
             return float(np.average(labels_of(outputs, self.classes) == y, weights=weight))
-        model = _Regressor() if self.classes is None else _Classifier(self.classes, y)
         if self.scoring is None:
-            return float(r2_score(y, model.predict(outputs), sample_weight=weight))
+            return r_squared(y.reshape(outputs.shape), outputs, weight)
+        model = _Regressor() if self.classes is None else _Classifier(self.classes, y)
         scorer = check_scoring(model, self.scoring)
         weights = {} if weight is None else {"sample_weight": weight}
         return scored(scorer, self.scoring, model, outputs, y, **weights)
@@ -129,6 +129,22 @@ class MeanScore:
         scores = self.each(outputs, rows)
         defined = np.isfinite(scores)
         return float(scores[defined].mean()) if defined.any() else float("nan")
+
+
+def r_squared(targets: np.ndarray, outputs: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """R^2 of outputs (m, t), the mean over the targets: that of a constant one is 1 where it is met, and else 0.
+
+    NaN for fewer than two rows. As ``sklearn.metrics.r2_score``, whose checks of its input take longer than all else in
+    a race on few rows.
+    """
+    if len(targets) < 2:
+        return float("nan")
+    w = np.ones(len(targets)) if weights is None else weights
+    targets = np.asarray(targets, np.float64)
+    missed = w @ np.square(targets - outputs)
+    spread = w @ np.square(targets - w @ targets / w.sum())
+    explained = 1 - missed / np.where(spread > 0, spread, 1)
+    return float(np.where(spread > 0, explained, missed == 0).mean())
 
 
 def scored(scorer: Any, scoring: Any, model: Any, X: Any, y: np.ndarray, **more: Any) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
 from chimap import _threads
@@ -16,6 +14,7 @@ def support_vectors(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights (n, t) and intercepts (t,) of the hinge loss: for targets -1 and 1 (n, t) and weights w (n,) of the rows,
     each column by itself."""
+    from sklearn import config_context
     from sklearn.svm import SVC
 
     alpha, intercept = np.zeros(targets.shape), np.zeros(targets.shape[1])
@@ -24,11 +23,13 @@ def support_vectors(
         if np.ptp(targets[:, t]) == 0:  # a fold without the class
             intercept[t] = targets[0, t]
             return
-        machine = SVC(kernel="precomputed", C=cost, cache_size=CACHE_MIB).fit(gram, targets[:, t], w)
+        with config_context(
+            assume_finite=True, skip_parameter_validation=True
+        ):  # on few rows half of the time
+            machine = SVC(kernel="precomputed", C=cost, cache_size=CACHE_MIB).fit(gram, targets[:, t], w)
         alpha[machine.support_, t], intercept[t] = machine.dual_coef_[0], machine.intercept_[0]
 
-    with ThreadPoolExecutor(_threads.count()) as pool:
-        list(pool.map(solve, range(targets.shape[1])))
+    _threads.tasks(range(targets.shape[1]), solve)
     return alpha, intercept
 
 
