@@ -113,6 +113,7 @@ def compare(name, n_rows, n_components):
         fits.append((held_out(model), factor, model))
     grid_s = time.perf_counter() - began
     error, factor, best = min(fits, key=lambda fit: fit[0])
+    rounds = learner(blocks=blocks, objective="gradients", **settings).fit(X, y)
     began = time.perf_counter()
     learned = learner(blocks=blocks, **settings).fit(X, y)
     learned_s = time.perf_counter() - began
@@ -125,6 +126,11 @@ def compare(name, n_rows, n_components):
         "  test score less that of the best of the grid",
         f"{learned.score(Xt, yt) - best.score(Xt, yt):+.4f}",
         "> 0",
+    )
+    report(
+        "  the same of rounds of gradients",
+        f"{rounds.score(Xt, yt) - best.score(Xt, yt):+.4f}",
+        ">= 0",
     )
     report("  time / the grid's", f"{learned_s / grid_s:.2f}", "< 1")
     print(

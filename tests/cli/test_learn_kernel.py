@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import chimap
+
 from .terminal import run_many
 
 HALVES = ["--blocks", "top=0:32,bottom=32:64"]
@@ -30,18 +32,22 @@ BAD = {
     "iterations": (["--iterations", "0"], r"--iterations must be a whole number of at least 1; got 0"),
     "share": (["--validation-fraction", "1"], r"--validation-fraction must be at least 0 and below 1; got 1"),
     "penalty": (["--width-penalty=-1"], r"--width-penalty must be a number of at least 0; got -1"),
+    "rounds": (["--objective", "gradients", "--width-penalty", "1"], r"--objective gradients takes none"),
     "page": (["--page", "nowhere/page.html"], r"the folder nowhere does not exist"),
 }  # fmt: skip
 
 
 def test_widths_a_page_and_predictions(folder):
-    [result, silent] = run_many(
+    [result, silent, rounds] = run_many(
         [
             [*LEARN, "--test-fraction", "0.3", "--output", "learned.model", "--page", "kernel.html"],
             [*LEARN, "--widths", "bin", "--kernel", "gaussian", "--output", "bins.model", "--json"],
+            [*LEARN, "--objective", "gradients", "--output", "rounds.model", "--json"],
         ],
         folder,
     )  # fmt: skip
+    assert rounds.code == 0, rounds.err
+    assert chimap.load(folder / "rounds.model").objective == "gradients"
     assert result.code == 0, result.err
     assert re.search(r"objective +0\.\d+ to 0\.\d+ in \d iterations", result.out)
     assert re.search(r"(top|bottom): \d+\.\d\d x (narrower|wider)", result.out)

@@ -13,6 +13,7 @@ from chimap import FourierKernelLearner, FourierKernelRegressor, HistogramRegres
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.engines import Progress, Stopwatch
+from chimap.estimators.width_rounds import WidthRounds
 from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPenalty
 from chimap.features.fourier import WidthFeatures
 from chimap.fit.rows import PreparedRows
@@ -164,6 +165,70 @@ def test_one_width_finds_what_a_grid_finds():
     assert min(step["objective"] for step in model.history_) < min(errors) + 0.01
 
 
+# --- rounds of gradients
+
+ROUNDS = {"objective": "gradients", "n_components": 256, "n_tune_components": 128, "random_state": 0}
+
+
+@pytest.mark.parametrize("kernel", ["exp-chi2", "gaussian", "skewed-chi2"])
+def test_slopes_rank_the_bins_that_matter_and_the_score_rises(kernel):
+    X, y = relevant_and_noise()
+    model = FourierKernelRegressor(kernel, widths="bin", **ROUNDS).fit(X[:600], y[:600])
+    relative = model.widths_ / model.start_widths_
+    assert relative[:2].min() > 1.5 * relative[4:].max()
+    scores = [step["validation_score"] for step in model.history_]
+    assert max(scores) > scores[0] + 0.3 * (1 - scores[0])
+    best = int(np.argmax(scores))
+    np.testing.assert_allclose(model.widths_, model.history_[best]["widths"])
+    assert best in (len(scores) - 2, len(scores) - 1)
+    assert model.score(X[600:], y[600:]) > scores[0]
+
+
+def test_a_group_has_the_width_of_its_bins_however_many_they_are():
+    X = np.random.default_rng(0).gamma(1.0, size=(900, 20))
+    groups = np.repeat([0, 1], [2, 18])
+    model = FourierKernelRegressor("gaussian", widths=groups, **ROUNDS).fit(X, np.sqrt(X).sum(axis=1))
+    first, second = model.history_[1]["widths"]
+    assert 1 / 1.3 < first / second < 1.3
+
+
+def test_slopes_are_looked_at_all_over_the_rows(monkeypatch):
+    """Rows may be sorted by class: the first say nothing of the others. The chunks are of 25 rows."""
+    monkeypatch.setattr("chimap.estimators.width_rounds._LOOKED", 12)
+    objective = objective_of("gaussian", "gradients")
+    rounds = WidthRounds(objective, None, False, Progress(), 1, 0.1, 1)
+    np.testing.assert_array_equal(rounds._looked(), histograms(60, 8)[::5])
+
+
+def test_a_strength_that_is_given_stays_and_folds_decide_without_validation_rows():
+    X, y = relevant_and_noise(400)
+    model = FourierKernelRegressor(
+        blocks=TWO, alpha=0.3, validation_fraction=0, **ROUNDS | {"max_iter": 2}
+    ).fit(X, y)
+    np.testing.assert_allclose([step["alpha"] for step in model.history_], 0.3)
+    assert model.history_[0]["validation_score"] is None
+    best = min(model.history_, key=lambda step: step["objective"])
+    np.testing.assert_allclose(model.widths_, best["widths"])
+    assert best["objective"] < model.history_[0]["objective"]
+    assert len(model.history_) <= 3
+    free = FourierKernelRegressor(blocks=TWO, **ROUNDS).fit(X, y)
+    assert len({step["alpha"] for step in free.history_}) > 1
+
+
+def test_classes_by_rounds_are_saved(tmp_path):
+    X, y = classes(400)
+    noisy = np.hstack([X, np.random.default_rng(1).permuted(X, axis=0)])
+    plain = FourierKernelLearner(widths="one", **ROUNDS).fit(noisy[:300], y[:300])
+    model = FourierKernelLearner(blocks=[slice(0, 20), slice(20, 40)], **ROUNDS).fit(noisy[:300], y[:300])
+    assert model.widths_[0] > 1.3 * model.widths_[1]
+    assert model.score(noisy[300:], y[300:]) >= plain.score(noisy[300:], y[300:])
+    model.save(tmp_path / "a.model")
+    loaded = chimap.load(tmp_path / "a.model")
+    np.testing.assert_array_equal(loaded.decision_function(noisy), model.decision_function(noisy))
+    assert loaded.get_params()["objective"] == "gradients"
+    assert [s["objective"] for s in loaded.history_] == [s["objective"] for s in model.history_]
+
+
 # --- bad input
 
 
@@ -172,9 +237,10 @@ def test_one_width_finds_what_a_grid_finds():
     [
         ({"blocks": [slice(0, 12), slice(10, 20)]}, "blocks overlap: column 10 is in 'block0' and in 'block1'"),
         ({"blocks": [slice(0, 12)]}, "blocks miss 8 of the 20 columns, column 12 first"),
-        ({"objective": "loo"}, "objective must be one of 'held-out', 'training'; got 'loo'"),
+        ({"objective": "loo"}, "objective must be one of 'held-out', 'training', 'gradients'; got 'loo'"),
         ({"width_penalty": "l3"}, "width_penalty must be one of 'l2', 'l1'"),
         ({"width_strength": -1.0}, "width_strength must be a positive number"),
+        ({"width_strength": 1.0, "objective": "gradients"}, "width_strength=1.0 is minimised with an objective"),
         ({"n_tune_rows": 0}, "n_tune_rows must be a positive whole number"),
         ({"max_iter": 0}, "max_iter must be a positive whole number"),
         ({"validation_fraction": 1.0}, "validation_fraction must be at least 0 and below 1"),

@@ -143,7 +143,7 @@ def test_relevance_is_of_mean_products_of_slopes_dense_or_sparse(monkeypatch, bl
 def test_relevance_adds_up_over_halves_and_terms():
     values = np.arange(12.0).reshape(3, 4)
     one = Relevance(*values, n_outputs=2)
-    total = (one + one).by_bin(2)
+    total = (one + one).summed(np.array([0, 1, 0, 1]), 2)
     np.testing.assert_allclose(
         [total.products, total.squares, total.other_squares], 2 * (values[:, :2] + values[:, 2:])
     )

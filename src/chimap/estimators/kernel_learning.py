@@ -8,7 +8,7 @@ from chimap._validation import check_choice, check_positive
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.real_targets import RealTargets
-from chimap.estimators.width_design import Tuning, WidthDesign
+from chimap.estimators.width_design import SEARCHES, Tuning, WidthDesign
 from chimap.estimators.width_search import WidthPenalty
 from chimap.fit.design import Design
 from chimap.fit.recipe import Objective, checked_alpha
@@ -86,7 +86,7 @@ class KernelLearner(HistogramModel):
 
     def _design(self) -> Design:
         self._check_sizes()
-        check_choice(self.objective, "objective", ("held-out", "training"))
+        check_choice(self.objective, "objective", tuple(SEARCHES))
         return WidthDesign(self._settings(), self._named_blocks(), self.widths, self._tuning(self.objective))
 
     def _objective(self) -> Objective:
@@ -97,6 +97,11 @@ class KernelLearner(HistogramModel):
         check_choice(self.width_penalty, "width_penalty", ("l2", "l1"))
         if self.width_strength != 0:
             check_positive(self.width_strength, "width_strength")
+            if objective == "gradients":
+                raise ValueError(
+                    f"width_strength={self.width_strength} is minimised with an objective; objective='gradients' "
+                    "takes widths from slopes. Leave it at 0."
+                )
         for name in ("n_tune_components", "n_tune_rows"):
             if getattr(self, name) is not None:
                 check_positive(getattr(self, name), name, integer=True)
@@ -134,13 +139,15 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
         column.
     objective : "held-out": squared error on folds held out, over that of the mean, exactly, from moments; the strength
         is learned with the widths. "training": squared error with the penalty of the weights (the paper's); it needs a
-        penalty on the widths, or the narrowest kernel wins.
+        penalty on the widths, or the narrowest kernel wins. "gradients": rounds of widths from the slopes of the model,
+        s_j^2 in proportion to sqrt(G_j), G_j the mean over the bins of block j and over rows of sum_c (df_c/du)^2, as
+        far as models of two halves of the rows agree on it; while the score of the validation rows rises.
     width_penalty, width_strength : "l2" or "l1", and rho: rho sum_j (s_j / start_j)^2, or of the ratios themselves.
     n_tune_components, n_tune_rows : features and rows to learn the widths with; of fewer rows than features, as many
         features as rows, 128 at least. None is all of them (the source is then read twice an evaluation).
     validation_fraction : of the rows to tune on: they score each iteration and stop the search early; 0 is none.
-    max_iter, tol, patience : iterations at most; least relative decrease of the objective over two iterations;
-        iterations without a lower error on the validation rows.
+    max_iter, tol, patience : iterations, or rounds, at most; least relative decrease of the objective over two
+        iterations; iterations without a lower error on the validation rows. Rounds end where one gains nothing.
     n_components, n_terms, map, sampling, form, normalize, loss, class_weight, threshold, alpha, selection, memory,
         precision, n_jobs, random_state, verbose : of the fit that follows, as in ``HistogramClassifier``. A ``loss``
         other than the square is minimised with the widths that the square loss found.
@@ -154,7 +161,8 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
     block that is constant, too few rows, and whatever ``HistogramClassifier`` refuses; ValueError, naming the width,
     where one leaves the range of the precision.
 
-    Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 3.3.
+    Sources: Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 3.3; of the rounds Radhakrishnan, Beaglehole,
+    Pandit and Belkin, Mechanism for feature learning, Science 2024.
 
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)

@@ -13,6 +13,7 @@ from chimap._validation import DataError
 from chimap.data import ArraySource, Source, split_source
 from chimap.data.source import choose_rows
 from chimap.engines import Job, Progress, Stopwatch, chunk_rows_within
+from chimap.estimators.width_rounds import WidthRounds
 from chimap.estimators.width_search import (
     TuningRows,
     WidthObjective,
@@ -33,6 +34,12 @@ from chimap.selection import choose_alpha
 _SMALL = 2**19  # features of all rows whose products are done before two threads have met
 _FEWEST = 128  # features to learn widths with; from there on more than there are rows span no more than these
 _LEAST_VALIDATION = 10  # rows: fewer say nothing, and all are used to learn
+
+
+SEARCHES: dict[str, type[WidthSearch]] = {
+    "held-out": WidthSearch, "training": WidthSearch, "gradients": WidthRounds
+}  # fmt: skip
+"""How widths are found, by what the objective is called."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +109,10 @@ class WidthDesign:
         if validation is not None and validation.n_rows < _LEAST_VALIDATION:
             validation = None
         objective = self.objective(features, tuned, recipe)
-        search = WidthSearch(
-            objective, validation, how.is_classifier, progress, how.max_iter, how.tol, how.patience
-        )
+        search = SEARCHES[how.objective](
+            objective, validation, how.is_classifier, progress, how.max_iter, how.tol, how.patience,
+            isinstance(how.alpha, float),
+        )  # fmt: skip
         is_small = tuned.n_rows * features.n_components <= _SMALL
         with _threads.one_thread() if is_small else nullcontext():
             found = search.run(self.first_alpha(features, tuned, recipe))

@@ -172,7 +172,7 @@ class WidthSearch:
 
     validation: rows that only score each iteration, or None. is_classifier: whether their score is the share that is
     right, or R^2. max_iter, tol (of the objective's decrease, relative, twice in a row), patience (iterations without a
-    lower validation error).
+    lower validation error). keeps_alpha: whether the strength is given.
     """
 
     def __init__(
@@ -184,9 +184,11 @@ class WidthSearch:
         max_iter: int,
         tol: float,
         patience: int,
+        keeps_alpha: bool = False,
     ):
         self.objective, self.validation, self.is_classifier = objective, validation, is_classifier
         self.progress, self.max_iter, self.tol, self.patience = progress, max_iter, tol, patience
+        self.keeps_alpha = keeps_alpha
         self.history: list[dict[str, Any]] = []
         self.reason = ""
         self._last: tuple[np.ndarray, float, np.ndarray] | None = None

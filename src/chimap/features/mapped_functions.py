@@ -165,11 +165,15 @@ class Waves:
         total = np.zeros(u.shape[1])
         rows = max(1, _NUMBERS // max(self.frequencies.shape))
         for first in range(0, u.shape[0], rows):
-            sines = np.sin(u[first : first + rows] @ self.frequencies + self.phases)
+            slopes = self.slopes(u[first : first + rows])
             for coef in self.coef.T:
-                gradient = (sines * coef) @ self.frequencies.T
+                gradient = (slopes * coef) @ self.frequencies.T
                 total += np.einsum("nq,nq->q", gradient, gradient)
         return total / u.shape[0]
+
+    def slopes(self, u: np.ndarray) -> np.ndarray:
+        """Derivatives -sin(u . frequencies + phases) of the cosines by their angles, (n, m)."""
+        return np.asarray(-np.sin(u @ self.frequencies + self.phases))
 
 
 def _line(pieces: int) -> tuple[np.ndarray, np.ndarray]:

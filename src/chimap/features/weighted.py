@@ -17,6 +17,7 @@ ROUNDS = 3  # of learning; most data gain from the first alone
 _ROWS = 1000  # whose gradients are averaged
 _NOISE = 2.0  # root mean squares of negative products that are subtracted from all, of one output
 _NUMBERS = 2**22  # of an array of a block of rows
+_OUTPUTS = 16  # that bins are relevant for: of more outputs as many random mixtures
 _LEAST = 1e-6  # weight of a bin that no score depends on: it may matter in the next round
 
 
@@ -105,15 +106,20 @@ def weights_of(
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """A machine f_c = sum_j coef_jc k_j on half of the rows: its mapped rows (h, p), dense or CSR and about their mean,
-    coef (h, t), and ``values`` k_j (r, h) at some rows."""
+    """Slopes g_c = sum_j coef_jc values_j centres_j of a machine that learned from half of the rows, at r other rows.
+
+    Of sum_j coef_jc k_j, a Gaussian kernel with rows of the half: ``centres`` are its mapped rows (h, p), dense or CSR
+    and about their mean, ``values`` are k_j (r, h). That is df_c/du but for the term -u f_c, which says how the
+    function falls off far from all rows, in every coordinate alike. Of waves sum_j coef_jc cos(w_j . u + phase_j):
+    ``centres`` are w_j, values -sin(w_j . u + phase_j), and g_c = df_c/du.
+    """
 
     centres: Any
     coef: np.ndarray
     values: np.ndarray
 
     def slopes(self, rows: slice, output: int) -> np.ndarray:
-        """sum_j coef_j k_j v_j of some rows, (rows, p)."""
+        """g_c of some rows, (rows, p)."""
         return np.asarray((self.values[rows] * self.coef[:, output]) @ self.centres)
 
 
@@ -133,13 +139,7 @@ class Relevance:
 
     @classmethod
     def of(cls, one: Half, other: Half) -> Relevance:
-        """mean over rows of sum_c g_cq g'_cq, and so on, of machines that have no row in common.
-
-            g_cq = sum_j coef_jc k_j v_jq,
-
-        which is df_c/du_q of a Gaussian kernel but for the term -u_q f_c: that one says how the function falls off far
-        from all rows, in every coordinate alike.
-        """
+        """mean over rows of sum_c g_cq g'_cq, and so on, of machines that have no row in common."""
         sums = np.zeros((3, one.centres.shape[1]))
         n, step = one.values.shape[0], max(1, _NUMBERS // one.centres.shape[1])
         for first in range(0, n, step):
@@ -157,10 +157,10 @@ class Relevance:
             self.other_squares + other.other_squares, self.n_outputs,
         )  # fmt: skip
 
-    def by_bin(self, n_bins: int) -> Relevance:
-        """Of coordinates that come bin by bin within each term, summed over the terms."""
+    def summed(self, groups: np.ndarray, n_groups: int) -> Relevance:
+        """Over the coordinates of each group: a bin and its terms, or several bins; groups (p,) are their numbers."""
         products, squares, other_squares = (
-            values.reshape(-1, n_bins).sum(axis=0)
+            np.bincount(groups, weights=values, minlength=n_groups)
             for values in (self.products, self.squares, self.other_squares)
         )
         return Relevance(products, squares, other_squares, self.n_outputs)
@@ -181,6 +181,13 @@ class Relevance:
         noise, positive = _negative_size(cosines), cosines > 0
         kept = 1 - np.divide(noise, cosines, out=np.ones_like(cosines), where=positive) ** 2
         return np.where(positive, self.products, 0) * np.maximum(kept, 0) ** 2
+
+
+def output_mixtures(n_outputs: int, rng: np.random.Generator) -> np.ndarray:
+    """(t, k): combinations of many outputs, whose products have the same expected sum; few outputs stay."""
+    if n_outputs <= _OUTPUTS:
+        return np.eye(n_outputs)
+    return np.asarray(rng.choice([-1.0, 1.0], size=(n_outputs, _OUTPUTS)) / np.sqrt(_OUTPUTS))
 
 
 def _negative_size(values: np.ndarray) -> float:

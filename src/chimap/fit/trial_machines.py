@@ -12,11 +12,10 @@ import numpy as np
 
 from chimap import _arrays
 from chimap.features.exact import ExactFeatures, KeptRows, exponentials, exponentials_below
-from chimap.features.weighted import Half, Relevance
+from chimap.features.weighted import Half, Relevance, output_mixtures
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
 from chimap.solvers.observed_exact import ExactRidge, exact_ridge
 
-_OUTPUTS = 16  # that bins are relevant for: of more outputs as many random combinations
 _REPEATS = 4  # divisions of the rows into halves
 _LOOKED = 200  # rows at which bins are looked at: gradients change more between outputs than between rows
 
@@ -102,26 +101,26 @@ class KernelMachine:
         values += values.T
         values[np.diag_indices(n)] = self._diagonal
         centres, found = kept.joined(), list[Relevance]()
-        signs = _signs(self.Y.shape[1], rng)
+        mixtures = output_mixtures(self.Y.shape[1], rng)
         for _ in range(_REPEATS):
             order = rng.permutation(n)
             halves = [
-                self._half(np.sort(part), values, centres, alpha, signs)
+                self._half(np.sort(part), values, centres, alpha, mixtures)
                 for part in (order[: n // 2], order[n // 2 :])
             ]
             found.append(Relevance.of(*halves))
         return reduce(add, found)
 
     def _half(
-        self, rows: np.ndarray, values: np.ndarray, centres: Any, alpha: float, signs: np.ndarray
+        self, rows: np.ndarray, values: np.ndarray, centres: Any, alpha: float, mixtures: np.ndarray
     ) -> Half:
         weights = None if self.row_weights is None else self.row_weights[rows]
         square = np.ascontiguousarray(values[np.ix_(rows, rows)])
         machine = _ridge(square, self._diagonal[rows], self.Y[rows], weights)
         solution = machine.solve(alpha)
         # a half whose matrix is singular to rounding says nothing of the bins
-        weights_of_rows = np.zeros((rows.size, signs.shape[0])) if solution is None else solution.weights
-        coef = (weights_of_rows @ signs).astype(values.dtype)
+        weights_of_rows = np.zeros((rows.size, mixtures.shape[0])) if solution is None else solution.weights
+        coef = (weights_of_rows @ mixtures).astype(values.dtype)
         at = np.ones((1, rows.size), values.dtype) if self.gamma is None else values[:_LOOKED, rows]
         return Half(_arrays.take_rows(centres, rows), coef, at)
 
@@ -172,10 +171,3 @@ class MarginMachine:
         out = np.asarray(self.others @ found.coef + found.intercept, dtype=np.float64)
         self.seconds = time.perf_counter() - began
         return out
-
-
-def _signs(n_outputs: int, rng: np.random.Generator) -> np.ndarray:
-    """(t, k): combinations of many outputs, whose products have the same expected sum; few outputs stay."""
-    if n_outputs <= _OUTPUTS:
-        return np.eye(n_outputs)
-    return np.asarray(rng.choice([-1.0, 1.0], size=(n_outputs, _OUTPUTS)) / np.sqrt(_OUTPUTS))

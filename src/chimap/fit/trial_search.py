@@ -47,9 +47,10 @@ class Fitted:
         (machine,) = self.machines
         if not isinstance(machine, KernelMachine):
             raise TypeError("margins are not weighed")
-        relevance = machine.relevance(self.alpha, self.setting[1], seed).by_bin(weights.size)
+        relevance = machine.relevance(self.alpha, self.setting[1], seed)
+        bins = np.arange(relevance.products.size) % weights.size
         # u = sqrt(w) psi, so df/dpsi = sqrt(w) df/du
-        return weights_of(weights * relevance.above_noise(), weights)
+        return weights_of(weights * relevance.summed(bins, weights.size).above_noise(), weights)
 
 
 @dataclass

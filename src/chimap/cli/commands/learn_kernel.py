@@ -77,7 +77,10 @@ def learn_kernel(
     ] = KernelSettings.iterations,
     objective: Annotated[
         Objective,
-        typer.Option(help="What the widths minimise: error on folds held out, or on the rows themselves."),
+        typer.Option(
+            help="What the widths minimise: error on folds held out, or on the rows themselves. gradients: rounds of "
+            "widths from the slopes of the model, by the score of validation rows."
+        ),
     ] = KernelSettings.objective,
     width_penalty: Annotated[
         float, typer.Option(metavar="RHO", help="Of squared widths, in units of the initial ones.")

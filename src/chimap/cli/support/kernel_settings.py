@@ -27,10 +27,11 @@ class WidthsOf(StrEnum):
 
 
 class Objective(StrEnum):
-    """What the widths minimise."""
+    """What the widths minimise, or how they are found."""
 
     held_out = "held-out"
     training = "training"
+    gradients = "gradients"
 
 
 COMPONENTS = {Method.widths: 2048, Method.multiple: 512}
@@ -69,6 +70,10 @@ class KernelSettings(Settings):
             )
         if not 0 <= self.width_penalty < float("inf"):
             raise ValueError(f"--width-penalty must be a number of at least 0; got {self.width_penalty:g}.")
+        if self.objective is Objective.gradients and self.width_penalty:
+            raise ValueError(
+                "--width-penalty is minimised with an objective: --objective gradients takes none."
+            )
         if self.method is Method.widths and len(self.kernels) > 1:
             raise ValueError(
                 "--kernel names several kernels: --method widths learns one for all blocks. Use --method multiple."

@@ -1,0 +1,156 @@
+"""Widths from the slopes of the model itself, round by round: the average gradient outer product, group by group."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+from typing import Any, cast
+
+import numpy as np
+
+from chimap import _arrays
+from chimap.estimators.width_search import WidthSearch, WidthsFound, least_alpha
+from chimap.features.mapped import mapped_model
+from chimap.features.mapped_functions import Waves
+from chimap.features.weighted import Half, Relevance, output_mixtures
+from chimap.moments import FoldMoments, Moments
+from chimap.selection.climb import Scored, Setting, climb
+from chimap.solvers import ridge
+from chimap.solvers.widths import held_out
+
+_LOOKED = 400  # rows at which slopes are looked at
+_SPLITS = 4  # of the folds into halves
+_OCTAVES = 8  # of gamma, that a round may move
+_LEAST = (
+    1e-6  # weight of a group that no score depends on, beside a mean of 1: it may matter in the next round
+)
+
+
+class WidthRounds(WidthSearch):
+    """Rounds of widths: each is what the slopes of the model with the last ones say, while the validation score rises.
+
+    A group j of bins, of width s_j, has s_j^2 in proportion to sqrt(G_j), with G_j the mean over its bins and over rows
+    of sum_c (df_c/du)^2, less what is chance (``Relevance``: models of two halves of the folds are compared). Strength
+    and overall width of each round are those of the least error on folds held out, found step by step.
+
+    Source: Radhakrishnan, Beaglehole, Pandit and Belkin, Mechanism for feature learning, Science 2024.
+    """
+
+    def run(self, alpha: float) -> WidthsFound:
+        """From the features' widths and this strength on."""
+        self._began = time.perf_counter()
+        self.progress.stage("widths", self.max_iter, "rounds")
+        rows = self._looked()
+        x = self._settled(np.append(self.objective.features.start_, np.log(alpha)))
+        self._told(x)
+        for _ in range(self.max_iter):
+            x = self._settled(self._following(x, rows))
+            self._told(x)
+            self.progress.advance()
+            if not self._scored(-1).beats(self._scored(-2)):
+                self.reason = "the score no longer rises"
+                break
+        best = 0
+        for i in range(1, len(self.history)):
+            best = i if self._scored(i).beats(self._scored(best)) else best
+        step = self.history[best]
+        return WidthsFound(
+            np.log(step["widths"]), step["alpha"], self.history, self.reason or "the most rounds"
+        )
+
+    def _scored(self, i: int) -> Scored:
+        """How a round fares: on the validation rows, or on the folds where there are none."""
+        step = self.history[i]
+        if step["validation_score"] is None:
+            return Scored(-step["objective"], step["objective"])
+        return Scored(step["validation_score"], step["validation_error"])
+
+    def _settled(self, x: np.ndarray) -> np.ndarray:
+        """The overall width and the strength of the least held-out error, climbed to from x; its moments stay."""
+        tried: dict[int, tuple[float, float, FoldMoments]] = {}
+
+        def at(octave: int) -> tuple[float, float, FoldMoments]:
+            if octave not in tried:
+                tried[octave] = self._with_alpha(x[:-1] + octave * np.log(2) / 2, x[-1])
+            return tried[octave]
+
+        def better(setting: Setting, best: Setting) -> bool:
+            return abs(setting[1]) <= _OCTAVES and at(setting[1])[0] < at(best[1])[0]
+
+        octave = climb(better, (0, 0), [(0, -1), (0, 1)])[1]
+        value, log_alpha, self._moments = at(octave)
+        self.objective.whole = self._moments.whole()
+        found = np.append(x[:-1] + octave * np.log(2) / 2, log_alpha)
+        self._last = found, value, np.zeros(x.size)
+        return found
+
+    def _with_alpha(self, log_widths: np.ndarray, log_alpha: float) -> tuple[float, float, FoldMoments]:
+        """(squared error on folds held out over that of the mean, log strength, moments) at the best strength."""
+        self.objective.evaluations += 1
+        moments = self.objective.rows.moments(self.objective.features.at(log_widths), self.objective.dtype)
+        whole, errors = moments.whole(), dict[int, float]()
+        least = np.log(least_alpha(whole, self.objective.dtype))
+
+        def strength(place: int) -> float:
+            return log_alpha + place * np.log(10) / 2
+
+        def error(place: int) -> float:
+            if place not in errors:
+                errors[place] = held_out(moments, whole, float(np.exp(strength(place)))).value
+            return errors[place]
+
+        def better(setting: Setting, best: Setting) -> bool:
+            return strength(setting[0]) >= least and error(setting[0]) < error(best[0])
+
+        steps = [] if self.keeps_alpha else [(-1, 0), (1, 0)]
+        with self.objective.rows.clock("solve"):
+            place = climb(better, (0, 0), steps)[0]
+            return error(place), strength(place), moments
+
+    def _looked(self) -> Any:
+        """Rows all over those to learn from."""
+        step, first, taken = max(1, self.objective.rows.n_rows // _LOOKED), 0, []
+        for rows, *_ in self.objective.rows.chunks():
+            taken.append(_arrays.take_rows(rows, slice(-first % step, None, step)))
+            first += rows.shape[0]
+        return _arrays.stack_rows(taken)
+
+    def _following(self, x: np.ndarray, rows: Any) -> np.ndarray:
+        """The widths that slopes at these say, of the same mean exponent; the strength stays."""
+        features = self.objective.features
+        with self.objective.rows.clock("gradient"):
+            bins, mapped, relevance = self._relevance(x, rows)
+            groups, n = features.columns_[bins], features.n_widths
+            G = relevance.summed(groups, n).above_noise() / np.bincount(groups, minlength=n)
+        weights = np.sqrt(G)
+        if not weights.any():
+            return x
+        weights = np.maximum(weights / weights.mean(), _LEAST)
+        spread = np.bincount(groups, weights=mapped.var(axis=0), minlength=n)
+        total = float(np.exp(2 * x[:-1]) @ spread)
+        return np.append((np.log(weights) + np.log(total / (weights @ spread))) / 2, x[-1])
+
+    def _relevance(self, x: np.ndarray, rows: Any) -> tuple[np.ndarray, np.ndarray, Relevance]:
+        """The bin of each coordinate (p,), the mapped rows (r, p), and how relevant the coordinates are."""
+        dtype, folds = self.objective.dtype, self._moments.folds
+        model = mapped_model(self.objective.features.at(x[:-1]), *self._weights(folds, x[-1]))
+        assert model is not None
+        mapped, waves = model.rows(rows), cast(Waves, model.function)
+        frequencies = np.ascontiguousarray(waves.frequencies.T, dtype)
+        slopes = waves.slopes(mapped).astype(dtype)
+        mixtures = output_mixtures(folds[0].n_targets, np.random.default_rng(0))
+        scale = np.sqrt(2.0 / self.objective.features.n_components)
+        found = []
+        for k in range(min(_SPLITS, len(folds))):
+            turned, middle = [*folds[k:], *folds[:k]], len(folds) // 2
+            coefs = (self._weights(part, x[-1])[0] for part in (turned[:middle], turned[middle:]))
+            halves = [Half(frequencies, (scale * coef @ mixtures).astype(dtype), slopes) for coef in coefs]
+            found.append(Relevance.of(*halves))
+        return model.bins, mapped, reduce(add, found)
+
+    def _weights(self, folds: Sequence[Moments], log_alpha: float) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of ridge on some folds."""
+        found = ridge(FoldMoments.of(folds, self.objective.dtype).whole(), float(np.exp(log_alpha)))
+        return found.coef, found.intercept
