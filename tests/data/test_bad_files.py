@@ -151,6 +151,9 @@ def test_csr_parts_that_do_not_fit(tmp_path, changed, message):
         ("1 1:0.5 2:x", "value 'x' of column 2"),
         ("1 1:0.5 2:", "value '' of column 2"),
         ("1 1:0.5 2:1:3", "value '1:3' of column 2"),
+        ("1 1:0.5 2:1_000", "value '1_000' of column 2"),
+        ("1 1:0.5 1_0:1", "column '1_0'"),
+        ("1_0 1:0.5", "label '1_0', expected one finite number"),
         ("1 3:0.5 2:1", "column 2 after column 3; columns must increase"),
         ("1 2:0.5 2:1", "column 2 after column 2; columns must increase"),
         ("1 a:0.5", "column 'a' in 'a:0.5'"),
@@ -169,7 +172,7 @@ def test_csr_parts_that_do_not_fit(tmp_path, changed, message):
 def test_svmlight_names_line_and_token(tmp_path, monkeypatch, third, message, block_bytes):
     monkeypatch.setattr("chimap.data.formats.svmlight.BLOCK_BYTES", block_bytes)
     path = tmp_path / "rows.svm"
-    path.write_text(f"1 1:1 2:1\n# comment\n{third}\n-1 4:1")
+    path.write_text(f"1 1:1 2:1\n# a_comment\n{third}\n-1 4:1")
     with pytest.raises(DataError, match=rf"rows\.svm, line 3: {message}"):
         SvmlightSource(path, n_features=4)
 

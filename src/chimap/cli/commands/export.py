@@ -97,7 +97,8 @@ def _lines(done: Exported, check: bool) -> list[str]:
     lines = []
     if done.comparison is not None:
         compared = done.comparison
-        labels = f", {compared.differing} labels differ" if compared.differing else ""
+        n = compared.differing
+        labels = f", {n} label{'s differ' if n > 1 else ' differs'}" if n else ""
         lines.append(
             f"compared with the model on {compared.rows} made rows: scores differ by {compared.difference:.2g} at most "
             f"(of up to {compared.size:.2g}){labels}"

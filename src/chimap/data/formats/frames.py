@@ -101,8 +101,8 @@ def check_same_order(X: Any, y: Any, name: str = "X") -> None:
     if not index.equals(other) and index.is_unique and set(index) == set(other):
         row = next(i for i, (one, two) in enumerate(zip(index, other, strict=True)) if one != two)
         raise DataError(
-            f"{name} and its labels have the same index in another order: row {row} is {index[row]!r} in the one and "
-            f"{other[row]!r} in the other. Align them, y.loc[X.index], or drop the index, y.to_numpy()."
+            f"{name} and its labels have the same index in another order: row {row} is '{index[row]}' in the one and "
+            f"'{other[row]}' in the other. Align them, y.loc[X.index], or drop the index, y.to_numpy()."
         )
 
 

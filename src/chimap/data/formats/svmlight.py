@@ -166,6 +166,7 @@ def _blocks(path: DataFile) -> Iterator[tuple[int, bytes]]:
 
 def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[Any, np.ndarray]:
     """CSR rows with columns as written, and labels; DataError names the first line that is at fault."""
+    _refuse_grouped_digits(block, where, first_line, lowest)
     try:
         from sklearn.datasets import load_svmlight_file  # slow to import, and other files do without
 
@@ -182,6 +183,16 @@ def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[Any,
     raise DataError(
         f"{where}, line {first_line} or one of the next: {reason}. Give 'label column:value ...'."
     )
+
+
+def _refuse_grouped_digits(block: bytes, where: str, first_line: int, lowest: int) -> None:
+    """Refuse numbers such as 1_000, which Python reads over, and so scikit-learn; comments may hold them."""
+    if b"_" not in block:
+        return
+    for number, line in enumerate(_lines(block), first_line):
+        fault = _fault(line, lowest) if b"_" in line else None
+        if fault:
+            raise DataError(f"{where}, line {number}: {fault}")
 
 
 def _clean(y: np.ndarray) -> np.ndarray:
