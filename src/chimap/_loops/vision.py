@@ -148,8 +148,10 @@ def hog_cells(image, cell, first, cleared, out):
     low = np.zeros(3, np.int64)  # as the gradient is, without its part in y, without its part in x
     share = np.zeros(3, np.float32)
     length = np.zeros(3, np.float32)
+    within = np.zeros(n, np.float32)
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
+            within[:] = 0
             for r in range(cell):
                 y = (first + i) * cell + r
                 at_y = 1 if r == 0 else 2 if r == cell - 1 else 0
@@ -172,6 +174,10 @@ def hog_cells(image, cell, first, cleared, out):
                     low[0] = int(place)
                     share[0] = place - np.float32(low[0])
                     length[0] = np.sqrt(np.float32(best_x * best_x + best_y * best_y))
+                    if at_x == 0 and at_y == 0:  # the same in all histograms
+                        within[low[0] % n] += (np.float32(1) - share[0]) * length[0]
+                        within[(low[0] + 1) % n] += share[0] * length[0]
+                        continue
                     length[1] = np.float32(most_x)
                     low[2] = n // 2
                     share[2] = np.float32(0.5 * (n % 2))
@@ -184,3 +190,6 @@ def hog_cells(image, cell, first, cleared, out):
                         v = 1 if no_y else 2 if no_x else 0
                         out[i, j, k, low[v] % n] += (np.float32(1) - share[v]) * length[v]
                         out[i, j, k, (low[v] + 1) % n] += share[v] * length[v]
+            for k in range(cleared.shape[0]):
+                for q in range(n):
+                    out[i, j, k, q] += within[q]

@@ -78,27 +78,13 @@ class BinFunctions:
             out += self._of_part(part, x, bins)
         return out
 
-    def sums(self, x: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """sum_j g_places[p, j](x[:, j]) for each row of places, (m, p, t) float64, at magnitudes x (m, k).
+    def sums(self, places: np.ndarray) -> PlaceSums:
+        """x (m, k) -> sum_j g_places[p, j](x[:, j]) for each row of places, (m, p, t) float64.
 
-        Values that are met in the bins of many places, places (p, k), bins of a row sorted, have their features made
-        once where the map knows no difference between bins; one matrix product is the rest.
+        For values that are met in the bins of many places, places (p, k), bins of a row sorted: their features are made
+        once where the map knows no difference between bins, and one matrix product is the rest.
         """
-        out = np.zeros((x.shape[0], places.shape[0], self.n_outputs))
-        for part in self.parts:
-            column = np.full(self.n_bins, -1)
-            column[part.columns] = np.arange(part.columns.size)
-            own = column[places]
-            if (own < 0).all():
-                continue
-            if part.map._differs_by_bin or (own < 0).any():
-                for p, bins in enumerate(places):
-                    out[:, p] += self._of_part(part, x, bins).sum(axis=1)
-                continue
-            features = _features(part.map, np.ascontiguousarray(x, np.float64), own[0])
-            weights = part.weights[:, own].transpose(0, 2, 1, 3).reshape(-1, places.shape[0] * self.n_outputs)
-            out += (features.reshape(x.shape[0], -1) @ weights).reshape(out.shape)
-        return out
+        return PlaceSums(self, places)
 
     def _of_part(self, part: Part, x: np.ndarray, bins: np.ndarray) -> np.ndarray:
         """What a part adds to g (m, bins, t) at magnitudes x (m, bins); bins that it does not hold get 0."""
@@ -111,6 +97,40 @@ class BinFunctions:
             features = _features(part.map, np.ascontiguousarray(x[:, place], np.float64), own)
             by_bin = features.transpose(2, 0, 1) @ part.weights[:, own].transpose(1, 0, 2)
             out[:, place] = by_bin.transpose(1, 0, 2)
+        return out
+
+
+class PlaceSums:
+    """The sums of ``BinFunctions.sums``, with weights laid out for the product once."""
+
+    def __init__(self, functions: BinFunctions, places: np.ndarray) -> None:
+        self._functions, self._places = functions, places
+        self._products: list[tuple[AdditiveMap, np.ndarray, np.ndarray]] = []  # map, bins of it, weights
+        self._others: list[Part] = []  # parts that hold some of the bins, or whose map differs by bin
+        for part in functions.parts:
+            column = np.full(functions.n_bins, -1)
+            column[part.columns] = np.arange(part.columns.size)
+            own = column[places]
+            if part.map._differs_by_bin or ((own < 0).any() and (own >= 0).any()):
+                self._others.append(part)
+            elif (own >= 0).all():
+                weights = part.weights[:, own].transpose(0, 2, 1, 3).reshape(-1, self._n_sums)
+                self._products.append((part.map, own[0], weights))
+
+    @property
+    def _n_sums(self) -> int:
+        return self._places.shape[0] * self._functions.n_outputs
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """The sums (m, p, t) at magnitudes x (m, k)."""
+        flat = np.zeros((x.shape[0], self._n_sums))
+        x = np.ascontiguousarray(x, dtype=np.float64)
+        for psi, bins, weights in self._products:
+            flat += _features(psi, x, bins).reshape(x.shape[0], -1) @ weights
+        out = flat.reshape(x.shape[0], self._places.shape[0], self._functions.n_outputs)
+        for part in self._others:
+            for p, bins in enumerate(self._places):
+                out[:, p] += self._functions._of_part(part, x, bins).sum(axis=1)
         return out
 
 

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from itertools import groupby, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from chimap import _threads
 from chimap.images.descriptors import HOGBlocks
 from chimap.images.descriptors.hog_blocks import BlockBorders, BlockGrid
 from chimap.images.detection.scans import Layout, Scan
 from chimap.images.pyramid import cells_of
-from chimap.tables import BinFunctions
+from chimap.tables.functions import BinFunctions, PlaceSums
+
+
+class _Kind(NamedTuple):
+    """Blocks of a window with the same sides at its border: places (row, column), and what they add, a level each."""
+
+    borders: BlockBorders
+    places: list[tuple[int, int]]
+    sums: list[PlaceSums]
 
 
 class BlockScan(Scan):
@@ -26,34 +35,36 @@ class BlockScan(Scan):
         """Whether its words are the numbers of blocks."""
         return isinstance(descriptor, HOGBlocks)
 
-    def __init__(self, layout: Layout, functions: BinFunctions, output: int) -> None:
-        super().__init__(layout, functions, output)
+    def __init__(self, layout: Layout, functions: BinFunctions) -> None:
+        super().__init__(layout, functions)
         descriptor = layout.descriptor
         if descriptor.size != layout.window:
             raise ValueError(
                 f"window must be the size of the blocks, {descriptor.size}; got {layout.window}."
             )
         self._n_blocks = descriptor.n_words // descriptor.block_words
-        self._places = [(grid, self._by_borders(grid)) for grid in descriptor.block_grids]
+        self._kinds = [(grid, self._kinds_of(grid, functions)) for grid in descriptor.block_grids]
 
     def add(self, image: np.ndarray, scores: np.ndarray) -> None:
         """Blocks of each size of cells, in each state of their borders, at the places of the window that have it."""
         descriptor, (rows, columns) = self._layout.descriptor, scores.shape
-        for grid, places in self._places:
+        for grid, kinds in self._kinds:
             stride = self._layout.step // grid.cell
-            for borders, blocks in descriptor.blocks(image, grid.cell, places).items():
-                added = self._sums(blocks, grid, places[borders])
-                for p, (row, column) in enumerate(places[borders]):
-                    scores += added[row::stride, column::stride, p][:rows, :columns]
+            blocks = descriptor.blocks(image, grid.cell, [kind.borders for kind in kinds])
 
-    def _sums(self, blocks: np.ndarray, grid: BlockGrid, places: list[tuple[int, int]]) -> np.ndarray:
-        """What each block of the image adds at each of these places, (rows, columns, places)."""
-        values = blocks.reshape(-1, blocks.shape[2]) / self._n_blocks
-        found = np.zeros((values.shape[0], len(places)))
-        for own, level in self._layout.levels:
-            bins = np.array([self._bins(grid, own, level, *place) for place in places])
-            found += self._functions.sums(values, bins)[:, :, self._output]
-        return found.reshape(*blocks.shape[:2], len(places))
+            def added(kind: _Kind, blocks: Any = blocks, stride: int = stride) -> np.ndarray:
+                own = blocks[kind.borders]
+                values = own.reshape(-1, own.shape[2]) / self._n_blocks
+                sums = np.sum([at_level(values) for at_level in kind.sums], axis=0).reshape(
+                    *own.shape[:2], -1
+                )
+                out = np.zeros((rows, columns))
+                for p, (row, column) in enumerate(kind.places):
+                    out += sums[row::stride, column::stride, p][:rows, :columns]
+                return out
+
+            for one in _threads.tasks(kinds, added):
+                scores += one
 
     def _bins(
         self, grid: BlockGrid, of_level: tuple[int, int], level: slice, row: int, column: int
@@ -66,11 +77,19 @@ class BlockScan(Scan):
         first = level.start + int(cell) * descriptor.n_words + (grid.first + number) * descriptor.block_words
         return np.arange(first, first + descriptor.block_words)
 
-    def _by_borders(self, grid: BlockGrid) -> dict[BlockBorders, list[tuple[int, int]]]:
-        """Places (row, column) of the blocks of a window, by which of their sides lie at its border."""
+    def _kinds_of(self, grid: BlockGrid, functions: BinFunctions) -> list[_Kind]:
+        """The blocks of a window by which of their sides lie at its border."""
 
         def borders(place: tuple[int, int]) -> BlockBorders:
             return self._layout.descriptor.borders(grid, *place)
 
-        places = sorted(product(range(grid.rows), range(grid.columns)), key=borders)
-        return {key: list(own) for key, own in groupby(places, key=borders)}
+        kinds = []
+        ordered = sorted(product(range(grid.rows), range(grid.columns)), key=borders)
+        for key, own in groupby(ordered, key=borders):
+            places = list(own)
+            sums = [
+                functions.sums(np.array([self._bins(grid, of_level, level, *place) for place in places]))
+                for of_level, level in self._layout.levels
+            ]
+            kinds.append(_Kind(key, places, sums))
+        return kinds

@@ -83,7 +83,7 @@ class WindowDetector:
         check_not_rounded(model, "WindowDetector")
         output, sign = _output(model, target)
         self.intercept = sign * float(model.intercept_[output])
-        functions = BinFunctions(model.features_, sign * model.coef_.T)
+        functions = BinFunctions(model.features_, sign * model.coef_.T[:, [output]])
         levels, n_levels = list(histograms.levels_.values()), len(histograms.grids)
         self._scans = [
             kind(
@@ -95,7 +95,6 @@ class WindowDetector:
                     list(zip(histograms.grids, levels[number * n_levels :], strict=False)),
                 ),
                 functions,
-                output,
             )
             for number, kind in enumerate(kinds)
         ]

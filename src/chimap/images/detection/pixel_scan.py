@@ -28,8 +28,8 @@ class PixelScan(Scan):
         """Whether its points are pixels with weights."""
         return isinstance(descriptor, OnPixels) and not isinstance(descriptor, OnGrids)
 
-    def __init__(self, layout: Layout, functions: BinFunctions, output: int) -> None:
-        super().__init__(layout, functions, output)
+    def __init__(self, layout: Layout, functions: BinFunctions) -> None:
+        super().__init__(layout, functions)
         border, (height, width) = layout.descriptor.border, layout.window
         if 2 * border >= min(layout.window):
             raise ValueError(
@@ -38,7 +38,8 @@ class PixelScan(Scan):
         y, x = (np.arange(border, side - border, dtype=np.float32) for side in (height, width))
         found = [cell for grid, _ in layout.levels for cell in cells(grid, x, y, layout.window)]
         self._edges = border + np.array(found, np.int64)  # (cells, y and x, first and last + 1)
-        self._bins = np.concatenate([np.arange(own.start, own.stop) for _, own in layout.levels])
+        bins = np.concatenate([np.arange(own.start, own.stop) for _, own in layout.levels])
+        self._functions = functions.sums(bins[None])
         self._inside = border, height - border, width - border
 
     def add(self, image: np.ndarray, scores: np.ndarray) -> None:
@@ -50,7 +51,7 @@ class PixelScan(Scan):
             own = slice(first, first + _WINDOWS)
             left = step * np.arange(scores.shape[1])[own]
             rows = self._rows(sums, step * row, left)
-            scores[row, own] += self._functions.sums(rows, self._bins[None])[:, 0, self._output]
+            scores[row, own] += self._functions(rows)[:, 0, 0]
 
         _threads.tasks(list(product(range(scores.shape[0]), range(0, scores.shape[1], _WINDOWS))), scan)
 

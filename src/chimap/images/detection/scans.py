@@ -34,11 +34,11 @@ class Layout(NamedTuple):
 class Scan(ABC):
     """Sums over the columns of a descriptor: g_i of what each window of an image holds.
 
-    layout : windows and columns. functions : g. output : the one that counts.
+    layout : windows and columns. functions : g, of one output.
     """
 
-    def __init__(self, layout: Layout, functions: BinFunctions, output: int) -> None:
-        self._layout, self._functions, self._output = layout, functions, output
+    def __init__(self, layout: Layout, functions: BinFunctions) -> None:
+        self._layout = layout
 
     @staticmethod
     @abstractmethod

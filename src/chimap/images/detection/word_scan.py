@@ -35,8 +35,8 @@ class WordScan(Scan):
         """Whether its points lie on grids."""
         return isinstance(descriptor, OnGrids)
 
-    def __init__(self, layout: Layout, functions: BinFunctions, output: int) -> None:
-        super().__init__(layout, functions, output)
+    def __init__(self, layout: Layout, functions: BinFunctions) -> None:
+        super().__init__(layout, functions)
         histograms, descriptor = layout.histograms, layout.descriptor
         if histograms.vocabularies_[layout.number] is not None and not isinstance(
             histograms.coder, HardCoding
@@ -57,7 +57,7 @@ class WordScan(Scan):
             for cell, own in enumerate(places):
                 bins = np.arange(columns.start + cell * n_words, columns.start + (cell + 1) * n_words)
                 counts = np.arange(int((own[:, 3] * own[:, 4]).sum()) + 1) / n_points
-                values = functions(np.repeat(counts[:, None], n_words, axis=1), bins)[:, :, [output]]
+                values = functions(np.repeat(counts[:, None], n_words, axis=1), bins)
                 self._cells.append(_Cell(own, np.ascontiguousarray(values.transpose(1, 0, 2))))
 
     def add(self, image: np.ndarray, scores: np.ndarray) -> None:
