@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -255,8 +256,6 @@ def test_bad_matrices_are_refused(rows):
         model(HistogramClassifier, "landmarks").fit(X, labels[:150])
     with pytest.raises(DataError, match="one label a row"):
         MultipleKernelLearner(OptimalMap()).fit(X, labels)
-    with pytest.raises(DataError, match="partial_fit takes one"):
-        model(HistogramRegressor, "additive").partial_fit(X, gaps)
 
 
 @pytest.mark.parametrize("features", ["additive", "exact"])
@@ -276,6 +275,42 @@ def test_what_is_of_one_task_is_refused(rows):
     for setting in ({"class_weight": "balanced"}, {"threshold": "f1"}):
         with pytest.raises(ValueError, match="is of one task"):
             model(HistogramClassifier, "additive", **setting).fit(X, labels)
+
+
+@pytest.mark.parametrize("features", ["additive", "landmarks"])
+@pytest.mark.parametrize("alpha", [0.05, "auto"])
+def test_batches_of_tasks_are_ridge_on_all_rows(rows, features, alpha):
+    X, Y, _, _ = rows
+    labels = (np.median(Y, axis=0) < Y).astype(int)
+    for kind, targets, plain in (
+        (HistogramRegressor, Y, Y),
+        (HistogramClassifier, pd.DataFrame(labels), 2.0 * labels - 1),
+    ):
+        fitted = model(kind, features, alpha=alpha)
+        for part in (slice(0, 80), slice(80, 130), slice(130, 180)):
+            fitted.partial_fit(X[part], targets[part])
+        outputs = fitted._outputs(X)
+        assert np.allclose(outputs, one_by_one(fitted, X, plain, fitted.alpha_), rtol=0, atol=1e-6)
+    assert fitted.predict(X).shape == fitted.predict_proba(X).shape == (180, 4)
+    assert np.array_equal(fitted.predict(X), fitted._outputs(X) > 0)
+
+
+def test_bad_batches_of_tasks_are_refused(rows):
+    X, Y, gaps, labels = rows
+    first = int(np.flatnonzero(np.isnan(gaps).any(axis=1))[0])
+    machine = model(HistogramRegressor, "additive")
+    with pytest.raises(DataError, match=rf"y, row {first}, task \d: the label is missing, and partial_fit"):
+        machine.partial_fit(X, gaps)
+    machine.partial_fit(X[:90], Y[:90])
+    with pytest.raises(DataError, match=r"y has 3 task\(s\), and the batches before have 4"):
+        machine.partial_fit(X[90:], Y[90:, :3])
+    with pytest.raises(DataError, match=r"y has 1 task\(s\), and the batches before have 4"):
+        machine.partial_fit(X[90:], Y[90:, 0])
+    single = model(HistogramRegressor, "additive").partial_fit(X[:90], Y[:90, 0])
+    with pytest.raises(DataError, match="y has 4 tasks, and the batches before have one label a row"):
+        single.partial_fit(X[90:], Y[90:])
+    with pytest.raises(ValueError, match="classes are of one task"):
+        model(HistogramClassifier, "additive").partial_fit(X, np.nan_to_num(labels), classes=[0, 1])
 
 
 def test_rows_of_tasks_are_explained(rows):

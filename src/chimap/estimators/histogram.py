@@ -11,7 +11,7 @@ from chimap.estimators.base import HistogramModel
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.levels import kth_highest
 from chimap.estimators.real_targets import RealTargets
-from chimap.fit.targets import check_one_task
+from chimap.fit.targets import checked_batch, is_matrix
 from chimap.solvers.from_moments import RidgeSolver
 
 
@@ -199,14 +199,24 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows; ``classes`` (all of them) is needed at the first call. Returns self.
 
+        y (n, t): labels 0 and 1 of several tasks, which need no ``classes``, and none of which may be missing.
+
         sample_weight (n,): as of ``fit``, of this batch.
 
         The first batch fixes the map, gamma and random features, so let it be a fair sample; batches of
         thousands of rows run at full speed. The weights are solved for at the next use. A call after ``fit``
         starts anew, with the classes that it found.
         """
-        check_one_task(y)
-        if getattr(self, "_batches", None) is None:
+        is_first = getattr(self, "_batches", None) is None
+        y = checked_batch(y, None if is_first else self._codec)
+        if is_matrix(y):
+            if classes is not None:
+                raise ValueError(
+                    "classes are of one task: the labels of several are 0 and 1. Leave classes out."
+                )
+            if is_first:
+                self._learn_targets(y)
+        elif is_first:
             classes = getattr(self, "classes_", None) if classes is None else classes
             if classes is None:
                 raise ValueError(
@@ -266,8 +276,9 @@ class HistogramRegressor(RealTargets, HistogramModel):
 
     @available_if(_keeps_moments)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add a batch of rows; see ``HistogramClassifier.partial_fit``."""
-        check_one_task(y)
-        if getattr(self, "_batches", None) is None:
+        """Add a batch of rows, with targets y (n,) or, of several, (n, t); see ``HistogramClassifier.partial_fit``."""
+        is_first = getattr(self, "_batches", None) is None
+        y = checked_batch(y, None if is_first else self._codec)
+        if is_first:
             self._learn_targets(y)
         return self._partial_fit(X, y, sample_weight)

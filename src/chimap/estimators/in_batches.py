@@ -12,7 +12,7 @@ from chimap.engines import Progress
 from chimap.estimators.settled import SettledModel
 from chimap.fit.batches import Batches
 from chimap.fit.holding_out import checked_groups
-from chimap.fit.targets import Codec
+from chimap.fit.targets import Codec, is_matrix
 from chimap.fit.weights import checked_sample_weight, with_weights, without_absent
 
 
@@ -40,7 +40,7 @@ class BatchModel(SettledModel):
         self._spread = None
         X, y = validate_data(
             self, X, y, reset=batches is None, accept_sparse="csr", dtype="numeric", ensure_all_finite=False,
-            **self._y_checks,
+            multi_output=is_matrix(y), **self._y_checks,
         )  # fmt: skip
         rows: Source = ArraySource(X, y)
         if sample_weight is not None:

@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from chimap._validation import DataError
+from chimap.data.targets import clean_targets
 from chimap.model_files import register
 from chimap.moments import OneVersusAll, Targets
 from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
@@ -213,13 +214,28 @@ def is_matrix(y: Any) -> bool:
     return len(shape) == 2 and shape[1] > 1
 
 
-def check_one_task(y: Any) -> None:
-    """Refuse a matrix of labels that comes in batches."""
-    if is_matrix(y):
+def checked_batch(y: Any, codec: Codec | None) -> Any:
+    """Labels of a batch: those of one task as they come, a matrix as float64. codec: of the batches before, or None.
+
+    Raises DataError for missing entries, whose sums would be of other rows for each task, and for another number of
+    tasks than before.
+    """
+    n_tasks = np.shape(y)[1] if is_matrix(y) else 1
+    if codec is not None and isinstance(codec, TaskCodec | SeveralCodec) and n_tasks != codec.n_targets:
+        raise DataError(f"y has {n_tasks} task(s), and the batches before have {codec.n_targets}.")
+    if codec is not None and n_tasks > 1 and not isinstance(codec, TaskCodec | SeveralCodec):
+        raise DataError(f"y has {n_tasks} tasks, and the batches before have one label a row.")
+    if n_tasks == 1:
+        return y
+    values = clean_targets(y, n_tasks, "y")
+    missing = np.argwhere(np.isnan(values))
+    if missing.size:
+        row, task = missing[0]
         raise DataError(
-            f"partial_fit takes one label a row; got a matrix {np.shape(y)}. Use fit, or fit_source on a source "
-            "that is read in chunks, or one model a task."
+            f"y, row {row}, task {task}: the label is missing, and partial_fit adds up the same rows for all tasks. "
+            "Leave such rows out, or use fit or fit_source, which leave out that entry alone."
         )
+    return values
 
 
 register(ClassCodec, RealCodec, TaskCodec, SeveralCodec)
