@@ -280,3 +280,10 @@ def test_landmarks_that_are_ahead_by_chance_do_not_win(monkeypatch):
     assert model.chosen_["features"] == "additive"
     best = max(row["score"] for row in model.race_.table())
     assert any("200 landmarks" in row["name"] and row["score"] == best for row in model.race_.table())
+
+
+def test_work_bounds_the_race_where_no_seconds_are_given(monkeypatch):
+    monkeypatch.setattr("chimap.estimators.race.MOST_SECONDS", 1e-9)
+    X, y = digits(100)
+    model = HistogramClassifier("auto", random_state=0, bin_weights=None).fit(X, y)
+    assert len(model.race_.trials) == 1

@@ -163,3 +163,17 @@ def test_mapped_rows_are_let_go_beyond_their_room():
     t.room = sum(features.rows_.nbytes for features, _ in both.values())
     t.best(settings("intersection"), [SPLIT], None)
     assert [key[0] for key in t._mapped] == ["hellinger", "intersection"]
+
+
+@pytest.mark.parametrize(
+    "given", [settings("exp-chi2"), {"kernel": "chi2", "features": "additive", "loss": "hinge"}]
+)
+def test_work_is_counted_and_grows_with_the_rows(given):
+    def work(rows):
+        t = trials(alphas=[3.0])
+        t.best(given, [(np.arange(rows), SPLIT[1])], None)
+        return t.work
+
+    few, many = work(40), work(160)
+    assert few < many
+    assert work(160) == many

@@ -131,3 +131,19 @@ def test_a_trial_in_place_of_another_is_ranked_by_its_score():
     assert [t.candidate.name for t in behind.trials] == ["b", "d", "c"]
     assert behind.history[-1].candidate.name == "d"
     assert [t.candidate.name for t in behind.led_by(behind.trials[1]).trials] == ["d", "b", "c"]
+
+
+def test_work_that_is_counted_ends_the_race_as_time_does():
+    calls: list[tuple[str, int]] = []
+    run = run_of({"a": 0.1, "b": 0.2}, calls)
+    result = race(
+        candidates("a", "b"),
+        run,
+        ROUNDS,
+        measure="accuracy",
+        n_held_out=5,
+        seconds=2.5,
+        clock=lambda: len(calls),
+    )
+    assert calls == [("a", 10), ("b", 10), ("b", 20)]
+    assert result.winner.name == "b"

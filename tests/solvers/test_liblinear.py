@@ -32,7 +32,7 @@ def by_hand(Z, y, weights):
 def test_each_target_is_scikit_learns_on_the_rows_that_it_is_seen_in():
     Z, Y, weights = rows()
     told = []
-    found = margins(Z, Y, weights, ALPHA, 1e-7, 0, lambda: told.append(1))
+    found = margins(Z, Y, weights, ALPHA, 1e-7, 0, told.append)
     for t in range(3):
         peer = by_hand(Z, Y[:, t], weights)
         np.testing.assert_allclose(found.coef[:, t], peer.coef_[0], rtol=1e-3, atol=1e-4)
@@ -44,7 +44,7 @@ def test_each_target_is_scikit_learns_on_the_rows_that_it_is_seen_in():
 def test_targets_of_one_side_and_of_none():
     Z, _, weights = rows()
     Y = np.column_stack([np.ones(N), -np.ones(N), np.zeros(N), np.where(np.arange(N) < 9, -1.0, 0.0)])
-    found = margins(Z, Y, weights, ALPHA, 1e-4, 0, lambda: None)
+    found = margins(Z, Y, weights, ALPHA, 1e-4, 0, lambda passes: None)
     assert found.intercept.tolist() == [1, -1, 0, -1]
     assert not found.coef.any()
 

@@ -40,6 +40,7 @@ from chimap.selection.race import SAME, Candidate, Outcome, RaceResult, Trial, r
 from chimap.selection.scoring import OutputScore
 
 _SHARE = 8  # of the memory budget that the sample may take
+MOST_SECONDS = 20.0  # of work
 _GRADIENTS = 1000  # rows whose gradients are averaged
 _HOPELESS = (
     2.0  # errors of the difference that a candidate may be behind the best, and have its settings improved
@@ -124,8 +125,16 @@ class Race:
 
         return race(
             entered, self, sorted(self.splits_of), measure=score_name(self.scoring, self.model, self.y),
-            n_held_out=self.n_held_out, seconds=getattr(self.model, "race_seconds", None), on_trial=tell,
+            n_held_out=self.n_held_out, on_trial=tell, **self._end(),
         )  # fmt: skip
+
+    def _end(self) -> dict[str, Any]:
+        """When to start no further trial: after the seconds that the user gave, or after so much work."""
+        seconds = getattr(self.model, "race_seconds", None)
+        if seconds is not None or self.trials is None:
+            return {"seconds": seconds}
+        trials = self.trials
+        return {"seconds": MOST_SECONDS, "clock": lambda: trials.work}
 
     def __call__(self, candidate: Candidate, n_rows: int) -> Outcome:
         """See ``Runner``: the mean over the splits."""

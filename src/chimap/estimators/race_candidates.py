@@ -123,7 +123,8 @@ def _additive(look: Look) -> list[Candidate]:
                 continue  # which is the linear machine on square roots
             settings = {"kernel": kernel, "normalize": normalize}
             made.append(Candidate(_name(kernel, normalize), {**settings, **_squares()}))
-            if look.takes_margins and kernel in ("chi2", "hellinger"):
+            # of raw rows the baseline on square roots speaks for margins
+            if look.takes_margins and kernel in ("chi2", "hellinger") and (normalize or not look.has_sums):
                 made.append(Candidate(f"{_name(kernel, normalize)}, SVM", {**settings, **_margins()}))
     return made
 

@@ -27,6 +27,8 @@ from chimap.kernels import Exponential
 from chimap.selection.climb import Setting
 from chimap.selection.scoring import OutputScore
 
+_EACH = 0.05  # seconds of a trial beside what is counted: maps, scores
+
 
 @dataclass
 class Trials:
@@ -35,6 +37,7 @@ class Trials:
     rows, y: the sample. codec: of its labels. score: of outputs. row_weights (n,), or None. dtype: of the products.
     alphas: to choose from, or None for a search. n_terms: of the maps. room: bytes for mapped rows, beyond which those
     of the first kernel are let go. Machines of one kernel and normalisation share most one after the other.
+    work: of all that was tried, see ``Machine``.
     """
 
     rows: Any
@@ -47,6 +50,7 @@ class Trials:
     n_terms: int | str
     seed: int
     room: int = 2**27
+    work: float = 0.0
     _mapped: dict[Any, tuple[ExactFeatures, Scale]] = field(
         default_factory=dict
     )  # by kernel and normalisation
@@ -87,7 +91,10 @@ class Trials:
             machines, gamma = self._kernels(settings, splits)
         chooses = gamma is not None and settings.get("gamma") == "auto"
         search = Search(machines, splits, self.Y, self.codec.shift, self.score, self.alphas, chooses)
-        found = search.best(start, looks_on)
+        try:
+            found = search.best(start, looks_on)
+        finally:
+            self.work += _EACH + sum(machine.work for machine in machines)
         n_scored = sum(test.size for _, test in splits)
         return replace(
             found, gamma=None if gamma is None else gamma * 2.0 ** found.setting[1],
@@ -106,6 +113,7 @@ class Trials:
         if self._products[0] != of:
             self._products = None, []  # let go before there are others
             self._products = of, [Products.of(features, split) for split in splits]
+            self.work += sum(products.work for products in self._products[1])
         gamma = outer = None
         if isinstance(kernel, Exponential):
             scaled = with_mean_gamma(kernel.rescaled(scale.factor), features.rows_)

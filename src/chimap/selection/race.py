@@ -191,6 +191,7 @@ def race(
     measure: str,
     n_held_out: int,
     seconds: float | None = None,
+    clock: Callable[[], float] | None = None,
     on_trial: Callable[[Trial], None] | None = None,
 ) -> RaceResult:
     """Compare candidates by successive halving.
@@ -211,7 +212,10 @@ def race(
         Rows that are scored.
     seconds : float, optional
         Start no further trial after so many; the last round that is complete then decides, or what there is of the
-        first. None: the work alone sets the end, and the result does not depend on the machine.
+        first.
+    clock : callable, optional
+        What the seconds are counted by. None: the time; work that is counted makes the result the same on every
+        machine.
     on_trial : callable, optional
         Told of each trial when it ends.
 
@@ -229,11 +233,13 @@ def race(
     Jamieson and Talwalkar, Non-stochastic best arm identification and hyperparameter optimization, AISTATS 2016.
     """
     began = time.perf_counter()
+    start = began if clock is None else clock()
+    clock = clock or time.perf_counter
     running, last, history = list(candidates), dict[str, Trial](), list[Trial]()
     for i, n_rows in enumerate(rows_by_round):
         this_round = dict[str, Trial]()
         for candidate in _together(_best_first(running, last)):
-            if seconds is not None and history and time.perf_counter() - began > seconds:
+            if seconds is not None and history and clock() - start > seconds:
                 break
             trial = trial_of(candidate, run, i, n_rows)
             this_round[candidate.name] = trial

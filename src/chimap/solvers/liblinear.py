@@ -94,7 +94,9 @@ class HingeProblem:
 
     def _fit(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
         Z, Y = self.kept.of(rows)
-        return margins(Z, Y, self.kept.weights[rows], alpha, tolerance, self.seed, self._on_target)
+        return margins(
+            Z, Y, self.kept.weights[rows], alpha, tolerance, self.seed, lambda passes: self._on_target()
+        )
 
 
 def usual_alpha(Z: Any, weights: np.ndarray) -> float:
@@ -111,11 +113,11 @@ def margins(
     alpha: float,
     tolerance: float,
     seed: int,
-    on_target: Callable[[], None],
+    on_target: Callable[[int], None],
 ) -> LinearSolution:
     """The machines of targets Y (n, t), 1 or -1, 0 where one is missing, one after the other.
 
-    Z (n, D): features, dense or CSR, of rows with ``weights`` (n,).
+    Z (n, D): features, dense or CSR, of rows with ``weights`` (n,). on_target: told of passes over the rows.
     """
     svm = LinearSVC(
         loss="hinge", C=1 / alpha, tol=tolerance, intercept_scaling=_BIAS_SCALE,
@@ -123,14 +125,14 @@ def margins(
     )  # fmt: skip
     coef, intercept = np.zeros((Z.shape[1], Y.shape[1])), np.empty(Y.shape[1])
     for t, y in enumerate(Y.T):
-        seen = y != 0
+        seen, passes = y != 0, 0
         if not seen.any() or np.all(y[seen] == y[seen][0]):  # one side alone: its sign is the minimum
             intercept[t] = y[seen][0] if seen.any() else 0.0
         else:
             some = _arrays.take_rows(Z, np.flatnonzero(seen)) if not seen.all() else Z
             svm.fit(some, y[seen], sample_weight=weights[seen])
-            coef[:, t], intercept[t] = svm.coef_[0], svm.intercept_[0]
-        on_target()
+            coef[:, t], intercept[t], passes = svm.coef_[0], svm.intercept_[0], int(np.max(svm.n_iter_))
+        on_target(passes)
     return LinearSolution(coef, intercept, alpha)
 
 
