@@ -208,3 +208,14 @@ def test_tables_and_onnx_have_them(tmp_path, normalize):
     np.testing.assert_allclose(scores[0], expected, atol=1e-3)
     tables = bin_tables(parts_of(model), 0.01)
     np.testing.assert_allclose(tables.scores(X), expected, atol=tables.bound + 1e-3)
+
+
+def test_features_without_gradients_end_a_fit_only_where_weights_are_asked_for():
+    rows = np.random.default_rng(0).dirichlet(np.ones(12), 300)
+    given = {"features": "landmarks", "n_components": 64, "random_state": 0}
+    target = np.sqrt(rows[:, 0]) - rows[:, 1]
+    model = HistogramRegressor(**given).fit(rows, target)
+    assert model.kernel_.name == "chi2"
+    assert model.bin_weights_ is None
+    with pytest.raises(DataError, match="Give weights, or name an exponential kernel"):
+        HistogramRegressor(**given, bin_weights="learn").fit(rows, target)

@@ -246,7 +246,7 @@ class Race:
             if model is None:
                 raise DataError(
                     f"bin_weights='learn' takes gradients, which {fitted.features_.describe()} have none of. Give "
-                    "weights, or use features='landmarks'."
+                    "weights, or name an exponential kernel."
                 )
             rows = fitted._prepare(_arrays.take_rows(self.rows, train[:_GRADIENTS]), 0, "the sample")
             blocks = (

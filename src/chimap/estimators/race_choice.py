@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chimap._validation import parse_memory
+from chimap._validation import DataError, parse_memory
 from chimap.data import Source
 from chimap.engines import Progress
 from chimap.estimators.bin_weights import LearnedBins
@@ -52,7 +52,8 @@ def race_of(
     leader = _leader(model, result, source.n_features)
     if leader is not None:
         leader = exact.get(leader.candidate.name, leader)  # whose machines share their products
-        bins = running.learn_bins(leader, progress)
+        bins = _bins_if_any(running, leader, progress)
+    if leader is not None and bins is not None:
         result = with_bins(result, bins)
         if result.trials[0] is bins.trial:
             settings = settings_of_all(running, bins.trial, source, keeps_rows) | {
@@ -127,6 +128,16 @@ def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:
     return replace(
         result, trials=trials, seconds=result.seconds + bins.trial.seconds, history=[*result.history, bins.trial]
     )  # fmt: skip
+
+
+def _bins_if_any(running: Race, leader: Trial, progress: Progress) -> LearnedBins | None:
+    """Learned weights; None for features without gradients, where the user did not ask for weights."""
+    try:
+        return running.learn_bins(leader, progress)
+    except DataError:
+        if running.model.bin_weights != "auto":
+            raise
+        return None
 
 
 def _leader(model: Any, result: RaceResult, n_bins: int) -> Trial | None:
