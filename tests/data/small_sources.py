@@ -23,6 +23,7 @@ from chimap.data import (
     ZarrSource,
     split_source,
 )
+from chimap.data.split import drawn_for_test
 
 N_ROWS, N_FEATURES = 137, 12
 
@@ -217,7 +218,7 @@ def batches(X, sizes):
 def parts_of(X):
     """A split of a longer array whose test part is exactly the matrix."""
     seed = 3
-    is_test = np.random.default_rng([seed, 0]).random(4096) < 0.3
+    is_test = drawn_for_test(0, 4096, 0.3, seed)
     places = np.flatnonzero(is_test)[:N_ROWS]
     n_rows = places[-1] + 1
     is_test = is_test[:n_rows]
