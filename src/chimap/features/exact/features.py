@@ -23,6 +23,7 @@ from chimap.model_files import Transformer
 from chimap.moments import rows_by_weight
 
 _ROWS = 1024  # whose values are computed together where a kernel has no map
+_ROUNDED_MEAN = 30  # eps that a mean of rows may be off by
 _CLEAR = 3  # times the rounding of mapped rows: a mean distance beyond it is one of the data
 
 
@@ -183,8 +184,9 @@ def with_mean_gamma(kernel: Exponential, rows: KeptRows) -> Exponential:
     if not isinstance(kernel.gamma, str):
         return kernel
     mean = rows.mean_distance()
-    # mapped rows are off by half an eps each; equal ones are equal to the bit, up to the mean that is taken off
-    rounding = _CLEAR * np.finfo(rows.squares.dtype).eps * np.linalg.norm(rows.means)
+    # mapped rows are off by half an eps of their dtype; equal ones are equal but for the mean, in float64, taken off
+    eps = np.finfo(rows.squares.dtype).eps + _ROUNDED_MEAN * np.finfo(np.float64).eps
+    rounding = _CLEAR * eps * np.linalg.norm(rows.means)
     if not mean > rounding**2:
         if rows.n_rows != 1:
             raise DataError(
