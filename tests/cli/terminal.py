@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-SECONDS = 120  # a command that takes longer hangs
+SECONDS = 300  # a command that takes longer hangs, on a busy machine too
 
 
 class Result(NamedTuple):
