@@ -10,6 +10,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap.data import ArraySource
+from chimap.estimators.prediction import Prediction
 from chimap.export.parts import ModelParts
 from chimap.export.tables import BinTables
 from chimap.features.blocks import BlockFeatures
@@ -83,7 +84,10 @@ def compare_tables(tables: BinTables, model: Any, parts: ModelParts) -> Comparis
 
 def _of_model(model: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Linear outputs (n, t), and labels or targets, of rows whose columns are those of the model."""
-    outputs = model.predict_source(ArraySource(X, column_names=getattr(model, "feature_names_in_", None)))
+    if isinstance(model, Prediction):  # which matches columns by name
+        outputs = model.predict_source(ArraySource(X, column_names=getattr(model, "feature_names_in_", None)))
+    else:
+        outputs = model._outputs(X)
     answers = model.labels_of(outputs) if hasattr(model, "labels_of") else model.targets_of(outputs)
     return outputs, answers
 

@@ -60,6 +60,24 @@ YOUNGER: dict[str, dict[str, Callable[[dict[str, Any]], np.ndarray]]] = {
     },
 }
 
+
+def _errors_by_output(state: dict[str, Any]) -> Any:
+    """Bounds (bins, pieces, t): files of before gave one for all outputs, which holds for each."""
+    errors, lines = state["errors"], state.get("lines")
+    if not (
+        isinstance(errors, np.ndarray)
+        and isinstance(lines, np.ndarray)
+        and (errors.ndim, lines.ndim) == (2, 4)
+    ):
+        return errors
+    return np.repeat(errors[:, :, None], lines.shape[3], axis=2)
+
+
+# Arrays that had other axes in some files.
+RESHAPED: dict[str, dict[str, Callable[[dict[str, Any]], Any]]] = {
+    "LineTables": {"errors": _errors_by_output}
+}
+
 # Arrays of every estimator that has them: the weights of the features.
 _WEIGHTS: dict[str, tuple[Axis, ...]] = {"_coef": ("D", "t"), "_intercept": ("t",)}
 
@@ -73,6 +91,9 @@ def check(cls: type, state: dict[str, Any]) -> None:
     for name, older in YOUNGER.get(cls.__name__, {}).items():
         if name not in state and "n_features_in_" in state:  # which templates that are not fitted do not have
             state[name] = older(state)
+    for name, reshaped in RESHAPED.get(cls.__name__, {}).items():
+        if name in state:
+            state[name] = reshaped(state)
     sizes: dict[str, int] = {k: v for k, v in state.items() if isinstance(v, int)}
     for name, axes in ({**_WEIGHTS, **SHAPES.get(cls.__name__, {})}).items():
         if name in state and state[name] is not None:

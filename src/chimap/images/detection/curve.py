@@ -64,6 +64,14 @@ def matched(
     object is taken once: a second detection of it is a false positive.
 
     Source: Everingham et al., The PASCAL visual object classes challenge, 2010.
+
+    Examples
+    --------
+    >>> from chimap.images import Detection
+    >>> found = [Detection((0, 0, 10, 10), 0.9), Detection((1, 0, 11, 10), 0.7), Detection((50, 50, 60, 60), 0.8)]
+    >>> scores, is_object = matched([found], [[(0, 0, 10, 10)]])
+    >>> scores.tolist(), is_object.tolist()
+    ([0.9, 0.8, 0.7], [True, False, False])
     """
     scores, is_object = [], []
     for some, true in zip(found, boxes, strict=True):

@@ -24,6 +24,19 @@ def hard_negatives(
     """Windows (height, width, 3) with scores above the threshold, up to ``most`` a scene, the worst mistakes first.
 
     scenes : images in which there is nothing to be found. scan : as in ``WindowDetector.detect``.
+
+    Examples
+    --------
+    >>> from chimap import HistogramClassifier
+    >>> from chimap.images import HOGBlocks, ImageHistograms
+    >>> y, x = np.mgrid[:32, :32]
+    >>> stripes = lambda z, i: np.repeat((127 + 100 * np.sin(z / 2 + i)).astype(np.uint8)[:, :, None], 3, axis=2)
+    >>> windows = [stripes(x if i % 2 else y, i) for i in range(8)]
+    >>> histograms = ImageHistograms(HOGBlocks((32, 32)), grids=((1, 1),)).fit(windows)
+    >>> model = HistogramClassifier("chi2", alpha=0.1).fit(histograms.transform(windows), np.arange(8) % 2)
+    >>> detector = WindowDetector(model, histograms, window=(32, 32))
+    >>> [window.shape for window in hard_negatives(detector, [np.hstack(windows[:4])], most=2)]
+    [(32, 32, 3), (32, 32, 3)]
     """
     return [
         detector.cut(scene, found.box)
@@ -59,6 +72,21 @@ def mined_detector(
     mining : as in ``hard_negatives``.
 
     Source: Dalal and Triggs, Histograms of oriented gradients for human detection, 2005 (one round).
+
+    Examples
+    --------
+    >>> from chimap import HistogramClassifier
+    >>> from chimap.images import HOGBlocks, ImageHistograms
+    >>> y, x = np.mgrid[:32, :32]
+    >>> stripes = lambda z, i: np.repeat((127 + 100 * np.sin(z / 2 + i)).astype(np.uint8)[:, :, None], 3, axis=2)
+    >>> upright, level = [stripes(x, i) for i in range(6)], [stripes(y, i) for i in range(6)]
+    >>> histograms = ImageHistograms(HOGBlocks((32, 32)), grids=((1, 1),)).fit(upright)
+    >>> scene = np.hstack([stripes(x + y, 0), level[0]])  # slanting stripes are not to be found
+    >>> detector, model = mined_detector(
+    ...     HistogramClassifier("chi2", alpha=0.1), histograms, upright, level, [scene], threshold=-0.5
+    ... )
+    >>> bool(detector.scores(scene).max() < detector.scores(upright[3]).max())
+    True
     """
     check_positive(rounds, "rounds", integer=True)
     if not len(objects) or not len(others):
