@@ -16,6 +16,7 @@ from chimap.export.parts import parts_of
 from chimap.export.tables import bin_tables
 from chimap.features.weighted import BinWeights
 from chimap.kernels import Exponential, chi2
+from chimap.selection.jackknife import standard_error
 from chimap.selection.race import Candidate, Outcome, Trial
 
 DIGITS, LABELS = load_digits(return_X_y=True)
@@ -137,14 +138,16 @@ def test_weights_are_kept_only_if_the_score_rises():
     assert (kept.trial.score, kept.trial.round) == (0.7, 2)
 
 
-def test_a_rise_within_its_error_is_none():
-    told = iter([(0.5, (0.1, 0.0)), (0.55, (0.0, 0.0)), (0.5, (0.0, 0.0))])
+@pytest.mark.parametrize(("errors", "is_kept"), [(0.9, False), (1.8, False), (2.2, True)])
+def test_a_rise_within_twice_its_error_is_none(errors, is_kept):
+    rise = errors * standard_error(np.array([0.1, 0.0]))
+    told = iter([(0.5, (0.1, 0.0)), (0.5 + rise, (0.0, 0.0)), *[(0.5, (0.0, 0.0))] * 3])
 
     def weigh(candidate, weights):
         score, deviations = next(told)
         return Outcome(score, {}, deviations), lambda: weights
 
-    assert learn_bins(weigh, FIRST.candidate, 1, 3, FIRST).weights is None
+    assert (learn_bins(weigh, FIRST.candidate, 1, 3, FIRST).weights is not None) is is_kept
 
 
 def test_a_saved_model_keeps_its_weights(tmp_path):

@@ -67,7 +67,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     bin_weights : "auto", "learn", None or array of shape (bins,), default="auto"
         Weights w_i of the bins: sum_i w_i d(x_i, y_i) in place of sum_i d(x_i, y_i), for kernels that are homogeneous.
         "learn": from what the machine makes of each bin, one to three rounds, kept only if the score of rows held out
-        rises by more than its error; a block has one weight. "auto": "learn" where the kernel is "auto", else equal.
+        rises by more than twice its error; a block has one weight. "auto": "learn" where the kernel is "auto", else
+        equal.
     blocks : list or mapping of columns, optional
         Of several descriptors, as slices or lists: each gets features of its own, and ``kernel`` may be a list of one
         each. ``n_components`` counts for each.
