@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 from .cli.terminal import run_many
 from .docs.files import write_all
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+TOP = Path(__file__).parents[1]
+README = (TOP / "README.md").read_text(encoding="utf-8")
 LANGUAGES = {"sh", "python", "text"}
 ELSEWHERE = ("--scheduler tcp:", "--device cuda")  # a cluster and a device that a test does not have
 SET_UP = ("python3 -m venv", ".venv/bin/")  # .ci/run does these
@@ -39,6 +41,14 @@ def test_fences_name_a_language_that_is_tested():
 
 def test_the_first_screen_is_short():
     assert len(README.splitlines()) <= 120
+
+
+def test_scores_are_those_that_were_kept(monkeypatch):
+    monkeypatch.syspath_prepend(str(TOP))
+    plot = importlib.import_module("benchmarks.accuracy.plot_against_others")
+    table = plot.table(plot.kept_lines())
+    assert len(table.splitlines()) == 10  # eight data sets
+    assert plot.with_table(README, plot.kept_lines()) == README, "run benchmarks.accuracy.plot_against_others"
 
 
 def table_commands() -> list[list[str]]:

@@ -1,7 +1,7 @@
-"""Draw score against seconds of the fit for each data set of against_others: docs/assets/accuracy.png.
+"""The kept figures of against_others as the README shows them: a picture, docs/assets/accuracy.png, and its table.
 
 python -m benchmarks.accuracy.plot_against_others                      # of benchmarks/results/against_others.jsonl
-python -m benchmarks.accuracy.plot_against_others --lines FILE.jsonl --output FILE.png
+python -m benchmarks.accuracy.plot_against_others --lines FILE.jsonl --output FILE.png    # the picture alone
 """
 
 from __future__ import annotations
@@ -18,7 +18,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 TOP = Path(__file__).resolve().parents[2]
-RESULTS = TOP / "benchmarks" / "results"
+README = TOP / "README.md"
+KEPT = TOP / "benchmarks" / "results" / "against_others.jsonl"
+BEGIN, END = "<!-- scores -->", "<!-- end of scores -->"  # around the table of the README
+NAMES = {
+    "mnist": "MNIST, pixels",
+    "fashion_mnist": "Fashion-MNIST, pixels",
+    "cifar words": "CIFAR-10, visual words",
+    "caltech words": "Caltech-101, visual words",
+    "newsgroups": "20 newsgroups, words",
+    "hmp": "body sites, microbes",
+    "hiv": "HIV, molecules (ROC AUC)",
+    "moses logP": "logP, molecules (R²)",
+}
+MEASURES = {"accuracy": "accuracy", "roc_auc": "ROC AUC", "r2": "R²"}
 # What a reader compares with; the linear model is the best of its rows as they are, divided by sums, or rooted.
 _SECONDS = (0.03, 1000.0)  # of every panel, so that they compare
 SHOWN = {
@@ -28,6 +41,11 @@ SHOWN = {
     "random-forest": ("random forest", "v", "tab:olive"),
     "exact-svm": ("exact SVM", "D", "tab:purple"),
 }
+
+
+def kept_lines(path: Path = KEPT) -> list[dict]:
+    """A line a fit."""
+    return [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
 
 
 def points(lines: list[dict]) -> dict[str, tuple[float, float]]:
@@ -44,9 +62,37 @@ def points(lines: list[dict]) -> dict[str, tuple[float, float]]:
     return best
 
 
+def table(lines: list[dict]) -> str:
+    """Score and seconds of the shown methods by data set, in Markdown; the best score is bold."""
+    by_set = {name: points([line for line in lines if line["set"] == name]) for name in NAMES}
+    shown = [method for method in SHOWN if any(method in of for of in by_set.values())]
+    rows = [["data set", *(SHOWN[method][0] for method in shown)], ["---"] * (len(shown) + 1)]
+    for name, of in by_set.items():
+        scores = {method: f"{score:.3f}" for method, (_, score) in of.items()}
+        best = max(scores.values()) if len(scores) > 1 else None
+        cells = []
+        for method in shown:
+            if method not in of:
+                cells.append("-")
+                continue
+            seconds = of[method][0]
+            score = f"**{scores[method]}**" if scores[method] == best else scores[method]
+            cells.append(f"{score}, {seconds:.{0 if seconds >= 1 else 1}f} s")
+        rows.append([NAMES[name], *cells])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def with_table(readme: str, lines: list[dict]) -> str:
+    """The README with the table of these lines."""
+    before, _, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    assert end, f"README.md has no table between {BEGIN} and {END}"
+    return f"{before}{BEGIN}\n{table(lines)}{END}{after}"
+
+
 def draw(lines: list[dict], output: Path) -> None:
     """A panel for each data set."""
-    sets = list(dict.fromkeys(line["set"] for line in lines))
+    sets = [name for name in NAMES if any(line["set"] == name for line in lines)]
     columns = min(4, len(sets))
     n_rows = -(-len(sets) // columns)
     size = (3.1 * columns + 0.4, 2.5 * n_rows + 0.9)
@@ -58,7 +104,12 @@ def draw(lines: list[dict], output: Path) -> None:
         for method, (seconds, score) in points(of).items():
             label, marker, colour = SHOWN[method]
             ax.plot(seconds, score, marker, color=colour, label=label, markersize=8)
-        ax.set(title=f"{name}, {of[0]['rows']} rows", xscale="log", xlim=_SECONDS, ylabel=of[0]["scoring"])
+        ax.set(
+            title=f"{NAMES[name].partition(',')[0]}, {of[0]['rows']} rows",
+            xscale="log",
+            xlim=_SECONDS,
+            ylabel=MEASURES[of[0]["scoring"]],
+        )
         ax.margins(0.15)
         ax.grid(alpha=0.3)
     for ax in axes[-1]:
@@ -74,10 +125,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--lines", type=Path, default=RESULTS / "against_others.jsonl")
+    parser.add_argument("--lines", type=Path, default=KEPT)
     parser.add_argument("--output", type=Path, default=TOP / "docs" / "assets" / "accuracy.png")
     given = parser.parse_args()
-    draw([json.loads(text) for text in given.lines.read_text(encoding="utf-8").splitlines()], given.output)
+    lines = kept_lines(given.lines)
+    draw(lines, given.output)
+    if given.lines == KEPT:
+        README.write_text(with_table(README.read_text(encoding="utf-8"), lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,16 +29,15 @@ def against_others() -> str:
     sys.path.insert(0, str(TOP))
     try:
         from benchmarks.accuracy.against_others import METHODS
+        from benchmarks.accuracy.plot_against_others import MEASURES, NAMES, kept_lines
     finally:
         sys.path.remove(str(TOP))
-    lines = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
-    sets = list(dict.fromkeys(line["set"] for line in lines))
-    return "\n\n".join(
-        one_set(name, [line for line in lines if line["set"] == name], list(METHODS)) for name in sets
-    )
+    lines = kept_lines(path)
+    by_set = {NAMES[name]: [line for line in lines if line["set"] == name] for name in NAMES}
+    return "\n\n".join(one_set(name, of, list(METHODS), MEASURES) for name, of in by_set.items() if of)
 
 
-def one_set(name: str, lines: list[dict[str, Any]], order: list[str]) -> str:
+def one_set(name: str, lines: list[dict[str, Any]], order: list[str], measures: dict[str, str]) -> str:
     """Methods of one data set, the best first."""
     rows = []
     for method in dict.fromkeys([*order, *(line["method"] for line in lines)]):
@@ -49,7 +47,7 @@ def one_set(name: str, lines: list[dict[str, Any]], order: list[str]) -> str:
             scores = [line["score"] for line in of]
             spread = f" ({min(scores):.4f} to {max(scores):.4f})" if len(scores) > 1 else ""
             rows.append((mean["score"], method, spread, mean["fit_seconds"], mean["mib"], len(of)))
-    head = f"## {name}\n\n{lines[0]['rows']} training rows, scored by {lines[0]['scoring']}.\n\n"
+    head = f"## {name}\n\n{lines[0]['rows']} training rows, scored by {measures[lines[0]['scoring']]}.\n\n"
     body = "| method | score | seconds of the fit | MiB beyond the data | seeds |\n|---|---|---|---|---|\n"
     for score, method, spread, seconds, mib, n in sorted(rows, reverse=True):
         shown = f"**{method}**" if method == "chimap" else method
