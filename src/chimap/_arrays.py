@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import numpy as np
 import scipy.sparse as sp
 
 from chimap import _blas, _loops, _threads
+from chimap._types import CSR, Array, DeviceArray, DTypeLike, Rows
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+T = TypeVar("T")
+KindOfRows = TypeVar("KindOfRows", bound=Rows | DeviceArray)
 
 _SPARSE_BELOW = 0.04  # density of the rows under which the sparse product beats the dense one
 _PIECE = 2**16  # entries that are compared or copied at a time
@@ -16,36 +24,37 @@ _PIECE = 2**16  # entries that are compared or copied at a time
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-def is_sparse(X: Any) -> bool:
+def is_sparse(X: object) -> TypeIs[CSR]:
     """Whether X is a scipy sparse matrix or array."""
     return bool(sp.issparse(X))
 
 
-def is_plain(X: Any) -> bool:
+def is_plain(X: Any) -> TypeIs[Rows]:
     """Whether X is a matrix of float32 or float64, a NumPy array or CSR, and nothing derived from these."""
     return type(X) in (np.ndarray, sp.csr_matrix, sp.csr_array) and X.ndim == 2 and X.dtype in FLOATS
 
 
-def is_on_device(X: Any) -> bool:
+def is_on_device(X: object) -> TypeIs[DeviceArray]:
     """Whether X is an array of torch or cupy, wherever its memory is."""
     return type(X).__module__.partition(".")[0] in ("torch", "cupy")
 
 
-def namespace(X: Any) -> Any:
+def namespace(X: Array) -> ModuleType:
     """The functions for arrays such as X, under the names of the Python array API standard."""
     from array_api_compat import array_namespace
 
     return array_namespace(X)
 
 
-def to_host(X: Any) -> Any:
+def to_host(X: T | DeviceArray) -> T | np.ndarray:
     """An array of a device as numpy's; any other X itself."""
     if not is_on_device(X):
         return X
-    return X.get() if hasattr(X, "get") else X.detach().cpu().numpy()
+    there: Any = X
+    return there.get() if hasattr(X, "get") else there.detach().cpu().numpy()
 
 
-def beside(values: np.ndarray, X: Any) -> Any:
+def beside(values: np.ndarray, X: Array) -> Array:
     """Values of numpy as an array of the kind, the device and the dtype of X."""
     xp = namespace(X)
     if getattr(
@@ -55,7 +64,7 @@ def beside(values: np.ndarray, X: Any) -> Any:
     return xp.asarray(values, dtype=X.dtype, device=X.device)
 
 
-def device_rows(X: Any) -> Any:
+def device_rows(X: DeviceArray) -> DeviceArray:
     """X of a device as rows of float32 or float64, where it is; other numbers become float64 (float16 float32)."""
     xp = namespace(X)
     if X.dtype in (xp.float32, xp.float64):
@@ -63,13 +72,13 @@ def device_rows(X: Any) -> Any:
     return xp.astype(X, xp.float32 if "float16" in str(X.dtype) else xp.float64)
 
 
-def float_bits(X: Any) -> Any:
+def float_bits(X: Array) -> Array:
     """The bits of float32 or float64 numbers as integers of that width, in the same memory."""
     xp = namespace(X)
     return X.view(xp.int32 if X.dtype == xp.float32 else xp.int64)
 
 
-def float_dtype(dtype: Any) -> np.dtype:
+def float_dtype(dtype: DTypeLike) -> np.dtype:
     """float32 and float64 stay; every other type that is a number becomes float64 (float16 float32)."""
     dtype = np.dtype(dtype)
     if dtype in FLOATS:
@@ -77,7 +86,15 @@ def float_dtype(dtype: Any) -> np.dtype:
     return np.dtype(np.float32) if dtype == np.float16 else np.dtype(np.float64)
 
 
-def as_rows(X: Any, dtype: Any = None) -> Any:
+@overload
+def as_rows(X: np.ndarray, dtype: DTypeLike = None) -> np.ndarray: ...
+
+
+@overload
+def as_rows(X: object, dtype: DTypeLike = None) -> Rows: ...
+
+
+def as_rows(X: object, dtype: DTypeLike = None) -> Rows:
     """X as C-contiguous float rows, or as CSR with sorted indices and without duplicates.
 
     Explicit zeros stay in CSR: they are zeros for every kernel and map. No copy where X already fits.
@@ -92,12 +109,12 @@ def as_rows(X: Any, dtype: Any = None) -> Any:
         if rows.data.size > rows.nnz:  # room to spare behind the last entry: not data
             rows = csr(rows.data[: rows.nnz], rows.indices[: rows.nnz], rows.indptr, rows.shape)
         return rows
-    rows = np.asarray(X)
-    target = np.dtype(dtype) if dtype is not None else float_dtype(rows.dtype)
-    return np.ascontiguousarray(rows, dtype=target)
+    dense = np.asarray(X)
+    target = np.dtype(dtype) if dtype is not None else float_dtype(dense.dtype)
+    return np.ascontiguousarray(dense, dtype=target)
 
 
-def conversion(is_sparse: bool, given: Any, dtype: np.dtype) -> float:
+def conversion(is_sparse: bool, given: DTypeLike, dtype: np.dtype) -> float:
     """How many times the bytes rows take in another dtype; indices of sparse ones stay."""
     index = 4 * is_sparse
     return (dtype.itemsize + index) / (np.dtype(given).itemsize + index)
@@ -108,22 +125,22 @@ def flat_view(values: np.ndarray) -> np.ndarray:
     return values.reshape(-1)
 
 
-def nonzero_values(X: Any, at_most: int | None = None) -> np.ndarray:
+def nonzero_values(X: Rows, at_most: int | None = None) -> np.ndarray:
     """The non-zero entries of X, as one axis: all, or every k-th, k the least that leaves ``at_most`` of them."""
     values = X.data if is_sparse(X) else X.reshape(-1)
     size = int(np.count_nonzero(values))
     step = 1 if at_most is None else max(1, -(-size // at_most))
-    found = np.empty(-(-size // step), values.dtype)
+    sample = np.empty(-(-size // step), values.dtype)
     passed = filled = 0
     for part in _pieces(values):
         own = part[part != 0]
         chosen = own[-passed % step :: step]
-        found[filled : filled + chosen.size] = chosen
+        sample[filled : filled + chosen.size] = chosen
         passed, filled = passed + own.size, filled + chosen.size
-    return found
+    return sample
 
 
-def smallest_magnitude(X: Any) -> float:
+def smallest_magnitude(X: Rows) -> float:
     """Of the entries of X that are not zero; infinite where all are."""
     smallest = np.inf
     for part in _pieces(X.data if is_sparse(X) else X.reshape(-1)):
@@ -136,7 +153,7 @@ def _pieces(values: np.ndarray) -> Iterator[np.ndarray]:
     return (values[first : first + _PIECE] for first in range(0, values.size, _PIECE))
 
 
-def values_by_bin(X: Any) -> tuple[np.ndarray, np.ndarray]:
+def values_by_bin(X: Rows) -> tuple[np.ndarray, np.ndarray]:
     """Magnitudes of the non-zero entries of X, bin after bin, and where each bin starts.
 
     values (nnz,) float64, those of bin i at starts[i]:starts[i + 1] in the order of the rows; starts (bins + 1,).
@@ -152,7 +169,7 @@ def values_by_bin(X: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.abs(values, out=values), starts
 
 
-def column_maxima(X: Any) -> np.ndarray:
+def column_maxima(X: Rows) -> np.ndarray:
     """The largest magnitude in each column, float64; 0 for an empty one."""
     if not is_sparse(X):
         return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
@@ -162,12 +179,12 @@ def column_maxima(X: Any) -> np.ndarray:
     return maxima.astype(np.float64)
 
 
-def column_means(X: Any) -> np.ndarray:
+def column_means(X: Rows) -> np.ndarray:
     """The mean of each column, (columns,) float64, over at least one row."""
     return np.asarray(X.mean(axis=0, dtype=np.float64)).reshape(-1)
 
 
-def minus_row(X: Any, row: np.ndarray) -> Any:
+def minus_row(X: Rows, row: np.ndarray) -> Rows:
     """X with a row (columns,) of its dtype subtracted from each of its own: dense in place, CSR as new CSR, to which
     each entry of the row that is not zero adds a column of entries."""
     if not is_sparse(X):
@@ -179,27 +196,27 @@ def minus_row(X: Any, row: np.ndarray) -> Any:
     return as_rows(X - csr(*entries, np.arange(n + 1) * columns.size, X.shape))
 
 
-def stored_values(X: Any) -> np.ndarray:
+def stored_values(X: Rows) -> np.ndarray:
     """The numbers that X holds, as one axis without a copy: all of a dense array, the entries of CSR."""
     return X.data if is_sparse(X) else flat_view(X)
 
 
-def stored_bytes(X: Any) -> int:
+def stored_bytes(X: Rows) -> int:
     """Bytes of the array, or of the three arrays of CSR."""
     return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if is_sparse(X) else X.nbytes
 
 
-def map_values(X: Any, function: Callable[[np.ndarray], np.ndarray]) -> Any:
+def map_values(X: Rows, function: Callable[[np.ndarray], np.ndarray]) -> Rows:
     """A function with f(0) = 0 of every entry; dense stays dense, CSR keeps its pattern."""
     return csr(function(X.data), X.indices, X.indptr, X.shape) if is_sparse(X) else function(X)
 
 
-def take_rows(X: Any, rows: Any) -> Any:
+def take_rows(X: KindOfRows, rows: slice | np.ndarray | Sequence[int]) -> KindOfRows:
     """Rows of X by slice or index, of the same kind as X."""
-    return X[rows]
+    return cast(KindOfRows, X[rows])
 
 
-def view_rows(X: Any, rows: slice) -> Any:
+def view_rows(X: Rows, rows: slice) -> Rows:
     """Consecutive rows (start and stop given) as a view, where scipy copies the entries of CSR."""
     if not is_sparse(X):
         return X[rows]
@@ -208,7 +225,7 @@ def view_rows(X: Any, rows: slice) -> Any:
     return csr(X.data[entries], X.indices[entries], indptr, (rows.stop - rows.start, X.shape[1]))
 
 
-def take_columns(X: Any, columns: np.ndarray) -> Any:
+def take_columns(X: Rows, columns: np.ndarray) -> Rows:
     """Columns of X by index, C-contiguous, of the same kind as X; X itself where they are all in order."""
     if columns.size == X.shape[1] and np.array_equal(columns, np.arange(columns.size)):
         return X
@@ -220,31 +237,37 @@ def take_columns(X: Any, columns: np.ndarray) -> Any:
     return as_rows(own)
 
 
-def stack_rows(parts: list[Any]) -> Any:
+def stack_rows(parts: Sequence[Rows]) -> Rows:
     """Row blocks of the same kind, one under the other."""
-    return sp.vstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts)
+    return (
+        sp.vstack(parts, format="csr")
+        if is_sparse(parts[0])
+        else np.concatenate([to_dense(part) for part in parts])
+    )
 
 
-def stack_columns(parts: list[Any]) -> Any:
+def stack_columns(parts: Sequence[Rows]) -> Rows:
     """Column blocks of the same kind, side by side."""
-    return sp.hstack(parts, format="csr") if is_sparse(parts[0]) else np.concatenate(parts, axis=1)
+    if is_sparse(parts[0]):
+        return sp.hstack(parts, format="csr")
+    return np.concatenate([to_dense(part) for part in parts], axis=1)
 
 
-def row_norms_l1(X: Any) -> np.ndarray:
+def row_norms_l1(X: Rows) -> np.ndarray:
     """Sum of absolute values of each row, float64, shape (rows,)."""
     if is_sparse(X):
         return np.asarray(abs(X).sum(axis=1, dtype=np.float64)).reshape(-1)
     return np.abs(X).sum(axis=1, dtype=np.float64)
 
 
-def row_squares(X: Any) -> np.ndarray:
+def row_squares(X: Rows) -> np.ndarray:
     """|x|^2 of rows, dense or CSR, (n,), in their dtype."""
     if is_sparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).reshape(-1)
     return np.asarray(np.einsum("ij,ij->i", X, X))
 
 
-def scale_rows(X: Any, factors: np.ndarray) -> Any:
+def scale_rows(X: Rows, factors: np.ndarray) -> Rows:
     """A copy of X whose row i is multiplied by factors[i]; dtype and kind of X stay."""
     if is_sparse(X):
         return sp.csr_matrix(
@@ -253,7 +276,7 @@ def scale_rows(X: Any, factors: np.ndarray) -> Any:
     return _times(X, factors[:, None])
 
 
-def scale_entries(X: Any, columns: np.ndarray, factors: np.ndarray) -> Any:
+def scale_entries(X: Rows, columns: np.ndarray, factors: np.ndarray) -> Rows:
     """A copy of X whose entries in these columns are multiplied by the factor of their row, (rows,)."""
     if is_sparse(X):
         inside = np.zeros(X.shape[1], dtype=bool)
@@ -266,7 +289,7 @@ def scale_entries(X: Any, columns: np.ndarray, factors: np.ndarray) -> Any:
     return scaled
 
 
-def scale_columns(X: Any, factors: np.ndarray) -> Any:
+def scale_columns(X: Rows, factors: np.ndarray) -> Rows:
     """A copy of X whose column i is multiplied by factors[i]; dtype and kind of X stay."""
     if is_sparse(X):
         return csr(_times(X.data, factors[X.indices]), X.indices, X.indptr, X.shape)
@@ -281,27 +304,27 @@ def _times(values: np.ndarray, factors: np.ndarray) -> np.ndarray:
     return (values * factors.astype(np.float64)).astype(values.dtype)
 
 
-def unit_rows(X: Any) -> Any:
+def unit_rows(X: Rows) -> Rows:
     """float64 rows divided by their l1 norms; empty rows, and those of subnormal norm, stay below 1."""
     return scale_rows(X, 1 / np.maximum(row_norms_l1(X), np.finfo(np.float64).tiny))
 
 
-def to_dense(X: Any) -> np.ndarray:
+def to_dense(X: Rows) -> np.ndarray:
     """X as a dense array."""
     return X.toarray() if is_sparse(X) else X
 
 
-def to_sparse(X: Any) -> Any:
+def to_sparse(X: Rows) -> CSR:
     """X as CSR."""
     return X if is_sparse(X) else sp.csr_matrix(X)
 
 
-def like(X: Any, other: Any) -> Any:
+def like(X: Rows, other: Rows) -> Rows:
     """X as CSR where ``other`` is CSR, and dense where it is dense."""
     return to_sparse(X) if is_sparse(other) else to_dense(X)
 
 
-def row_content(X: Any, row: int) -> bytes:
+def row_content(X: Rows, row: int) -> bytes:
     """The bytes of a row, equal for equal rows."""
     if not is_sparse(X):
         return X[row].tobytes()
@@ -309,7 +332,7 @@ def row_content(X: Any, row: int) -> bytes:
     return X.indices[part].tobytes() + X.data[part].tobytes()
 
 
-def with_short_indices(X: Any) -> Any:
+def with_short_indices(X: Rows) -> Rows:
     """X with 32-bit indices where it is CSR, for libraries that take no longer ones. Raises ValueError if too few."""
     if not is_sparse(X) or X.indices.dtype == np.int32:
         return X
@@ -320,7 +343,7 @@ def with_short_indices(X: Any) -> Any:
     return csr(X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32), X.shape)
 
 
-def without_zeros(X: Any) -> Any:
+def without_zeros(X: CSR) -> CSR:
     """CSR X without its explicit zeros; X itself where it has none."""
     if X.data.size and not X.data.all():
         X = X.copy()
@@ -328,14 +351,14 @@ def without_zeros(X: Any) -> Any:
     return X
 
 
-def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
+def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> CSR:
     """CSR matrix of its parts, which are known to be sorted and without duplicates."""
     matrix = sp.csr_matrix((data, indices, indptr), shape=shape, copy=False)
     matrix.has_canonical_format = True
     return matrix
 
 
-def project(rows: Any, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> None:
+def project(rows: Rows, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> None:
     """out[:, :m] = rows @ W for rows (n, d), dense or CSR, and W (d, m), all of one dtype.
 
     out (n, m or more) is C-contiguous; buffer (n, d) is for CSR that is nearly dense.
@@ -353,7 +376,7 @@ def project(rows: Any, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> No
     _blas.multiply(rows, W, out[:, : W.shape[1]])
 
 
-def sparse_product(A: Any, B: np.ndarray, out: np.ndarray) -> None:
+def sparse_product(A: CSR, B: np.ndarray, out: np.ndarray) -> None:
     """out[:, :m] = A @ B for CSR A and C-contiguous B (d, m), on all threads, without densifying."""
     _threads.over_rows(
         A.shape[0],

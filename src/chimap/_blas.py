@@ -9,10 +9,16 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numba.extending import get_cython_function_address
+
+if TYPE_CHECKING:
+    from _ctypes import _CArgObject
+
+Reference: TypeAlias = "_CArgObject"
+Number: TypeAlias = ctypes.c_float | ctypes.c_double
 
 
 def multiply(
@@ -110,7 +116,7 @@ _NO, _YES, _LOWER, _LEFT, _RIGHT = (
     ctypes.byref(ctypes.c_char(letter)) for letter in (b"N", b"T", b"L", b"L", b"R")
 )
 _ARGUMENTS = {"gemm": 13, "syrk": 10, "trsm": 11, "potrf": 5, "trmm": 11}
-_LETTERS: dict[np.dtype, tuple[str, Any]] = {
+_LETTERS: dict[np.dtype, tuple[str, type[Number]]] = {
     np.dtype(np.float32): ("s", ctypes.c_float),
     np.dtype(np.float64): ("d", ctypes.c_double),
 }
@@ -137,16 +143,16 @@ def _check_out(out: np.ndarray, shape: tuple[int, int], *factors: np.ndarray) ->
         )
 
 
-def _int(value: int) -> Any:
+def _int(value: int) -> Reference:
     return ctypes.byref(ctypes.c_int(value))
 
 
-def _ld(matrix: np.ndarray) -> Any:
+def _ld(matrix: np.ndarray) -> Reference:
     """Numbers from one row to the next."""
     return _int(max(1, matrix.strides[0] // matrix.itemsize, matrix.shape[1]))
 
 
-def _routine(name: str, dtype: np.dtype) -> tuple[Callable[..., None], Callable[[float], Any]]:
+def _routine(name: str, dtype: np.dtype) -> tuple[Callable[..., None], Callable[[float], Reference]]:
     letter, number = _LETTERS[dtype]
     full = letter + name
     if full not in _routines:

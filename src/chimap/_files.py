@@ -11,11 +11,12 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
+from chimap._types import JSON
 from chimap._validation import DataError
 from chimap._version import __version__
 
@@ -128,12 +129,12 @@ def _no_room(path: Path, reason: object) -> OSError:
     )
 
 
-def plain_json(value: Any) -> Any:
+def plain_json(value: JSON) -> JSON:
     """A value as it comes back from JSON: tuples are lists, keys are texts."""
     return json.loads(json.dumps(value))
 
 
-def write_tensors(path: str | Path, kind: str, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def write_tensors(path: str | Path, kind: str, meta: JSON, arrays: dict[str, np.ndarray]) -> None:
     """Arrays and JSON metadata in one safetensors file; ``kind`` says what it holds.
 
     The metadata list the arrays with their digests, and have a digest of their own, so that ``read_tensors`` tells a
@@ -142,7 +143,7 @@ def write_tensors(path: str | Path, kind: str, meta: dict[str, Any], arrays: dic
     ordered = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
     listed = {name: {"shape": list(a.shape), "digest": _digest(a)} for name, a in ordered.items()}
     text = json.dumps({"kind": kind, "format": FORMAT, "version": __version__, **meta, "arrays": listed})
-    header: dict[str, Any] = {"__metadata__": {"chimap": text, "digest": _digest(text.encode())}}
+    header: JSON = {"__metadata__": {"chimap": text, "digest": _digest(text.encode())}}
     start = 0
     for name, a in ordered.items():
         end = start + a.nbytes
@@ -160,13 +161,13 @@ def write_tensors(path: str | Path, kind: str, meta: dict[str, Any], arrays: dic
             file.write(a.astype(a.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data)
 
 
-def read_header(path: str | Path) -> dict[str, Any]:
+def read_header(path: str | Path) -> JSON:
     """Metadata of a file written by ``write_tensors``. Raises DataError for any other file."""
     with _opened(path) as (meta, _):
         return meta
 
 
-def read_tensors(path: str | Path, *kinds: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_tensors(path: str | Path, *kinds: str) -> tuple[JSON, dict[str, np.ndarray]]:
     """Metadata and arrays of a file of one of these kinds. Raises DataError for any other, or one that was changed."""
     with _opened(path) as (meta, file):
         if meta.get("kind") not in kinds:
@@ -181,7 +182,7 @@ def read_tensors(path: str | Path, *kinds: str) -> tuple[dict[str, Any], dict[st
 
 
 @contextmanager
-def _opened(path: str | Path) -> Iterator[tuple[dict[str, Any], Any]]:
+def _opened(path: str | Path) -> Iterator[tuple[JSON, safe_open]]:
     """The metadata, and the file whose arrays they list: checked before anything is made of them."""
     path = Path(path)
     if not path.is_file():
@@ -210,13 +211,13 @@ def _opened(path: str | Path) -> Iterator[tuple[dict[str, Any], Any]]:
         ) from error
 
 
-def _listed_shapes(listed: Any) -> dict[str, Any] | None:
+def _listed_shapes(listed: object) -> JSON | None:
     if not isinstance(listed, dict) or not all(isinstance(entry, dict) for entry in listed.values()):
         return None
     return {name: entry.get("shape") for name, entry in listed.items()}
 
 
-def _check_format(meta: dict[str, Any], path: Path) -> None:
+def _check_format(meta: JSON, path: Path) -> None:
     number, version = meta.get("format"), meta.get("version")
     if number == FORMAT:
         return
@@ -229,12 +230,12 @@ def _check_format(meta: dict[str, Any], path: Path) -> None:
     raise DataError(told + "Write it again with this version, or read it with the one that wrote it.")
 
 
-def kind_named(kind: Any) -> str:
+def kind_named(kind: object) -> str:
     """What a file of this kind is called in a sentence."""
     return "visual words" if kind == "words" else f"a chimap {kind}"
 
 
-def _parsed(header: str, path: Path) -> dict[str, Any]:
+def _parsed(header: str, path: Path) -> JSON:
     try:
         meta = json.loads(header)
     except (ValueError, RecursionError) as error:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 _LIBRARIES = {"pandas": ("DataFrame",), "polars": ("DataFrame",), "pyarrow": ("Table", "RecordBatch")}
 INDEX = re.compile(r"(Unnamed: \d+)?|__index_level_\d+__")  # how pandas writes the index of a data frame
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> bool:
     """Whether X is a table of columns with names; no library is imported to tell."""
     return type(X).__name__ in _LIBRARIES.get(type(X).__module__.split(".")[0], ())
 
 
-def names_of(table: Any) -> Any:
+def names_of(table: Any) -> Sequence[Hashable]:
     """The names of the columns."""
     return (
         table.column_names
@@ -25,7 +26,7 @@ def names_of(table: Any) -> Any:
     )
 
 
-def without_index(X: Any, fitted: Any = None) -> Any:
+def without_index(X: Any, fitted: object = None) -> Any:
     """A data frame less the columns that hold its index, unless ``fitted`` was fitted on them; any other X as it is."""
     if not is_frame(X):
         return X

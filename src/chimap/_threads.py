@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import Any
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
@@ -21,6 +21,8 @@ _limit: ContextVar[int | None] = ContextVar("chimap_threads", default=None)
 _inside = (
     threading.local()
 )  # a call from within a slice stays on its thread: waiting for the pool could be for ever
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 
@@ -51,7 +53,7 @@ def threads(n_jobs: int | None) -> Iterator[None]:
         _limit.reset(token)
 
 
-def over_rows(n_rows: int, row_size: int, call: Callable[[slice], Any]) -> list[Any]:
+def over_rows(n_rows: int, row_size: int, call: Callable[[slice], Result]) -> list[Result]:
     """call(slice of rows) for slices that cover n_rows, on all threads; results in the order of the slices.
 
     row_size: numbers a row, so that small work stays on this thread. The call must release the interpreter lock
@@ -65,7 +67,7 @@ def over_rows(n_rows: int, row_size: int, call: Callable[[slice], Any]) -> list[
     return list(_pool(workers).map(call, itertools.starmap(slice, itertools.pairwise(edges))))
 
 
-def tasks(items: Iterable[Any], call: Callable[[Any], Any]) -> list[Any]:
+def tasks(items: Iterable[Item], call: Callable[[Item], Result]) -> list[Result]:
     """call(item) for each, on all threads, with the products within on the thread of the call; results in order.
 
     For work that is split into products already: threads of BLAS wait for each other at every product, spinning, and a

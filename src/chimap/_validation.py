@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Literal, cast, overload
 
 import numpy as np
+
+from chimap._types import ArrayLike, Blocks, DeviceArray, MatrixLike, Rows
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 class DataError(ValueError):
@@ -31,7 +36,7 @@ class ParameterError(ValueError):
     n_terms must be a positive whole number; got 0.
     """
 
-    def __init__(self, name: str, value: Any, wanted: str):
+    def __init__(self, name: str, value: object, wanted: str):
         super().__init__(name, value, wanted)
         self.name, self.value, self.wanted = name, value, wanted
 
@@ -40,7 +45,7 @@ class ParameterError(ValueError):
 
 
 def check_histograms(
-    X: Any, *, name: str = "X", signed: bool = False, first_row: int | np.ndarray = 0
+    X: Rows, *, name: str = "X", signed: bool = False, first_row: int | np.ndarray = 0
 ) -> None:
     """Refuse entries that are NaN or infinite, and negative ones unless ``signed``.
 
@@ -75,7 +80,21 @@ def check_histograms(
     )
 
 
-def validated_rows(estimator: Any, X: Any, *, reset: bool, signed: bool, on_device: bool = False) -> Any:
+@overload
+def validated_rows(
+    estimator: BaseEstimator, X: MatrixLike, *, reset: bool, signed: bool, on_device: Literal[False] = False
+) -> Rows: ...
+
+
+@overload
+def validated_rows(
+    estimator: BaseEstimator, X: MatrixLike, *, reset: bool, signed: bool, on_device: bool
+) -> Rows | DeviceArray: ...
+
+
+def validated_rows(
+    estimator: BaseEstimator, X: MatrixLike, *, reset: bool, signed: bool, on_device: bool = False
+) -> Rows | DeviceArray:
     """X of a transformer's ``fit`` (reset) or ``transform`` as float rows, dense or CSR, checked.
 
     Arrays of torch and cupy stay what and where they are with ``on_device``, and are copied to numpy's without.
@@ -98,7 +117,7 @@ def validated_rows(estimator: Any, X: Any, *, reset: bool, signed: bool, on_devi
     return rows
 
 
-def _device_rows(estimator: Any, X: Any, signed: bool) -> Any:
+def _device_rows(estimator: BaseEstimator, X: DeviceArray, signed: bool) -> DeviceArray:
     """The same for arrays of torch or cupy, which stay where they are."""
     from chimap import _arrays
 
@@ -113,7 +132,7 @@ def _device_rows(estimator: Any, X: Any, signed: bool) -> Any:
     return rows
 
 
-def rows_as_fitted(estimator: Any, X: Any) -> Any:
+def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:
     """X of a fitted estimator's ``transform`` or ``predict`` as an array or CSR matrix of the width that it knows.
 
     Arrays that are so already go through at once: scikit-learn's own checks take longer than a prediction of one row.
@@ -123,9 +142,9 @@ def rows_as_fitted(estimator: Any, X: Any) -> Any:
     from chimap import _arrays
     from chimap._frames import without_index
 
-    is_plain = _arrays.is_plain(X) and X.shape[0] > 0 and X.shape[1] == estimator.n_features_in_
-    if is_plain and not hasattr(estimator, "feature_names_in_"):
-        return X
+    fits = _arrays.is_plain(X) and X.shape[0] > 0 and X.shape[1] == estimator.n_features_in_
+    if fits and not hasattr(estimator, "feature_names_in_"):
+        return cast(Rows, X)
     try:
         return validate_data(
             estimator,
@@ -144,7 +163,7 @@ def rows_as_fitted(estimator: Any, X: Any) -> Any:
         ) from None
 
 
-def row_sums(X: Any, *, name: str = "X", first_row: int = 0) -> np.ndarray:
+def row_sums(X: Rows, *, name: str = "X", first_row: int = 0) -> np.ndarray:
     """l1 norms (n,), float64, of checked rows, which are divided by them. Raises DataError where one is infinite."""
     from chimap import _arrays
 
@@ -165,7 +184,7 @@ def check_row_sums(sums: np.ndarray, *, name: str = "X", first_row: int = 0) -> 
     )
 
 
-def check_width(X: Any, expected: int, owner: str) -> None:
+def check_width(X: Rows | DeviceArray, expected: int, owner: str) -> None:
     """Refuse rows whose number of bins differs from what ``owner`` was fitted on (scikit-learn's words)."""
     if X.shape[1] != expected:
         raise DataError(
@@ -174,7 +193,7 @@ def check_width(X: Any, expected: int, owner: str) -> None:
         )
 
 
-def check_positive(value: Any, name: str, *, integer: bool = False) -> None:
+def check_positive(value: object, name: str, *, integer: bool = False) -> None:
     """Refuse anything but a finite positive number (a whole one if ``integer``)."""
     kind = numbers.Integral if integer else numbers.Real
     if not isinstance(value, kind) or isinstance(value, bool) or not 0 < float(value) < np.inf:
@@ -182,42 +201,42 @@ def check_positive(value: Any, name: str, *, integer: bool = False) -> None:
         raise ParameterError(name, value, wanted)
 
 
-def check_choice(value: Any, name: str, choices: Sequence[Any]) -> None:
+def check_choice(value: object, name: str, choices: Sequence[object]) -> None:
     """Refuse a value that is not among ``choices``."""
     if value not in choices:
         listed = ", ".join(repr(c) for c in choices)
         raise ParameterError(name, value, f"one of {listed}")
 
 
-def checked_weights(weights: Any, n: int, each: str, name: str, allowed: str = "numbers") -> np.ndarray:
+def checked_weights(weights: ArrayLike, n: int, each: str, name: str, allowed: str = "numbers") -> np.ndarray:
     """Weights (n,) float64, one for each "row" or "bin"; allowed: what the argument may be.
 
     Raises DataError, naming the place, for negative, infinite and missing ones, another number of them, and where all
     are 0.
     """
     try:
-        found = np.array(weights, dtype=np.float64)
+        checked = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} must be {allowed}, one a {each}; {error}.") from None
-    if found.shape != (n,):
-        flat = " Pass it as ravel()." if found.shape == (n, 1) else ""
+    if checked.shape != (n,):
+        flat = " Pass it as ravel()." if checked.shape == (n, 1) else ""
         raise DataError(
-            f"{name} must have one weight for each of the {n} {each}s, shape ({n},); got {found.shape}.{flat}"
+            f"{name} must have one weight for each of the {n} {each}s, shape ({n},); got {checked.shape}.{flat}"
         )
-    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    bad = np.flatnonzero(~(np.isfinite(checked) & (checked >= 0)))
     if bad.size:
         raise DataError(
-            f"{name}, {each} {bad[0]}: {found[bad[0]]:g}; weights are finite and at least 0. A {each} of weight 0 is "
+            f"{name}, {each} {bad[0]}: {checked[bad[0]]:g}; weights are finite and at least 0. A {each} of weight 0 is "
             "left out."
         )
-    if not found.any():
+    if not checked.any():
         raise DataError(
             f"{name}: all weights are zero, so that no {each} is left. Give some {each}s a weight."
         )
-    return found
+    return checked
 
 
-def check_blocks(blocks: Any, n_columns: int) -> tuple[list[str], list[np.ndarray]]:
+def check_blocks(blocks: Blocks, n_columns: int) -> tuple[list[str], list[np.ndarray]]:
     """Names and index arrays of blocks given as slices or lists of columns, in a sequence or a mapping of names.
 
     Raises ValueError for blocks without columns and for columns that are not there.
@@ -225,7 +244,7 @@ def check_blocks(blocks: Any, n_columns: int) -> tuple[list[str], list[np.ndarra
     named = (
         blocks.items() if isinstance(blocks, Mapping) else ((f"block{j}", b) for j, b in enumerate(blocks))
     )
-    names, found = [], []
+    names, indices = [], []
     for name, block in named:
         if isinstance(block, slice):
             columns = np.arange(n_columns)[block]
@@ -241,10 +260,10 @@ def check_blocks(blocks: Any, n_columns: int) -> tuple[list[str], list[np.ndarra
         if np.unique(columns).size < columns.size:
             raise ValueError(f"block {name!r} names a column twice; got {block!r}.")
         names.append(str(name))
-        found.append(columns)
-    if not found:
+        indices.append(columns)
+    if not indices:
         raise ValueError("blocks must hold at least one block of columns; got none.")
-    return names, found
+    return names, indices
 
 
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,

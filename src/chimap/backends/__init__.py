@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from typing import Any
 
 from chimap._validation import ParameterError
 from chimap.backends.base import Backend
@@ -25,7 +24,7 @@ def backend_of(device: str) -> Backend:
     return Torch(device)
 
 
-def check_device(device: Any) -> None:
+def check_device(device: object) -> None:
     """Refuse what is no device of this machine. Raises ValueError, or ImportError where torch is missing."""
     if not isinstance(device, str):
         raise ParameterError("device", device, "'cpu', 'cuda' or 'cuda:1'")
@@ -41,8 +40,8 @@ def check_device(device: Any) -> None:
         None,
         *range(torch.cuda.device_count()),
     ):
-        found = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
         raise ValueError(
-            f"device={device!r}: torch {torch.__version__} finds {found} CUDA device(s) here. Use device='cpu', or a "
-            "build of torch for this machine's device."
+            f"device={device!r}: torch {torch.__version__} finds {n_devices} CUDA device(s) here. Use device='cpu', "
+            "or a build of torch for this machine's device."
         )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-Clock = Callable[[str], AbstractContextManager[Any]]
+from chimap._types import Rows, RowTargets
+
+T = TypeVar("T", bound=RowTargets)
+
+Clock = Callable[[str], AbstractContextManager[object]]
 """Puts the time of a block down to a stage."""
 Keep = Callable[[int, np.ndarray, Any], None]
 """Handed the fold, features and targets of rows, both less their shifts, as they are added up."""
@@ -19,8 +23,101 @@ class RowFeatures(Protocol):
 
     _n_features_out: int
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features of checked rows less a shift (D,), into out (n, D)."""
+
+
+class BlockedFeatures(RowFeatures, Protocol):
+    """Fitted features of several blocks of columns, side by side; those of a block begin at its border."""
+
+    borders_: np.ndarray
+
+
+class SumsOfRows(Protocol):
+    """Sums over rows of a fold or a block, to which those that were made elsewhere are added."""
+
+    @property
+    def n_features(self) -> int:
+        """D."""
+        ...
+
+    @property
+    def n_targets(self) -> int:
+        """t."""
+        ...
+
+    @property
+    def shifts(self) -> tuple[np.ndarray, np.ndarray]:
+        """What features (D,) and targets (t,) are less by."""
+        ...
+
+    def add_sums(self, square: np.ndarray, sums: np.ndarray) -> None:
+        """See ``moments.Moments``."""
+        ...
+
+    def add_targets(self, Y: Any) -> None:
+        """See ``moments.Moments``."""
+        ...
+
+
+class FoldedMoments(Protocol):
+    """Sums over rows, fold by fold, about one shift; see ``moments.FoldMoments``."""
+
+    @property
+    def shift(self) -> np.ndarray:
+        """What features are less by, (D,)."""
+        ...
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the features."""
+        ...
+
+    @property
+    def folds(self) -> Sequence[SumsOfRows]:
+        """One for each fold."""
+        ...
+
+    def fresh(self) -> FoldedMoments:
+        """Empty ones about the same shifts."""
+        ...
+
+    def buffer(self, n_rows: int) -> np.ndarray:
+        """Memory (n_rows, D) for features."""
+        ...
+
+    def collecting(self) -> AbstractContextManager[None]:
+        """See ``moments.FoldMoments``."""
+        ...
+
+    def add_shifted(self, fold: int, Z: np.ndarray, Y: Any) -> None:
+        """Add features and targets, less their shifts, to a fold."""
+        ...
+
+    def add_sums(self, fold: int, square: np.ndarray, sums: np.ndarray) -> None:
+        """Add sums made elsewhere to a fold."""
+        ...
+
+    def add_targets(self, fold: int, Y: Any) -> None:
+        """Count targets of rows whose features come by ``add_sums``."""
+        ...
+
+
+class BlockedMoments(Protocol):
+    """Sums over rows, block by block of their features."""
+
+    @property
+    def blocks(self) -> Sequence[SumsOfRows]:
+        """One for each block."""
+        ...
+
+    def fresh(self) -> BlockedMoments:
+        """Empty ones about the same shifts."""
+        ...
+
+    def add(self, features: Any, rows: Rows, no_targets: Any) -> None:
+        """Add checked rows, block by block of their features."""
+        ...
 
 
 class Sums(Protocol):
@@ -35,7 +132,7 @@ class Sums(Protocol):
         """The same, with nothing added up yet."""
         ...
 
-    def add(self, rows: Any, targets: Any, folds: np.ndarray, clock: Clock) -> None:
+    def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
         """Add rows (n, bins) and targets (n, t) less their shifts, which may have the weights of the rows
         (``moments.WeightedTargets``), to the folds (n,) that they are in."""
 
@@ -47,8 +144,8 @@ class HostSums(Sums, Protocol):
     """Sums whose features pass through the memory of this process."""
 
     def pieces(
-        self, rows: Any, targets: Any, folds: np.ndarray, wanted: Iterable[int], clock: Clock
-    ) -> Iterator[tuple[int, np.ndarray, Any]]:
+        self, rows: Rows, targets: T, folds: np.ndarray, wanted: Iterable[int], clock: Clock
+    ) -> Iterator[tuple[int, np.ndarray, T]]:
         """(fold, features, targets) of the rows in the wanted folds, some at a time, less their shifts.
 
         The features are in a buffer that the next ones overwrite.
@@ -87,17 +184,22 @@ class Backend(Protocol):
     ``cholesky`` and ``eigenpairs``, of matrices in the memory of this machine.
     """
 
-    def sums(self, features: Any, moments: Any, keep: Keep | None = None) -> Sums:
+    def sums(self, features: RowFeatures, moments: FoldedMoments, keep: Keep | None = None) -> Sums:
         """Sums of all features, fold by fold, about the shifts of ``moments``; keep: is handed what is added."""
         ...
 
-    def block_sums(self, features: Any, moments: Any, dtype: np.dtype) -> Sums:
+    def block_sums(self, features: BlockedFeatures, moments: BlockedMoments, dtype: np.dtype) -> Sums:
         """Sums of each block's features, without targets."""
         ...
 
     def scorer(
-        self, features: Any, shift: np.ndarray, coef: np.ndarray, intercept: np.ndarray, dtype: np.dtype
-    ) -> Callable[[Any], np.ndarray]:
+        self,
+        features: RowFeatures,
+        shift: np.ndarray,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        dtype: np.dtype,
+    ) -> Callable[[Rows], np.ndarray]:
         """f(x) = coef' z(x) + intercept of checked rows, (n, t) float64."""
         ...
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -12,7 +11,8 @@ from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from chimap import _arrays
-from chimap.backends.base import Clock, Keep
+from chimap._types import Rows, RowTargets
+from chimap.backends.base import BlockedFeatures, BlockedMoments, Clock, FoldedMoments, Keep, RowFeatures, T
 
 PIECE_ROWS = 2048  # of one fold, whose features are in memory together: enough for products at full rate
 
@@ -25,8 +25,8 @@ _PARTIAL = 7
 class FoldSums:
     """Features of rows added to the moments of their folds; see ``base.HostSums``."""
 
-    features: Any
-    moments: Any
+    features: RowFeatures
+    moments: FoldedMoments
     keep: Keep | None = None
 
     def fresh(self) -> FoldSums:
@@ -37,7 +37,7 @@ class FoldSums:
         """See ``HostSums``."""
         return replace(self, keep=None)
 
-    def add(self, rows: Any, targets: Any, folds: np.ndarray, clock: Clock) -> None:
+    def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
         """See ``Sums``."""
         pieces = self.pieces(rows, targets, folds, range(len(self.moments.folds)), clock)
         with clock("moments"), self.moments.collecting():
@@ -47,8 +47,8 @@ class FoldSums:
                 self.moments.add_shifted(fold, Z, Y)  # which changes rows that have weights
 
     def pieces(
-        self, rows: Any, targets: Any, folds: np.ndarray, wanted: Iterable[int], clock: Clock
-    ) -> Iterator[tuple[int, np.ndarray, Any]]:
+        self, rows: Rows, targets: T, folds: np.ndarray, wanted: Iterable[int], clock: Clock
+    ) -> Iterator[tuple[int, np.ndarray, T]]:
         """See ``HostSums``; one fold after the other."""
         is_whole = len(self.moments.folds) == 1
         for fold in wanted:
@@ -69,14 +69,14 @@ class FoldSums:
 class BlockSums:
     """Features of rows added to the moments of their blocks."""
 
-    features: Any
-    moments: Any
+    features: BlockedFeatures
+    moments: BlockedMoments
 
     def fresh(self) -> BlockSums:
         """See ``Sums``."""
         return replace(self, moments=self.moments.fresh())
 
-    def add(self, rows: Any, targets: Any, folds: np.ndarray, clock: Clock) -> None:
+    def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
         """See ``Sums``; the targets are none (n, 0), with the weights of the rows, and folds are not looked at."""
         with clock("components"):
             self.moments.add(self.features, rows, targets)
@@ -111,21 +111,26 @@ class HostCholesky:
 class Host:
     """See ``base.Backend``."""
 
-    def sums(self, features: Any, moments: Any, keep: Keep | None = None) -> FoldSums:
+    def sums(self, features: RowFeatures, moments: FoldedMoments, keep: Keep | None = None) -> FoldSums:
         """See ``Backend``."""
         return FoldSums(features, moments, keep)
 
-    def block_sums(self, features: Any, moments: Any, dtype: np.dtype) -> BlockSums:
+    def block_sums(self, features: BlockedFeatures, moments: BlockedMoments, dtype: np.dtype) -> BlockSums:
         """See ``Backend``."""
         return BlockSums(features, moments)
 
     def scorer(
-        self, features: Any, shift: np.ndarray, coef: np.ndarray, intercept: np.ndarray, dtype: np.dtype
-    ) -> Callable[[Any], np.ndarray]:
+        self,
+        features: RowFeatures,
+        shift: np.ndarray,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        dtype: np.dtype,
+    ) -> Callable[[Rows], np.ndarray]:
         """See ``Backend``."""
         weights, constant = coef.astype(dtype, order="C"), shift @ coef + intercept
 
-        def score(rows: Any) -> np.ndarray:
+        def score(rows: Rows) -> np.ndarray:
             Z = np.empty((rows.shape[0], shift.size), dtype)
             features.features_into(rows, Z, shift)
             return np.asarray((Z @ weights).astype(np.float64) + constant)

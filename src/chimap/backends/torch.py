@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
 
-from chimap.backends.base import Cholesky, Keep
+from chimap._types import Rows
+from chimap.backends.base import BlockedFeatures, BlockedMoments, Cholesky, FoldedMoments, Keep, RowFeatures
 from chimap.backends.host import HOST
 from chimap.backends.torch_sums import TorchBlockSums, TorchFoldSums, TorchMap
 from chimap.backends.uploads import Uploads, float32_products
@@ -38,13 +38,13 @@ class TorchCholesky:
 
     def whiten(self, B: np.ndarray) -> np.ndarray:
         """See ``Cholesky``."""
-        found = torch.linalg.solve_triangular(self._lower, self._there(B), upper=False)
-        return np.asarray(found.cpu().numpy())
+        solution = torch.linalg.solve_triangular(self._lower, self._there(B), upper=False)
+        return np.asarray(solution.cpu().numpy())
 
     def unwhiten(self, V: np.ndarray) -> np.ndarray:
         """See ``Cholesky``."""
-        found = torch.linalg.solve_triangular(self._lower.T, self._there(V), upper=True)
-        return np.asarray(found.cpu().numpy())
+        solution = torch.linalg.solve_triangular(self._lower.T, self._there(V), upper=True)
+        return np.asarray(solution.cpu().numpy())
 
     def coordinates(self, W: np.ndarray) -> np.ndarray:
         """See ``Cholesky``."""
@@ -57,26 +57,33 @@ class Torch:
     def __init__(self, device: str):
         self.device = device
 
-    def sums(self, features: Any, moments: Any, keep: Keep | None = None) -> TorchFoldSums:
+    def sums(self, features: RowFeatures, moments: FoldedMoments, keep: Keep | None = None) -> TorchFoldSums:
         """See ``Backend``. Raises ValueError for ``keep``: features stay on the device."""
         if keep is not None:
             raise ValueError(f"features on {self.device!r} are not kept on this machine.")
         return TorchFoldSums(features, moments, self.device)
 
-    def block_sums(self, features: Any, moments: Any, dtype: np.dtype) -> TorchBlockSums:
+    def block_sums(
+        self, features: BlockedFeatures, moments: BlockedMoments, dtype: np.dtype
+    ) -> TorchBlockSums:
         """See ``Backend``."""
         return TorchBlockSums(features, moments, dtype, self.device)
 
     def scorer(
-        self, features: Any, shift: np.ndarray, coef: np.ndarray, intercept: np.ndarray, dtype: np.dtype
-    ) -> Callable[[Any], np.ndarray]:
+        self,
+        features: RowFeatures,
+        shift: np.ndarray,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        dtype: np.dtype,
+    ) -> Callable[[Rows], np.ndarray]:
         """See ``Backend``."""
         upload = Uploads(self.device)
         z = TorchMap(features, shift, dtype, upload)
         weights = upload(coef.astype(dtype, order="C"))
         constant = shift @ coef + intercept
 
-        def score(rows: Any) -> np.ndarray:
+        def score(rows: Rows) -> np.ndarray:
             Z = z(z.upload_rows(rows)).to(weights.dtype)
             with float32_products("highest"):
                 outputs = (Z @ weights).double().cpu().numpy()

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from chimap import _arrays
-from chimap.backends.base import Clock
+from chimap._types import Rows, RowTargets
+from chimap.backends.base import BlockedFeatures, BlockedMoments, Clock, FoldedMoments, RowFeatures
 from chimap.backends.uploads import Uploads, float32_products
 
 # torch says so at the first one; a product with a dense matrix is all that is asked of them here
@@ -31,14 +32,16 @@ class TorchMap:
     rounded to bfloat16 next are made in TF32, four times as precise as that.
     """
 
-    def __init__(self, features: Any, shift: np.ndarray, dtype: np.dtype, upload: Uploads):
+    def __init__(self, features: RowFeatures, shift: np.ndarray, dtype: np.dtype, upload: Uploads):
         self._upload, self._features = upload, features
         self._dtype = np.dtype(dtype)
         self._is_rounded = bool(getattr(features, "is_rounded", False))
         self._host_shift = shift
         self._shift = upload(shift.astype(dtype))
-        inner = features.features if self._is_rounded else features
-        self._bound: Callable[[Any], Any] | None = (
+        inner: Any = features
+        if self._is_rounded:
+            inner = inner.features
+        self._bound: Callable[[torch.Tensor], torch.Tensor] | None = (
             inner.bound(self._shift) if hasattr(inner, "bound") else None
         )
         self._widest = max(shift.size, getattr(inner, "_n_inputs", 0))
@@ -47,7 +50,7 @@ class TorchMap:
         """Rows whose features are on the device together."""
         return max(1, min(PIECE_ROWS, _PIECE_NUMBERS // max(n_bins, self._widest)))
 
-    def upload_rows(self, rows: Any) -> Any:
+    def upload_rows(self, rows: Rows) -> torch.Tensor | Rows:
         """Checked rows, dense or CSR, as dense ones on the device; themselves where their features are made here."""
         if self._bound is None:
             return rows
@@ -60,11 +63,11 @@ class TorchMap:
         dense[self._upload(places.astype(np.int64, copy=False))] = self._upload(rows.data)
         return dense.reshape(rows.shape)
 
-    def take(self, uploaded: Any, members: np.ndarray) -> Any:
+    def take(self, uploaded: torch.Tensor | Rows, members: np.ndarray) -> torch.Tensor | Rows:
         """Some of the rows that ``upload_rows`` gave."""
         return _arrays.take_rows(uploaded, members if self._bound is None else self._upload(members))
 
-    def __call__(self, uploaded: Any) -> torch.Tensor:
+    def __call__(self, uploaded: torch.Tensor | Rows) -> torch.Tensor:
         """Features (n, D) less the shift of the rows that ``upload_rows`` gave."""
         made = torch.bfloat16 if self._is_rounded else self._shift.dtype
         if self._bound is None:
@@ -90,7 +93,7 @@ class TorchMoments:
         self._squares = [zeros((n, n)) for n, _ in sizes]
         self._sums = [zeros((1 + t, n)) for n, t in sizes]
 
-    def add(self, fold: int, Z: torch.Tensor, Y: Any) -> None:
+    def add(self, fold: int, Z: torch.Tensor, Y: RowTargets) -> None:
         """Add rows Z (rows, D) on the device, bfloat16, float32 or float64, less their shift, times targets Y.
 
         Rows with weights are multiplied by the roots of these, in float32 where they are bfloat16.
@@ -120,7 +123,7 @@ class TorchFoldSums:
     the stage "device" is the time to launch and, at the end, to wait.
     """
 
-    def __init__(self, features: Any, moments: Any, device: str):
+    def __init__(self, features: RowFeatures, moments: FoldedMoments, device: str):
         self.features, self.moments, self.device = features, moments, device
         self._upload = Uploads(device)
         self._sums = TorchMoments([(own.n_features, own.n_targets) for own in moments.folds], self._upload)
@@ -130,7 +133,7 @@ class TorchFoldSums:
         """See ``Sums``."""
         return TorchFoldSums(self.features, self.moments.fresh(), self.device)
 
-    def add(self, rows: Any, targets: Any, folds: np.ndarray, clock: Clock) -> None:
+    def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
         """See ``Sums``."""
         n_folds = len(self.moments.folds)
         with clock("device"):
@@ -157,7 +160,7 @@ class TorchFoldSums:
 class TorchBlockSums:
     """``host.BlockSums`` with features and sums on a device. dtype: of the features."""
 
-    def __init__(self, features: Any, moments: Any, dtype: np.dtype, device: str):
+    def __init__(self, features: BlockedFeatures, moments: BlockedMoments, dtype: np.dtype, device: str):
         self.features, self.moments, self.dtype, self.device = features, moments, dtype, device
         self._upload = Uploads(device)
         self._sums = TorchMoments([(own.n_features, 0) for own in moments.blocks], self._upload)
@@ -169,7 +172,7 @@ class TorchBlockSums:
         """See ``Sums``."""
         return TorchBlockSums(self.features, self.moments.fresh(), self.dtype, self.device)
 
-    def add(self, rows: Any, targets: Any, folds: np.ndarray, clock: Clock) -> None:
+    def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
         """See ``Sums``; the targets are none (n, 0), with the weights of the rows, and folds are not looked at."""
         with clock("device"):
             step = self._map.piece_rows(rows.shape[1])
@@ -198,7 +201,7 @@ def wide_product(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     return A.float() @ B.float()
 
 
-def sums_with(Z: torch.Tensor, Y: Any, scales: torch.Tensor | None, upload: Uploads) -> torch.Tensor:
+def sums_with(Z: torch.Tensor, Y: RowTargets, scales: torch.Tensor | None, upload: Uploads) -> torch.Tensor:
     """[sum s z, sum s y z'], (1 + t, D) on the device of Z, of targets that are a matrix or kept as ``classes`` and
     scales s (n,), None where all are 1."""
     rows = Z.float() if Z.dtype == torch.bfloat16 else Z

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import torch
@@ -33,11 +32,11 @@ class Uploads:
     device where more than two pieces are queued there: rows that wait would otherwise fill its memory.
     """
 
-    def __init__(self, device: Any):
+    def __init__(self, device: str | torch.device):
         self.device = torch.device(device)
         self._is_cuda = self.device.type == "cuda"
-        self._stream: Any = torch.cuda.Stream(self.device) if self._is_cuda else None
-        self._queued: deque[Any] = deque()
+        self._stream: torch.cuda.Stream | None = torch.cuda.Stream(self.device) if self._is_cuda else None
+        self._queued: deque[torch.cuda.Event] = deque()
 
     def __call__(self, values: np.ndarray) -> torch.Tensor:
         """An array on the device, of the dtype and shape of ``values``."""

@@ -128,7 +128,7 @@ class ScaledWidths:
     def fit(self, X: Any) -> ScaledWidths:
         """See ``WidthFeatures``."""
         self.features.fit(self.scale.rows(_arrays.as_rows(X)))
-        unit = Anisotropic(self.features.unit_.kernel_, [0], [1.0])
+        unit = Anisotropic(self.features.unit_.kernel_, np.zeros(1, np.int64), np.ones(1))
         back: Any = Scale(-self.scale.exponent).kernel(unit)
         self._log_unit = float(np.log(back.widths[0]))  # of the width that is 1 for scaled rows
         return self

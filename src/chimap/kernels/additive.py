@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays, _loops, _threads
+from chimap._types import CSR, ArrayLike, MatrixLike, Rows
 from chimap._validation import check_positive
 from chimap.kernels.base import Kernel, paired_rows
 
@@ -59,15 +59,15 @@ class AdditiveKernel(Kernel):
         """The variant for bins of either sign, sign(xy) k(|x|, |y|)."""
         return replace(self, is_signed=True)
 
-    def signature(self, log_ratio: Any) -> np.ndarray:
+    def signature(self, log_ratio: ArrayLike) -> np.ndarray:
         """S at differences of logarithms; S(0) = 1."""
         return self.signature_function(np.asarray(log_ratio, dtype=np.float64))
 
-    def spectrum(self, frequency: Any) -> np.ndarray:
+    def spectrum(self, frequency: ArrayLike) -> np.ndarray:
         """kappa at frequencies w; its integral is S(0) = 1. Hellinger's is a delta: inf at 0 and 0 elsewhere."""
         return self.spectrum_function(np.asarray(frequency, dtype=np.float64))
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m) of rows X (n, bins) and Y (m, bins); dtype of the data.
 
         Raises DataError for NaN, infinite or (unless signed) negative entries, and for different widths.
@@ -78,7 +78,7 @@ class AdditiveKernel(Kernel):
         split, other = _split_signs(left), _split_signs(right)
         return self._pairwise(split, other, squared=False) - self._crossed(split, right)
 
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Squared distances D^2 (n, m) = K(x,x) + K(y,y) - 2 K(x,y), computed without cancellation.
 
         chi2: sum (x-y)^2/(x+y), twice the "half" chi-square distance; intersection: the l1 distance; Hellinger:
@@ -90,27 +90,27 @@ class AdditiveKernel(Kernel):
         split, other = _split_signs(left), _split_signs(right)
         return self._pairwise(split, other, squared=True) + 2 * self._crossed(split, right)
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """K(x, x) = sum_i |x_i|^gamma, (n,), since S(0) = 1."""
         rows, _ = paired_rows(X, None, signed=self.is_signed)
         powers = _arrays.map_values(rows, lambda values: np.abs(values) ** self.gamma)
         return np.asarray(powers.sum(axis=1)).reshape(-1)
 
-    def _crossed(self, split: Any, right: Any) -> np.ndarray:
+    def _crossed(self, split: Rows, right: Rows) -> np.ndarray:
         # k of bins whose signs differ: positive parts against negative parts
         return self._pairwise(split, _split_signs(-right), squared=False)
 
-    def _pairwise(self, left: Any, right: Any, *, squared: bool) -> np.ndarray:
+    def _pairwise(self, left: Rows, right: Rows, *, squared: bool) -> np.ndarray:
         out = np.empty((left.shape[0], right.shape[0]), dtype=left.dtype)
         if self.form is None:
             self._fill_by_signature(left, right, squared, out)
-        elif _arrays.is_sparse(left):
+        elif _arrays.is_sparse(left) and _arrays.is_sparse(right):
             self._fill_sparse(self.form, left, right, squared, out)
         else:
-            self._fill_dense(self.form, left, right, squared, out)
+            self._fill_dense(self.form, _arrays.to_dense(left), _arrays.to_dense(right), squared, out)
         return out
 
-    def _fill_by_signature(self, left: Any, right: Any, squared: bool, out: np.ndarray) -> None:
+    def _fill_by_signature(self, left: Rows, right: Rows, squared: bool, out: np.ndarray) -> None:
         """From the definition, block by block, in float64: some fifty times as slow as a compiled formula."""
         other = _arrays.to_dense(right).astype(np.float64)
         width = max(1, _SIGNATURE_NUMBERS // max(1, other.size))
@@ -145,7 +145,7 @@ class AdditiveKernel(Kernel):
             ),
         )
 
-    def _fill_sparse(self, form: int, left: Any, right: Any, squared: bool, out: np.ndarray) -> None:
+    def _fill_sparse(self, form: int, left: CSR, right: CSR, squared: bool, out: np.ndarray) -> None:
         plain = self.gamma == 1
         powers = left.data if plain else signature_powers(left.data, self.gamma)
         right_powers = right.data if plain else signature_powers(right.data, self.gamma)
@@ -168,7 +168,7 @@ def _log_or_zero(values: np.ndarray) -> np.ndarray:
     return np.log(values, out=np.zeros_like(values), where=values > 0)
 
 
-def _split_signs(rows: Any) -> Any:
+def _split_signs(rows: Rows) -> Rows:
     """[positive part, negative part], twice as many bins: signed kernels are sums of plain ones over these.
 
     sign(xy) k(|x|,|y|) = k(x+,y+) + k(x-,y-) - k(x+,y-) - k(x-,y+).

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from chimap._types import MatrixLike
 from chimap.kernels.base import Kernel, Product
 from chimap.kernels.columns import OnColumns
 from chimap.kernels.exponential import Exponential
@@ -45,8 +45,8 @@ class Anisotropic(Kernel):
     """
 
     kernel: Exponential | Skewed
-    groups: Any
-    widths: Any
+    groups: np.ndarray
+    widths: np.ndarray
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "groups", np.asarray(self.groups, dtype=np.int64))
@@ -74,15 +74,15 @@ class Anisotropic(Kernel):
         """Whether bins may be negative."""
         return bool(self.kernel.is_signed)
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m)."""
         return self.product(X, Y)
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """All ones, (n,)."""
         return self.kernel.diagonal(X)
 
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """2 - 2 K(x, y), (n, m)."""
         return 2 - 2 * self.product(X, Y)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import MatrixLike, Rows
 from chimap._validation import row_sums
 from chimap.kernels.additive import AdditiveKernel
 from chimap.kernels.base import Kernel, paired_rows
@@ -52,7 +52,7 @@ class ArccosKernel(Kernel):
         """0: lengths do not count."""
         return 0.0
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m) in the dtype of the data, of float64 arithmetic.
 
         Raises DataError for NaN, infinite or (unless the kernel is signed) negative entries.
@@ -60,18 +60,18 @@ class ArccosKernel(Kernel):
         left, right, filled, dtype = self._normalised_pair(X, Y)
         return np.where(filled, 1 - 2 * self._angle(left, right), 0).astype(dtype)
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """1 for every row, and 0 for an empty one, (n,)."""
         rows, _ = paired_rows(X, None, signed=self.is_signed)
         return (_arrays.row_norms_l1(rows) > 0).astype(rows.dtype)
 
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """(4/pi) arccos k(x, y), (n, m), without cancellation for close rows."""
         left, right, filled, dtype = self._normalised_pair(X, Y)
         own, others = (np.asarray(_arrays.row_norms_l1(rows) > 0, float) for rows in (left, right))
         return np.where(filled, 4 * self._angle(left, right), own[:, None] + others).astype(dtype)
 
-    def _angle(self, left: Any, right: Any) -> np.ndarray:
+    def _angle(self, left: Rows, right: Rows) -> np.ndarray:
         """arccos k / pi = (2/pi) arcsin(D/2) with D^2 = 2 - 2k: near k = 1 the arc-cosine of k would lose half of
         the digits, and rounding take it out of [-1, 1]."""
         squared = self.kernel.distance(left, right)
@@ -79,7 +79,9 @@ class ArccosKernel(Kernel):
         half *= 0.5
         return (2 / np.pi) * np.arcsin(np.minimum(half, 1, out=half), out=half)
 
-    def _normalised_pair(self, X: Any, Y: Any) -> tuple[Any, Any, np.ndarray, np.dtype]:
+    def _normalised_pair(
+        self, X: MatrixLike, Y: MatrixLike | None
+    ) -> tuple[Rows, Rows, np.ndarray, np.dtype]:
         rows, others = paired_rows(X, Y, signed=self.is_signed)
         dtype = rows.dtype
         left = self._normalised(rows, "X")
@@ -87,7 +89,7 @@ class ArccosKernel(Kernel):
         filled = np.outer(_arrays.row_norms_l1(left) > 0, _arrays.row_norms_l1(right) > 0)
         return left, right, filled, dtype
 
-    def _normalised(self, rows: Any, name: str) -> Any:
+    def _normalised(self, rows: Rows, name: str) -> Rows:
         row_sums(rows, name=name)
         rows = _arrays.unit_rows(_arrays.as_rows(rows, np.float64))
         if self.kernel.gamma == 1:

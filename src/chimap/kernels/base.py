@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_histograms, check_positive
 
 
@@ -42,20 +43,20 @@ class Kernel(ABC):
         """The kernel K' with K'(factor x, factor y) = factor^degree K(x, y); itself where it has no parameters."""
         return self
 
-    def fitted(self, X: Any, random_state: int | None = 0) -> Self:
+    def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Self:
         """This kernel with the parameters that it takes from data X set to numbers; itself where it has none."""
         return self
 
     @abstractmethod
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m): entry i, j is K(X[i], Y[j])."""
 
     @abstractmethod
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """K(x, x) of every row, (n,)."""
 
     @abstractmethod
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Squared distances K(x,x) + K(y,y) - 2 K(x,y), (n, m)."""
 
     def __add__(self, other: Kernel) -> Kernel:
@@ -88,7 +89,7 @@ class _Combined(Kernel):
         """Whether bins may be negative: only where every part allows it."""
         return all(kernel.is_signed for kernel in self.kernels)
 
-    def fitted(self, X: Any, random_state: int | None = 0) -> Self:
+    def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Self:
         """This kernel with every part fitted to data X."""
         return replace(self, kernels=tuple(kernel.fitted(X, random_state) for kernel in self.kernels))
 
@@ -121,15 +122,15 @@ class Sum(_Combined):
             for weight, kernel in zip(self.weights, self.kernels, strict=True)
         )
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m). Parameters that the parts take from data are those of X."""
         return self._sum(lambda kernel: kernel(X, Y))
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """K(x, x) of every row, (n,)."""
         return self._sum(lambda kernel: kernel.diagonal(X))
 
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Squared distances (n, m): the sum of those of the parts."""
         return self._sum(lambda kernel: kernel.distance(X, Y))
 
@@ -180,15 +181,15 @@ class Product(_Combined):
         """The parts joined by "*", sums in brackets."""
         return "*".join(f"({k.name})" if isinstance(k, Sum) else k.name for k in self.kernels)
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m). Parameters that the parts take from data are those of X."""
         return math.prod((kernel(X, Y) for kernel in self.kernels[1:]), start=self.kernels[0](X, Y))
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """K(x, x) of every row, (n,)."""
         return math.prod((k.diagonal(X) for k in self.kernels[1:]), start=self.kernels[0].diagonal(X))
 
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Squared distances (n, m), from the Gram matrix: those of close rows lose digits."""
         kernel = self.fitted(X)
         own = kernel.diagonal(X)
@@ -196,7 +197,7 @@ class Product(_Combined):
         return np.maximum(own[:, None] + other - 2 * kernel(X, Y), 0)
 
 
-def paired_rows(X: Any, Y: Any, *, signed: bool) -> tuple[Any, Any]:
+def paired_rows(X: MatrixLike, Y: MatrixLike | None, *, signed: bool) -> tuple[Rows, Rows]:
     """X and Y checked and brought to one kind and one dtype; Y is X where it is None.
 
     Raises DataError for negative (unless ``signed``), NaN or infinite entries and for widths that differ.
@@ -214,7 +215,7 @@ def paired_rows(X: Any, Y: Any, *, signed: bool) -> tuple[Any, Any]:
     return _arrays.as_rows(left, dtype), _arrays.as_rows(right, dtype)
 
 
-def _rows(X: Any, name: str, signed: bool) -> Any:
+def _rows(X: MatrixLike, name: str, signed: bool) -> Rows:
     dtype = X.dtype if _arrays.is_sparse(X) else np.asarray(X).dtype
     if dtype.kind not in "fiubO":
         raise DataError(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import MatrixLike, Rows
 from chimap.kernels.base import Kernel
 
 
@@ -25,7 +26,7 @@ class OnColumns(Kernel):
     """
 
     kernel: Kernel
-    columns: Any
+    columns: np.ndarray
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", np.asarray(self.columns, dtype=np.int64))
@@ -49,21 +50,21 @@ class OnColumns(Kernel):
         """Of the kernel rescaled."""
         return replace(self, kernel=self.kernel.rescaled(factor))
 
-    def fitted(self, X: Any, random_state: int | None = 0) -> Self:
+    def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Self:
         """The kernel fitted to its columns of X."""
         return replace(self, kernel=self.kernel.fitted(self._own(X), random_state))
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m)."""
         return self.kernel(self._own(X), None if Y is None else self._own(Y))
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """K(x, x) of every row, (n,)."""
         return self.kernel.diagonal(self._own(X))
 
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Squared distances (n, m)."""
         return self.kernel.distance(self._own(X), None if Y is None else self._own(Y))
 
-    def _own(self, X: Any) -> Any:
+    def _own(self, X: MatrixLike) -> Rows:
         return _arrays.take_columns(_arrays.as_rows(X), self.columns)

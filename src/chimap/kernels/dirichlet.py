@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from chimap import _arrays, _validation
+from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_positive, row_sums
 from chimap.kernels.base import Kernel, paired_rows
 from chimap.kernels.dirichlet_likelihood import (
@@ -50,7 +51,7 @@ class DirichletKernel(Kernel):
     array([[1.666279]])
     """
 
-    beta: Any = "auto"
+    beta: str | Sequence[float] | np.ndarray = "auto"
     offset: float | str = "auto"
 
     name = "dirichlet"
@@ -67,7 +68,7 @@ class DirichletKernel(Kernel):
         """Whether beta and the offset are numbers."""
         return not isinstance(self.beta, str) and not isinstance(self.offset, str)
 
-    def fitted(self, X: Any, random_state: int | None = 0) -> DirichletKernel:
+    def fitted(self, X: MatrixLike, random_state: int | None = 0) -> DirichletKernel:
         """This kernel with beta and offset set to numbers from rows X (n, bins): one pass over them, nothing random.
 
         Empty rows say nothing of the distribution and are passed over. Raises DataError, unless beta is given, for
@@ -103,7 +104,7 @@ class DirichletKernel(Kernel):
         """0: proportions alone count."""
         return 0.0
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m), of float64 arithmetic. What is "auto" is fitted on X.
 
         Raises DataError for NaN, infinite or negative entries, and for rows of another width than beta.
@@ -111,24 +112,24 @@ class DirichletKernel(Kernel):
         left, right, dtype = self._whitened_pair(X, Y)
         return (left @ right.T).astype(dtype, copy=False)
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """K(x, x) of every row, (n,)."""
         left, _, dtype = self._whitened_pair(X, None)
         return np.einsum("ij,ij->i", left, left).astype(dtype, copy=False)
 
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Squared Mahalanobis distances of ln(x + f) and ln(y + f), (n, m), without cancellation for close rows."""
         left, right, dtype = self._whitened_pair(X, Y)
         return cdist(left, right, "sqeuclidean").astype(dtype, copy=False)
 
-    def _whitened_pair(self, X: Any, Y: Any) -> tuple[np.ndarray, np.ndarray, np.dtype]:
+    def _whitened_pair(self, X: MatrixLike, Y: MatrixLike | None) -> tuple[np.ndarray, np.ndarray, np.dtype]:
         rows, others = paired_rows(X, Y, signed=False)
         kernel = self.fitted(rows)
         kernel.check_width(rows.shape[1])
         left = kernel._whitened(rows, "X")
         return left, left if Y is None else kernel._whitened(others, "Y"), rows.dtype
 
-    def _whitened(self, rows: Any, name: str) -> np.ndarray:
+    def _whitened(self, rows: Rows, name: str) -> np.ndarray:
         """[z, sqrt(c) u.z] with z = u (ln(x + f) - mu), (n, bins + 1) float64: their products are the kernel.
 
         That is G^-1 itself, not its square root: the map takes the other way and is tested against this one.
@@ -147,13 +148,13 @@ class DirichletKernel(Kernel):
             _validation.check_width(np.empty((0, d)), len(self.beta), "DirichletKernel with this beta")
 
 
-def _filled(rows: Any) -> Any:
+def _filled(rows: Rows) -> Rows:
     """The rows that are not empty; itself where all are. Raises DataError for sums that are not finite."""
     sums = row_sums(rows)
     return rows if (sums > 0).all() else _arrays.take_rows(rows, np.flatnonzero(sums > 0))
 
 
-def _checked_beta(beta: Any) -> tuple[float, ...]:
+def _checked_beta(beta: str | Sequence[float] | np.ndarray) -> tuple[float, ...]:
     values = np.asarray(beta)
     ok = values.dtype.kind in "fiu" and values.ndim == 1 and values.size > 1
     if not ok or not np.all((values > 0) & np.isfinite(values)):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv, digamma, gammaln, zeta
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays
+from chimap._types import Rows
 from chimap._validation import DataError
 
 _BLOCK_NUMBERS = 2**20  # of the rows whose logarithms are in memory together
@@ -55,7 +55,7 @@ class Whitening:
         return square * (values + self.coupling * (square @ values))
 
 
-def _excess(x: Any) -> np.ndarray:
+def _excess(x: np.ndarray) -> np.ndarray:
     """r(x) = x - 1/trigamma(x), in (0, 1/2]: by the asymptotic series of trigamma where the difference cancels."""
     x = np.asarray(x, dtype=np.float64)
     z = 1 / np.maximum(x, 16.0) ** 2
@@ -84,7 +84,7 @@ class LogStatistics:
     smallest: float
 
     @staticmethod
-    def of(rows: Any) -> LogStatistics:
+    def of(rows: Rows) -> LogStatistics:
         """From checked rows (n, bins), dense or CSR, in one pass."""
         n, d = rows.shape
         logs, filled, first, second = np.zeros((4, d))
@@ -120,7 +120,7 @@ class LogStatistics:
         return np.maximum(m * (float(np.median(totals)) if totals.size else 1.0), 1e-3)
 
 
-def normalised(rows: Any) -> Any:
+def normalised(rows: Rows) -> Rows:
     """Checked rows divided by their sums, float64, dense or CSR; empty ones stay empty."""
     return _arrays.unit_rows(_arrays.as_rows(rows, np.float64))
 
@@ -204,5 +204,5 @@ def _log_or_zero(values: np.ndarray) -> np.ndarray:
     return np.log(values, out=np.zeros_like(values), where=values > 0)
 
 
-def _sums(X: Any, axis: int) -> np.ndarray:
+def _sums(X: Rows, axis: int) -> np.ndarray:
     return np.asarray(X.sum(axis=axis)).reshape(-1)

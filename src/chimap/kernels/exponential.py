@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_positive
 from chimap.kernels.additive import AdditiveKernel
 from chimap.kernels.base import Kernel
@@ -61,7 +61,7 @@ class Exponential(Kernel):
             return self
         return replace(self, gamma=float(self.gamma) / factor**self.kernel.degree)
 
-    def fitted(self, X: Any, random_state: int | None = 0) -> Exponential:
+    def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Exponential:
         """This kernel with gamma a number: 1 / mean D^2 over the pairs of at most 1000 rows of X.
 
         Raises DataError where all rows are equal: their mean distance is 0 and gamma would be infinite.
@@ -91,7 +91,7 @@ class Exponential(Kernel):
             mean = 1.0  # a single row has no pairs: any gamma serves
         return replace(self, gamma=multiple / mean)
 
-    def _mean_distance(self, rows: Any) -> float:
+    def _mean_distance(self, rows: Rows) -> float:
         """Mean D^2 over pairs of different rows; 0 where there are none."""
         n, total = rows.shape[0], 0.0
         for stop in range(GAMMA_BLOCK, n + GAMMA_BLOCK, GAMMA_BLOCK):
@@ -102,19 +102,19 @@ class Exponential(Kernel):
                 total += 2 * float(self.kernel.distance(own, later).sum(dtype=np.float64))
         return total / max(1, n * (n - 1))
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m). With gamma="mean" the mean is taken over the pairs of X."""
         kernel = self.fitted(X)
         values = self.kernel.distance(X, Y)
         values *= -kernel.gamma  # type: ignore[operator]
         return np.exp(values, out=values)
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """All ones, (n,)."""
         rows = _arrays.as_rows(X)
         return np.ones(rows.shape[0], dtype=rows.dtype)
 
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """2 - 2 K(x, y), (n, m), without cancellation for close rows."""
         kernel = self.fitted(X)
         values = self.kernel.distance(X, Y)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import MatrixLike
 from chimap.kernels.additive import intersection
 from chimap.kernels.base import Kernel, paired_rows
 
@@ -41,20 +42,26 @@ class MinMax(Kernel):
         """0: a common factor changes nothing."""
         return 0.0
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m) of rows X (n, bins) and Y (m, bins), dense or sparse, in their floating type."""
         return self._shares(X, Y, lambda total, apart: (total - apart) / (total + apart), empty=1.0)
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """All ones, (n,)."""
         rows, _ = paired_rows(X, None, signed=False)
         return np.ones(rows.shape[0], rows.dtype)
 
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """2 - 2 K(x, y), (n, m), without cancellation for close rows."""
         return self._shares(X, Y, lambda total, apart: 4 * apart / (total + apart), empty=0.0)
 
-    def _shares(self, X: Any, Y: Any, share: Any, empty: float) -> np.ndarray:
+    def _shares(
+        self,
+        X: MatrixLike,
+        Y: MatrixLike | None,
+        share: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        empty: float,
+    ) -> np.ndarray:
         left, right = paired_rows(X, Y, signed=False)
         out = intersection.distance(left, None if Y is None else right)
         own, other = _arrays.row_norms_l1(left), _arrays.row_norms_l1(right)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays, _loops, _threads
+from chimap._types import MatrixLike, Rows
 from chimap.kernels.base import Kernel, paired_rows
 
 
@@ -35,7 +35,7 @@ class PQKernel(Kernel):
         """0: order alone counts."""
         return 0.0
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m) of non-negative rows, dense or sparse, in their floating type."""
         left, right = paired_rows(X, Y, signed=False)
         own = _Ordered(left)
@@ -51,12 +51,12 @@ class PQKernel(Kernel):
         )  # fmt: skip
         return (out.T * own.scale[:, None] * other.scale).astype(left.dtype)
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """1 for every row, and 0 for those whose bins are all equal, (n,)."""
         rows, _ = paired_rows(X, None, signed=False)
         return (_Ordered(rows).scale > 0).astype(rows.dtype)
 
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """K(x,x) + K(y,y) - 2 K(x,y), (n, m)."""
         other = self.diagonal(X if Y is None else Y)
         return np.asarray(self.diagonal(X)[:, None] + other - 2 * self(X, Y))
@@ -65,7 +65,7 @@ class PQKernel(Kernel):
 class _Ordered:
     """Rows as their non-zero bins in the order of the values, with dense ranks from 1."""
 
-    def __init__(self, rows: Any):
+    def __init__(self, rows: Rows):
         sparse = _arrays.without_zeros(_arrays.to_sparse(rows))
         n, n_bins = sparse.shape
         lengths = np.diff(sparse.indptr)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.extmath import safe_sparse_dot
 
 from chimap import _arrays
+from chimap._types import MatrixLike
 from chimap.kernels.base import Kernel, paired_rows
 
 
@@ -30,18 +30,18 @@ class Linear(Kernel):
         """2."""
         return 2.0
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m)."""
         left, right = paired_rows(X, Y, signed=True)
         return np.asarray(safe_sparse_dot(left, right.T, dense_output=True))
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """|x|^2 of every row, (n,)."""
         rows, _ = paired_rows(X, None, signed=True)
         return np.asarray(_arrays.map_values(rows, np.square).sum(axis=1)).reshape(-1)
 
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """|x - y|^2, (n, m), from the products: close rows that lie far from 0 lose digits."""
         left, right = paired_rows(X, Y, signed=True)
-        found = euclidean_distances(left, None if Y is None else right, squared=True)
-        return found.astype(left.dtype, copy=False)
+        squares = euclidean_distances(left, None if Y is None else right, squared=True)
+        return squares.astype(left.dtype, copy=False)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.optimize import brentq
 
 from chimap import _arrays, _loops, _threads
+from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_positive
 from chimap.kernels.base import Kernel, paired_rows
 
@@ -47,7 +48,7 @@ class Skewed(Kernel):
         """With c multiplied by the factor."""
         return self if self.c == "auto" else replace(self, c=float(self.c) * factor)
 
-    def fitted(self, X: Any, random_state: int | None = 0) -> Self:
+    def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Self:
         """This kernel with c a number, from pairs of at most 64 rows. Where all entries are zero, c = 1."""
         if self.c != "auto":
             return self
@@ -58,14 +59,14 @@ class Skewed(Kernel):
             rows = _arrays.take_rows(rows, np.sort(chosen))
         return replace(self, c=median * self._factor_for_unit_mean(rows, median))
 
-    def at_median(self, X: Any) -> Self:
+    def at_median(self, X: MatrixLike) -> Self:
         """This kernel with c, if "auto", the median whatever the width: for widths that are learned."""
         if self.c != "auto":
             return self
         values = np.abs(_arrays.nonzero_values(_arrays.as_rows(X)))
         return replace(self, c=float(np.median(values)) if values.size else 1.0)
 
-    def _factor_for_unit_mean(self, rows: Any, median: float) -> float:
+    def _factor_for_unit_mean(self, rows: Rows, median: float) -> float:
         """At least 1: what the median is multiplied by for a mean of -ln K over pairs of rows of at most 1."""
         n_pairs = max(1, rows.shape[0] * (rows.shape[0] - 1))
 
@@ -81,7 +82,7 @@ class Skewed(Kernel):
             highest *= 2
         return float(np.exp(brentq(surplus, 0.0, highest, xtol=1e-3)))
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m). With c="auto", c is that of X.
 
         Raises DataError for NaN, infinite or too small entries (named by row and column).
@@ -89,17 +90,17 @@ class Skewed(Kernel):
         logs = self._log_gram(X, Y)
         return np.exp(logs, out=logs).astype(_dtype(X, Y), copy=False)
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """All ones, (n,)."""
         rows = _arrays.as_rows(X)
         return np.ones(rows.shape[0], dtype=rows.dtype)
 
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """2 - 2 K(x, y), (n, m), without cancellation for close rows."""
         logs = self._log_gram(X, Y)
         return (-2 * np.expm1(logs, out=logs)).astype(_dtype(X, Y), copy=False)
 
-    def logarithms(self, rows: Any, centre: np.ndarray, name: str = "X") -> np.ndarray:
+    def logarithms(self, rows: Rows, centre: np.ndarray, name: str = "X") -> np.ndarray:
         """ln(x + c) - ln(m + c) of checked rows, dense, for a centre m (bins,) above -c; c must be a number.
 
         K takes differences of logarithms alone, so that any m will do. One amid the data keeps the digits of rows that
@@ -122,13 +123,13 @@ class Skewed(Kernel):
         # from the difference where it is small beside m + c; further off, 1 + share would lose digits of x + c
         return np.log1p(share, out=above, where=np.abs(share) < NEAR)
 
-    def centre(self, rows: Any) -> np.ndarray:
+    def centre(self, rows: Rows) -> np.ndarray:
         """The mean of checked rows, (bins,) in their dtype, for ``logarithms``; 0 where it is not above -c."""
         means = _arrays.column_means(rows).astype(rows.dtype)
         means[~(means + rows.dtype.type(self.c) > 0)] = 0  # of rows that ``logarithms`` refuses
         return means
 
-    def _log_gram(self, X: Any, Y: Any) -> np.ndarray:
+    def _log_gram(self, X: MatrixLike, Y: MatrixLike | None) -> np.ndarray:
         """ln K, (n, m) float64: a product of thousands of bins would leave the range of the floats."""
         left, right = paired_rows(X, Y, signed=True)
         kernel = self.fitted(left)
@@ -205,8 +206,6 @@ class SkewedIntersection(Skewed):
         return sums
 
 
-def _dtype(X: Any, Y: Any) -> np.dtype:
-    kinds = [
-        _arrays.float_dtype(A.dtype if hasattr(A, "dtype") else np.float64) for A in (X, Y) if A is not None
-    ]
+def _dtype(X: MatrixLike, Y: MatrixLike | None) -> np.dtype:
+    kinds = [_arrays.float_dtype(getattr(A, "dtype", np.float64)) for A in (X, Y) if A is not None]
     return np.result_type(*kinds)

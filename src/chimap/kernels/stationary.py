@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.special import gammaln, kv
 
 from chimap import _arrays
+from chimap._types import ArrayLike, MatrixLike
 from chimap._validation import check_positive
 from chimap.kernels.base import Kernel, paired_rows
 
@@ -62,11 +62,11 @@ class StationaryKernel(Kernel):
         """The same signature of differences in units of ``width`` > 0."""
         return replace(self, width=float(width))
 
-    def signature(self, difference: Any) -> np.ndarray:
+    def signature(self, difference: ArrayLike) -> np.ndarray:
         """S at differences in units of the width; S(0) = 1."""
         return self.signature_function(np.asarray(difference, dtype=np.float64))
 
-    def spectrum(self, frequency: Any) -> np.ndarray:
+    def spectrum(self, frequency: ArrayLike) -> np.ndarray:
         """kappa at frequencies w; its integral is 1. Raises ValueError where it is not known."""
         if self.spectrum_function is None:
             raise ValueError(
@@ -75,20 +75,22 @@ class StationaryKernel(Kernel):
             )
         return self.spectrum_function(np.asarray(frequency, dtype=np.float64))
 
-    def __call__(self, X: Any, Y: Any = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Gram matrix (n, m) of rows X (n, bins) and Y (m, bins), dense or sparse; in their floating type."""
         return self._sums(X, Y, self.signature)
 
-    def distance(self, X: Any, Y: Any = None) -> np.ndarray:
+    def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Squared distances 2 sum_i (1 - S), (n, m)."""
         return self._sums(X, Y, lambda difference: 2 * (1 - self.signature(difference)))
 
-    def diagonal(self, X: Any) -> np.ndarray:
+    def diagonal(self, X: MatrixLike) -> np.ndarray:
         """The number of bins, for every row, (n,)."""
         rows, _ = paired_rows(X, None, signed=True)
         return np.full(rows.shape[0], rows.shape[1], dtype=rows.dtype)
 
-    def _sums(self, X: Any, Y: Any, term: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    def _sums(
+        self, X: MatrixLike, Y: MatrixLike | None, term: Callable[[np.ndarray], np.ndarray]
+    ) -> np.ndarray:
         left, right = paired_rows(X, Y, signed=True)
         out = np.empty((left.shape[0], right.shape[0]), dtype=left.dtype)
         other = _arrays.to_dense(right).astype(np.float64)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from chimap._types import DTypeLike, RowTargets
 from chimap.losses.base import Loss
 
 _ROWS = 2048  # whose features are converted to another precision together
@@ -76,13 +77,13 @@ class LossAt:
     loss: Loss
     coef: np.ndarray
     intercept: np.ndarray
-    dtype: Any = None
+    dtype: DTypeLike = None
 
     def empty(self) -> LossSums:
         """Sums of no rows."""
         return LossSums.empty(*self.coef.shape)
 
-    def add(self, sums: LossSums, Z: np.ndarray, Y: Any, weights: np.ndarray | None = None) -> None:
+    def add(self, sums: LossSums, Z: np.ndarray, Y: RowTargets, weights: np.ndarray | None = None) -> None:
         """Add rows of features Z (rows, D), targets Y (rows, t) and weights (rows,), None where all are 1.
 
         Raises DataError for targets that the loss does not take.

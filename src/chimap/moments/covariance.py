@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copyreg
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._files import read_tensors, write_tensors
+from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap._validation import DataError
 from chimap.moments.product import Product
 from chimap.moments.scatter import Scatter
@@ -83,7 +83,7 @@ class Moments(Scatter):
 
     # --- adding rows
 
-    def update(self, Z: Any, Y: Any, sample_weight: Any = None) -> Moments:
+    def update(self, Z: MatrixLike, Y: ArrayLike, sample_weight: ArrayLike | None = None) -> Moments:
         """Add rows Z (n, D), dense or sparse, with targets Y (n, t) or (n,), and weights (n,) above 0 or None; returns
         self.
 
@@ -135,7 +135,7 @@ class Moments(Scatter):
         self.target_sum += target_sum
         self.target_squares += squares
 
-    def _checked(self, Z: Any, Y: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _checked(self, Z: MatrixLike, Y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         Z = _arrays.to_dense(_arrays.as_rows(Z))
         Y = np.asarray(Y, dtype=np.float64)
         Y = Y[:, None] if Y.ndim == 1 else Y
@@ -192,7 +192,7 @@ class Moments(Scatter):
             return self
         if self.shift is None:
             self.shift, self.target_shift = other.shift, other.target_shift
-        other = other._reshifted(self.shift, self.target_shift)
+        other = other._reshifted(*self.shifts)
         self.n_rows += sign * other.n_rows
         self.count = self.count + sign * other.count if self.n_rows else 0
         self.feature_sum += sign * other.feature_sum
@@ -203,7 +203,7 @@ class Moments(Scatter):
         self._waiting.combine(other._waiting, sign)
         return self
 
-    def _reshifted(self, shift: Any, target_shift: Any) -> Moments:
+    def _reshifted(self, shift: np.ndarray, target_shift: np.ndarray) -> Moments:
         """The same rows about other shifts: z - b = (z - a) + (a - b)."""
         own, own_target = self.shifts
         if np.array_equal(shift, own) and np.array_equal(target_shift, own_target):
@@ -252,7 +252,7 @@ class Moments(Scatter):
 
     # --- files
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Empty ones travel between processes without their zeros."""
         if self.n_rows == 0:
             return Moments, (self.n_features, self.n_targets, self.shift, self.target_shift)
@@ -263,7 +263,7 @@ class Moments(Scatter):
         _, arrays = self.state()
         return object.__sizeof__(self) + sum(array.nbytes for array in arrays.values())
 
-    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def state(self) -> tuple[JSON, dict[str, np.ndarray]]:
         """Plain values and arrays (not copied) that ``of_state`` makes the same moments from."""
         shift, target_shift = self.shifts
         arrays = {
@@ -276,13 +276,15 @@ class Moments(Scatter):
         return meta, arrays
 
     @classmethod
-    def of_state(cls, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> Moments:
+    def of_state(cls, meta: JSON, arrays: dict[str, np.ndarray]) -> Moments:
         """Moments from what ``state`` gave."""
         moments = cls(meta["n_features"], meta["n_targets"])
         if meta["is_shifted"]:
             moments.shift, moments.target_shift = arrays["shift"], arrays["target_shift"]
         moments.count = meta["count"]
-        moments.n_rows = meta.get("n_rows", meta["count"])  # files of before there were weights
+        moments.n_rows = (
+            meta["n_rows"] if "n_rows" in meta else meta["count"]
+        )  # files of before there were weights
         moments.feature_sum, moments.target_sum = arrays["feature_sum"], arrays["target_sum"]
         moments._cross, moments.target_squares = arrays["cross"], arrays["target_squares"]
         moments._waiting.total = arrays["class_total"]
@@ -299,13 +301,13 @@ class Moments(Scatter):
         return cls.of_state(*read_tensors(path, "moments"))
 
 
-def _checked_weights(weights: Any, n_rows: int) -> np.ndarray | None:
+def _checked_weights(weights: ArrayLike | None, n_rows: int) -> np.ndarray | None:
     if weights is None:
         return None
-    found = np.asarray(weights, dtype=np.float64)
-    if found.shape != (n_rows,) or not (np.isfinite(found) & (found > 0)).all():
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.shape != (n_rows,) or not (np.isfinite(checked) & (checked > 0)).all():
         raise DataError(
-            f"sample_weight must be one finite number above 0 for each of the {n_rows} rows; got shape {found.shape}"
-            f"{'' if found.shape != (n_rows,) else ' with others among them'}. Leave rows of weight 0 out."
+            f"sample_weight must be one finite number above 0 for each of the {n_rows} rows; got shape {checked.shape}"
+            f"{'' if checked.shape != (n_rows,) else ' with others among them'}. Leave rows of weight 0 out."
         )
-    return found
+    return checked

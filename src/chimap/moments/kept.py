@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 from chimap.moments.folds import RowFolds
 from chimap.moments.targets import Targets, filled, split
 
@@ -19,18 +18,18 @@ class KeptFeatures:
     makes Z and Y once all rows have been put.
     """
 
-    Z: Any
+    Z: Rows
     Y: np.ndarray
     weights: np.ndarray
 
     def __init__(self, folds: RowFolds, shift: np.ndarray | float = 0.0):
         self.n_folds, self._folds, self.target_shift = folds.n_folds, folds, shift
-        self._parts: tuple[list[Any], list[Any]] = ([], [])
+        self._parts: tuple[list[Rows], list[Rows]] = ([], [])
         self._signs: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         self._weights: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         self._places: list[np.ndarray] = []
 
-    def put(self, Z: Any, Y: Targets, start: int) -> None:
+    def put(self, Z: Rows, Y: Targets, start: int) -> None:
         """Keep a copy of consecutive rows from row ``start`` of the source on."""
         folds = self._folds(start, Z.shape[0])
         plain, weights = split(Y)
@@ -53,7 +52,7 @@ class KeptFeatures:
         self.weights = np.concatenate(self._weights[0] + self._weights[1])
         self._parts, self._signs, self._weights = ([], []), ([], []), ([], [])
 
-    def of(self, part: slice) -> tuple[Any, np.ndarray]:
+    def of(self, part: slice) -> tuple[Rows, np.ndarray]:
         """Views of consecutive rows."""
         return _arrays.view_rows(self.Z, part), self.Y[part]
 

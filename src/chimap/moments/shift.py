@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 
 
-def provisional_mean(Z: Any) -> np.ndarray:
+def provisional_mean(Z: Rows) -> np.ndarray:
     """The mean (D,) float64 of rows Z (n, D), dense or CSR, rounded to their dtype.
 
     Rounded, so that what is subtracted from rows and what is remembered are the same number.

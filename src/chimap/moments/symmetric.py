@@ -33,10 +33,10 @@ class Symmetric:
     @classmethod
     def of(cls, square: np.ndarray) -> Symmetric:
         """The upper triangle of a full matrix (n, n)."""
-        found = cls(square.shape[0])
-        for first, panel in found.panels():
+        packed = cls(square.shape[0])
+        for first, panel in packed.panels():
             panel[:] = np.triu(square[first : first + panel.shape[0], first:])
-        return found
+        return packed
 
     @staticmethod
     def nbytes(n: int) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from chimap import _blas, _loops, _threads
+from chimap._types import DTypeLike
 
 
 class OneVersusAll:
@@ -27,10 +27,10 @@ class OneVersusAll:
         self.classes = classes
         self.shape = (classes.size, n_targets)
 
-    def __getitem__(self, rows: Any) -> OneVersusAll:
+    def __getitem__(self, rows: np.ndarray | slice) -> OneVersusAll:
         return OneVersusAll(self.classes[rows], self.shape[1])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> np.ndarray:
         signs = np.full(self.shape, -1.0, dtype=dtype)
         signs[np.arange(self.classes.size), self.classes] = 1.0
         return signs
@@ -48,10 +48,10 @@ class WeightedTargets:
         """(n, t)."""
         return self.plain.shape
 
-    def __getitem__(self, rows: Any) -> WeightedTargets:
+    def __getitem__(self, rows: np.ndarray | slice) -> WeightedTargets:
         return WeightedTargets(self.plain[rows], self.weights[rows])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self.plain, dtype=dtype)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
+Group: TypeAlias = slice | Sequence[int] | np.ndarray
 
-def check_groups(groups: Sequence[Any], n_features: int) -> list[np.ndarray]:
+
+def check_groups(groups: Sequence[Group], n_features: int) -> list[np.ndarray]:
     """Groups (indices or slices) as index arrays. Raises ValueError unless each column is in exactly one.
 
     Examples
@@ -16,13 +18,13 @@ def check_groups(groups: Sequence[Any], n_features: int) -> list[np.ndarray]:
     >>> [group.tolist() for group in check_groups([slice(0, 2), [2]], 3)]
     [[0, 1], [2]]
     """
-    found = [
+    indices = [
         np.arange(n_features)[g] if isinstance(g, slice) else np.asarray(g, dtype=np.int64) for g in groups
     ]
-    for i, group in enumerate(found):
+    for i, group in enumerate(indices):
         if group.size == 0:
             raise ValueError(f"group {i} is empty: every group needs at least one column.")
-    columns = np.concatenate(found) if found else np.zeros(0, dtype=np.int64)
+    columns = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64)
     if columns.size and not 0 <= columns.min() <= columns.max() < n_features:
         raise ValueError(f"groups name columns {columns.min()} to {columns.max()}; there are {n_features}.")
     times = np.bincount(columns, minlength=n_features)
@@ -32,4 +34,4 @@ def check_groups(groups: Sequence[Any], n_features: int) -> list[np.ndarray]:
         raise ValueError(
             f"column {column} is {said}; each of the {n_features} columns must be in exactly one."
         )
-    return found
+    return indices

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from chimap._validation import check_positive
 from chimap.penalties.base import Penalty
-from chimap.penalties.groups import check_groups
+from chimap.penalties.groups import Group, check_groups
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class L21(Penalty):
     """
 
     alpha: float
-    groups: Sequence[Any]
+    groups: Sequence[Group]
     n_features: int
     group_weights: Sequence[float] | None = None
     shared: bool = False

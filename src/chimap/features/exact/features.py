@@ -57,6 +57,8 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
     True
     """
 
+    rows_: Any  # KeptRows where there is a map, else the rows themselves
+
     def __init__(
         self,
         kernel: Any = "exp-chi2",
