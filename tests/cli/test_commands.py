@@ -10,12 +10,13 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 import chimap
 
-from .conftest import SMALL
+from .conftest import NAMES, SMALL
 from .terminal import run, run_many, start
 
 
@@ -125,6 +126,25 @@ def test_a_column_of_labels_is_no_bin(folder, tmp_path):
     np.testing.assert_array_equal(named.out.splitlines()[1:], chimap.load(folder / "names.model").predict(X))
     assert (left.code, (tmp_path / "p.csv").exists()) == (2, False)
     assert "new.csv: 65 bins a row, but the model was fitted on 64" in left.err
+
+
+def test_only_columns_that_training_did_not_have_are_told_of(folder, tmp_path):
+    X = np.load(folder / "rows.npy")[:200, 20:40] + 1
+    names = [f"b{i}" for i in range(20)]
+    table = pd.DataFrame(X, columns=names).assign(kind=NAMES[np.arange(200) % 2], depth=1, place="x")
+    table.insert(0, "scan", [f"s{i}" for i in range(200)])
+    table.to_csv(tmp_path / "old.csv", index=False)
+    table.assign(camera=2).to_csv(tmp_path / "new.csv", index=False)
+    fit = ["fit", "old.csv", "--labels", "kind", "--exclude", "place,dep*", "-o", "a.model", *SMALL]
+    fitted, same, more, explained = run_many(
+        [fit, ["predict", "a.model", "old.csv", "-o", "p.csv"], ["predict", "a.model", "new.csv", "-o", "q.csv"],
+         ["explain", "a.model", "new.csv", "--output", "e.html"]], tmp_path,
+    )  # fmt: skip
+    assert (fitted.code, same.code, more.code, explained.code) == (0, 0, 0, 0), more.err + explained.err
+    assert "ignored" not in same.err
+    for told in (more.err, explained.err):
+        assert told.count("ignored") == 1
+        assert "new.csv: column 'camera' ignored" in told
 
 
 def test_scores_of_classes(folder, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -139,11 +141,13 @@ def test_models_of_one_task_have_sets_and_intervals(folder):
 
 
 def test_tasks_are_evaluated_each_on_its_rows(folder):
-    told, plain, drawn, refused, wrong = run_many([
+    told, plain, drawn, repeated, numbers, refused, wrong = run_many([
         ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--json"],
         ["evaluate", "tox.model", "tox.csv", "--labels", "task_*"],
         ["evaluate", "doses.model", "tox.parquet", "--labels", "dose,potency", "--output", "report.html"],
-        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--splits", "2"],
+        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--splits", "2", "--json"],
+        ["evaluate", "dose.model", "tox.csv", "--labels", "dose", "--splits", "2", "-o", "dose.html"],
+        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--splits", "2", "--per-class", "5"],
         ["evaluate", "tox.model", "tox.csv", "--labels", "task_skin"],
     ], folder)  # fmt: skip
     metrics = told.json["metrics"]
@@ -163,7 +167,13 @@ def test_tasks_are_evaluated_each_on_its_rows(folder):
         assert said in drawn.out
     for said in ("Mean R² of 2 targets", "dose</th>", "potency</th>", "Mean MAE", "Bins that matter most"):
         assert said in page
-    assert "--splits are of models of one task" in refused.err
+    splits = repeated.json["splits"]
+    assert (splits["n_splits"], splits["n_train"] + splits["n_test"]) == (2, N - 1)
+    assert splits["ROC AUC"]["mean"] == pytest.approx(np.mean(splits["ROC AUC"]["splits"]))
+    assert 0.8 < splits["ROC AUC"]["mean"] < 1
+    assert re.search(r"splits +R² 0\.9\d+ ± 0\.\d+\n +RMSE 0\.0\d+ ± ", numbers.out)
+    assert "Repeated splits" in (folder / "dose.html").read_text()
+    assert "the model is of several tasks: leave it out" in refused.err
     assert "labels of 1 task(s), but the model has 3" in wrong.err
 
 

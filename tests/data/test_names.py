@@ -97,6 +97,19 @@ def test_columns_that_are_missing_are_named_and_others_ignored_with_a_note(tmp_p
             model.predict_source(less)
 
 
+@pytest.mark.parametrize("ending", [".csv", ".parquet", None])
+def test_a_column_that_names_the_rows_is_none_that_the_model_ignores(tmp_path, ending):
+    model = HistogramClassifier("chi2").fit(FRAME[NAMES], FRAME["site"])
+    rows = FRAME[NAMES].assign(depth=1.0)
+    rows.insert(0, "sample", [f"s{i}" for i in range(80)])
+    if ending is not None:
+        WRITERS[ending](rows, tmp_path / f"rows{ending}")
+    source = open_source(rows if ending is None else tmp_path / f"rows{ending}", like=model)
+    assert source.row_ids.tolist() == rows["sample"].tolist()
+    [note] = [note for note in source.notes if "ignored" in note]
+    assert "column 'depth' ignored" in note
+
+
 def test_text_columns_that_a_model_does_not_know_are_not_read(tmp_path):
     model = HistogramClassifier("chi2").fit(FRAME[NAMES], FRAME["site"])
     csv(FRAME.assign(comment="x y"), tmp_path / "rows.csv")

@@ -86,7 +86,15 @@ def several_targets(t: int, rows: int = 300) -> Evaluation:
     return evaluation_of(metrics, Baseline("always answering the means", 0.0))
 
 
-SPLITS = SplitScores(np.array([0.8, 0.9]), np.array([0.7, 0.8]), np.array([0.75, 0.85]), 300, 900)
+SPLITS = SplitScores(
+    {
+        "accuracy": np.array([0.8, 0.9]),
+        "class_rate": np.array([0.7, 0.8]),
+        "mean_average_precision": np.array([0.75, 0.85]),
+    },
+    300,
+    900,
+)
 
 
 def ranked(n_classes: int, with_images: bool = False, **changes) -> Evaluation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -45,16 +45,21 @@ class Choice:
 
 @dataclass(frozen=True)
 class Roles:
-    """Places of the columns that are bins, of the labels, and of the ids of rows; and what to tell the user.
+    """Places of the columns that are bins, of the labels, and of the ids of rows.
 
     is_explicit : whether the caller or a model named the bins, so that none of them needs a second look.
+    unknown : names of columns that are none of these, where a model named the bins.
     """
 
     bins: list[int]
     label: int | None
     id: int | None
     is_explicit: bool = False
-    notes: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    def notes(self, where: str, id: str | None) -> tuple[str, ...]:
+        """What to tell the user of unknown columns, of which one may have turned out to name the rows."""
+        return ignored([name for name in self.unknown if name != id], where)
 
 
 def roles_of(
@@ -91,8 +96,8 @@ def roles_of(
     if choice.names is not None and has_names:
         place = {name: i for i, name in enumerate(names)}
         bins = [place[name] for name in present_names(choice.names, place, where)]
-        more = [names[i] for i in others if i not in {*bins}]
-        return Roles(bins, label, rows, True, tuple(ignored(more, where)))
+        taken = {*bins}
+        return Roles(bins, label, rows, True, tuple(names[i] for i in others if i not in taken))
     explicit = choice.columns is not None
     bins = others
     if explicit:
@@ -123,11 +128,12 @@ def present_names(wanted: Sequence[str], there: Any, where: str) -> Sequence[str
     return wanted
 
 
-def ignored(names: Sequence[str], where: str) -> Iterator[str]:
-    """A note of columns that the model does not know."""
-    if names:
-        what = "column" if len(names) == 1 else f"{len(names):,} columns"
-        yield f"{where}: {what} {_shown(names)} ignored; the model was not fitted on such."
+def ignored(names: Sequence[str], where: str) -> tuple[str, ...]:
+    """A note of columns that the model does not know, if there are any."""
+    if not names:
+        return ()
+    what = "column" if len(names) == 1 else f"{len(names):,} columns"
+    return (f"{where}: {what} {_shown(names)} ignored; the model was not fitted on such.",)
 
 
 def places_of(names: Sequence[str], words: Any, where: str, argument: str) -> list[int]:

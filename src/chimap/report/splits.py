@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from chimap import _arrays
 from chimap.report._plain import plain
-from chimap.report.metrics import classification_metrics
+from chimap.report.metrics import classification_metrics, regression_metrics
 from chimap.report.ranking import ranking_metrics
+from chimap.report.tasks import task_metrics
 
-NAMES = {
+_OF_CLASSES = {
     "accuracy": "Accuracy",
     "class_rate": "Class recognition rate",
     "mean_average_precision": "Mean average precision",
@@ -22,38 +23,48 @@ NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class SplitScores:
-    """Scores of a model that was trained anew on each of s splits, (s,) each.
+    """Scores of a model that was trained anew on each of s splits.
 
-    accuracy: share of the test rows that are right. class_rate: mean recall over the classes.
-    mean_average_precision: of the scores. n_train, n_test: rows, of the first split.
+    scores: (s,) each. Of classes "accuracy", the share of the test rows that are right; "class_rate", the mean recall
+    over the classes; "mean_average_precision", of the scores. Of numbers "R2", "RMSE" and "MAE". Of several tasks or
+    targets the means over them of the measures of ``TaskMetrics``. n_train, n_test: rows, of the first split.
     """
 
-    accuracy: np.ndarray
-    class_rate: np.ndarray
-    mean_average_precision: np.ndarray
+    scores: dict[str, np.ndarray]
     n_train: int
     n_test: int
 
+    @property
+    def n_splits(self) -> int:
+        """How many splits there are."""
+        return int(next(iter(self.scores.values())).size)
+
+    @property
+    def are_shares(self) -> bool:
+        """Whether the scores are of classes: shares, which are read in percent."""
+        return _OF_CLASSES.keys() == self.scores.keys()
+
     def rows(self) -> list[tuple[str, float, float]]:
         """(name, mean, standard deviation over the splits; NaN of a single one) of each score."""
-        found = [(name, getattr(self, key)) for key, name in NAMES.items()]
-        return [(n, float(v.mean()), float(v.std(ddof=1)) if v.size > 1 else float("nan")) for n, v in found]
+        words = _OF_CLASSES | {"R2": "R²"}
+        return [(words.get(name, name), *_mean_and_deviation(v)) for name, v in self.scores.items()]
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON types."""
-        scores = {
-            key: {"mean": mean, "deviation": plain(deviation), "splits": plain(getattr(self, key))}
-            for key, (_, mean, deviation) in zip(NAMES, self.rows(), strict=True)
-        }
-        return {"n_splits": self.accuracy.size, "n_train": self.n_train, "n_test": self.n_test, **scores}
+        scores = {}
+        for name, values in self.scores.items():
+            mean, deviation = _mean_and_deviation(values)
+            scores[name] = {"mean": plain(mean), "deviation": plain(deviation), "splits": plain(values)}
+        return {"n_splits": self.n_splits, "n_train": self.n_train, "n_test": self.n_test, **scores}
 
 
 def repeated_splits(estimator: Any, X: Any, y: Any, splits: Any, groups: Any = None) -> SplitScores:
     """Train a copy of the estimator on each split, and score it on the rest.
 
-    estimator: a classifier with ``decision_function``. X: rows (n, bins), dense or CSR. y: labels (n,). splits: a
-    splitter of scikit-learn, such as ``PerClassSplits(15)`` or ``StratifiedShuffleSplit()``. groups (n,): of rows that
-    the splitter, and the choice of settings within a split, keep together; or None.
+    estimator: a classifier with ``decision_function``, or a regressor. X: rows (n, bins), dense or CSR. y: labels (n,),
+    or labels or targets of several tasks (n, t), NaN where one is missing. splits: a splitter of scikit-learn, such as
+    ``PerClassSplits(15)`` or ``ShuffleSplit()``. groups (n,): of rows that the splitter, and the choice of settings
+    within a split, keep together; or None.
 
     >>> from sklearn.datasets import load_digits
     >>> from chimap import HistogramClassifier
@@ -61,21 +72,42 @@ def repeated_splits(estimator: Any, X: Any, y: Any, splits: Any, groups: Any = N
     >>> X, y = load_digits(return_X_y=True)
     >>> model = HistogramClassifier("chi2", alpha=1.0)
     >>> found = repeated_splits(model, X, y, PerClassSplits(30, n_splits=3, random_state=0))
-    >>> found.n_train, bool(found.class_rate.mean() > 0.9), bool(found.class_rate.std() < 0.03)
+    >>> class_rate = found.scores["class_rate"]
+    >>> found.n_train, bool(class_rate.mean() > 0.9), bool(class_rate.std() < 0.03)
     (300, True, True)
     """
     y = np.asarray(y)
+    measure = _of_tasks if y.ndim == 2 else _of_classes if is_classifier(estimator) else _of_numbers
     scores, sizes = [], []
     for train, test in splits.split(X, y, groups):
         together = {} if groups is None else {"groups": groups[train]}
         model = clone(estimator).fit(_arrays.take_rows(X, train), y[train], **together)
-        outputs = np.asarray(model.decision_function(_arrays.take_rows(X, test)))
-        if outputs.ndim == 1:
-            outputs = np.stack([-outputs, outputs], axis=1)
-        answers = model.classes_[outputs.argmax(axis=1)]
-        metrics = classification_metrics(y[test], answers, classes=model.classes_)
-        ranking = ranking_metrics(y[test], outputs, metrics.classes)
-        scores.append((metrics.accuracy, metrics.balanced_accuracy, ranking.mean_average_precision))
+        scores.append(measure(model, _arrays.take_rows(X, test), y[test]))
         sizes.append((len(train), len(test)))
-    accuracy, class_rate, mean_ap = np.array(scores).T
-    return SplitScores(accuracy, class_rate, mean_ap, *sizes[0])
+    return SplitScores({name: np.array([own[name] for own in scores]) for name in scores[0]}, *sizes[0])
+
+
+def _of_classes(model: Any, X: Any, y: np.ndarray) -> dict[str, float]:
+    outputs = np.asarray(model.decision_function(X))
+    if outputs.ndim == 1:
+        outputs = np.stack([-outputs, outputs], axis=1)
+    metrics = classification_metrics(y, model.classes_[outputs.argmax(axis=1)], classes=model.classes_)
+    ranking = ranking_metrics(y, outputs, metrics.classes)
+    found = metrics.accuracy, metrics.balanced_accuracy, ranking.mean_average_precision
+    return dict(zip(_OF_CLASSES, found, strict=True))
+
+
+def _of_numbers(model: Any, X: Any, y: np.ndarray) -> dict[str, float]:
+    metrics = regression_metrics(y, model.predict(X))
+    return {"R2": metrics.r2, "RMSE": metrics.rmse, "MAE": metrics.mae}
+
+
+def _of_tasks(model: Any, X: Any, Y: np.ndarray) -> dict[str, float]:
+    has_labels = is_classifier(model)
+    outputs = model.decision_function(X) if has_labels else model.predict(X)
+    metrics = task_metrics(Y, outputs, [str(task) for task in range(Y.shape[1])], has_labels)
+    return {name: metrics.mean(name) for name in metrics.measures}
+
+
+def _mean_and_deviation(values: np.ndarray) -> tuple[float, float]:
+    return float(values.mean()), float(values.std(ddof=1)) if values.size > 1 else float("nan")

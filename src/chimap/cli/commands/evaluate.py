@@ -139,9 +139,7 @@ def measure(
         raise ValueError("--split takes the test rows, and --all-rows all of them: leave one of them out.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model, kind="model")
-    if splits is not None and tasks.names_of(fitted) is not None:
-        raise ValueError("--splits are of models of one task, and this one has several: leave --splits out.")
-    drawn = None if splits is None else splitter(splits, per_class, table.groups is not None)
+    drawn = None if splits is None else splitter(fitted, splits, per_class, table.groups is not None)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
         given = data_rows.present(y, name)
@@ -246,12 +244,13 @@ def summary(found: Evaluated, output: Path | None) -> dict[str, str | None]:
 
 
 def _splits_lines(splits: SplitScores) -> str:
-    """A line a score, '64.2 % ± 0.8'."""
-    return "\n".join(
-        f"{name.lower()} {show.percent(mean)}"
-        + ("" if deviation != deviation else f" ± {100 * deviation:.1f}")
-        for name, mean, deviation in splits.rows()
-    )
+    """A line a score, 'accuracy 64.2 % ± 0.8' or 'RMSE 0.1234 ± 0.0056'."""
+    lines = []
+    for name, mean, deviation in splits.rows():
+        in_words = f"{name.lower()} {show.percent(mean)}" if splits.are_shares else f"{name} {mean:.4g}"
+        spread = f"{100 * deviation:.1f}" if splits.are_shares else f"{deviation:.2g}"
+        lines.append(in_words + ("" if deviation != deviation else f" ± {spread}"))
+    return "\n".join(lines)
 
 
 def _metric_lines(

@@ -78,7 +78,7 @@ def open_data(
         training = (getattr(model, "training_", None) or {}).get("table") or {}
         said: dict[str, Any] = _fitting(training, model) | table.given()
         asked = [said.pop(name, None) for name in _NO_BINS]
-        aside = [name for name in asked if name is not None]
+        aside = [*(name for name in asked if name is not None), *_known_aside(model, labels)]
         source = open_source(data, labels, like=model, reading=reading, aside=aside, **said)
         for note in source.notes:
             say("note", note)
@@ -107,6 +107,17 @@ def _fitting(training: dict[str, str], model: Any) -> dict[str, Any]:
         for name, value in training.items()
         if name in ("missing", "transpose", *_NO_BINS) or not (named and name != "id")
     }
+
+
+def _known_aside(model: Any, labels: str | None) -> list[str]:
+    """Names of the columns that were no bins when the model was fitted, which new rows may have and need not; none
+    where columns have no names. Without those of several tasks where labels are named, by a pattern perhaps."""
+    about = getattr(model, "training_", None) or {}
+    if not hasattr(model, "feature_names_in_"):
+        return []
+    known = [*([] if about.get("labels") is None else [about["labels"]]), *about.get("columns_aside", ())]
+    of_tasks = {*(tasks.names_of(model) or ())} if labels is not None else set()
+    return [name for name in known if name not in of_tasks]
 
 
 def _as_in_training(source: SvmlightSource, labels: str | None, model: Any) -> SvmlightSource:

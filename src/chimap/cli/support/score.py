@@ -96,17 +96,23 @@ def score(model: Any, source: Source, progress: Progress) -> Score:
     return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
 
 
-def splitter(n_splits: int, per_class: int | None, by_group: bool = False) -> Any:
-    """What draws the splits: so many rows of each class to train on, or 70 % of the rows or of the groups."""
-    from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
+def splitter(model: Any, n_splits: int, per_class: int | None, by_group: bool = False) -> Any:
+    """What draws the splits: so many rows of each class to train on, or 70 % of the rows or of the groups, of one task
+    the same share of every class. Raises ValueError where there are no classes to draw from."""
+    from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
     from chimap.data import PerClassSplits
 
+    has_classes = is_classifier(model) and tasks.names_of(model) is None
+    if per_class is not None and not has_classes:
+        what = "several tasks" if is_classifier(model) else "numbers"
+        raise ValueError(f"--per-class takes rows of each class, but the model is of {what}: leave it out.")
     if by_group:
         return GroupShuffleSplit(n_splits, test_size=0.3, random_state=0)
-    if per_class is None:
-        return StratifiedShuffleSplit(n_splits, test_size=0.3, random_state=0)
-    return PerClassSplits(per_class, n_splits=n_splits, random_state=0)
+    if per_class is not None:
+        return PerClassSplits(per_class, n_splits=n_splits, random_state=0)
+    kind = StratifiedShuffleSplit if has_classes else ShuffleSplit
+    return kind(n_splits, test_size=0.3, random_state=0)
 
 
 def check_splits(model: Any, y: np.ndarray, name: str, splits: Any, groups: np.ndarray | None = None) -> None:
@@ -115,17 +121,17 @@ def check_splits(model: Any, y: np.ndarray, name: str, splits: Any, groups: np.n
 
     from chimap._validation import DataError
 
-    if not is_classifier(model):
-        raise DataError("--splits are of classes, but the model predicts numbers; leave --splits out.")
+    has_classes = is_classifier(model) and y.ndim == 1
     try:
         for train, test in splits.split(y, y, groups):
-            lost = np.setdiff1d(y[test], y[train])
+            lost = np.setdiff1d(y[test], y[train]) if has_classes else y[:0]
             if lost.size:
                 raise DataError(
                     f"a split has all rows of class {lost[0]!s} on the side to test on. Name a column of more groups."
                 )
     except ValueError as error:
-        needs = "" if isinstance(error, DataError) else " --splits needs two rows of every class at least."
+        of = " of every class" if has_classes else ""
+        needs = "" if isinstance(error, DataError) else f" --splits needs two rows{of} at least."
         raise DataError(f"{name}: {error}{needs}") from error
 
 

@@ -159,6 +159,7 @@ def _remembered(
     about: dict[str, Any] = {
         "file": source.name,
         "labels": labels,
+        "columns_aside": [*source.columns_aside],
         "fingerprint": source.fingerprint(),
         "rows_in_file": source.n_rows,
         "split": parts.about,

@@ -46,7 +46,7 @@ def columns_of(part: Part, label: str | None, choice: Choice, features: Any, whe
         elif first in bins and len(bins) > 1:
             check_first = first
     beside = None if roles.is_explicit or choice.exclude is not None else (*index, *([id] if id else ()))
-    return ArrowRoles(bins, id, check_first, beside, (*roles.notes, *note))
+    return ArrowRoles(bins, id, check_first, beside, (*roles.notes(where, id), *note))
 
 
 def pandas_index(schema: Any) -> list[str]:

@@ -78,8 +78,10 @@ class CsvSource(StreamSource):
         self._read_heading(header, delimiter)
         self._label = self._label_place(labels)
         roles = roles_of(self._names, self._label, self._choice, str(self.path), has_names=self._has_names)
-        self._bins, self._id, self.notes = roles.bins, roles.id, roles.notes
+        self._bins, self._id = roles.bins, roles.id
         self._read_labels_and_ids(roles.is_explicit)
+        id = None if self._id is None else self._names[self._id]
+        self.notes = (*roles.notes(str(self.path), id), *self.notes)
         if self._label is None:
             self._y = read_labels(labels, self.n_rows)
         self.has_labels = self._y is not None

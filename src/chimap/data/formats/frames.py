@@ -49,11 +49,13 @@ class FrameSource(ArraySource):
         roles = roles_of(names, label, choice, name)
         bins, ids = roles.bins, roles.id
         first = next((place for place in range(len(names)) if place != label), 0)
-        if ids is None and not roles.is_explicit and bins[0] == first and len(bins) > 1:
+        is_bin, index = first in bins, _naming_index(table)
+        may_be_id = len(bins) > 1 and not roles.is_explicit if is_bin else index is None
+        if ids is None and may_be_id:
             values = _column(table, first)
             if values.dtype.kind in "OUT" and _is_unique_text(values):
-                ids, bins = first, bins[1:]
-            elif values.dtype.kind in "iuf" and counts(values):
+                ids, bins = first, [place for place in bins if place != first]
+            elif is_bin and values.dtype.kind in "iuf" and counts(values):
                 check_not_counting(names[first], values.size, name)
         y = (
             labels
@@ -61,13 +63,13 @@ class FrameSource(ArraySource):
             else clean_labels(_column(table, label), table.shape[0], f"column {names[label]!r}")
         )
         super().__init__(_matrix(table, bins, names, name), y, name, tuple(names[place] for place in bins))
-        self.notes = roles.notes
+        self.notes = roles.notes(name, None if ids is None else names[ids])
         self.columns_aside = tuple(name for i, name in enumerate(names) if i not in {*bins, label, ids})
         if ids is not None:
             values = _column(table, ids).astype(str)
             self.row_ids = unique_ids(values, name) if choice.id is not None else values
-        elif hasattr(table, "index") and not _only_counts(table.index):
-            self.row_ids = np.asarray(table.index.astype(str), dtype=str)
+        else:
+            self.row_ids = index
 
 
 def frame_rows(X: Any, y: Any) -> tuple[Any, Any]:
@@ -168,7 +170,10 @@ def _is_unique_text(values: np.ndarray) -> bool:
     )
 
 
-def _only_counts(index: Any) -> bool:
-    return type(index).__name__ == "RangeIndex" or (
-        np.asarray(index).dtype.kind in "iu" and counts(np.asarray(index))
-    )
+def _naming_index(table: Any) -> np.ndarray | None:
+    """The index of a data frame as ids of its rows; None where there is none, or it only counts them."""
+    index = getattr(table, "index", None)
+    if index is None or type(index).__name__ == "RangeIndex":
+        return None
+    values = np.asarray(index)
+    return None if values.dtype.kind in "iu" and counts(values) else np.asarray(index.astype(str), dtype=str)
