@@ -15,7 +15,8 @@ import chimap
 from ..cli.terminal import run_many
 from .files import write_all
 
-DOCS = Path(__file__).parents[2] / "docs"
+TOP = Path(__file__).parents[2]
+DOCS = TOP / "docs"
 PAGES = {
     page.relative_to(DOCS).as_posix(): page.read_text(encoding="utf-8") for page in sorted(DOCS.rglob("*.md"))
 }
@@ -73,6 +74,22 @@ def test_commands(page, tmp_path):
 def test_every_page_has_an_example(page):
     text = PAGES[page]
     assert ">>> " in text or ":::" in text
+
+
+FOLDERS = (TOP, TOP / "src" / "chimap", TOP / "benchmarks")  # that texts name files from
+TEXTS = sorted([*TOP.glob("*.md"), *DOCS.rglob("*.md"), TOP / "benchmarks" / "README.md"])
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.relative_to(TOP).as_posix())
+def test_files_that_are_named_are_there(text):
+    named = re.findall(
+        r"`((?:[\w.-]+/)+[\w-]+\.(?:py|md|jsonl?|txt))`|`((?:src|tests|benchmarks)/[\w./]*)`",
+        text.read_text(encoding="utf-8"),
+    )
+    missing = [
+        path for pair in named for path in pair if path and not any((at / path).exists() for at in FOLDERS)
+    ]
+    assert missing == []
 
 
 def public_names() -> dict[str, object]:

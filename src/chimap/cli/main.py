@@ -73,7 +73,7 @@ def chimap(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Kernel machines on histograms at linear cost: counts, bags of words, colours, spectra.
+    """Classify and predict from tables of counts: words, species, cells, molecules, images.
 
     \b
     Try it:           chimap demo
@@ -87,12 +87,12 @@ def chimap(
                       chimap features photos/ --output photos.parquet
 
     \b
-    And from there:   chimap compare data.npz
+    Next:             chimap compare data.npz
                       chimap learn-kernel data.npz --blocks sift=0:300,hog=300:500 --output my.model
                       chimap export my.model --output my.onnx
 
-    Data are .npz (X and y, or a scipy CSR matrix), .npy, Parquet, Feather, Zarr, HDF5, CSV, Matrix Market, or svmlight
-    text (.svm, .txt), at a path or an address such as s3://BUCKET/FILE.
+    Data are CSV, .npz (X and y, or a scipy CSR matrix), .npy, Parquet, Feather, AnnData, BIOM, Zarr, HDF5, Matrix
+    Market, or svmlight text (.svm, .txt), at a path or an address such as s3://BUCKET/FILE.
     """
     context.meta[panels.EVERYTHING] = _wants_everything
 

@@ -77,6 +77,15 @@ def choose_by_gcv(
     Golub, Heath and Wahba, Generalized cross-validation as a method for choosing a good ridge parameter (1979); Patil,
     Wei, Rinaldo and Tibshirani, Uniform consistency of cross-validation estimators for high-dimensional ridge
     regression (2021), for more features than rows.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(200, 3))
+    >>> y = Z @ [1.0, 2.0, 3.0] + 0.1 * rng.normal(size=200)
+    >>> found, chosen = choose_by_gcv(Moments(3, 1).update(Z, y))
+    >>> found.coef.ravel().round(1).tolist(), chosen.rule
+    ([1.0, 2.0, 3.0], 'gcv')
     """
     if whole.n_rows < FEWEST_ROWS:
         raise DataError(f"{whole.n_rows} rows are too few to choose alpha by gcv. Give alpha as one number.")

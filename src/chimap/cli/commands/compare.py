@@ -49,11 +49,11 @@ def compare(
     gamma: Annotated[
         str,
         typer.Option(
-            metavar="G", help="Of --kernel, if it is exponential: a number, or auto, chosen by each fit."
+            metavar="G", help="Scale of an exponential --kernel: a number, or auto, chosen by each fit."
         ),
     ] = "auto",
     components: Annotated[
-        str, typer.Option(metavar="N,N", help="Landmarks, and random features, of --kernel to try.")
+        str, typer.Option(metavar="N,N", help="Numbers of landmarks and of random features to try.")
     ] = "256,1024",
     normalization: fit_options.Normalization = None,
     scoring: fit_options.Scoring = None,
@@ -70,7 +70,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Of --kernel-errors: maps to try; all that take an additive kernel, optimal below random features.",
+            help="Maps that --kernel-errors tries; all that take an additive kernel, optimal below random features.",
             show_default=False,
         ),
     ] = None,
@@ -78,16 +78,16 @@ def compare(
         str | None,
         typer.Option(
             metavar="N,N",
-            help="Of --kernel-errors: features a bin to try; 1,2,3,5 of an additive kernel, 2 below random features.",
+            help="Terms that --kernel-errors tries; 1,2,3,5 of an additive kernel, 2 below random features.",
             show_default=False,
         ),
     ] = None,
     race_seconds: fit_options.RaceSeconds = None,
     task: fit_options.TaskOption = Task.auto,
     memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Budget, here and for the fit that is recommended.")
+        str, typer.Option(metavar="SIZE", help="Memory that this and the recommended fit may use.")
     ] = Settings.memory,
-    precision: Annotated[Precision, typer.Option(help="Of features.")] = Precision.float32,
+    precision: Annotated[Precision, typer.Option(help="Precision of the features.")] = Precision.float32,
     jobs: options.Jobs = Settings.jobs,
     seed: options.Seed = Settings.seed,
     overwrite: options.Overwrite = False,

@@ -58,14 +58,15 @@ def evaluate(
     split: options.Split = None,
     output: Annotated[Path | None, options.output("REPORT", "Write a report, one page of HTML.")] = None,
     all_rows: Annotated[
-        bool, typer.Option("--all-rows", help="Take the rows that the model was trained on, too.")
+        bool, typer.Option("--all-rows", help="Also take the rows that the model was trained on.")
     ] = False,
     part: image_options.ImagePart = None,
     splits: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Also train the model anew on N random splits of DATA, in memory, and give mean and deviation.",
+            help="Also train the model anew on N random splits of DATA, in memory, and give mean and "
+            "deviation.",
             show_default=False,
         ),
     ] = None,
@@ -73,7 +74,8 @@ def evaluate(
         int | None,
         typer.Option(
             metavar="N",
-            help="Training rows of each class in a split, the others to test on; without it, 70 % of the rows.",
+            help="Training rows of each class in a split, the others to test on; without it, 70 % of the "
+            "rows.",
             show_default=False,
         ),
     ] = None,

@@ -36,9 +36,7 @@ def export(
     ] = None,
     tolerance: Annotated[
         float,
-        typer.Option(
-            metavar="T", help="Of tables: their error, as a share of the functions' largest values."
-        ),
+        typer.Option(metavar="T", help="Error of tables, as a share of the functions' largest values."),
     ] = 1e-3,
     check: Annotated[
         bool,

@@ -21,7 +21,8 @@ def features(
         str,
         typer.Argument(
             metavar="IMAGES",
-            help="A folder, tar or zip with a folder for each class; a CSV of paths and labels; Parquet of bytes; or "
+            help="A folder, tar or zip with a folder for each class; a CSV of paths and labels; Parquet of "
+            "bytes; or "
             "a data set as it is downloaded, such as caltech101:FOLDER (voc2007, imagenet, scene15, ...).",
             show_default=False,
         ),
@@ -38,7 +39,8 @@ def features(
         Path | None,
         typer.Option(
             metavar="FILE.words",
-            help="The words of images described before, in place of own ones and all flags of images.",
+            help="Take the words of images described before, instead of learning them. Leave out the other options of "
+            "images.",
             show_default=False,
         ),
     ] = None,
@@ -52,7 +54,7 @@ def features(
     """Write the histograms of visual words of IMAGES, with their labels and names.
 
     The words are learned from IMAGES and written beside the histograms, as FILE.words: --like gives new images the same
-    ones. What was cut off goes on when the same command is given again.
+    ones. Rerun an interrupted command to resume it.
 
     \b
     Examples:

@@ -45,37 +45,49 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
-            help="chi2, intersection, jensen_shannon, hellinger; exp- before it: exponential form; gaussian, "
-            "skewed-chi2, pq and others. Sums: chi2+pq.",
+            help="chi2, intersection, jensen_shannon or hellinger, with exp- before it for the exponential form; "
+            "gaussian, "
+            "skewed-chi2, pq and others; auto runs a race. Sums: chi2+pq.",
         ),
     ] = Settings.kernel,
     gamma: Annotated[
         str,
-        typer.Option(metavar="G", help="Of the exponential form: a number; mean, 1 / mean distance; auto."),
+        typer.Option(
+            metavar="G", help="Scale of the exponential form: a number; mean, 1 / mean distance; or auto."
+        ),
     ] = Settings.gamma,
     terms: fit_options.Terms = Settings.terms,
     components: Annotated[
         str,
         typer.Option(
             metavar="N",
-            help="Landmarks, or random features, of an exponential kernel: a number, or auto. More is more accurate.",
+            help="Landmarks, or random features, of an exponential kernel: a number, or auto. More is more "
+            "accurate.",
         ),
     ] = str(Settings.components),
     map: Annotated[
-        str, typer.Option(metavar="NAME", help="Of the additive kernel; 'chimap compare' tries them all.")
+        str, typer.Option(metavar="NAME", help="Map of the additive kernel; 'chimap compare' tries them all.")
     ] = Settings.map,
     features: Annotated[
-        str, typer.Option(metavar="NAME", help="Of the kernel: auto, additive, exact, landmarks or fourier.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Features of the kernel: auto, additive, exact, landmarks or fourier."
+        ),
     ] = Settings.features,
     sampling: Annotated[
-        str, typer.Option(metavar="NAME", help="Of the frequencies of random features: orthogonal, iid, ...")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="How to draw the frequencies of random features: orthogonal, structured, iid or qmc.",
+        ),
     ] = Settings.sampling,
     loss: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="square, in one pass over DATA; or logistic, squared_hinge, smooth_hinge, epsilon_insensitive, hinge. "
-            "All but hinge take some tens of passes, in memory, however many a row.",
+            help="square, in one pass over DATA; or logistic, squared_hinge, smooth_hinge, epsilon_insensitive, "
+            "hinge. "
+            "The others pass over the rows some tens of times; hinge keeps their features in memory.",
         ),
     ] = Settings.loss,
     class_weight: fit_options.ClassWeight = Settings.class_weight,
@@ -101,7 +113,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Of a Dask cluster, such as tcp://host:8786; without it, workers on this machine.",
+            help="Address of a Dask cluster, such as tcp://host:8786; without it, workers on this machine.",
             show_default=False,
         ),
     ] = None,
@@ -109,18 +121,19 @@ def fit(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Written now and then; a fit that was interrupted goes on from it.",
+            help="File to save progress to; rerun the command to resume an interrupted fit from it.",
             show_default=False,
         ),
     ] = None,
     checkpoint_every: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Between two writings of the checkpoint.")
+        float, typer.Option(metavar="SECONDS", help="Time between two writes of the checkpoint.")
     ] = 60.0,
     blocks: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Columns of several descriptors, each with features of its own: sift=0:300,hog=hog_*. --kernel "
+            help="Columns of several descriptors, each with features of its own: sift=0:300,hog=hog_*. "
+            "--kernel "
             "may then be a list.",
             show_default=False,
         ),
@@ -129,7 +142,8 @@ def fit(
         str | None,
         typer.Option(
             metavar="N",
-            help="Principal components a block to learn on, found in a first pass. Several, such as 500,1000,3000: the "
+            help="Principal components a block to learn on, found in a first pass. Several, such as "
+            "500,1000,3000: the "
             "best of them by folds, with the strength.",
             show_default=False,
         ),
@@ -155,7 +169,8 @@ def fit(
         Path | None,
         typer.Option(
             metavar="REPORT",
-            help="Also write a report on the rows held out, as 'chimap evaluate' does (needs --test-fraction or "
+            help="Also write a report on the rows held out, as 'chimap evaluate' does (needs "
+            "--test-fraction or "
             "--split).",
             show_default=False,
         ),

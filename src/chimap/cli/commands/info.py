@@ -25,12 +25,17 @@ def info(
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="Of a data file: how a fit within this budget would read it.",
+            help="Plan a fit on a data file within this much memory.",
             show_default=False,
         ),
     ] = None,
     components: Annotated[
-        str, typer.Option(metavar="N", help="Features of that fit, or auto.", show_default=True)
+        str,
+        typer.Option(
+            metavar="N",
+            help="Landmarks or random features of the fit that --memory plans.",
+            show_default=True,
+        ),
     ] = "auto",
     json: options.Json = False,
 ) -> None:

@@ -39,7 +39,8 @@ def learn_kernel(
     method: Annotated[
         Method,
         typer.Option(
-            help="widths: of one kernel, by gradients. multiple: weights of a kernel for each block; few are used."
+            help="widths: one kernel, with a width for each block. multiple: a kernel for each "
+            "block, with weights, many of them 0."
         ),
     ] = KernelSettings.method,
     kernel: Annotated[
@@ -70,23 +71,31 @@ def learn_kernel(
         int, typer.Option(metavar="N", help="Rows to learn the widths on; the weights take all.")
     ] = KernelSettings.tune_rows,
     validation_fraction: Annotated[
-        float, typer.Option(metavar="F", help="Of those rows, to score each iteration and to stop early.")
+        float,
+        typer.Option(metavar="F", help="Share of those rows that scores each iteration, to stop early."),
     ] = KernelSettings.validation_fraction,
     iterations: Annotated[
-        int, typer.Option(metavar="N", help="Of the search, at most.")
+        int, typer.Option(metavar="N", help="Iterations of the search, at most.")
     ] = KernelSettings.iterations,
     objective: Annotated[
         Objective,
         typer.Option(
-            help="What the widths minimise: error on folds held out, or on the rows themselves. gradients: rounds of "
-            "widths from the slopes of the model, by the score of validation rows."
+            help="held-out or training: minimise the error on folds held out, or on the rows "
+            "themselves. gradients: take the "
+            "widths from the slopes of the model, in rounds, by the score of validation rows."
         ),
     ] = KernelSettings.objective,
     width_penalty: Annotated[
-        float, typer.Option(metavar="RHO", help="Of squared widths, in units of the initial ones.")
+        float,
+        typer.Option(
+            metavar="RHO", help="Strength of a penalty on squared widths, in units of the initial ones."
+        ),
     ] = KernelSettings.width_penalty,
     loss: Annotated[
-        str, typer.Option(metavar="NAME", help="Of the weights, as in 'chimap fit'; widths take the square.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Loss of the weights, as in 'chimap fit'; widths minimise the square loss."
+        ),
     ] = KernelSettings.loss,
     class_weight: fit_options.ClassWeight = KernelSettings.class_weight,
     threshold: fit_options.Threshold = KernelSettings.threshold,
@@ -104,7 +113,7 @@ def learn_kernel(
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
-    """Learn a kernel with the weights: its widths, or the weights of one a channel.
+    """Learn the kernel with the model: a width for each block of columns, or a weight.
 
     --method widths finds how much each block of columns, or each column, counts: by exact gradients of the error on
     rows held out, on a part of the rows and with few features; then all rows are read once with the widths found.

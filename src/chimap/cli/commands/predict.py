@@ -36,19 +36,20 @@ def predict(
     sets: Annotated[
         bool,
         typer.Option(
-            "--sets", help="Add the classes that a row may be of, as many as hold the truth with --coverage."
+            "--sets",
+            help="Add the set of classes that a row may be of; the truth is in a --coverage share of them.",
         ),
     ] = False,
     intervals: Annotated[
         bool,
         typer.Option(
             "--intervals",
-            help="Of a regression, add the ends of an interval that holds the target with --coverage.",
+            help="Add the ends of an interval, for regressions; the truth is in a --coverage share of them.",
         ),
     ] = False,
     coverage: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="Of rows whose truth is to be in their set or interval."),
+        typer.Option(metavar="SHARE", help="Share of rows whose set or interval holds the truth."),
     ] = 0.9,
     part: image_options.ImagePart = None,
     overwrite: Overwrite = False,

@@ -54,7 +54,7 @@ Config = Annotated[
     Path | None,
     typer.Option(
         "--config", metavar="FILE", is_eager=True, callback=_read, show_default=False,
-        help="Options from a TOML file, such as kernel = 'chi2'; flags go before it.",
+        help="Options from a TOML file, with lines such as kernel = 'chi2'; flags take precedence.",
     ),
 ]  # fmt: skip
 SaveConfig = Annotated[
@@ -63,7 +63,7 @@ SaveConfig = Annotated[
         "--save-config",
         metavar="FILE",
         show_default=False,
-        help="Write what was given as a file for --config.",
+        help="Write the options of this command to a file for --config.",
     ),
 ]
 

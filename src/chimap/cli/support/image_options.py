@@ -96,27 +96,32 @@ Descriptors = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        help="Of images: sift, sift-rgb, sift-hsv, sift-opponent, hog, phog, colour, lbp; several with commas.",
+        help="What is counted in images: sift, sift-rgb, sift-hsv, sift-opponent, hog, hog-blocks, phog, "
+        "colour, lbp; several with commas.",
     ),
 ]
-Words = Annotated[int, typer.Option(metavar="N", help="Of images: visual words of each descriptor.")]
+Words = Annotated[int, typer.Option(metavar="N", help="Visual words of each descriptor.")]
 Coding = Annotated[
-    str, typer.Option(metavar="NAME", help="Of images: hard, one word a point; or soft, its 5 nearest.")
+    str,
+    typer.Option(
+        metavar="NAME", help="Words that a point counts for: hard, the nearest; soft, the 5 nearest."
+    ),
 ]
 Grids = Annotated[
-    str, typer.Option(metavar="GRIDS", help="Of images: ROWSxCOLUMNS of each level of the pyramid.")
+    str,
+    typer.Option(
+        metavar="GRIDS", help="Cells in which words are counted: ROWSxCOLUMNS of each level of the pyramid."
+    ),
 ]
-Step = Annotated[int, typer.Option(metavar="PIXELS", help="Of images: between two points of SIFT.")]
-Sizes = Annotated[str, typer.Option(metavar="PIXELS", help="Of images: of a bin of SIFT, one a scale.")]
+Step = Annotated[int, typer.Option(metavar="PIXELS", help="Distance between two points of SIFT.")]
+Sizes = Annotated[str, typer.Option(metavar="PIXELS", help="Width of a bin of SIFT, one for each scale.")]
 ImagePart = Annotated[
     str | None,
     typer.Option(
         "--part",
         metavar="NAME",
-        help="Of images: only this part of a data set that is split, such as train.",
+        help="Only this part of a data set of images that is split, such as train.",
         show_default=False,
     ),
 ]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Of images: stop at one that is broken, instead of leaving it out.")
-]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at a broken image instead of leaving it out.")]

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 _ROWS = (
-    "Rows of bins: .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (also a folder), .feather, .zarr, "
-    ".h5, .csv, .mtx, or svmlight text; a path, or an address such as s3://BUCKET/FILE."
+    "A table of counts: .csv, .tsv, .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (also a folder), "
+    ".feather, .jsonl, .h5ad, .biom, .zarr, .h5, .mtx, or svmlight text; a path, or an address such as s3://BUCKET/FILE."
 )
 _OR_IMAGES = " Or images, as for 'chimap features'."
 Data = Annotated[str, typer.Argument(metavar="DATA", help=_ROWS, show_default=False)]
@@ -25,8 +25,8 @@ Labels = Annotated[
     str | None,
     typer.Option(
         metavar="LABELS",
-        help="Labels: name of a column or array of DATA; or, where DATA has none, .npy, .csv, text with one a line, or "
-        "::MEMBER of DATA.",
+        help="The labels: a column or array of DATA by name; or a file (.npy, .csv, or text with one label a line), "
+        "FILE::COLUMN, or ::MEMBER of DATA.",
         show_default=False,
     ),
 ]
@@ -35,8 +35,9 @@ Id = Annotated[
     typer.Option(
         "--id",
         metavar="COLUMN",
-        help="Column, or array of DATA, that names the rows: it is no bin, predictions are written beside it, and "
-        "labels of another table join by it.",
+        help="Column, or array of DATA, that names the rows. It is not a bin; predictions are "
+        "written beside it, and labels "
+        "of another table are joined by it.",
         show_default=False,
     ),
 ]
@@ -44,22 +45,24 @@ Columns = Annotated[
     str | None,
     typer.Option(
         metavar="SPEC",
-        help="Columns that are bins: names, globs, places and ranges, such as otu_*,depth or 0:300.",
+        help="Columns that are bins: names, globs, numbers or ranges, such as otu_*,depth or 0:300.",
         show_default=False,
     ),
 ]
 Exclude = Annotated[
     str | None,
-    typer.Option(metavar="SPEC", help="Columns that are not bins, as --columns.", show_default=False),
+    typer.Option(
+        metavar="SPEC", help="Columns that are not bins, written as for --columns.", show_default=False
+    ),
 ]
 Transpose = Annotated[
-    bool, typer.Option("--transpose", help="Of a .mtx file: its columns are the rows, as in genes by cells.")
+    bool, typer.Option("--transpose", help="Take the columns of a .mtx file as rows, as for genes by cells.")
 ]
 Text = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of text, whose words are counted; of a folder of texts: text. The model keeps the words.",
+        help="Column of text whose words are counted; for a folder of texts, text. The model keeps the words.",
         show_default=False,
     ),
 ]
@@ -67,17 +70,20 @@ Smiles = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of SMILES, of whose molecules Morgan fingerprints are counted (needs RDKit).",
+        help="Column of SMILES; Morgan fingerprints of the molecules are counted (needs RDKit).",
         show_default=False,
     ),
 ]
-MorganRadius = Annotated[int, typer.Option(metavar="N", help="Bonds around an atom, for --smiles.")]
-MorganSize = Annotated[int, typer.Option(metavar="N", help="Bins of a fingerprint, for --smiles.")]
+MorganRadius = Annotated[
+    int, typer.Option(metavar="N", help="Radius of the fingerprints of --smiles, in bonds.")
+]
+MorganSize = Annotated[int, typer.Option(metavar="N", help="Bins of the fingerprints of --smiles.")]
 Missing = Annotated[
     str | None,
     typer.Option(
         metavar="VALUE",
-        help="Marks a missing label, such as -1, beside empty text and NaN. Rows without a label are left out.",
+        help="Value that marks a missing label, such as -1, beside empty text and NaN. Rows without "
+        "a label are left out.",
         show_default=False,
     ),
 ]
@@ -85,8 +91,8 @@ Groups = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column, or array of DATA, or TABLE::COLUMN by id, whose equal values mark rows that belong together, of "
-        "one patient or one film: they are held out together. It is no bin.",
+        help="Column, or array of DATA, or TABLE::COLUMN by id, whose equal values mark rows that belong together, "
+        "such as those of one patient: they are held out together. It is not a bin.",
         show_default=False,
     ),
 ]
@@ -94,7 +100,7 @@ Split = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column, or array of DATA, or TABLE::COLUMN by id, whose values say train or test. It is no bin.",
+        help="Column, or array of DATA, or TABLE::COLUMN by id, whose values are train and test. It is not a bin.",
         show_default=False,
     ),
 ]
@@ -102,8 +108,9 @@ SampleWeight = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column, or array of DATA, or TABLE::COLUMN by id, that says how often each row counts: 2 is two rows, 0 "
-        "none. It is no bin.",
+        help="Column, or array of DATA, or TABLE::COLUMN by id, that says how often each row "
+        "counts: 2 is two rows, 0 "
+        "none. It is not a bin.",
         show_default=False,
     ),
 ]
@@ -112,7 +119,9 @@ Jobs = Annotated[
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Seed = Annotated[int, typer.Option(metavar="N", help="Of all that is random; same seed, same result.")]
+Seed = Annotated[
+    int, typer.Option(metavar="N", help="Seed of everything random: the same seed gives the same result.")
+]
 
 
 def reading_of(text: str | None, smiles: str | None, radius: int, size: int) -> Any:
