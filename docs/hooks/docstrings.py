@@ -10,7 +10,10 @@ import griffe
 PARAMETER = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) ?: (.*)$")
 LISTS = {"Parameters", "Attributes", "Other Parameters"}
 IS_FORMULA = re.compile(r"^[\w ]*(\([\w, ]+\))?.* = ")
-MOST_IN_A_TYPE = 40  # characters; what is longer explains rather than names a type
+MOST_IN_A_TYPE = (
+    40  # characters; what is longer explains rather than names a type, unless it ends as types do
+)
+ENDS_A_TYPE = re.compile(r"(, optional|, default=\S.*| of shape \(.*\))$")
 
 
 def opening(line: str) -> str:
@@ -36,7 +39,8 @@ def readable(text: str) -> str:
             section = "Notes"
             out += ["Notes", "-----"]
         match = PARAMETER.match(line) if section in LISTS else None
-        if match and (len(match[2]) > MOST_IN_A_TYPE or not after.startswith("   ")):
+        is_type = match and (len(match[2]) <= MOST_IN_A_TYPE or ENDS_A_TYPE.search(match[2]))
+        if match and not (is_type and after.startswith("   ")):
             out += [match[1], "    " + match[2]]
         else:
             out.append(line)

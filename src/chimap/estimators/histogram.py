@@ -48,7 +48,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         "additive": the map of an additive kernel. "fourier": random features of exponential and skewed kernels.
     gamma : float or str, default="mean"
         Of the exponential form: a number, "mean" for 1 / mean D^2 over pairs of rows, or a multiple such as "2*mean";
-        "auto" is chosen, from a quarter to four times the mean (features="exact").
+        "auto" is chosen by the score on rows left out, from a quarter to four times the mean.
     n_components : int or "auto", default="auto"
         Landmarks, or random features in all. More is more accurate: the pass grows linearly with the bins and
         quadratically with this. "auto" is 2048 random features, or landmarks by the rows, 8 times their root (1000 to
