@@ -45,3 +45,20 @@ def test_it_runs_on_other_data(where, tmp_path):
     evaluated = run(*words[1:], cwd=tmp_path)
     assert evaluated.code == 0, evaluated.err
     assert "200 rows" in evaluated.out
+
+
+def test_after_a_report_it_explains_and_notes_are_told_once(tmp_path):
+    X, y = load_digits(n_class=3, return_X_y=True)
+    names = [f"scan {i}" for i in range(300)]
+    write_table(tmp_path / "train.csv", np.column_stack([y[:300], X[:300].astype(int)]), names, "scan")
+    labels = ["--labels", "p0"]
+    fitted = run(
+        "fit", "train.csv", *labels, *FIT, "--test-fraction", "0.3", "--report", "report.html", cwd=tmp_path
+    )
+    assert fitted.code == 0, fitted.err
+    assert fitted.err.count("names the rows") == 1
+    words = shlex.split(fitted.out.partition("next, why it answers as it does:")[2])
+    assert words[:3] == ["chimap", "explain", "my.model"]
+    explained = run(*words[1:], cwd=tmp_path)
+    assert explained.code == 0, explained.err
+    assert (tmp_path / "why.html").stat().st_size > 0

@@ -247,9 +247,11 @@ def fit(
     show.facts(f"Fitted in {seconds}", fit_summary.summary(fitted, output))
     given = f" --labels {show.quoted(labels)}" if labels else ""
     page = " --output report.html"
-    command = f"chimap evaluate {show.quoted(output)} {show.quoted(data)}{given}{page}"
-    if fitted.held_out:
-        show.next_commands("next, a report on what was held out:", command)
+    on_these = f"{show.quoted(output)} {show.quoted(data)}{given}"
+    if report is not None:
+        show.next_commands("next, why it answers as it does:", f"chimap explain {on_these} --output why.html")
+    elif fitted.held_out:
+        show.next_commands("next, a report on what was held out:", f"chimap evaluate {on_these}{page}")
     else:
         images = fitted.model.histograms_ is not None
         elsewhere = (

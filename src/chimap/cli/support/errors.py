@@ -16,6 +16,7 @@ REPORT = (
 )
 
 as_json = False  # whether errors go to stdout as JSON, too
+said: set[str] = set()  # by this command, which reads some files twice
 written: list[str] = []  # what this run has put in place, for the message after Ctrl-C
 
 # Flags of parameters that do not follow from the name: others are the name without n_, with hyphens.
@@ -105,9 +106,11 @@ def in_flags(message: str) -> str:
 
 
 def say(kind: str, message: str, code: int = 2) -> None:
-    """One line, ``chimap: error: ...`` or ``chimap: warning: ...``, on stderr; with --json errors on stdout, too."""
+    """One line, ``chimap: error: ...`` or ``chimap: note: ...``, on stderr, once; with --json errors on stdout, too."""
     line = " ".join(message.split())
-    print(f"chimap: {kind}: {line}", file=sys.stderr, flush=True)
+    if line not in said:
+        print(f"chimap: {kind}: {line}", file=sys.stderr, flush=True)
+    said.add(line)
     if as_json and kind == "error":
         print(json.dumps({"error": line, "exit_code": code}, ensure_ascii=False), flush=True)
 
