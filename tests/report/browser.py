@@ -45,6 +45,7 @@ function problems(frame) {
       const whole = svg.getBoundingClientRect();
       if (box.right > whole.right + 3 || box.left < whole.left - 3) found.push("is cut: " + said(e));
     }
+    if (e.tagName === "FIGURE" && e.scrollWidth > e.clientWidth + 1) found.push("figure scrolls: " + said(e));
     if (e.tagName === "IMG" && !e.naturalWidth) found.push("no picture: " + e.alt);
     if ((e.tagName === "IMG" && !e.alt) || (e.tagName === "svg" && !e.getAttribute("aria-label")))
       found.push("has no words for those who do not see it: " + e.tagName);

@@ -27,6 +27,12 @@ def test_curve_is_sorted_by_alpha():
     assert curve.error_at_chosen == 1.0
 
 
+def test_a_search_has_no_border():
+    """It has seen both sides of the best by the slope, whatever strengths it was scored at."""
+    searched = StrengthCurve([0.01, 0.1, 1.0], [3.0, 2.0, 1.0], np.zeros(3), chosen=1.0, is_searched=True)
+    assert not searched.at_border
+
+
 @pytest.mark.parametrize(
     ("alphas", "errors", "message"),
     [([1.0, 2.0], [1.0], "one shape"), ([], [], "n >= 1"), ([0.0, 1.0], [1.0, 1.0], "positive")],

@@ -33,6 +33,7 @@ class StrengthCurve:
     standard_errors: of ``errors`` over the folds, (n,).
     chosen: the strength that the model uses.
     method: how the scores came about, in words.
+    is_searched: whether the strengths are those of a search, which goes on until it has seen both sides of the best.
 
     Raises ValueError for unequal lengths, no alphas, or alphas that are not positive.
     """
@@ -43,6 +44,7 @@ class StrengthCurve:
     chosen: float
     measure: str = "mean held-out squared error"
     method: str = "cross-validated"
+    is_searched: bool = False
 
     def __post_init__(self) -> None:
         arrays = [np.asarray(a, np.float64) for a in (self.alphas, self.errors, self.standard_errors)]
@@ -64,12 +66,16 @@ class StrengthCurve:
 
     @property
     def at_border(self) -> bool:
-        """Whether the chosen strength is the first or the last that was tried, of three or more."""
+        """Whether the chosen strength is the first or the last of three or more that were given."""
         ends = self.alphas[[0, -1]]
-        return self.alphas.size > 2 and bool(np.any(np.isclose(self.chosen, ends, rtol=1e-6, atol=0)))
+        return (
+            not self.is_searched
+            and self.alphas.size > 2
+            and bool(np.any(np.isclose(self.chosen, ends, rtol=1e-6, atol=0)))
+        )
 
     @classmethod
-    def of(cls, result: SelectionResult | None) -> StrengthCurve | None:
+    def of(cls, result: SelectionResult | None, is_searched: bool = False) -> StrengthCurve | None:
         """That of a selection, its other settings being those that it chose; None where there is none."""
         if result is None or (result.measure not in _MEASURES and not result.greater_is_better):
             return None
@@ -79,6 +85,7 @@ class StrengthCurve:
         return cls(
             result.alphas, result.means, result.standard_errors, result.best["alpha"],
             _MEASURES.get(result.measure, f"{result.measure} of rows left out"), _chosen_by(result),
+            is_searched,
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
@@ -92,7 +99,7 @@ def _chosen_by(result: SelectionResult) -> str:
     scores = [name for name in result.settings if name not in {"alpha", "df", *_OTHERS}]
     if result.rule != "gcv" or not scores:
         return result.method
-    return f"{result.method}; chosen by {scores[0].replace('_', ' ')} of rows left out"
+    return f"the strength was chosen by {scores[0].replace('_', ' ')} of rows left out"
 
 
 @dataclass(frozen=True, eq=False)

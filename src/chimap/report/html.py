@@ -121,7 +121,7 @@ def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics
         "first_rows": rows[:WEAKEST] if folded else rows,
         "folded_rows": rows[WEAKEST:] if folded else [],
         "classes_a_cell": classes_a_cell(len(rows)),
-        "least": 0.7 if len(rows) <= 12 else 0.85 if len(rows) <= NAMED else 0.6,
+        "least": 0.6 if len(rows) <= 12 else 0.85 if len(rows) <= NAMED else 0.6,
         "numbered": len(rows) > NAMED,
         "pairs": most_confused(metrics, 20 if len(rows) > NAMED else 10),
         "confusion_svg": as_markup(confusion_heat_map(metrics)),

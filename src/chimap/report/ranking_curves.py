@@ -38,7 +38,7 @@ def precision_recall_figure(ranking: RankingMetrics) -> str:
         axes.grid()
         axes.set_xlabel("recall", labelpad=8)
         axes.set_ylabel("precision", labelpad=8)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1.02), borderaxespad=0, labelspacing=0.6)
+        axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.2), borderaxespad=0, labelspacing=0.6)
         alt = (
             f"Precision against recall of {ranking.ordered().size} classes; mean average precision "
             f"{number(ranking.mean_average_precision, 3)}."

@@ -320,7 +320,7 @@ def strength_curve(model: Any) -> Any:
     """How the strength was chosen, or None where it was given."""
     from chimap.report import StrengthCurve
 
-    return StrengthCurve.of(model.selection_)
+    return StrengthCurve.of(model.selection_, isinstance(model.alpha, str))
 
 
 def component_scores(model: Any) -> Any:
