@@ -10,7 +10,7 @@ from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Square
 from chimap.moments import FoldMoments
 from chimap.penalties import L21
-from chimap.solvers.group_descent import _best_of_group
+from chimap.solvers.group_descent import GroupQuadratic
 from chimap.solvers.group_passes import LossProblem
 from chimap.solvers.group_path import (
     KernelPath,
@@ -287,13 +287,17 @@ def test_no_weights_have_the_best_intercepts():
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_the_best_weights_of_a_group_meet_their_equation(shared):
-    """diag(values) w - c + level w / |w| = 0, to rounding, from any first guess of the length."""
+    """H w - v + level w / |w| = 0 for the group that was swept last, to rounding, from any length to begin with."""
     rng = np.random.default_rng(0)
-    values, C = rng.uniform(0.1, 30, 9), 10 * rng.standard_normal((9, 3))
+    Z, V = rng.standard_normal((40, 9)), 30 * rng.standard_normal((9, 3))
+    H, groups = Z.T @ Z, [[8, 0, 3], [1, 2, 7], [4, 5, 6]]  # no group has its columns side by side
+    penalty = L21(2.0, groups, 9, shared=shared)
+    last = groups[1]
     for guess in (1e-3, 0.4, 50.0):
-        W = _best_of_group(values, C, 2.0, np.full(1 if shared else 3, guess))
-        lengths = np.linalg.norm(W) if shared else np.linalg.norm(W, axis=0)
-        np.testing.assert_allclose(values[:, None] * W + 2.0 * W / lengths, C, rtol=1e-12)
+        W = GroupQuadratic(H, penalty).sweep(np.full((9, 3), guess), V, penalty, np.array([0, 1]), times=1)
+        lengths = np.linalg.norm(W[last]) if shared else np.linalg.norm(W[last], axis=0)
+        np.testing.assert_allclose((H @ W + 2.0 * W / lengths)[last], V[last], rtol=1e-11)
+        assert np.all(W[groups[2]] == guess)  # not active
 
 
 def test_the_least_strength_without_weights():

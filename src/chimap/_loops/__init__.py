@@ -27,7 +27,7 @@ from chimap._loops.density import runs_of, share_runs
 from chimap._loops.dirichlet import dirichlet_features
 from chimap._loops.exact import add_sparse_products
 from chimap._loops.fourier import sparse_times_dense, waves
-from chimap._loops.groups import group_lengths
+from chimap._loops.groups import group_norms, group_residuals, sweep_groups
 from chimap._loops.hadamard import structured_projection
 from chimap._loops.kernels import (
     CHI2,
@@ -87,7 +87,8 @@ __all__ = [
     "direct_features",
     "direct_features_by_bin",
     "dirichlet_features",
-    "group_lengths",
+    "group_norms",
+    "group_residuals",
     "hog_cells",
     "homogeneous_features",
     "interleave_sparse",
@@ -119,6 +120,7 @@ __all__ = [
     "staircase_features",
     "stationary_features",
     "structured_projection",
+    "sweep_groups",
     "table_features",
     "table_scores",
     "uniform_codes",

@@ -1,4 +1,4 @@
-"""Lengths of the weights of a group under its norm."""
+"""Weights of groups under the norm of each: their lengths, and sweeps over groups."""
 
 import numba as nb
 import numpy as np
@@ -7,11 +7,44 @@ from chimap._loops._compile import EXACT
 
 
 @nb.njit(**EXACT)
+def group_norms(W, order, starts, norms):
+    """norms[g, k] = |w_g|_2 of W (D, t): k counts the columns of W, or all of them are one where norms has one."""
+    norms[:] = 0.0
+    for g in range(norms.shape[0]):
+        for i in order[starts[g] : starts[g + 1]]:
+            for t in range(W.shape[1]):
+                norms[g, min(t, norms.shape[1] - 1)] += W[i, t] * W[i, t]
+    for g in range(norms.shape[0]):
+        for k in range(norms.shape[1]):
+            norms[g, k] = np.sqrt(norms[g, k])
+
+
+@nb.njit(**EXACT)
+def group_residuals(W, gradient, order, starts, levels, norms, residuals):
+    """residuals = |gradient_g / level + w_g / |w_g||, or max(0, |gradient_g / level| - 1) where w_g is zero.
+
+    norms, residuals: (groups, t) or (groups, 1), as of ``group_norms``.
+    """
+    residuals[:] = 0.0
+    for g in range(residuals.shape[0]):
+        for i in order[starts[g] : starts[g + 1]]:
+            for t in range(W.shape[1]):
+                k = min(t, residuals.shape[1] - 1)
+                norm = norms[g, k]
+                off = gradient[i, t] / levels[g] + (W[i, t] / norm if norm > 0 else 0.0)
+                residuals[g, k] += off * off
+        for k in range(residuals.shape[1]):
+            length = np.sqrt(residuals[g, k])
+            residuals[g, k] = length if norms[g, k] > 0 else max(length - 1, 0.0)
+
+
+@nb.njit(**EXACT)
 def group_lengths(values, squares, level, guess, tolerance, most, lengths):
     """lengths[t] = r with sum_i squares[i, t] / (values[i] r + level)^2 = 1, or 0 where the sum at 0 is below 1.
 
     Newton's method on one over the root of the sum, from guess (t,) on, until a step is below tolerance times r, or
-    ``most`` steps. values (m,), squares (m, t).
+    ``most`` steps: that function is concave and nearly a straight line, and comes from the left whatever it starts from
+    (More and Sorensen). values (m,), squares (m, t).
     """
     for t in range(squares.shape[1]):
         total = 0.0
@@ -32,3 +65,44 @@ def group_lengths(values, squares, level, guess, tolerance, most, lengths):
                 if abs(move) <= tolerance * r:
                     break
         lengths[t] = r
+
+
+@nb.njit(**EXACT)
+def best_of_group(values, inner, pull, level, shared, tolerance, most):
+    """pull <- argmin w'diag(values)w/2 - c'w + level |w|, with c = pull + values inner, column by column.
+
+    inner (m, t): the weights as they are. shared: |w| is one length over all columns together, else one a column. The
+    length r solves sum_i c_i^2 / (values_i r + level)^2 = 1, whose left side falls.
+    """
+    size, n_targets = pull.shape
+    n_lengths = 1 if shared else n_targets
+    squares, guess, lengths = np.zeros((size, n_lengths)), np.zeros(n_lengths), np.empty(n_lengths)
+    for i in range(size):
+        for t in range(n_targets):
+            k = 0 if shared else t
+            guess[k] += inner[i, t] * inner[i, t]
+            pull[i, t] += values[i] * inner[i, t]  # H W holds the group's own share, which is no pull
+            squares[i, k] += pull[i, t] * pull[i, t]
+    group_lengths(values, squares, level, np.sqrt(guess), tolerance, most, lengths)
+    for i in range(size):
+        for t in range(n_targets):
+            length = lengths[0 if shared else t]
+            pull[i, t] *= length / (values[i] * length + level)
+
+
+@nb.njit(**EXACT)
+def sweep_groups(H, V, W, starts, active, values, vectors, offsets, levels, shared, times, tolerance, most):
+    """Minimise tr(W'HW)/2 - tr(W'V) + sum_g levels[g] |w_g| over each active group in turn, some times, in place.
+
+    H (D, D), V and W (D, t): columns of a group are consecutive, from starts[g] (groups + 1,) on. values (D,) and, from
+    offsets[g] on, vectors (D_g, D_g) flat: eigenvalues and eigenvectors of the block of H of each group. shared: one
+    length a group over all targets, or one a target. tolerance, most: of ``group_lengths``.
+    """
+    for _ in range(times):
+        for j in active:
+            first, last, o = starts[j], starts[j + 1], offsets[j]
+            turn = vectors[o : offsets[j + 1]].reshape(last - first, last - first)
+            inner = np.dot(turn.T, W[first:last])  # the weights of the group, in its eigenvectors
+            pull = np.dot(turn.T, V[first:last] - np.dot(H[first:last], W))
+            best_of_group(values[first:last], inner, pull, levels[j], shared, tolerance, most)
+            W[first:last] = np.dot(turn, pull)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
+from chimap import _loops
 from chimap._validation import check_positive
 from chimap.penalties.base import Penalty
 from chimap.penalties.groups import Group, check_groups
@@ -61,7 +63,7 @@ class L21(Penalty):
         group_of = np.empty(self.n_features, dtype=np.intp)
         group_of[np.concatenate(groups)] = np.repeat(np.arange(len(groups)), sizes)
         object.__setattr__(self, "_order", np.concatenate(groups))
-        object.__setattr__(self, "_starts", np.cumsum([0, *sizes[:-1]]))
+        object.__setattr__(self, "_starts", np.cumsum([0, *sizes]))
         object.__setattr__(self, "_weights", weights)
         object.__setattr__(self, "_group", group_of)
 
@@ -87,10 +89,10 @@ class L21(Penalty):
         """
         if W.shape[0] != self.n_features:
             raise ValueError(f"weights of {W.shape[0]} features; the groups are of {self.n_features}.")
-        squares = np.add.reduceat(np.square(W[self._order], dtype=np.float64), self._starts, axis=0)
-        if self.shared and W.ndim > 1:
-            squares = squares.sum(axis=1, keepdims=True)
-        return np.sqrt(squares)
+        columns = _columns(W)
+        norms = np.empty((len(self._weights), 1 if self.shared else columns.shape[1]))
+        _loops.group_norms(columns, self._order, self._starts, norms)
+        return norms[:, 0] if W.ndim == 1 else norms
 
     def residuals(self, W: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """How far W is from a minimum of this penalty and a function of that gradient, group by group, as ``norms``.
@@ -98,10 +100,13 @@ class L21(Penalty):
         The distance of minus the gradient from the subdifferential, over strength times weight of the group: that of
         -g_g / level from w_g / |w_g|, or from the unit ball where w_g is zero. At a minimum all are 0.
         """
-        norms, levels = self.norms(W), self.levels(W.ndim)
-        directions = W / np.where(norms > 0, norms, 1)[self._group]
-        scaled = gradient / levels[self._group]
-        return np.where(norms > 0, self.norms(scaled + directions), np.maximum(self.norms(scaled) - 1, 0))
+        norms = self.norms(W)
+        residuals = np.empty_like(norms)
+        _loops.group_residuals(
+            _columns(W), _columns(gradient), self._order, self._starts, self.levels(),
+            _columns(norms), _columns(residuals),
+        )  # fmt: skip
+        return residuals
 
     def largest(self, gradient: np.ndarray) -> float:
         """The least strength at which zero weights are a minimum, given the gradient of the rest at them."""
@@ -110,8 +115,20 @@ class L21(Penalty):
     @property
     def members(self) -> list[np.ndarray]:
         """Columns of each group."""
-        return np.split(self._order, self._starts[1:])
+        return np.split(self._order, self._starts[1:-1])
+
+    def with_alpha(self, alpha: float) -> L21:
+        """The same groups at another strength: they are not checked again, since paths ask for hundreds."""
+        check_positive(alpha, "alpha")
+        other = copy(self)
+        object.__setattr__(other, "alpha", float(alpha))
+        return other
 
     def levels(self, ndim: int = 1) -> np.ndarray:
         """strength times weight of each group, (groups,), or (groups, 1) for weights of two dimensions."""
         return (self.alpha * self._weights).reshape(-1, *(1,) * (ndim - 1))
+
+
+def _columns(W: np.ndarray) -> np.ndarray:
+    """(D, t) float64, a view where W is one."""
+    return np.ascontiguousarray(W, np.float64).reshape(W.shape[0], -1)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, starmap
+
 import numpy as np
 
 from chimap import _loops
 from chimap.penalties import L21
 from chimap.solvers.descent import Descent, Evaluation, descend
 
-_SWEEPS = 5  # between two looks at the gradient of all groups
+SWEEPS = 5  # between two looks at the gradient of all groups
 _MOST_NEWTON = 60
 _NOISE = np.finfo(float).eps
 
@@ -27,21 +29,31 @@ class GroupQuadratic:
 
     def __init__(self, H: np.ndarray, penalty: L21):
         self.H = H
-        self.groups = [_as_slice(columns) for columns in penalty.members]
-        self._spectra = [_spectrum(H[g][:, g]) for g in self.groups]
+        order = np.concatenate(penalty.members)
+        self._starts = np.cumsum([0, *(len(columns) for columns in penalty.members)])
+        # the loop wants the columns of a group side by side
+        self._order = None if np.array_equal(order, np.arange(order.size)) else order
+        self._by_group = np.ascontiguousarray(H if self._order is None else H[order][:, order])
+        spectra = [_spectrum(self._by_group[g, g]) for g in starmap(slice, pairwise(self._starts))]
+        self._values = np.concatenate([values for values, _ in spectra])
+        self._vectors = np.concatenate([vectors.ravel() for _, vectors in spectra])
+        self._offsets = np.cumsum([0, *(vectors.size for _, vectors in spectra)])
 
-    def sweep(self, W: np.ndarray, V: np.ndarray, penalty: L21, active: np.ndarray) -> None:
-        """Minimise q + penalty over each of the active groups (indices) in turn, in place."""
-        levels = penalty.levels()
-        for j in active:
-            g, (values, vectors) = self.groups[j], self._spectra[j]
-            own = vectors.T @ W[g]
-            pull = (
-                vectors.T @ (V[g] - self.H[g] @ W) + values[:, None] * own
-            )  # but for what the group itself says
-            squares = np.square(own).sum(axis=0, keepdims=True)
-            lengths = np.sqrt(squares.sum(axis=1) if penalty.shared else squares[0])
-            W[g] = vectors @ _best_of_group(values, pull, float(levels[j]), lengths)
+    def sweep(
+        self, W: np.ndarray, V: np.ndarray, penalty: L21, active: np.ndarray, times: int = SWEEPS
+    ) -> np.ndarray:
+        """W (D, t) after so many times minimising q + penalty over each of the active groups (indices) in turn."""
+        order = slice(None) if self._order is None else self._order
+        swept, pull = np.array(W[order], np.float64, order="C"), np.ascontiguousarray(V[order])
+        _loops.sweep_groups(
+            self._by_group, pull, swept, self._starts, active, self._values, self._vectors, self._offsets,
+            penalty.levels(), penalty.shared, times, 8 * _NOISE, _MOST_NEWTON,
+        )  # fmt: skip
+        if self._order is None:
+            return swept
+        moved = np.empty_like(swept)
+        moved[self._order] = swept
+        return moved
 
     def minimise(
         self, V: np.ndarray, penalty: L21, start: np.ndarray, tolerance: float, max_rounds: int = 2000
@@ -60,37 +72,12 @@ class GroupQuadratic:
             return Evaluation(values, residuals.max(axis=0), used)
 
         def step(W: np.ndarray, at: Evaluation) -> np.ndarray:
-            W = W.copy()
-            for _ in range(_SWEEPS):
-                self.sweep(W, V, penalty, at.more)
-            return W
+            return self.sweep(W, V, penalty, at.more)
 
         return descend(evaluate, step, start, tolerance, max_rounds)
-
-
-def _best_of_group(values: np.ndarray, C: np.ndarray, level: float, guess: np.ndarray) -> np.ndarray:
-    """argmin w'diag(values)w/2 - c'w + level |w| for each column c of C (m, t), or over all columns at once.
-
-    guess: lengths |w| near those, (t,), or (1,) for all columns at once. The length r solves
-    sum_i c_i^2 / (values_i r + level)^2 = 1, whose left side falls; Newton's method on one over its root, which is
-    concave and nearly a straight line, comes from the left whatever it starts from (More and Sorensen).
-    """
-    squares = np.square(C)
-    if guess.size < C.shape[1]:
-        squares = squares.sum(axis=1, keepdims=True)
-    lengths = np.empty(squares.shape[1])
-    _loops.group_lengths(values, squares, level, guess, 8 * _NOISE, _MOST_NEWTON, lengths)
-    return C * (lengths / (values[:, None] * lengths + level))
 
 
 def _spectrum(square: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, none below the rounding of the largest, and eigenvectors."""
     values, vectors = np.linalg.eigh(square)
     return np.maximum(values, values.size * _NOISE * max(values[-1], np.finfo(float).tiny)), vectors
-
-
-def _as_slice(columns: np.ndarray) -> slice | np.ndarray:
-    """Consecutive columns as a slice, whose rows of a matrix are a view."""
-    first, last = int(columns[0]), int(columns[-1])
-    is_run = columns.size == last - first + 1 and np.all(np.diff(columns) == 1)
-    return slice(first, last + 1) if is_run else columns

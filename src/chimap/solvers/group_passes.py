@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from chimap._validation import DataError
@@ -17,7 +15,6 @@ from chimap.solvers.lbfgs import Rows
 from chimap.solvers.ridge import LinearSolution
 
 TOLERANCE = 1e-6
-_SWEEPS = 5  # over the groups a pass
 _LEAST_RIDGE = 1e-7  # of the trace, in the metric: beyond the rounding of float32 products
 _INTERCEPT_STEPS = 100
 
@@ -74,7 +71,7 @@ class LossProblem:
         """The least strength at which all weights are zero."""
         x = self._at_zero()
         _, gradient = self._pass(x)
-        return replace(self.penalty, alpha=1.0).largest(gradient[:-1])
+        return self.penalty.with_alpha(1.0).largest(gradient[:-1])
 
     @property
     def at_zero(self) -> float:
@@ -88,9 +85,9 @@ class LossProblem:
 
     def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
         """The minimum, from the weights of ``start`` on."""
-        penalty, curvature = replace(self.penalty, alpha=float(alpha)), self.loss.curvature
+        penalty, curvature = self.penalty.with_alpha(alpha), self.loss.curvature
         # the bound over its curvature, so that the metric is the matrix of its quadratic part
-        bound = replace(penalty, alpha=penalty.alpha / curvature)
+        bound = penalty.with_alpha(penalty.alpha / curvature)
 
         def evaluate(x: np.ndarray) -> Evaluation:
             values, gradient = self._pass(x)
@@ -107,10 +104,8 @@ class LossProblem:
 
         def step(x: np.ndarray, at: Evaluation) -> np.ndarray:
             gradient, used = at.more
-            W = x[:-1].copy()
-            V = self.metric.H @ W - gradient[:-1] / curvature
-            for _ in range(_SWEEPS):
-                self.metric.sweep(W, V, bound, used)
+            V = self.metric.H @ x[:-1] - gradient[:-1] / curvature
+            W = self.metric.sweep(x[:-1], V, bound, used)
             return np.vstack([W, x[-1] - gradient[-1] / (curvature * self._count)])
 
         x = np.vstack([start.coef, start.intercept + self._mean @ start.coef])

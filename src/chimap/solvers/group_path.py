@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,7 @@ class SquareProblem:
 
     def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
         """The minimum, from the weights of ``start`` on."""
-        penalty = replace(self.penalty, alpha=float(alpha))
+        penalty = self.penalty.with_alpha(alpha)
         found = self._quadratic.minimise(self._V, penalty, start.coef, self.tolerance)
         residual = float(found.at.residuals.max())
         warn_if_short(residual, self.tolerance, alpha, found.evaluations)
@@ -126,7 +126,7 @@ class SquareProblem:
 
 def largest_alpha(moments: Moments, penalty: L21) -> float:
     """The least strength at which all weights of the square loss are zero."""
-    return replace(penalty, alpha=1.0).largest(moments.cross_scatter())
+    return penalty.with_alpha(1.0).largest(moments.cross_scatter())
 
 
 def group_lasso(moments: Moments, alphas: np.ndarray, groups: Sequence[np.ndarray]) -> SparsePath:
