@@ -3,7 +3,7 @@ random features, structured ones, the additive map, and every row one.
 
 Official splits, at most 10 000 training rows, gamma at the mean distance, alpha chosen by the fit. The kernel is exp-chi2
 (chi2 for the additive map); counts are divided by their sums. Lines go to benchmarks/results/features_by_time.jsonl with
---keep, the picture to docs/assets/features_by_time.png.
+--keep, in the place of earlier lines of the same sets, the picture to docs/assets/features_by_time.png.
 
 python -m benchmarks.accuracy.features_by_time --keep                     # some ten minutes on two cores
 python -m benchmarks.accuracy.features_by_time --sets newsgroups --rows 3000
@@ -103,6 +103,9 @@ def main() -> None:
                 lines.append(line_of(data, way, settings))
                 print(json.dumps(lines[-1]), flush=True)
     if given.keep:
+        ran = {line["set"] for line in lines}
+        kept = map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else [])
+        lines = [line for line in kept if line["set"] not in ran] + lines
         RESULTS.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     output = given.output or (PICTURE if given.keep else None)
     if output is not None:
