@@ -29,7 +29,7 @@ def model(**given):
 
 
 def test_weights_are_those_of_the_exact_machine(monkeypatch):
-    monkeypatch.setattr("chimap.solvers.wide_ridge._TOLERANCE", 1e-7)
+    monkeypatch.setattr("chimap.solvers.wide_ridge.WideRidgeProblem.tolerance", 1e-7)
     X, y = words()
     assert 2 * X.shape[1] > MOST_SUMMED
     wide = model(alpha=1.0, precision="float64").fit(X[:200], y[:200])

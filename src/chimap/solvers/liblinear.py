@@ -10,14 +10,11 @@ from sklearn.svm import LinearSVC
 
 from chimap import _arrays
 from chimap.losses import Loss
-from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
 from chimap.solvers.base import Evidence, Needs
-from chimap.solvers.held_out import HeldOut, Witnesses
-from chimap.solvers.posterior import Posterior
+from chimap.solvers.kept_problem import KeptProblem
 from chimap.solvers.ridge import LinearSolution
 
-_TOLERANCE = 1e-4  # scikit-learn's
 SEARCH_TOLERANCE = 3e-3
 _MOST_ITERATIONS = 10_000  # over the rows
 _BIAS_SCALE = (
@@ -26,10 +23,9 @@ _BIAS_SCALE = (
 _USUAL_COST = (
     10.0  # of an error, for features of mean squared norm 1: where the search for the strength begins
 )
-_ROWS = 2048  # whose outputs are computed together
 
 
-class HingeProblem:
+class HingeProblem(KeptProblem):
     """alpha/2 (|w|^2 + b^2) + sum_r max(0, 1 - y_r (w . z_r + b)) for one target after the other.
 
     The targets take turns although LIBLINEAR would let threads run: all its fits draw from one random generator, so
@@ -39,60 +35,23 @@ class HingeProblem:
     (2008).
     """
 
-    loss: Loss | None = None
-    moments: FoldMoments | None = None
-    passes = 0  # over the source
+    tolerance = 1e-4  # scikit-learn's
+    search_tolerance = SEARCH_TOLERANCE
 
     def __init__(self, kept: KeptFeatures, seed: int, on_target: Callable[[], None]):
-        kept.stack()
-        self.kept, self.seed, self.n_folds = kept, seed, kept.n_folds
-        self._on_target = on_target
-        self._best: tuple[float, float, np.ndarray] | None = (
-            None  # loss, strength and outputs of the best trial
-        )
-
-    @property
-    def n_rows(self) -> int:
-        """See ``Problem``."""
-        return int(self.kept.Y.shape[0])
+        super().__init__(kept)
+        self.seed, self._on_target = seed, on_target
 
     def usual_alpha(self) -> float:
         """Strengths that fit do so in units of the mean squared norm of the features."""
         return usual_alpha(self.kept.Z, self.kept.weights)
 
-    def solve(self, alpha: float) -> LinearSolution:
-        """See ``Problem``."""
-        return self._fit(alpha, self.kept.everything, _TOLERANCE)
+    def losses(self, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+        """max(0, 1 - y s), 0 where a target is missing."""
+        return np.asarray(((targets != 0) * np.maximum(1 - targets * outputs, 0)).sum(axis=1))
 
-    def trial(self, alpha: float) -> float:
-        """See ``Trials``: the mean of max(0, 1 - y s)."""
-        found = self._fit(alpha, self.kept.learning, SEARCH_TOLERANCE)
-        held = self.kept.held_out
-        outputs = np.empty((held.stop - held.start, found.intercept.size))
-        for first in range(0, outputs.shape[0], _ROWS):
-            part = slice(held.start + first, min(held.start + first + _ROWS, held.stop))
-            outputs[first : first + _ROWS] = self.kept.of(part)[0] @ found.coef + found.intercept
-        signs = self.kept.of(held)[1]
-        losses = ((signs != 0) * np.maximum(1 - signs * outputs, 0)).sum(axis=1)
-        loss = float(np.average(losses, weights=self.kept.weights[held]))
-        if self._best is None or (loss, -alpha) < (self._best[0], -self._best[1]):
-            self._best = loss, alpha, outputs
-        return loss
-
-    def held_out(self, found: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
-        """See ``Problem``: fold 0, by the best machine of the trials; where there were none, by one made for it."""
-        if self.n_folds == 1:
-            return None
-        if self._best is None or self._best[1] != found.alpha:
-            self.trial(found.alpha)
-        assert self._best is not None
-        return HeldOut(self.kept.held_rows, self._best[2])
-
-    def posterior(self, found: LinearSolution) -> Posterior | None:
-        """See ``Problem``: there is none."""
-        return None
-
-    def _fit(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
+    def fit_part(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
+        """See ``KeptProblem``."""
         Z, Y = self.kept.of(rows)
         return margins(
             Z, Y, self.kept.weights[rows], alpha, tolerance, self.seed, lambda passes: self._on_target()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -14,21 +13,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays, _threads
 from chimap.losses import Loss, Square
-from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
 from chimap.solvers.base import Evidence, Needs
-from chimap.solvers.held_out import HeldOut, Witnesses
-from chimap.solvers.posterior import Posterior
+from chimap.solvers.kept_problem import KeptProblem
 from chimap.solvers.ridge import LinearSolution
 
 _MOST_STEPS = 1000
-_TOLERANCE = 1e-3  # of the residual at zero weights; on words scores stay as they are from 1e-2 on
-_SEARCH_TOLERANCE = 1e-2
 _PARTS = 4  # of the rows, whose products run side by side
 _USUAL_SHARE = 0.1  # of the mean scatter of a row: where the search for the strength begins
 
 
-class WideRidgeProblem:
+class WideRidgeProblem(KeptProblem):
     """sum |z'w + b - y|^2 / 2 + alpha/2 |w|^2 by conjugate gradients on (Hc + alpha I) w = v, b free.
 
     Hc = sum_i (z_i - m)(z_i - m)' is never formed: a step is two products with the features, off which the means m are
@@ -37,21 +32,14 @@ class WideRidgeProblem:
     """
 
     loss: Loss | None = Square()
-    moments: FoldMoments | None = None
     passes = 1  # over the source
+    tolerance = 1e-3  # of the residual at zero weights; on words scores stay as they are from 1e-2 on
+    search_tolerance = 1e-2
 
     def __init__(self, kept: KeptFeatures, on_step: Callable[[], None]):
-        kept.stack()
-        self.kept, self.n_folds, self._on_step = kept, kept.n_folds, on_step
-        self._best: tuple[float, float, np.ndarray] | None = (
-            None  # loss, strength and outputs of the best trial
-        )
+        super().__init__(kept)
+        self._on_step = on_step
         self._last: np.ndarray | None = None  # weights of the trial before: those of the next are near
-
-    @property
-    def n_rows(self) -> int:
-        """See ``Problem``."""
-        return int(self.kept.Y.shape[0])
 
     def usual_alpha(self) -> float:
         """A share of the mean scatter of a row."""
@@ -61,47 +49,23 @@ class WideRidgeProblem:
         )
         return _USUAL_SHARE * max(0.0, scatter) / self.n_rows or 1.0
 
-    def solve(self, alpha: float) -> LinearSolution:
-        """See ``Problem``."""
-        found = self._fit(alpha, self.kept.everything, _TOLERANCE)
-        return replace(found, intercept=found.intercept + self.kept.target_shift)
+    def losses(self, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+        """Squared errors, halved."""
+        return np.asarray(np.square(outputs - targets).sum(axis=1) / 2)
 
-    def trial(self, alpha: float) -> float:
-        """See ``Trials``: the mean squared error, summed over targets, halved."""
-        found = self._fit(alpha, self.kept.learning, _SEARCH_TOLERANCE)
-        Z, Y = self.kept.of(self.kept.held_out)
-        outputs = np.asarray(Z @ found.coef + found.intercept)
-        errors = np.square(outputs - Y).sum(axis=1) / 2
-        loss = float(np.average(errors, weights=self.kept.weights[self.kept.held_out]))
-        if self._best is None or (loss, -alpha) < (self._best[0], -self._best[1]):
-            self._best = loss, alpha, outputs
-        return loss
-
-    def held_out(self, found: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
-        """See ``Problem``: fold 0, by the best machine of the trials; where there were none, by one made for it."""
-        if self.n_folds == 1:
-            return None
-        if self._best is None or self._best[1] != found.alpha:
-            self.trial(found.alpha)
-        assert self._best is not None
-        return HeldOut(self.kept.held_rows, self._best[2] + self.kept.target_shift)
-
-    def posterior(self, found: LinearSolution) -> Posterior | None:
-        """See ``Problem``: there is none."""
-        return None
-
-    def _fit(self, alpha: float, part: slice, tolerance: float) -> LinearSolution:
-        rows = _Rows(*self.kept.of(part), self.kept.weights[part])
-        V = rows.scatter_with(rows.Y - rows.target_mean)
+    def fit_part(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
+        """See ``KeptProblem``."""
+        scatter = _Rows(*self.kept.of(rows), self.kept.weights[rows])
+        V = scatter.scatter_with(scatter.Y - scatter.target_mean)
         W = np.zeros_like(V) if self._last is None else self._last
-        residual = V - rows.scatter_times(W) - alpha * W
+        residual = V - scatter.scatter_times(W) - alpha * W
         goal = tolerance**2 * _squares(V)
         direction, size = residual.copy(), _squares(residual)
         for _ in range(_MOST_STEPS):
             if (size <= goal).all():
                 break
             self._on_step()
-            product = rows.scatter_times(direction) + alpha * direction
+            product = scatter.scatter_times(direction) + alpha * direction
             curvature = np.einsum("dt,dt->t", direction, product)
             step = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0)
             W = W + step * direction
@@ -116,7 +80,7 @@ class WideRidgeProblem:
                 stacklevel=2,
             )
         self._last = W
-        return LinearSolution(W, rows.target_mean - rows.mean @ W, alpha)
+        return LinearSolution(W, scatter.target_mean - scatter.mean @ W, alpha)
 
 
 class _Rows:

@@ -81,7 +81,7 @@ def orthogonal(n_inputs: int, n_frequencies: int, rng: np.random.Generator, dtyp
 
 
 def _small_blocks(n_inputs: int, n_frequencies: int, rng: np.random.Generator, dtype: np.dtype) -> np.ndarray:
-    """Frequencies as of ``orthogonal``, all blocks factorised by one call: of 4 inputs it takes 3 us a block, not 100."""
+    """Frequencies as of ``orthogonal``, all blocks factorised by one call: a block of 4 inputs takes 3 us, not 100."""
     n_blocks = -(-n_frequencies // n_inputs)
     G = np.zeros((n_blocks, n_inputs, n_inputs), dtype)
     lengths = np.zeros((n_blocks, 1, n_inputs))
