@@ -62,8 +62,8 @@ class ClassTargets(Encoding, ClassifierMixin):
 
         Of several tasks the probabilities (n, tasks) of label 1, each task being calibrated on its own.
 
-        By calibration on outputs of rows that were held out, whatever the loss: a softmax of the outputs at one
-        temperature, with an offset for each class, or of two classes Platt's sigmoid. The class that ``predict`` gives
+        By calibration on outputs of rows that were held out, whatever the loss: of two classes Platt's sigmoid, of more
+        a softmax of the outputs and of the sigmoids of each class against the rest. The class that ``predict`` gives
         has the largest. See ``selection.calibration.Calibration``.
         """
         return self.probabilities_of(self._outputs(X))

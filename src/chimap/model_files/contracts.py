@@ -33,7 +33,7 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "AdditiveKPCA": _MAP | {"landmarks_": ("n_features_in_", "m"), "_coefficients": ("n_features_in_", "k", "m"),
                             "eigenvalues_": ("n_features_in_", "k")},
     "CodeTables": {"tables": ("bins", "codes", "t"), "intercept": ("t",)},
-    "Calibration": {"offsets": ("t",)},
+    "Calibration": {"offsets": ("t",), "sigmoids": (2, "t")},
     "Conformal": {"weights": ("m",)},
     "InverseFactor": {"packed": ("numbers",)},
     "Posterior": {"mean": ("D",), "basis": ("D", "p")},

@@ -1,5 +1,5 @@
-"""From outputs to probabilities: a temperature of the softmax with an offset a class, or Platt's sigmoid, fitted on
-held-out outputs."""
+"""From outputs to probabilities: of two classes Platt's sigmoid, of more a softmax of the outputs and of the sigmoid of
+each class, fitted on held-out outputs."""
 
 from __future__ import annotations
 
@@ -8,33 +8,41 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, log_expit, log_softmax, softmax
+from scipy.special import log_expit, log_softmax
 
 from chimap.model_files import register
 from chimap.moments import as_counts
 
-_PRIOR = 3.0  # precision of the offsets, as if so many rows spoke for none
+_PRIOR = 3.0  # precision of what a class has of its own, as if so many rows spoke for none
 _MOST_SCALE = 1e6  # of the scale, over that of the outputs: rows that are told apart without error have none
 _TINY = 1e-12
 _CLOSE = 1e-9  # by which the predicted class is ahead of one that is as probable
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
-"""Value and gradient at (log scale, offsets)."""
+"""Value and gradient at the parameters."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """P(class | outputs f): softmax(scale f + offsets), or of two classes 1 / (1 + exp(-scale f - offset)).
+    """P(class | outputs f): softmax(scale f + power ln s(f) + offsets), of two 1 / (1 + exp(-scale f - offset)).
 
-    The class of the largest output, which is the one predicted, is never less probable than another: where the offsets
+    s_k(f_k) = 1 / (1 + exp(-a_k f_k - b_k)) is the sigmoid of class k against all others. An output says how sure one
+    class is against the rest, and of a row that is none of them all are low: the sigmoid levels off where the class is
+    certain, and the exponent of a softmax goes on. The likelihood weighs both, neither of them negatively.
+
+    The class of the largest output, which is the one predicted, is never less probable than another: where the rest
     would have it so, they take the mean of the two.
 
     Parameters
     ----------
     scale : float
-        One over the temperature.
+        Of the outputs, one over the temperature.
     offsets : array (t,)
         Of the classes, or of the second of two.
+    sigmoids : array (2, t), or None
+        Slopes a and offsets b of the sigmoids; None of two classes, and where the power is 0.
+    power : float
+        Of the sigmoids.
 
     References
     ----------
@@ -52,6 +60,8 @@ class Calibration:
 
     scale: float
     offsets: np.ndarray
+    sigmoids: np.ndarray | None = None
+    power: float = 0.0
 
     @classmethod
     def of(cls, outputs: np.ndarray, place: np.ndarray, weights: np.ndarray | None = None) -> Calibration:
@@ -59,8 +69,8 @@ class Calibration:
 
         weights (m,): how often each row counts; those that average less than one say it beside each other alone.
 
-        The offsets have a normal prior; of two classes the targets are those of Platt, (m + 1) / (m + 2) of a class of
-        m rows.
+        What a class has of its own has a normal prior: offsets about 0, sigmoids about the one that serves all. Targets
+        of sigmoids are those of Platt, (m + 1) / (m + 2) of a class of m rows.
         """
         t = outputs.shape[1]
         if not outputs.shape[0]:
@@ -68,10 +78,19 @@ class Calibration:
         w = np.ones(outputs.shape[0]) if weights is None else as_counts(weights)
         size = float(np.sqrt(np.average(np.square(outputs - outputs.mean(axis=0)).mean(axis=1), weights=w)))
         unit = 1 / max(size, _TINY)
-        loss = _platt(outputs[:, 0] * unit, place, w) if t == 1 else _softmax(outputs * unit, place, w)
-        bounds = [(-np.log(_MOST_SCALE), np.log(_MOST_SCALE)), *[(None, None)] * t]
-        found = minimize(loss, np.zeros(1 + t), jac=True, method="L-BFGS-B", bounds=bounds)
-        return cls(float(np.exp(found.x[0])) * unit, found.x[1:])
+        F = outputs * unit
+        if t == 1:
+            slope, offset = _sigmoids(F, place[:, None] == 1, w)[:, 0]
+            return cls(float(slope) * unit, np.array([offset]))
+        is_class = place[:, None] == np.arange(t)
+        common = _sigmoids(F.reshape(-1, 1), is_class.reshape(-1, 1), np.repeat(w, t))
+        sigmoids = _sigmoids(F, is_class, w, common)
+        loss = _softmax(F, _log_sigmoids(F, sigmoids), place, w)
+        bounds = [(0, _MOST_SCALE)] * 2 + [(None, None)] * t
+        start = np.concatenate([[0.5, 0.5], np.zeros(t)])
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+        power, own = float(found[1]), sigmoids * np.array([[unit], [1.0]])
+        return cls(float(found[0]) * unit, found[2:], own if power else None, power)
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
         """Probabilities (n, classes) of outputs (n, t); each row sums to one."""
@@ -85,6 +104,8 @@ class Calibration:
             edge = _CLOSE * self.scale * outputs
             scores = np.where(outputs > 0, np.maximum(scores, edge), np.minimum(scores, edge))
             return np.hstack([log_expit(-scores), log_expit(scores)])
+        if self.sigmoids is not None:
+            scores += self.power * _log_sigmoids(outputs, self.sigmoids)
         return _agreeing(np.asarray(log_softmax(scores, axis=1)), np.argmax(outputs, axis=1))
 
 
@@ -162,32 +183,59 @@ def _agreeing(logs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return logs
 
 
-def _platt(f: np.ndarray, place: np.ndarray, w: np.ndarray) -> Objective:
-    second = float(w[place == 1].sum())
-    first = float(w.sum()) - second
-    wanted = np.where(place == 1, (second + 1) / (second + 2), 1 / (first + 2))
+def _log_sigmoids(outputs: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
+    return _sigmoid(sigmoids[0] * outputs + sigmoids[1])[1]
+
+
+def _sigmoid(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """1 / (1 + exp(-score)) and its logarithm, without overflow: one exponential for both."""
+    small = np.exp(-np.abs(scores))
+    return np.where(scores >= 0, 1.0, small) / (1 + small), np.minimum(scores, 0) - np.log1p(small)
+
+
+def _sigmoids(
+    F: np.ndarray, is_second: np.ndarray, w: np.ndarray, about: np.ndarray | None = None
+) -> np.ndarray:
+    """Slopes and offsets (2, k) of the sigmoids that tell from outputs (m, k) whether rows are of the second class.
+
+    Targets are those of Platt, (m + 1) / (m + 2) of a class of m rows. about (2, 1): the sigmoid that logarithms of
+    slopes, and offsets, have their prior about; None for no prior.
+    """
+    k = F.shape[1]
+    second = w @ is_second
+    wanted = np.where(is_second, (second + 1) / (second + 2), 1 / (w.sum() - second + 2))
+    origin = np.zeros(2 * k) if about is None else np.repeat([np.log(about[0, 0]), about[1, 0]], k)
+    prior = 0.0 if about is None else _PRIOR
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
-        scale = np.exp(x[0])
-        scores = scale * f + x[1]
-        value = -(w * (wanted * log_expit(scores) + (1 - wanted) * log_expit(-scores))).sum()
-        slopes = w * (expit(scores) - wanted)
-        return float(value) / w.sum(), np.array([scale * (slopes @ f), slopes.sum()]) / w.sum()
+        slopes = np.exp(x[:k])
+        scores = slopes * F + x[k:]
+        p, logs = _sigmoid(scores)
+        # ln(1 - sigmoid) of a score is ln sigmoid less the score; sums are no products of BLAS, whose threads cost more
+        fits = (w[:, None] * (logs - (1 - wanted) * scores)).sum()
+        errors = w[:, None] * (p - wanted)
+        value = 0.5 * prior * np.square(x - origin).sum() - fits
+        gradient = np.concatenate([slopes * (errors * F).sum(axis=0), errors.sum(axis=0)])
+        return float(value) / w.sum(), (gradient + prior * (x - origin)) / w.sum()
 
-    return loss
+    bounds = [(-np.log(_MOST_SCALE), np.log(_MOST_SCALE))] * k + [(None, None)] * k
+    found = minimize(loss, origin, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return np.array([np.exp(found[:k]), found[k:]])
 
 
-def _softmax(F: np.ndarray, place: np.ndarray, w: np.ndarray) -> Objective:
+def _softmax(F: np.ndarray, S: np.ndarray, place: np.ndarray, w: np.ndarray) -> Objective:
+    """At (scale, power, offsets)."""
     rows = np.arange(place.size)
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
-        scale, offsets = np.exp(x[0]), x[1:]
-        scores = scale * F + offsets
-        value = -(w * log_softmax(scores, axis=1)[rows, place]).sum() + 0.5 * _PRIOR * offsets @ offsets
-        slopes = softmax(scores, axis=1)
+        scale, power, offsets = x[0], x[1], x[2:]
+        logs = log_softmax(scale * F + power * S + offsets, axis=1)
+        value = -(w * logs[rows, place]).sum() + 0.5 * _PRIOR * offsets @ offsets
+        slopes = np.exp(logs)
         slopes[rows, place] -= 1
         slopes *= w[:, None]
-        gradient = np.concatenate([[scale * np.vdot(slopes, F)], slopes.sum(axis=0) + _PRIOR * offsets])
+        of_offsets = slopes.sum(axis=0) + _PRIOR * offsets
+        gradient = np.concatenate([[(slopes * F).sum(), (slopes * S).sum()], of_offsets])
         return float(value) / w.sum(), gradient / w.sum()
 
     return loss
