@@ -57,6 +57,19 @@ def measured(model: Any, classes: np.ndarray, X: Any, y: np.ndarray) -> tuple[fl
     return float(right.mean()), float(log_loss(y, P, labels=classes)), calibration_error(P.max(axis=1), right)
 
 
+def _timed(owner: Any, name: str) -> list[float]:
+    """The seconds that each call of a method of an object takes from now on."""
+    method, seconds = getattr(owner, name), []
+
+    def timed(*given: Any) -> None:
+        began = time.perf_counter()
+        method(*given)
+        seconds.append(time.perf_counter() - began)
+
+    setattr(owner, name, timed)
+    return seconds
+
+
 def main() -> None:
     """Print two or three lines a set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -75,10 +88,11 @@ def main() -> None:
         settings |= {"n_components": 500} if given.features == "landmarks" else {}
         own = HistogramClassifier("exp-chi2", **settings)
         own.fit(data.X, data.y, groups=data.groups)  # compiles
+        calibrating = _timed(own, "_take_held_out")
         began = time.perf_counter()
         own.fit(data.X, data.y, groups=data.groups)
         took = time.perf_counter() - began
-        rows = [("own", own, own.stage_seconds_.get("held out", 0.0))]
+        rows = [("own", own, own.stage_seconds_.get("held out", 0.0) + calibrating[-1])]
         for method in METHODS:
             folds = 5 if data.groups is None else list(GroupKFold(5).split(data.X, data.y, data.groups))
             machine = HistogramClassifier("exp-chi2", **settings)
