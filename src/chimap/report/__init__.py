@@ -1,9 +1,9 @@
 """What an evaluation found, as numbers, as JSON and as one page of HTML.
 
-The way through the folder: ``metrics`` measures predictions, ``evaluation`` holds all that a report shows,
-``curves`` draws it, ``html`` sets it on a page; ``comparison`` and the files named after it do the same for a race
-of kernels, ``kernel_errors`` for features beside their kernel, ``kernel`` and those named after it for a learned
-kernel. matplotlib and jinja2 are imported when a page is drawn.
+The way through the folder: ``classification`` and ``regression`` measure predictions, ``evaluation`` holds all that
+a report shows, ``curves`` draws it, ``html`` sets it on a page; ``comparison`` and the files named after it do the
+same for a race of kernels, ``kernel_errors`` for features beside their kernel, ``kernel`` and those named after it for
+a learned kernel. matplotlib and jinja2 are imported when a page is drawn.
 
 >>> metrics = classification_metrics(["cat", "dog", "dog"], ["cat", "dog", "cat"])
 >>> page = Evaluation("Pets", "HistogramClassifier", data={"file": "pets.npz"}, metrics=metrics)
@@ -13,6 +13,13 @@ PosixPath('pets.html')
 
 from __future__ import annotations
 
+from chimap.report.baselines import Baseline, majority_baseline, mean_baseline
+from chimap.report.classification import (
+    ClassificationMetrics,
+    accuracy,
+    classification_metrics,
+    most_confused,
+)
 from chimap.report.comparison import Comparison
 from chimap.report.comparison_page import render_comparison, write_comparison
 from chimap.report.evaluation import ComponentScores, Evaluation, StrengthCurve, package_versions
@@ -21,21 +28,10 @@ from chimap.report.explanation import ExplainedRow, Likeness, ModelExplanation
 from chimap.report.explanation_page import render_explanation, write_explanation
 from chimap.report.html import render_report, write_report
 from chimap.report.insight import Insight, LearningCurve, Mistake, TwoClasses, worst_mistakes
+from chimap.report.intervals import wilson_interval
 from chimap.report.kernel import ChannelPath, ChannelWeights, LearnedKernel, Widths
 from chimap.report.kernel_errors import KernelErrors
 from chimap.report.kernel_page import render_learned_kernel, write_learned_kernel
-from chimap.report.metrics import (
-    Baseline,
-    ClassificationMetrics,
-    RegressionMetrics,
-    accuracy,
-    classification_metrics,
-    majority_baseline,
-    mean_baseline,
-    most_confused,
-    regression_metrics,
-    wilson_interval,
-)
 from chimap.report.ranking import (
     PrecisionRecall,
     RankingMetrics,
@@ -43,6 +39,7 @@ from chimap.report.ranking import (
     precision_recall,
     ranking_metrics,
 )
+from chimap.report.regression import RegressionMetrics, regression_metrics
 from chimap.report.segmentation import SegmentationMetrics, segmentation_metrics
 from chimap.report.selection import write_selection
 from chimap.report.splits import SplitScores, repeated_splits

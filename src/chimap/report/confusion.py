@@ -18,7 +18,7 @@ from chimap.report._figure import (
     to_svg,
 )
 from chimap.report._plain import one_line, percent
-from chimap.report.metrics import ClassificationMetrics
+from chimap.report.classification import ClassificationMetrics
 
 COUNTED = 20  # classes up to which the counts are written into the cells
 NAMED = 60  # classes up to which the axes name every class

@@ -13,7 +13,7 @@ import numpy as np
 from chimap.report._figure import BAD, GOOD, INK, house_style, new_figure, to_svg
 from chimap.report._plain import number, one_line, percent, power_of_ten, seconds
 from chimap.report.evaluation import StrengthCurve
-from chimap.report.metrics import RegressionMetrics
+from chimap.report.regression import RegressionMetrics
 
 DOTTED = 500  # rows up to which each is a dot of its own
 

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from chimap.report._plain import plain
+from chimap.report.baselines import Baseline
+from chimap.report.classification import ClassificationMetrics
 from chimap.report.examples import Examples
 from chimap.report.insight import Insight
-from chimap.report.metrics import Baseline, ClassificationMetrics, RegressionMetrics
 from chimap.report.ranking import RankingMetrics
+from chimap.report.regression import RegressionMetrics
 from chimap.report.splits import SplitScores
 from chimap.report.tasks import TaskMetrics
 from chimap.selection import SelectionResult

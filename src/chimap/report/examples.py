@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap.report._plain import one_line, percent
-from chimap.report.metrics import ClassificationMetrics, most_confused
+from chimap.report.classification import ClassificationMetrics, most_confused
 from chimap.report.ranking import RankingMetrics
 
 PAIRS, A_PAIR = 8, 5  # confusions that are shown, and images of each

@@ -12,10 +12,11 @@ import numpy as np
 
 from chimap._files import replacing
 from chimap.report import _plain
+from chimap.report.classification import ClassificationMetrics, most_confused
 from chimap.report.evaluation import ComponentScores, Evaluation
 from chimap.report.insight import Insight
-from chimap.report.metrics import ClassificationMetrics, RegressionMetrics, most_confused
 from chimap.report.ranking import RankingMetrics
+from chimap.report.regression import RegressionMetrics
 from chimap.report.tasks import TaskMetrics
 
 LISTED = 10  # classes up to which the page lists all; beyond, the weakest come first and the rest is folded

@@ -10,8 +10,9 @@ from sklearn.base import clone, is_classifier
 
 from chimap import _arrays
 from chimap.report._plain import plain
-from chimap.report.metrics import classification_metrics, regression_metrics
+from chimap.report.classification import classification_metrics
 from chimap.report.ranking import ranking_metrics
+from chimap.report.regression import regression_metrics
 from chimap.report.tasks import task_metrics
 
 _OF_CLASSES = {

@@ -1,0 +1,46 @@
+"""Labels and numbers that are measured, checked: as many of one as of the other, one a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chimap._validation import DataError
+
+NAMES = ("y_true", "y_pred")
+
+
+def checked_labels(y: Any, name: str) -> np.ndarray:
+    """One label or number a row, (n,) with n >= 1. Raises DataError for any other shape."""
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise DataError(f"{name} must have one label or number a row, shape (n,); got shape {labels.shape}.")
+    if labels.size == 0:
+        raise DataError(f"{name} has 0 rows, so there is nothing to measure; hold out more rows.")
+    return labels
+
+
+def checked_pair(y_true: Any, y_pred: Any) -> tuple[np.ndarray, np.ndarray]:
+    """True and predicted answers, (n,) each. Raises DataError where one has more rows than the other."""
+    y_true, y_pred = checked_labels(y_true, "y_true"), checked_labels(y_pred, "y_pred")
+    if y_true.size != y_pred.size:
+        raise DataError(
+            f"y_true has {y_true.size} rows and y_pred {y_pred.size}; pass the labels and the predictions "
+            "of the same rows."
+        )
+    return y_true, y_pred
+
+
+def checked_numbers(y: np.ndarray, name: str) -> np.ndarray:
+    """Answers as float64. Raises DataError for text, and for NaN or infinity by its row."""
+    try:
+        values = y.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{name} must hold numbers for a regression; got {y.dtype}.") from None
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise DataError(f"{name}, row {bad[0]}: {values[bad[0]]}. Targets and predictions must be finite.")
+    return values

@@ -1,0 +1,90 @@
+"""How good predicted numbers are, and how sure of that their number lets us be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import (
+    mean_absolute_error,
+    mean_squared_error,
+)
+
+from chimap.report._answers import NAMES, checked_numbers, checked_pair
+from chimap.report._plain import plain
+from chimap.report.intervals import Interval, mean_interval, normal_quantile
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionMetrics:
+    """Sizes of the errors, each with its interval.
+
+    targets, predictions: (n,) float64, for the figures; ``as_dict`` leaves them out.
+    r2: 1 - mean(e^2) / mean((y - mean(y))^2) with e = prediction - target; NaN for constant targets.
+    rmse, mae: root mean squared and mean absolute error, in the unit of the target.
+    r2_interval, rmse_interval, mae_interval: at ``confidence``; NaN for fewer than two rows.
+    """
+
+    targets: np.ndarray
+    predictions: np.ndarray
+    r2: float
+    rmse: float
+    mae: float
+    r2_interval: Interval
+    rmse_interval: Interval
+    mae_interval: Interval
+    confidence: float = 0.95
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that were predicted."""
+        return self.targets.size
+
+    @property
+    def residuals(self) -> np.ndarray:
+        """Prediction - target, (n,): positive where the model says too much."""
+        return self.predictions - self.targets
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain JSON types; None where a number is not defined."""
+        names = ("r2", "r2_interval", "rmse", "rmse_interval", "mae", "mae_interval", "confidence")
+        head = {"task": "regression", "rows": self.n_rows}
+        return head | {name: plain(getattr(self, name)) for name in names}
+
+
+def regression_metrics(y_true: Any, y_pred: Any, *, confidence: float = 0.95) -> RegressionMetrics:
+    """Measure predicted against true numbers, both (n,).
+
+    The intervals are normal-theory ones for means over rows, without resampling: mean(|e|) +- z s / sqrt(n);
+    for RMSE the square roots of the ends of the interval of mean(e^2); for R2, a ratio of two means, the
+    delta method, s being that of (e^2 - (1 - R2) (y - mean(y))^2) / mean((y - mean(y))^2). Ends are cut to
+    what can be: RMSE and MAE at 0, R2 at 1. DataError for no rows, unequal lengths, or numbers that are not
+    finite.
+
+    >>> round(regression_metrics([1.0, 2.0, 3.0], [1.5, 2.0, 2.5]).r2, 3)
+    0.75
+    """
+    y_true, y_pred = (
+        checked_numbers(y, name) for y, name in zip(checked_pair(y_true, y_pred), NAMES, strict=True)
+    )
+    z = normal_quantile(confidence)
+    error, spread = y_pred - y_true, (y_true - y_true.mean()) ** 2
+    variance = spread.mean()
+    mse = mean_squared_error(y_true, y_pred)
+    r2 = 1 - mse / variance if variance > 0 else np.nan
+    lower, upper = mean_interval(error**2, z)
+    r2_rows = 1 - (error**2 - (1 - r2) * (spread - variance)) / variance if variance > 0 else error * np.nan
+    r2_lower, r2_upper = mean_interval(r2_rows, z)
+    mae_lower, mae_upper = mean_interval(np.abs(error), z)
+    return RegressionMetrics(
+        targets=y_true,
+        predictions=y_pred,
+        r2=float(r2),
+        rmse=float(np.sqrt(mse)),
+        mae=float(mean_absolute_error(y_true, y_pred)),
+        r2_interval=(r2_lower, float(np.minimum(r2_upper, 1.0))),
+        rmse_interval=(float(np.sqrt(np.maximum(lower, 0.0))), float(np.sqrt(upper))),
+        mae_interval=(float(np.maximum(mae_lower, 0.0)), mae_upper),
+        confidence=confidence,
+    )
