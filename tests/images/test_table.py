@@ -14,8 +14,8 @@ from chimap import open_source
 from chimap._validation import DataError
 from chimap.engines import Progress
 from chimap.images import SIFT, ColourHistogram, ImageHistograms
-from chimap.images import histograms as histograms_module
 from chimap.images import parts as parts_module
+from chimap.images import word_learner as learner_module
 from chimap.images.histogram_source import ImageSource, readable
 from chimap.images.reading import open_images
 from chimap.images.reading.kind import holds_images
@@ -109,12 +109,12 @@ def test_words_go_on_from_their_sample(folder, short_parts, monkeypatch):
             raise KeyboardInterrupt
         return learn_vocabulary(*arguments)
 
-    monkeypatch.setattr(histograms_module, "learn_vocabulary", learn)
+    monkeypatch.setattr(learner_module, "learn_vocabulary", learn)
     with pytest.raises(KeyboardInterrupt):
         write_table(images, small(), output)
     kept = sorted(file.name for file in (folder / "rows.parquet.parts").iterdir())
     assert kept == ["job", "lock", "sample%20sift"]
-    monkeypatch.setattr(histograms_module, "reservoir", None)  # the images are not read for a sample again
+    monkeypatch.setattr(learner_module, "reservoir", None)  # the images are not read for a sample again
     found = write_table(images, small(), output).histograms
     np.testing.assert_array_equal(found.vocabularies_[0].centres, whole.vocabularies_[0].centres)
     assert found.vocabularies_[0].spread == whole.vocabularies_[0].spread

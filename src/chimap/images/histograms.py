@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +17,15 @@ from chimap.data.source import choose_rows
 from chimap.engines import Progress, RichProgress
 from chimap.images.coding import CATALOGUE as CODINGS
 from chimap.images.coding import Coding
-from chimap.images.descriptors import Coded, CodedDescriptor, LocalDescriptor
+from chimap.images.descriptors import Coded, CodedDescriptor
 from chimap.images.descriptors.base import check_image, opencv
 from chimap.images.given import Descriptor, as_images, described
 from chimap.images.pyramid import Pyramid
-from chimap.images.reading.reader import ImageReader
-from chimap.images.vocabulary import Vocabulary, learn_vocabulary, reservoir
+from chimap.images.reading.reader import ImageReader, counted
+from chimap.images.resizing import within
+from chimap.images.vocabulary import Vocabulary
+from chimap.images.word_learner import Keep, WordLearner, made
 from chimap.model_files import model_file
-
-Arrays = dict[str, np.ndarray]
-Keep = Callable[[str, Callable[[], Arrays]], Arrays]
-
-
-def made(name: str, make: Callable[[], Arrays]) -> Arrays:
-    """Keeps nothing."""
-    return make()
 
 
 class ImageHistograms(TransformerMixin, BaseEstimator):
@@ -124,29 +117,19 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
                 if isinstance(descriptor, CodedDescriptor):
                     self.vocabularies_.append(None)
                     continue
-                learn = partial(self._words, name, images, chosen, seed, progress, keep)
-                words = keep(f"words {name}", learn)
-                self.vocabularies_.append(Vocabulary(words["centres"], float(words["spread"][0])))
+                learner = WordLearner(
+                    name,
+                    descriptor,
+                    self.n_words,
+                    self.n_sample,
+                    self.max_side,
+                    self.learner,
+                    seed,
+                    self.n_jobs,
+                )
+                self.vocabularies_.append(learner.words(images, chosen, progress, keep))
         self._lay_out(pyramid)
         return self
-
-    def _words(
-        self, name: str, images: Any, chosen: np.ndarray, seed: int, progress: Progress, keep: Keep
-    ) -> Arrays:
-        """The vocabulary of a descriptor, as arrays."""
-        descriptor = self.descriptors_[self.names_.index(name)]
-        assert isinstance(descriptor, LocalDescriptor)
-
-        def draw() -> Arrays:
-            progress.stage(f"{name} sample", len(chosen), "images")
-            sampler = self._sampler(descriptor, len(chosen), seed)
-            reader = ImageReader(images, sampler, rows=chosen, n_jobs=self.n_jobs)
-            return {"vectors": reservoir(_counted(reader, progress), self.n_sample, seed)}
-
-        sample = keep(f"sample {name}", draw)["vectors"]
-        progress.stage(f"{name} words", None, "words")
-        found = learn_vocabulary(sample, self.n_words, self.learner, seed)
-        return {"centres": found.centres, "spread": np.array([found.spread])}
 
     def transform(self, X: Any, masks: Sequence[np.ndarray] | None = None) -> Any:
         """Rows (n, columns) float32 of images X, dense or CSR.
@@ -159,7 +142,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         progress = self._progress()
         with progress:
             progress.stage("describing", len(images), "images")
-            rows = _counted(self.rows(images, masks=masks, strict=True), progress)
+            rows = counted(self.rows(images, masks=masks, strict=True), progress)
             if self.sparse_output:
                 parts = [sp.csr_matrix(row) for row in rows]
                 return (
@@ -199,7 +182,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
     def histogram(self, image: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
         """The row (columns,) float32 of one image."""
         check_is_fitted(self)
-        image, mask = self._resized(check_image(image), mask)
+        image, mask = within(self.max_side, check_image(image), mask)
         pyramid = self._pyramid
         pairs = zip(self.descriptors_, self.vocabularies_, strict=True)
         pooled = []
@@ -284,40 +267,5 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
             self.blocks_[name] = slice(start, stop)
             start = stop
 
-    def _sampler(
-        self, descriptor: LocalDescriptor, n_images: int, seed: int
-    ) -> Callable[[int, np.ndarray], np.ndarray]:
-        """What draws descriptors of an image, without those of flat places, up to what the sample may need of it."""
-        most = max(64, 4 * self.n_sample // n_images)
-
-        def sampled(i: int, image: np.ndarray) -> np.ndarray:
-            vectors = descriptor.points(self._resized(check_image(image), None)[0]).vectors
-            seen = np.flatnonzero(vectors.any(axis=1))
-            if seen.size > most:
-                seen = np.sort(np.random.default_rng([seed, i]).choice(seen, most, replace=False))
-            return vectors[seen]
-
-        return sampled
-
-    def _resized(self, image: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-        longest = max(image.shape[:2])
-        if longest <= self.max_side:
-            return image, mask
-        cv2 = opencv()
-        height, width = (max(1, round(side * self.max_side / longest)) for side in image.shape[:2])
-        if mask is not None:
-            if mask.shape != image.shape[:2]:
-                raise DataError(
-                    f"the mask has shape {mask.shape}, its image {image.shape[:2]}: give one of that size."
-                )
-            mask = cv2.resize(mask.astype(np.int32), (width, height), interpolation=cv2.INTER_NEAREST)
-        return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA), mask
-
     def _progress(self) -> Progress:
         return RichProgress() if self.verbose else Progress()
-
-
-def _counted(reader: ImageReader, progress: Progress) -> Iterator[np.ndarray]:
-    for _, result in reader:
-        yield result
-        progress.advance()

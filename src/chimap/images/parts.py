@@ -14,8 +14,9 @@ from chimap import _files
 from chimap._validation import DataError
 from chimap.engines import Progress
 from chimap.images.histogram_source import fingerprint_of
-from chimap.images.histograms import Arrays, ImageHistograms
+from chimap.images.histograms import ImageHistograms
 from chimap.images.reading import ImageSet
+from chimap.images.word_learner import Arrays
 from chimap.model_files import model_file
 
 PART_IMAGES = 256

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from chimap import _threads
 from chimap._validation import DataError, check_positive, format_bytes, parse_memory
+from chimap.engines import Progress
 from chimap.images.reading.decoding import ImageError
 from chimap.images.reading.image_set import ImageSet
 
@@ -151,3 +152,10 @@ class _Budget:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+
+
+def counted(reader: ImageReader, progress: Progress) -> Iterator[np.ndarray]:
+    """The results of a reader, each told to the progress once it has been used."""
+    for _, result in reader:
+        yield result
+        progress.advance()
