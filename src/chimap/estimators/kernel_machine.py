@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
@@ -16,13 +14,13 @@ from chimap._validation import (
     MemoryBudgetError,
     check_choice,
     check_histograms,
-    check_positive,
     format_bytes,
     parse_memory,
     rows_as_fitted,
 )
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
+from chimap.estimators.cost_choice import Solve, chosen_cost, folds_of, given_costs
 from chimap.estimators.explaining import Explaining
 from chimap.explain import contributions_of, mean_and_deviation
 from chimap.features.mapped import MappedModel, mapped_model
@@ -30,12 +28,9 @@ from chimap.fit.result import HeldOutRows
 from chimap.fit.weights import checked_sample_weight
 from chimap.kernels import AdditiveKernel, Kernel, Linear, as_kernel
 from chimap.moments import rows_by_weight
-from chimap.selection.scoring import labels_of
 from chimap.solvers.gram import CACHE_MIB, SOLVERS
 from chimap.solvers.held_out import kernel_left_out
 
-COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
-_PLAIN_COST = 10.0  # where nothing can be held out
 _BLOCK_ROWS = 1024  # of the rows to predict, whose kernel values are held together
 
 
@@ -110,7 +105,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
 
         Raises MemoryBudgetError where the kernel matrix does not fit.
         """
-        costs = self._costs()
+        costs = given_costs(self.C)
         check_choice(self.loss, "loss", tuple(SOLVERS))
         X, y = frame_rows(X, y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
@@ -130,9 +125,12 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
             self.scale_ = float(w @ gram.diagonal() / w.sum()) or 1.0
             gram /= self.scale_
             targets = np.asarray(self._encode(y))
-            self.C_, self.C_scores_ = self._choose(costs, gram, targets, y, w)
+            folds = folds_of(self.selection, y, self.random_state)
+            self.C_, self.C_scores_ = chosen_cost(
+                costs, self._solve, folds, gram, targets, y, w, self.classes_
+            )
             alpha, intercept = self._solve(gram, targets, w, self.C_)
-            self._take_held_out(self._held_out(gram, targets, y, w, alpha))
+            self._take_held_out(self._held_out(folds, gram, targets, y, w, alpha))
         self.dual_coef_ = alpha.T / self.scale_
         if self._is_precomputed and len(y) < n_given:  # rows of weight 0 have columns at prediction, too
             every = np.zeros((alpha.shape[1], n_given))
@@ -147,65 +145,25 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         self.intercept_ = intercept - weights @ means
         return self
 
-    def _costs(self) -> list[float]:
-        """The values of C to choose from, ascending."""
-        if isinstance(self.C, str):
-            check_choice(self.C, "C", ("auto",))
-            return list(COSTS)
-        costs = np.atleast_1d(self.C).tolist()
-        for cost in costs:
-            check_positive(cost, "C")
-        return sorted(costs)
-
-    def _choose(
-        self, costs: list[float], gram: np.ndarray, targets: np.ndarray, y: np.ndarray, w: np.ndarray
-    ) -> tuple[float, dict[float, float] | None]:
-        """The cost of the most accurate machine on rows held out, with the accuracies of all."""
-        if len(costs) == 1:
-            return costs[0], None
-        folds = self._folds(y)
-        if folds is None:  # too few rows to hold some out
-            return min(costs, key=lambda cost: abs(np.log(cost / _PLAIN_COST))), None
-        right = dict.fromkeys(costs, 0.0)
-        for train, test in folds.split(np.zeros(len(y)), y):
-            own, held = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
-            for cost in costs:
-                alpha, intercept = self._solve(own, targets[train], w[train], cost)
-                found = labels_of(held @ alpha + intercept, self.classes_)
-                right[cost] += float(w[test] @ (found == y[test]))
-        scores = {cost: count / w.sum() for cost, count in right.items()}
-        return max(scores, key=lambda cost: scores[cost]), scores
-
     def _held_out(
-        self, gram: np.ndarray, targets: np.ndarray, y: np.ndarray, w: np.ndarray, alpha: np.ndarray
+        self,
+        folds: Any,
+        gram: np.ndarray,
+        targets: np.ndarray,
+        y: np.ndarray,
+        w: np.ndarray,
+        alpha: np.ndarray,
     ) -> Any:
         """Outputs of rows that are left out: of ridge each alone, of the hinge a fold."""
         if self.loss == "square":
             strength = 1 / self.C_
             inverse = np.linalg.inv(gram + np.diag(strength / w))
             return HeldOutRows(kernel_left_out(inverse.diagonal(), alpha, targets, strength, w), y, w)
-        folds = self._folds(y)
         if folds is None:
             return None
         train, test = next(iter(folds.split(np.zeros(len(y)), y)))
         weights, intercept = self._solve(gram[np.ix_(train, train)], targets[train], w[train], self.C_)
         return HeldOutRows(gram[np.ix_(test, train)] @ weights + intercept, y[test], w[test])
-
-    def _folds(self, y: np.ndarray) -> Any:
-        if not isinstance(self.selection, Integral):
-            from sklearn.model_selection import check_cv
-
-            return check_cv(self.selection, y, classifier=True)
-        check_positive(self.selection, "selection", integer=True)
-        n_folds = min(int(self.selection), len(y) // 2)
-        if n_folds < 2:
-            return None
-        seed = check_random_state(self.random_state).randint(2**31)
-        fewest = np.unique(y, return_counts=True)[1].min()
-        from sklearn.model_selection import KFold, StratifiedKFold
-
-        kind = StratifiedKFold if fewest >= n_folds else KFold
-        return kind(n_folds, shuffle=True, random_state=seed)
 
     def _training_gram(self, rows: Any, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The kernel matrix centred by the shares (n,) of the rows in the sum of weights, and the means that were taken
@@ -230,11 +188,10 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         gram -= (gram @ shares)[:, None]
         return gram, means
 
-    def _solve(
-        self, gram: np.ndarray, targets: np.ndarray, w: np.ndarray, cost: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (n, t) that sum to 0, and intercepts (t,), for rows with weights w (n,)."""
-        return SOLVERS[self.loss](gram, targets, w, cost)
+    @property
+    def _solve(self) -> Solve:
+        """What gives weights (n, t) that sum to 0, and intercepts (t,), for rows with weights w (n,)."""
+        return SOLVERS[self.loss]
 
     def _outputs(self, X: Any) -> np.ndarray:
         """f(x) of rows X, (n, t) float64."""
