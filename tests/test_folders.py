@@ -10,6 +10,8 @@ import chimap
 
 PACKAGE = Path(chimap.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
+MOST_LINES = 300  # of a file, which holds one idea
+STILL_LONGER = {"estimators/race.py", "selection/race.py"}
 
 
 def folders() -> tuple[list[str], list[str]]:
@@ -85,3 +87,11 @@ def test_no_module_of_the_package_is_imported_by_a_name_that_is_written_out():
             is_call = isinstance(node, ast.Call) and "import" in ast.unparse(node.func)
             written = [arg.value for arg in node.args if isinstance(arg, ast.Constant)] if is_call else []
             assert not any(str(word).startswith("chimap") for word in written), f"{name}: {written}"
+
+
+def test_no_file_is_too_long():
+    lines = {
+        file.relative_to(PACKAGE).as_posix(): len(file.read_text().splitlines())
+        for file in PACKAGE.rglob("*.py")
+    }
+    assert {name: count for name, count in lines.items() if count > MOST_LINES}.keys() == STILL_LONGER

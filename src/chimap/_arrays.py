@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 import numpy as np
 import scipy.sparse as sp
 
-from chimap import _blas, _loops, _threads
 from chimap._types import CSR, Array, DeviceArray, DTypeLike, Rows
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 KindOfRows = TypeVar("KindOfRows", bound=Rows | DeviceArray)
 
-_SPARSE_BELOW = 0.04  # density of the rows under which the sparse product beats the dense one
 _PIECE = 2**16  # entries that are compared or copied at a time
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -253,62 +251,6 @@ def stack_columns(parts: Sequence[Rows]) -> Rows:
     return np.concatenate([to_dense(part) for part in parts], axis=1)
 
 
-def row_norms_l1(X: Rows) -> np.ndarray:
-    """Sum of absolute values of each row, float64, shape (rows,)."""
-    if is_sparse(X):
-        return np.asarray(abs(X).sum(axis=1, dtype=np.float64)).reshape(-1)
-    return np.abs(X).sum(axis=1, dtype=np.float64)
-
-
-def row_squares(X: Rows) -> np.ndarray:
-    """|x|^2 of rows, dense or CSR, (n,), in their dtype."""
-    if is_sparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).reshape(-1)
-    return np.asarray(np.einsum("ij,ij->i", X, X))
-
-
-def scale_rows(X: Rows, factors: np.ndarray) -> Rows:
-    """A copy of X whose row i is multiplied by factors[i]; dtype and kind of X stay."""
-    if is_sparse(X):
-        return sp.csr_matrix(
-            (_times(X.data, np.repeat(factors, np.diff(X.indptr))), X.indices, X.indptr), shape=X.shape
-        )
-    return _times(X, factors[:, None])
-
-
-def scale_entries(X: Rows, columns: np.ndarray, factors: np.ndarray) -> Rows:
-    """A copy of X whose entries in these columns are multiplied by the factor of their row, (rows,)."""
-    if is_sparse(X):
-        inside = np.zeros(X.shape[1], dtype=bool)
-        inside[columns] = True
-        chosen, data = inside[X.indices], X.data.copy()
-        data[chosen] = _times(data[chosen], np.repeat(factors, np.diff(X.indptr))[chosen])
-        return csr(data, X.indices, X.indptr, X.shape)
-    scaled = X.copy()
-    scaled[:, columns] = _times(X[:, columns], factors[:, None])
-    return scaled
-
-
-def scale_columns(X: Rows, factors: np.ndarray) -> Rows:
-    """A copy of X whose column i is multiplied by factors[i]; dtype and kind of X stay."""
-    if is_sparse(X):
-        return csr(_times(X.data, factors[X.indices]), X.indices, X.indptr, X.shape)
-    return _times(X, factors)
-
-
-def _times(values: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """The product in the dtype of the values, also where factors are beyond its range."""
-    limits, sizes = np.finfo(values.dtype), np.abs(factors)
-    if np.all((sizes <= limits.max) & ((sizes >= limits.tiny) | (sizes == 0))):
-        return values * factors.astype(values.dtype)
-    return (values * factors.astype(np.float64)).astype(values.dtype)
-
-
-def unit_rows(X: Rows) -> Rows:
-    """float64 rows divided by their l1 norms; empty rows, and those of subnormal norm, stay below 1."""
-    return scale_rows(X, 1 / np.maximum(row_norms_l1(X), np.finfo(np.float64).tiny))
-
-
 def to_dense(X: Rows) -> np.ndarray:
     """X as a dense array."""
     return X.toarray() if is_sparse(X) else X
@@ -356,32 +298,3 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[
     matrix = sp.csr_matrix((data, indices, indptr), shape=shape, copy=False)
     matrix.has_canonical_format = True
     return matrix
-
-
-def project(rows: Rows, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> None:
-    """out[:, :m] = rows @ W for rows (n, d), dense or CSR, and W (d, m), all of one dtype.
-
-    out (n, m or more) is C-contiguous; buffer (n, d) is for CSR that is nearly dense.
-    """
-    alone = rows.shape[0] == 1  # reading W is all the work then: only its rows of entries that are not zero
-    if is_sparse(rows):
-        if alone or rows.nnz < _SPARSE_BELOW * buffer.size:
-            sparse_product(rows, W, out)
-            return
-        rows = rows.toarray(out=buffer)
-    elif alone:
-        entries = np.flatnonzero(rows[0])
-        _loops.sparse_times_dense(rows[0, entries], entries, np.array([0, entries.size]), W, out)
-        return
-    _blas.multiply(rows, W, out[:, : W.shape[1]])
-
-
-def sparse_product(A: CSR, B: np.ndarray, out: np.ndarray) -> None:
-    """out[:, :m] = A @ B for CSR A and C-contiguous B (d, m), on all threads, without densifying."""
-    _threads.over_rows(
-        A.shape[0],
-        max(1, A.nnz // max(1, A.shape[0])) * B.shape[1],
-        lambda rows: _loops.sparse_times_dense(
-            A.data, A.indices, A.indptr[rows.start : rows.stop + 1], B, out[rows]
-        ),
-    )

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from chimap._threads import threads
-from chimap._validation import DataError, MemoryBudgetError, check_choice
+from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import DaskSource, Source, matched
 from chimap.data.formats.dask import is_collection
 from chimap.data.labelling import labelled
@@ -29,13 +29,11 @@ from chimap.fit.automatic import (
     takes_components,
 )
 from chimap.fit.checkpoint import Checkpoint
-from chimap.fit.design import Design, PlainDesign
 from chimap.fit.fit import check_request, fit
-from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights
+from chimap.fit.recipe import given_weights
 from chimap.fit.result import FitResult
-from chimap.fit.solving import PenalisedLoss
 from chimap.fit.weights import checked_sample_weight, with_weights
-from chimap.losses import Loss, Observed, named
+from chimap.losses import Loss, Observed
 from chimap.selection import SelectionResult
 
 _SIGNED = (
@@ -235,18 +233,6 @@ class HistogramModel(BatchModel):
         has_gaps = y.ndim == 2 and bool(np.isnan(y).any())
         self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if has_gaps else None
 
-    # --- from parameters to a recipe, and from its result to attributes
-
-    def _recipe(self) -> Recipe:
-        given = self._given()
-        return checked_recipe(
-            given, estimator=type(self).__name__, design=self._design(), codec=self._codec_type,
-            objective=self._objective(), alpha=given["alpha"], selection=given["selection"],
-            n_principal=given.get("n_principal"), normalize=given["normalize"], precision=self.precision,
-            device=self._device, memory=self.memory, random_state=self.random_state,
-            is_settled="alpha" in getattr(self, "chosen_", {}),
-        )  # fmt: skip
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         given = self.kernel
@@ -254,17 +240,7 @@ class HistogramModel(BatchModel):
         tags.input_tags.positive_only = not takes_signs
         return tags
 
-    def _design(self) -> Design:
-        self._check_sizes()
-        return PlainDesign(self._settings(), self._named_blocks(), self.n_principal is not None)
-
-    def _objective(self) -> Objective:
-        loss = self._checked_loss()
-        spread = getattr(self, "_spread", None)
-        if spread is not None and loss != "hinge":
-            loss = Observed(named(loss, spread) if isinstance(loss, str) else loss)
-        given = self._given()
-        return PenalisedLoss(loss, checked_alpha(given["alpha"]), self.n_principal, given.get("solver"))
+    # --- from the result of a fit to attributes
 
     def _adopt(self, result: FitResult) -> None:
         known, learned = result.known, result.learned
@@ -289,17 +265,6 @@ class HistogramModel(BatchModel):
     def _keeps_posterior(self) -> bool:
         return self.keeps_posterior and self._given().get("n_principal") is None
 
-    def _checked_loss(self) -> str | Loss:
-        loss: str | Loss = self._given()["loss"]
-        if not isinstance(loss, Loss):
-            check_choice(loss, "loss", self._losses)
-        elif loss.name not in self._losses and loss.domain != self._domain:
-            raise ValueError(
-                f"{type(self).__name__} takes losses {', '.join(self._losses)}, and others of domain "
-                f"{self._domain!r}; got {loss!r}."
-            )
-        return loss
-
     _holds_out_groups: ClassVar[bool] = True
     _has_objects: bool  # whether labels came as Python objects
     _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
@@ -308,8 +273,6 @@ class HistogramModel(BatchModel):
     _seed: int
     loss_: Loss | None
     selection_: SelectionResult | None
-    _losses: ClassVar[tuple[str, ...]]
-    _domain: ClassVar[str]  # of losses that may be given as objects
     _take_codec: Any
     _take_held_out: Any
     keeps_posterior: ClassVar[bool]

@@ -12,10 +12,9 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from chimap import _arrays
 from chimap._threads import threads
-from chimap._validation import DataError, check_choice, rows_as_fitted
-from chimap.data import Source, matched
-from chimap.data.layouts import opener_of
+from chimap._validation import check_choice
 from chimap.data.targets import clean_targets
+from chimap.estimators.explained_rows import ExplainedRows, mean_row
 from chimap.explain import (
     Explanation,
     Importance,
@@ -24,7 +23,6 @@ from chimap.explain import (
     gradient_importance,
     permutation_importance,
     removal_importance,
-    rows_like,
     variance_importance,
 )
 from chimap.explain.effects import BinEffect, bin_effect
@@ -37,10 +35,12 @@ KINDS = ("gradient", "permutation", "removal", "variance")
 _VARIANCE_ROWS = 200  # whose contributions are compared
 
 
-class Explaining:
-    """Explanations of an estimator with linear outputs of prepared rows. A subclass gives the five below."""
+class Explaining(ExplainedRows):
+    """Explanations of an estimator with linear outputs of prepared rows.
 
-    n_features_in_: int
+    A subclass gives the three below, and the two of ``ExplainedRows``.
+    """
+
     _codec: Codec
     n_jobs: int | None
 
@@ -55,17 +55,8 @@ class Explaining:
         """The scores as a function of mapped rows, where they are one."""
 
     @abstractmethod
-    def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
-        """Rows as the features take them."""
-
-    @abstractmethod
     def _outputs_of_prepared(self, rows: Any) -> np.ndarray:
         """Linear outputs (n, t) of such rows."""
-
-    @property
-    @abstractmethod
-    def _takes_signs(self) -> bool:
-        """Whether bins may be negative."""
 
     # --- what a user asks
 
@@ -227,11 +218,6 @@ class Explaining:
         """Whether a score below 0 is an answer."""
         return self._is_of_tasks or len(getattr(self, "classes_", ())) == 2
 
-    @property
-    def _is_of_tasks(self) -> bool:
-        """Whether the outputs are of several tasks of two classes."""
-        return bool(getattr(self, "multilabel_", False))
-
     def _kernel_values(self, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Kernel values (n, m) with the landmarks, their weights (m, t), and the scores (m, t) of themselves."""
         model = self._mapped_model()
@@ -255,7 +241,7 @@ class Explaining:
         if rows.shape[0] > _VARIANCE_ROWS:
             chosen = np.random.default_rng(0).choice(rows.shape[0], _VARIANCE_ROWS, replace=False)
             rows = _arrays.take_rows(rows, np.sort(chosen))
-        contributions, _ = self._contributions(rows, _mean(rows))
+        contributions, _ = self._contributions(rows, mean_row(rows))
         return variance_importance(contributions)
 
     def _measure(self, y: np.ndarray) -> Callable[[Any], float]:
@@ -271,47 +257,3 @@ class Explaining:
         if hasattr(self, "labels_of"):
             return np.asarray(self.labels_of(outputs))
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
-
-    def _rows_to_explain(self, X: Any) -> Any:
-        opener, reading = opener_of(X), getattr(self, "reading_", None)
-        if opener is None and reading is not None and isinstance(X, list) and isinstance(X[0], str | dict):
-            opener = reading.source
-        if opener is not None or isinstance(X, Source):
-            names = getattr(self, "feature_names_in_", None)
-            source = X if opener is None else opener(X)
-            source = matched(source, names, self.n_features_in_, type(self).__name__)
-            return self._prepare(source.block(0, source.n_rows).X, 0, source.name)
-        return self._prepare(rows_as_fitted(self, X), 0, "X")
-
-    def _reference(self, background: Any) -> np.ndarray:
-        if background is not None:
-            return _mean(self._rows_to_explain(background))
-        mean = getattr(self, "mean_row_", None)
-        if mean is None:
-            raise DataError(
-                "this model does not know the mean row of its fit: give rows to compare with, background=X."
-            )
-        return np.asarray(mean)
-
-    def _rows_like_the_fit(self) -> np.ndarray:
-        if getattr(self, "deviation_row_", None) is None:
-            raise DataError("this model does not know what the rows of its fit were like: give rows X.")
-        rows = rows_like(self._reference(None), self.deviation_row_, self._takes_signs)  # type: ignore[attr-defined]
-        return self._prepare(rows, 0, "rows like those of the fit")
-
-    def _bin_names(self) -> np.ndarray:
-        names = getattr(self, "feature_names_in_", None)
-        return np.arange(self.n_features_in_) if names is None else np.asarray(names)
-
-    def _output_names(self, n_outputs: int) -> np.ndarray:
-        classes = getattr(self, "classes_", None)
-        if classes is None or self._is_of_tasks:
-            names = getattr(self, "task_names_", None)
-            if names is not None:
-                return np.asarray(names)
-            return np.array(["prediction"]) if n_outputs == 1 else np.arange(n_outputs)
-        return np.asarray(classes[-n_outputs:])
-
-
-def _mean(rows: Any) -> np.ndarray:
-    return np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel().astype(rows.dtype) / rows.shape[0]

@@ -22,7 +22,6 @@ class BatchModel(SettledModel):
     _batches: Batches | None
     _stale: bool  # whether batches came since the weights were solved for
     _codec: Codec
-    _spread: float | None  # of targets with missing entries; None where all are there
     _y_checks: ClassVar[dict[str, Any]]
     _class_weighed: Any
 

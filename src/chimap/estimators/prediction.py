@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from chimap import _arrays
+from chimap import _arrays, _products
 from chimap._threads import threads
 from chimap._validation import rows_as_fitted
 from chimap.data import ArraySource, Source, matched
@@ -115,7 +115,7 @@ def scores(features: Any, rows: Any, weights: np.ndarray, room: np.ndarray) -> n
     """Psi(x) . w (n, t) of prepared rows and weights (D, t) of their dtype; room (n, D) is for dense features."""
     if _arrays.is_sparse(rows) and keeps_zeros(features):
         out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)
-        _arrays.sparse_product(features.transform_sparse(rows), weights, out)
+        _products.sparse_product(features.transform_sparse(rows), weights, out)
         return out
     z = room[: rows.shape[0]]
     features.features_into(rows, z)

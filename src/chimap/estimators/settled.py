@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, ClassVar
@@ -28,10 +27,12 @@ from chimap.fit.automatic import (
     takes_wide,
     words_of_a_batch,
 )
-from chimap.fit.design import Part, parts_of
+from chimap.fit.design import Design, Part, PlainDesign, parts_of
 from chimap.fit.plan import largest_job
-from chimap.fit.recipe import Recipe
+from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe
+from chimap.fit.solving import PenalisedLoss
 from chimap.fit.targets import Codec
+from chimap.losses import Loss, Observed, named
 from chimap.solvers.wide_ridge import WideRidgeSolver
 
 
@@ -45,6 +46,8 @@ class SettledModel(LinearModel):
 
     _races: ClassVar[bool] = True  # whether kernel="auto" is a choice among machines
     _codec_type: ClassVar[type[Codec]]
+    _losses: ClassVar[tuple[str, ...]]
+    _domain: ClassVar[str]  # of losses that may be given as objects
     kernel: Any
     bin_weights: Any
     blocks: Any
@@ -52,10 +55,8 @@ class SettledModel(LinearModel):
     n_jobs: int | None
     race_seconds: float | None
     random_state: Any
-
-    @abstractmethod
-    def _recipe(self) -> Recipe:
-        """The settings of a fit."""
+    n_principal: Any
+    _spread: float | None  # of targets with missing entries; None where all are there
 
     def _given(self) -> dict[str, Any]:
         """The parameters, with those that the race has chosen, and what "auto" stands for, in their place."""
@@ -154,3 +155,39 @@ class SettledModel(LinearModel):
             check_positive(given["n_terms"], "n_terms", integer=True)
         if given.get("map") is not None:
             check_map(given["map"])
+
+    # --- from parameters to a recipe
+
+    def _recipe(self) -> Recipe:
+        """The settings of a fit."""
+        given = self._given()
+        return checked_recipe(
+            given, estimator=type(self).__name__, design=self._design(), codec=self._codec_type,
+            objective=self._objective(), alpha=given["alpha"], selection=given["selection"],
+            n_principal=given.get("n_principal"), normalize=given["normalize"], precision=self.precision,
+            device=self._device, memory=self.memory, random_state=self.random_state,
+            is_settled="alpha" in getattr(self, "chosen_", {}),
+        )  # fmt: skip
+
+    def _design(self) -> Design:
+        self._check_sizes()
+        return PlainDesign(self._settings(), self._named_blocks(), self.n_principal is not None)
+
+    def _objective(self) -> Objective:
+        loss = self._checked_loss()
+        spread = getattr(self, "_spread", None)
+        if spread is not None and loss != "hinge":
+            loss = Observed(named(loss, spread) if isinstance(loss, str) else loss)
+        given = self._given()
+        return PenalisedLoss(loss, checked_alpha(given["alpha"]), self.n_principal, given.get("solver"))
+
+    def _checked_loss(self) -> str | Loss:
+        loss: str | Loss = self._given()["loss"]
+        if not isinstance(loss, Loss):
+            check_choice(loss, "loss", self._losses)
+        elif loss.name not in self._losses and loss.domain != self._domain:
+            raise ValueError(
+                f"{type(self).__name__} takes losses {', '.join(self._losses)}, and others of domain "
+                f"{self._domain!r}; got {loss!r}."
+            )
+        return loss

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from chimap import _arrays
+from chimap import _arrays, _scaling
 
 _POINTS = 16  # of Gauss and Legendre on a piece of a path
 _COMPLETE = 1e-7  # of the scores: how far an integral may be from their difference
@@ -129,8 +129,8 @@ class GaussianExpansion:
     def values(self, u: np.ndarray) -> np.ndarray:
         """Kernel values (n, m) with the centres."""
         exponents = _arrays.to_dense(u @ self.centres.T)
-        exponents -= _arrays.row_squares(u)[:, None] / 2
-        exponents -= _arrays.row_squares(self.centres) / 2
+        exponents -= _scaling.row_squares(u)[:, None] / 2
+        exponents -= _scaling.row_squares(self.centres) / 2
         return np.asarray(np.exp(np.minimum(exponents, 0, out=exponents), out=exponents))
 
 

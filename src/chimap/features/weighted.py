@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chimap import _arrays
+from chimap import _arrays, _scaling
 from chimap._validation import DataError
 from chimap.features.mapped import MappedModel
 from chimap.kernels import Exponential, Kernel
@@ -46,7 +46,7 @@ class BinWeights:
 
     def rows(self, rows: Any, kernel: Kernel) -> Any:
         """Rows, dense or CSR, with their columns scaled, in their dtype."""
-        return _arrays.scale_columns(rows, self.factors(kernel))
+        return _scaling.scale_columns(rows, self.factors(kernel))
 
     def factors(self, kernel: Kernel) -> np.ndarray:
         """Of the columns, (bins,). Raises DataError for kernels that have no degree."""

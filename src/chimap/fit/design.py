@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from chimap import _arrays
+from chimap import _arrays, _scaling
 from chimap._validation import check_blocks, check_histograms
 from chimap.data import Source
 from chimap.features.base import FeatureSettings, Footprint
@@ -168,9 +168,9 @@ def check_rows(rows: Any, parts: list[Part], name: str, first_row: int | np.ndar
 def normalised(rows: Any, blocks: Sequence[np.ndarray]) -> Any:
     """Rows whose blocks, by their columns, have the l1 norm 1 each; empty ones stay."""
     for columns in blocks:
-        norms = _arrays.row_norms_l1(_arrays.take_columns(rows, columns))
+        norms = _scaling.row_norms_l1(_arrays.take_columns(rows, columns))
         factors = 1 / np.where(norms > 0, norms, 1)
         if len(blocks) == 1 and columns.size == rows.shape[1]:
-            return _arrays.scale_rows(rows, factors)
-        rows = _arrays.scale_entries(rows, columns, factors)
+            return _scaling.scale_rows(rows, factors)
+        rows = _scaling.scale_entries(rows, columns, factors)
     return rows

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chimap import _arrays
+from chimap import _arrays, _scaling
 from chimap._validation import DataError
 from chimap.data import Source
 from chimap.data.source import choose_rows
@@ -65,7 +65,7 @@ class Preparation:
         if self.normalize is not None:
             rows = NORMALIZATIONS[self.normalize](rows, [part.columns for part in self.parts])
         factors = self.factors
-        return rows if factors is None else _arrays.scale_columns(rows, factors)
+        return rows if factors is None else _scaling.scale_columns(rows, factors)
 
     @property
     def factors(self) -> np.ndarray | None:

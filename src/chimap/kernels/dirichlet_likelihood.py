@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import betaincinv, digamma, gammaln, zeta
 from sklearn.exceptions import ConvergenceWarning
 
-from chimap import _arrays
+from chimap import _arrays, _scaling
 from chimap._types import Rows
 from chimap._validation import DataError
 
@@ -122,7 +122,7 @@ class LogStatistics:
 
 def normalised(rows: Rows) -> Rows:
     """Checked rows divided by their sums, float64, dense or CSR; empty ones stay empty."""
-    return _arrays.unit_rows(_arrays.as_rows(rows, np.float64))
+    return _scaling.unit_rows(_arrays.as_rows(rows, np.float64))
 
 
 def maximum_likelihood(log_means: np.ndarray, beta: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chimap import _arrays
+from chimap import _scaling
 from chimap._types import MatrixLike
 from chimap.kernels.additive import intersection
 from chimap.kernels.base import Kernel, paired_rows
@@ -64,7 +64,7 @@ class MinMax(Kernel):
     ) -> np.ndarray:
         left, right = paired_rows(X, Y, signed=False)
         out = intersection.distance(left, None if Y is None else right)
-        own, other = _arrays.row_norms_l1(left), _arrays.row_norms_l1(right)
+        own, other = _scaling.row_norms_l1(left), _scaling.row_norms_l1(right)
         for first in range(0, out.shape[0], _BLOCK):
             part = out[first : first + _BLOCK]
             total = own[first : first + _BLOCK, None] + other

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from chimap import _arrays
 from chimap._files import read_tensors, write_tensors
 from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap._validation import DataError
+from chimap.moments.checked import checked_row_weights, checked_rows
 from chimap.moments.product import Product
 from chimap.moments.scatter import Scatter
 from chimap.moments.shift import provisional_mean
@@ -90,8 +90,8 @@ class Moments(Scatter):
         Raises DataError for NaN or infinite values, weights that are not above 0, or shapes that do not fit; then
         nothing has been added.
         """
-        Z, Y = self._checked(Z, Y)
-        weights = _checked_weights(sample_weight, Z.shape[0])
+        Z, Y = checked_rows(Z, Y, self.n_features, self.n_targets)
+        weights = checked_row_weights(sample_weight, Z.shape[0])
         if Z.shape[0] == 0:
             return self
         if self.shift is None or self.target_shift is None:
@@ -134,23 +134,6 @@ class Moments(Scatter):
         self.n_rows += Y.shape[0]
         self.target_sum += target_sum
         self.target_squares += squares
-
-    def _checked(self, Z: MatrixLike, Y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        Z = _arrays.to_dense(_arrays.as_rows(Z))
-        Y = np.asarray(Y, dtype=np.float64)
-        Y = Y[:, None] if Y.ndim == 1 else Y
-        if Z.shape != (Y.shape[0], self.n_features) or Y.shape[1] != self.n_targets:
-            raise DataError(
-                f"these moments take rows of {self.n_features} features and {self.n_targets} targets, as many of "
-                f"one as of the other; got Z {Z.shape} and Y {Y.shape}."
-            )
-        for name, values in (("Z", Z), ("Y", Y)):
-            if not np.isfinite(values).all():
-                row, column = np.argwhere(~np.isfinite(values))[0]
-                raise DataError(
-                    f"{name}, row {row}, column {column}: {values[row, column]}; moments need finite numbers."
-                )
-        return Z, Y
 
     # --- the monoid
 
@@ -299,15 +282,3 @@ class Moments(Scatter):
     def load(cls, path: str | Path) -> Moments:
         """Moments written by ``save``. Raises DataError for any other file."""
         return cls.of_state(*read_tensors(path, "moments"))
-
-
-def _checked_weights(weights: ArrayLike | None, n_rows: int) -> np.ndarray | None:
-    if weights is None:
-        return None
-    checked = np.asarray(weights, dtype=np.float64)
-    if checked.shape != (n_rows,) or not (np.isfinite(checked) & (checked > 0)).all():
-        raise DataError(
-            f"sample_weight must be one finite number above 0 for each of the {n_rows} rows; got shape {checked.shape}"
-            f"{'' if checked.shape != (n_rows,) else ' with others among them'}. Leave rows of weight 0 out."
-        )
-    return checked

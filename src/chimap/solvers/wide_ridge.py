@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from chimap import _arrays, _threads
+from chimap import _arrays, _scaling, _threads
 from chimap.losses import Loss, Square
 from chimap.moments.kept import KeptFeatures
 from chimap.solvers.base import Evidence, Needs
@@ -44,7 +44,7 @@ class WideRidgeProblem(KeptProblem):
     def usual_alpha(self) -> float:
         """A share of the mean scatter of a row."""
         rows = _Rows(*self.kept.of(self.kept.everything), self.kept.weights)
-        scatter = float(rows.weights @ _arrays.row_squares(rows.Z)) - rows.count * float(
+        scatter = float(rows.weights @ _scaling.row_squares(rows.Z)) - rows.count * float(
             rows.mean @ rows.mean
         )
         return _USUAL_SHARE * max(0.0, scatter) / self.n_rows or 1.0

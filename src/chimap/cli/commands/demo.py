@@ -11,6 +11,7 @@ import typer
 
 from chimap.cli.commands import evaluate
 from chimap.cli.support import errors, flag_values, options, outputs, show, training
+from chimap.cli.support.evaluated import Evaluated, page_of
 from chimap.cli.support.fit_options import Settings
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def demo(
                 "seconds": seconds,
                 "fit_seconds": sum(fitted.model.stage_seconds_.values()),
                 "reference_accuracy": others,
-                **evaluate.page_of(found).as_dict(),
+                **page_of(found).as_dict(),
             }
         )
         return
@@ -139,7 +140,7 @@ def _arrays_of(part: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _summary(
-    found: evaluate.Evaluated, fitted: training.Fitted, others: dict[str, float], report: Path
+    found: Evaluated, fitted: training.Fitted, others: dict[str, float], report: Path
 ) -> dict[str, str | None]:
     metrics: Any = found.score.metrics
     low, high = (f"{100 * end:.1f}" for end in metrics.interval)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli.commands.evaluate import strength_curve
 from chimap.cli.support import config, errors, fit_options, options, outputs, show
+from chimap.cli.support.evaluated import strength_curve
 from chimap.cli.support.kernel_settings import COMPONENTS, KernelSettings, Method, Objective, WidthsOf
 from chimap.cli.support.score_lines import score_line
 from chimap.cli.support.training import Fitted, train

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import eigh
 
-from chimap import _arrays, _loops
+from chimap import _arrays, _loops, _scaling
 from chimap.features.additive.base import AdditiveMap, check_map
 from chimap.features.additive.nodes import density
 from chimap.features.additive.optimal import OptimalMap
@@ -77,7 +77,7 @@ class CompressedMap(AdditiveMap):
         if self.per_bin:
             # k(cx, cy) = c^gamma k(x, y): brought to one scale, all bins are within the reach of the long map
             self.scales_ = _scales(*_arrays.values_by_bin(magnitudes))
-            magnitudes = _arrays.scale_columns(magnitudes, 1 / self.scales_)
+            magnitudes = _scaling.scale_columns(magnitudes, 1 / self.scales_)
         base = self._base
         fresh = type(base)(**base.get_params(deep=False))
         self.base_ = fresh.set_params(kernel=replace(self.kernel_, is_signed=False)).fit(magnitudes)

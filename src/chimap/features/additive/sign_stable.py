@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from chimap import _arrays, _loops, _threads
+from chimap import _arrays, _loops, _products, _scaling, _threads
 from chimap._validation import (
     DataError,
     check_choice,
@@ -163,9 +163,9 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
         for first in range(0, rows.shape[0], _BLOCK_ROWS):
             part = slice(first, min(first + _BLOCK_ROWS, rows.shape[0]))
             # of norm 1, so that no product with an entry of R is infinite
-            block = _arrays.unit_rows(_arrays.as_rows(_arrays.take_rows(rows, part), np.float64))
+            block = _scaling.unit_rows(_arrays.as_rows(_arrays.take_rows(rows, part), np.float64))
             size = part.stop - first
-            _arrays.project(block, self.frequencies_, buffer[:size], projected[:size])
+            _products.project(block, self.frequencies_, buffer[:size], projected[:size])
             yield part, projected[:size]
 
     def _words(self, bits: Any, name: str) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from chimap import _arrays, _blas, _loops, _threads
+from chimap import _arrays, _blas, _loops, _scaling, _threads
 
 _ROWS = 256  # whose kernel values one thread computes together
 _COLUMNS = 2048  # of them that stay in its cache from the product to the exponential
@@ -37,7 +37,7 @@ class KeptRows:
         self.dense = dense
         rare = _without(rows, self.columns).tocsc()
         self.data, self.rows, self.starts = rare.data, rare.indices, rare.indptr
-        self.squares = _arrays.row_squares(dense) + _arrays.row_squares(rare)
+        self.squares = _scaling.row_squares(dense) + _scaling.row_squares(rare)
 
     @property
     def n_rows(self) -> int:
@@ -62,7 +62,7 @@ class KeptRows:
         (m, n)."""
         dense = _dense_columns(rows, self.columns) - self.means
         rare = _without(rows, self.columns)
-        self._values_of(dense, rare, _arrays.row_squares(dense) + _arrays.row_squares(rare), gamma, out)
+        self._values_of(dense, rare, _scaling.row_squares(dense) + _scaling.row_squares(rare), gamma, out)
 
     def products_with(self, other: KeptRows, out: np.ndarray) -> None:
         """(u - means)'(u_j - means) of kept rows u about the same means, such as ``take`` gives, into out (m, n)."""

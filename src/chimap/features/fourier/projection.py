@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from chimap import _arrays, _loops, _threads
+from chimap import _arrays, _loops, _products, _threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Matrix:
     def project(self, rows: Any, buffer: np.ndarray, out: np.ndarray) -> None:
         """out[:, :m] = rows @ W for rows (n, n_inputs), dense or CSR, of the dtype of out (n, m or more), which is
         C-contiguous; buffer (n, n_inputs) is for CSR."""
-        _arrays.project(rows, self.matrix, buffer, out)
+        _products.project(rows, self.matrix, buffer, out)
 
 
 @dataclass(frozen=True, eq=False)

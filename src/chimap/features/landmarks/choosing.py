@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 
-from chimap import _arrays, _blas
+from chimap import _arrays, _blas, _products
 from chimap._validation import DataError, check_width
 from chimap.kernels import Kernel
 
@@ -65,7 +65,7 @@ def _nearest(rows: Any, centres: np.ndarray) -> np.ndarray:
         block = _arrays.take_rows(rows, slice(first, first + size))
         own = products[: block.shape[0]]
         if _arrays.is_sparse(block):
-            _arrays.sparse_product(block, across, own)
+            _products.sparse_product(block, across, own)
         else:
             _blas.multiply(block, across, own)
         own -= halves

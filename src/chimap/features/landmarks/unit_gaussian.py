@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chimap import _arrays, _blas, _loops, _threads
+from chimap import _arrays, _blas, _loops, _products, _threads
 from chimap.features.additive import AdditiveMap, OptimalMap, check_map
 from chimap.features.additive.identity import IdentityMap
 from chimap.kernels import AdditiveKernel, Anisotropic, Exponential, Kernel, OnColumns, Product
@@ -74,12 +74,12 @@ class UnitGaussianMap:
             u.shape[1],
             lambda part: _loops.centre_rows(centre, scale, halves[part], u[part]),
         )
-        _arrays.project(u, others, u, out)
+        _products.project(u, others, u, out)
         return halves
 
     def _sparse_products(self, rows: Any, others: np.ndarray, out: np.ndarray) -> np.ndarray:
         u, dense, halves = self.split(rows)
-        _arrays.sparse_product(u, others, out)
+        _products.sparse_product(u, others, out)
         if dense.shape[1]:
             _blas.multiply(dense, np.ascontiguousarray(others[self.centred]), out, add=True)
         return halves

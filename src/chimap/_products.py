@@ -1,0 +1,39 @@
+"""Products of rows, dense or sparse, with a dense matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chimap import _arrays, _blas, _loops, _threads
+from chimap._types import CSR, Rows
+
+_SPARSE_BELOW = 0.04  # density of the rows under which the sparse product beats the dense one
+
+
+def project(rows: Rows, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> None:
+    """out[:, :m] = rows @ W for rows (n, d), dense or CSR, and W (d, m), all of one dtype.
+
+    out (n, m or more) is C-contiguous; buffer (n, d) is for CSR that is nearly dense.
+    """
+    alone = rows.shape[0] == 1  # reading W is all the work then: only its rows of entries that are not zero
+    if _arrays.is_sparse(rows):
+        if alone or rows.nnz < _SPARSE_BELOW * buffer.size:
+            sparse_product(rows, W, out)
+            return
+        rows = rows.toarray(out=buffer)
+    elif alone:
+        entries = np.flatnonzero(rows[0])
+        _loops.sparse_times_dense(rows[0, entries], entries, np.array([0, entries.size]), W, out)
+        return
+    _blas.multiply(rows, W, out[:, : W.shape[1]])
+
+
+def sparse_product(A: CSR, B: np.ndarray, out: np.ndarray) -> None:
+    """out[:, :m] = A @ B for CSR A and C-contiguous B (d, m), on all threads, without densifying."""
+    _threads.over_rows(
+        A.shape[0],
+        max(1, A.nnz // max(1, A.shape[0])) * B.shape[1],
+        lambda rows: _loops.sparse_times_dense(
+            A.data, A.indices, A.indptr[rows.start : rows.stop + 1], B, out[rows]
+        ),
+    )

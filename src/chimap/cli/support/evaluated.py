@@ -1,0 +1,95 @@
+"""A model tried on rows, and the page that says how it did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from chimap.cli.support.held_out_rows import Chosen
+    from chimap.cli.support.score import Score
+    from chimap.report import Evaluation, Insight, SplitScores
+
+
+class Evaluated(NamedTuple):
+    """A model, the rows it was tried on, and how it did."""
+
+    model: Any
+    chosen: Chosen
+    score: Score
+    splits: SplitScores | None = None
+    insight: Insight | None = None
+
+
+def page_of(found: Evaluated) -> Evaluation:
+    """All that the page and ``--json`` show."""
+    from chimap.report import Evaluation
+
+    model, source = found.model, found.chosen.source
+    fitted = getattr(
+        model, "exact_", model
+    )  # of a compiled model the one that it was made from, if it is there
+    training = getattr(model, "training_", None) or {}
+    seconds = {f"fit: {name}": time for name, time in getattr(fitted, "stage_seconds_", {}).items()}
+    data = {
+        "file": source.name.partition(",")[0],
+        "rows": source.n_rows,
+        "which rows": found.chosen.which,
+        "rows left out, without a label": source.n_left_out or None,
+        "bins": source.n_features,
+        "rows trained on": getattr(fitted, "n_rows_", None),
+        "trained on": training.get("file"),
+        "trained at": training.get("date"),
+    }
+    return Evaluation(
+        title=f"{model.describe()['kernel']} on {data['file']}",
+        model_name=type(model).__name__,
+        data={name: value for name, value in data.items() if value is not None},
+        metrics=found.score.metrics,
+        baseline=found.score.baseline,
+        curve=None if fitted is None else strength_curve(fitted),
+        components=None if fitted is None else component_scores(fitted),
+        stages=seconds | {"predict": found.score.seconds},
+        settings=model.get_params(deep=False) if fitted is None else _settings(fitted),
+        ranking=found.score.ranking,
+        examples=_examples(found),
+        splits=found.splits,
+        insight=found.insight,
+    )
+
+
+def _examples(found: Evaluated) -> Any:
+    """Images that were confused and that classes rank first, where the rows are of images; else None."""
+    from chimap.cli.support.image_models import images_of
+    from chimap.report import examples
+
+    score, images = found.score, images_of(found.chosen.source)
+    if score.ranking is None or score.outcome is None or images is None:
+        return None
+    return examples(score.metrics, score.ranking, *score.outcome, read=images.read)  # type: ignore[arg-type]
+
+
+def strength_curve(model: Any) -> Any:
+    """How the strength was chosen, or None where it was given."""
+    from chimap.report import StrengthCurve
+
+    return StrengthCurve.of(model.selection_, isinstance(model.alpha, str))
+
+
+def component_scores(model: Any) -> Any:
+    """How the number of principal components was chosen, or None where it was given."""
+    from chimap.report import ComponentScores
+
+    return ComponentScores.of(model.selection_)
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    """The parameters of the estimator, with what was learned for those that say how to learn it."""
+    given = model.get_params(deep=False)
+    left_out = ("verbose", "kernel", "gamma", "alpha", "map")
+    learned = {
+        "kernel": model.kernel_.name,
+        "gamma": getattr(model.kernel_, "gamma", None),
+        "alpha": model.alpha_,
+        "features": model.coef_.shape[1],
+    }
+    return learned | {name: value for name, value in given.items() if name not in left_out}
