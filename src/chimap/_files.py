@@ -239,7 +239,7 @@ def _parsed(header: str, path: Path) -> JSON:
     try:
         meta = json.loads(header)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path} is damaged: its metadata are no JSON ({error}). {_AGAIN}") from error
+        raise DataError(f"{path} is damaged: its metadata are not JSON ({error}). {_AGAIN}") from error
     if not isinstance(meta, dict):
         raise DataError(f"{path} is damaged: its metadata are a {type(meta).__name__}. {_AGAIN}")
     return meta

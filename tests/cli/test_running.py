@@ -79,7 +79,7 @@ def test_options_from_a_file(folder, tmp_path):
     assert again.json["settings"]["test_fraction"] == 0.5
     assert [result.code for result in (bad, broken, value)] == [2, 2, 2]
     assert "chimap fit has no option 'kernels'. Its words are" in bad.err
-    assert "is no TOML" in broken.err
+    assert "is not valid TOML" in broken.err
     assert "--folds must be a whole number of at least 2; got 1" in value.err
 
 

@@ -130,5 +130,5 @@ def test_the_nearest_landmark_of_a_landmark_is_itself():
 
 def test_a_model_without_landmarks_has_no_neighbours():
     model, _, _ = model_of(OptimalMap("chi2", 2).fit(data()), data())
-    with pytest.raises(DataError, match="no sum over landmarks"):
+    with pytest.raises(DataError, match="not a sum over landmarks"):
         nearest_landmarks(model, data(1), 0)

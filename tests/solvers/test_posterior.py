@@ -51,7 +51,7 @@ def test_inverse_factor(n, dtype):
 
 @pytest.mark.parametrize("packed", [np.ones(4), np.ones((3, 1)), np.ones(8)])
 def test_numbers_that_are_no_triangle(packed):
-    with pytest.raises(ValueError, match="are no triangle"):
+    with pytest.raises(ValueError, match="do not make a triangle"):
         InverseFactor(packed)
 
 

@@ -45,7 +45,7 @@ def expansion_of(model: MappedModel | None) -> GaussianExpansion:
     function = None if model is None else model.function
     if not isinstance(function, GaussianExpansion):
         raise DataError(
-            "the model is no sum over landmarks or rows: fit with an exponential kernel and features='landmarks' or "
+            "the model is not a sum over landmarks or rows: fit with an exponential kernel and features='landmarks' or "
             "'exact'."
         )
     return function

@@ -124,7 +124,7 @@ def _check_array(name: str, array: Any, axes: tuple[Axis, ...], sizes: dict[str,
         raise ValueError(f"{name} has shape {array.shape} where the rest needs {tuple(wanted)}")
     values = array.data if _arrays.is_sparse(array) else array
     if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
-        raise ValueError(f"{name} holds what is no finite number")
+        raise ValueError(f"{name} holds a value that is not a finite number")
 
 
 def _check_together(name: str, state: dict[str, Any], sizes: dict[str, int]) -> None:

@@ -54,7 +54,7 @@ class Conformal:
 
     def __post_init__(self) -> None:
         if self.scores.ndim != 2 or (self.weights is not None and self.weights.size != self.scores.shape[0]):
-            raise ValueError(f"Conformal: scores of shape {self.scores.shape} are no matrix of its rows")
+            raise ValueError(f"Conformal: scores of shape {self.scores.shape} are not a matrix of its rows")
 
     def threshold(self, alpha: float) -> np.ndarray:
         """The largest scores (t,) that are taken in at a share alpha. Raises ValueError for one that is none."""

@@ -44,7 +44,7 @@ class InverseFactor:
 
     def __post_init__(self) -> None:
         if self.packed.ndim != 1 or self.size * (self.size + 1) // 2 != self.packed.size:
-            raise ValueError(f"InverseFactor: {self.packed.shape} numbers are no triangle")
+            raise ValueError(f"InverseFactor: {self.packed.shape} numbers do not make a triangle")
 
     @classmethod
     def of_columns(cls, n: int, columns: Callable[[int, int], np.ndarray], dtype: np.dtype) -> InverseFactor:

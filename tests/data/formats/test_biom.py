@@ -77,13 +77,13 @@ def test_json_that_is_cut_off_or_lacks_a_key(tmp_path):
     path = tmp_path / "table.biom"
     whole = path.read_text()
     path.write_text(whole[:-50])
-    with pytest.raises(DataError, match=r"table\.biom: no JSON .*cut off"):
+    with pytest.raises(DataError, match=r"table\.biom: not JSON .*cut off"):
         open_source(path)
     path.write_text(json.dumps({key: value for key, value in json.loads(whole).items() if key != "rows"}))
     with pytest.raises(DataError, match="no rows; there are columns, data, date"):
         open_source(path)
     path.write_text("PK\x03\x04")
-    with pytest.raises(DataError, match="which is no BIOM: neither HDF5"):
+    with pytest.raises(DataError, match="which is not BIOM: neither HDF5"):
         open_source(path)
 
 

@@ -220,7 +220,7 @@ def test_counts_that_cannot_be_used(tmp_path, counts, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"counts": {"a": 1}}\n{"counts": {"a"', r"line 2: no JSON .*cut off"),
+        ('{"counts": {"a": 1}}\n{"counts": {"a"', r"line 2: not JSON .*cut off"),
         ('{"counts": {"a": 1}}\n[1]\n', "line 2: list, expected an object"),
         ('{"count": {"a": 1}}\n', "the first record has no 'counts'; it has count"),
         ("\n\n", "no records, only blank lines"),

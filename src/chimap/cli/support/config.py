@@ -38,7 +38,7 @@ def _words_of(path: Path) -> dict[str, Any]:
             found = tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(
-            f"--config {path} is no TOML: {error}. Write lines such as kernel = 'chi2'."
+            f"--config {path} is not valid TOML: {error}. Write lines such as kernel = 'chi2'."
         ) from error
     words: dict[str, Any] = {}
     for name, value in found.items():

@@ -229,7 +229,7 @@ def biom_source(path: str | os.PathLike[str], labels: Any = None) -> Source:
     if head.startswith(b"#"):
         return BiomTextSource(path, labels)
     raise DataError(
-        f"{file}: begins with {head[:16]!r}, which is no BIOM: neither HDF5 (version 2), JSON (version 1) nor text "
+        f"{file}: begins with {head[:16]!r}, which is not BIOM: neither HDF5 (version 2), JSON (version 1) nor text "
         "with '#OTU ID'. Write it again with: biom convert."
     )
 
@@ -239,7 +239,7 @@ def _json_table(path: Any) -> dict[str, Any]:
         with path.open() as file:
             table = json.load(file)
     except ValueError as error:
-        raise DataError(f"{path}: no JSON ({error}). It is cut off or damaged; copy it again.") from error
+        raise DataError(f"{path}: not JSON ({error}). It is cut off or damaged; copy it again.") from error
     wanted = ("format", "matrix_type", "shape", "data", "rows", "columns")
     missing = [key for key in wanted if key not in table]
     if missing:

@@ -181,7 +181,7 @@ class JsonRecords(_OneFile):
                     record = json.loads(line)
                 except ValueError as error:
                     raise DataError(
-                        f"{self.address}, line {number}: no JSON ({error}). The file is cut off or damaged; give one "
+                        f"{self.address}, line {number}: not JSON ({error}). The file is cut off or damaged; give one "
                         "object a line."
                     ) from error
                 if not isinstance(record, dict):
