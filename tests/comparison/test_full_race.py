@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -143,6 +144,14 @@ def test_groups_are_held_out_together():
     best = [c.recommendation.best.last for c in (alone, together)]
     assert best[0].score > best[1].score + 0.1
     assert best[1].standard_error > best[0].standard_error
+
+
+def test_columns_with_names_are_nothing_to_warn_of():
+    named = ArraySource(COUNTS, y, column_names=[f"bin {i}" for i in range(COUNTS.shape[1])])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = compare(model(), named, kernel="exp-chi2", sizes=[16])
+    assert len(found.entrants) > 1
 
 
 def test_numbers_for_labels():

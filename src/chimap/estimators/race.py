@@ -296,7 +296,7 @@ class Race:
         """(score on rows at these places, its deviations, seconds of a prediction)."""
         rows = _arrays.take_rows(self.rows, test)
         began = time.perf_counter()
-        outputs = fitted._outputs(rows)
+        outputs = fitted.predict_source(ArraySource(rows, column_names=self.column_names))  # which have names
         seconds = (time.perf_counter() - began) / max(1, test.size)
         score = fitted._codec.score(self.y, self.scoring, self.weights)
         return score(outputs, test), self._deviations(score, test, outputs), seconds
