@@ -132,3 +132,16 @@ def test_a_settled_strength_is_raised_until_the_matrix_can_be_solved():
     np.testing.assert_allclose(settled.held_out, given.held_out)
     with pytest.raises(DataError, match="none of the strengths"):
         problem(alphas=[-1.0], octaves=0, is_settled=True).choose()
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_of_many_rows_a_settled_strength_leaves_out_the_last(grouped, monkeypatch):
+    given = {"alphas": [0.1], "octaves": 0}
+    if grouped:
+        given["groups"] = [np.arange(a, a + 6) for a in range(0, 120, 6)]
+    every = problem(**given).choose()
+    monkeypatch.setattr(leave_one_out, "FEW_ROWS", 36)
+    some = problem(**given, is_settled=True).choose()
+    assert np.isnan(some.held_out[:-36]).all()
+    np.testing.assert_allclose(some.held_out[-36:], every.held_out[-36:], rtol=1e-6)
+    np.testing.assert_array_equal(some.solution.weights, every.solution.weights)

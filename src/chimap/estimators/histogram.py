@@ -145,7 +145,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     bin_weights_ : ndarray of shape (bins,) or None
         Of mean 1 where they were learned; None where all are equal.
     held_out_ : ndarray of shape (n, t)
-        Of features="exact": outputs for each row of a machine that has not seen it (or its group).
+        Of features="exact": outputs for each row of a machine that has not seen it (or its group). Where the race has
+        chosen the strength of more than 3,000 rows, of so many drawn at random, and NaN of the others.
     class_weight_ : ndarray of shape (classes,) or None
     threshold_ : float
         Where one was asked for.

@@ -168,7 +168,7 @@ def _groups(settings: ExactSettings, y: np.ndarray | None, n_rows: int) -> list[
 @dataclass(frozen=True)
 class ExactFit:
     """Weights of kernel values (n, t), intercepts (t,), what was chosen, and ``held_out`` (n, t): what the machine says
-    of each row when that row, or its group, is left out, in the order in which the rows came.
+    of each row when that row, or its group, is left out, in the order in which the rows came; NaN of others.
 
     noise (t,): the variance of the targets. posterior: how sure the machine is, made when it is asked for; None for
     targets with missing entries.
@@ -217,7 +217,10 @@ def solve_exactly(
     if np.isnan(Y).any():
         return ExactFit(solution, held_out, choice.result)
     residuals = found.alpha * (found.weights if weights is None else found.weights / weights[:, None])
-    noise = noise_of(residuals, Y - choice.held_out, weights)
+    seen = ~np.isnan(choice.held_out[:, 0])
+    noise = noise_of(
+        residuals[seen], Y[seen] - choice.held_out[seen], None if weights is None else weights[seen]
+    )
     return ExactFit(
         solution, held_out, choice.result, noise, lambda: rows.posterior(found.alpha, choice.octaves)
     )

@@ -75,7 +75,9 @@ def fit_in_rows(
     )  # fmt: skip
     about |= {"held_out_": found.held_out, "kernel_": kernel}
     known = Known(recipe.seed, codec, features, about)
-    held_out = HeldOutRows(found.held_out, y, source.weights, found.noise)
+    seen = ~np.isnan(found.held_out).all(axis=1)
+    of_seen = None if source.weights is None else source.weights[seen]
+    held_out = HeldOutRows(found.held_out[seen], y[seen], of_seen, found.noise)
     return FitResult(
         known, learned, solution.coef, solution.intercept, None, source.n_features, clock.seconds, 0, held_out
     )

@@ -34,7 +34,8 @@ class ExactProblem(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and what it says of each row when it is left out: ``held_out`` (n, t), outputs."""
+    """What was chosen, and what it says of each row when it is left out: ``held_out`` (n, t), outputs, NaN of rows that
+    were not."""
 
     solution: DualSolution
     octaves: int
@@ -56,7 +57,8 @@ class LeaveOut:
     groups: None for single rows, or arrays of rows that cover all in their order, left out together. alphas: to choose
     from, or None to look for them: half decades of the kernel's scale. octaves: gamma may be 2^-octaves to 2^octaves
     times where it starts. weights (n,): of the rows in the squared error, or None. is_settled: whether the choice was
-    made elsewhere, so that the first of ``alphas`` that can be solved is taken.
+    made elsewhere, so that the first of ``alphas`` that can be solved is taken. Of many rows only the last
+    ``FEW_ROWS`` are then left out: all would take as long as the solution, and these calibrate as well.
 
     Targets with missing entries, NaN in Y, take a factor each: settings are then compared on so few rows that it is no
     more work than for one, and the best is not compared with others on all rows.
@@ -102,7 +104,9 @@ class LeaveOut:
         return self._chosen(whole, best, [small, whole])
 
     def _chosen(self, stage: _Stage, best: Setting, stages: list[_Stage]) -> Choice:
-        solution, residuals = stage.everywhere(best)
+        solution, residuals, rows = stage.left_out(best)
+        held_out = np.full(self.Y.shape, np.nan)
+        held_out[rows] = self.Y[rows] - residuals
         trials = [(setting, trial) for own in stages for setting, trial in own.trials.items()]
         settings: dict[str, np.ndarray] = {"alpha": np.array([trial.alpha for _, trial in trials])}
         if self.problem.gamma(0) is not None:
@@ -118,7 +122,7 @@ class LeaveOut:
             getattr(self.score, "name", "score"),
             greater_is_better=True,
         )
-        return Choice(solution, best[1], self.Y - residuals, result)
+        return Choice(solution, best[1], held_out, result)
 
     def alpha(self, place: int, scale: float) -> float | None:
         """The strength of a place; None beyond the last."""
@@ -138,8 +142,8 @@ class _Stage:
         self.groups = rule.groups if rows is None or rule.groups is None else _within(rule.groups, rows)
         self.first = 0 if n <= FEW_ROWS else n // 2
         self._octaves: int | None = None
-        self._last: tuple[Setting, DualSolution, np.ndarray] | None = None
-        self._kept: tuple[Setting, DualSolution, np.ndarray] | None = None
+        self._last: tuple[Setting, DualSolution, np.ndarray, np.ndarray] | None = None
+        self._kept: tuple[Setting, DualSolution, np.ndarray, np.ndarray] | None = None
         self.scale: float = scale or max(self._ridge(0).scale(), float(np.finfo(np.float32).eps))
 
     def search(self) -> Setting:
@@ -155,8 +159,8 @@ class _Stage:
         return self.climb(best, diagonally=True)
 
     def first_solved(self) -> Setting:
-        """The smallest strength that can be solved, with what it says of every row."""
-        self.first = 0
+        """The smallest strength that can be solved."""
+        self.first = max(0, self.numbers.size - FEW_ROWS)
         for place in range(len(self.rule.alphas or ())):
             if self._is_solved((place, 0)):
                 return place, 0
@@ -205,22 +209,23 @@ class _Stage:
         weights = None if self.rule.weights is None else self.rule.weights[self.numbers[scored]]
         error = mean_square(residuals, weights)
         trial = _Trial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows)
-        self._last = (setting, solution, residuals)
+        self._last = (setting, solution, residuals, scored)
         if self._kept is None or trial.beats(self.trials[self._kept[0]]):
             self._kept = self._last
         self.trials[setting] = trial
         if self.rule.on_score is not None:
             self.rule.on_score(alpha, trial.score)
 
-    def everywhere(self, setting: Setting) -> tuple[DualSolution, np.ndarray]:
-        """The solution of a setting that was tried, and the residuals of all rows when they are left out."""
-        if self._kept is not None and self._kept[0] == setting and self.first == 0:
+    def left_out(self, setting: Setting) -> tuple[DualSolution, np.ndarray, np.ndarray]:
+        """The solution of a setting that was tried, and residuals of rows that are left out, with their places."""
+        first = self.first if self.rule.is_settled else 0
+        if self._kept is not None and self._kept[0] == setting and self.first == first:
             return self._kept[1:]
         solution = self._last[1] if self._last is not None and self._last[0] == setting else None
         if solution is None:
             solution = self._ridge(setting[1]).solve(self.trials[setting].alpha)
         assert solution is not None  # it was tried
-        return solution, self._residuals(solution, 0)[0]
+        return solution, *self._residuals(solution, first)
 
     def _residuals(self, solution: DualSolution, first: int) -> tuple[np.ndarray, np.ndarray]:
         """Of rows from ``first`` on, or of the groups that begin there, with their places."""
