@@ -17,7 +17,7 @@ from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
 from chimap.solvers.observed_exact import ExactRidge, exact_ridge
 
 _REPEATS = 4  # divisions of the rows into halves
-_LOOKED = 200  # rows at which bins are looked at: gradients change more between outputs than between rows
+_LOOKED = 100  # rows at which bins are looked at: gradients change more between outputs than between rows
 
 # operations of products, of factors, pairs of rare entries, exponentials, and entries that LIBLINEAR comes by, a second
 _PRODUCTS, _FACTORS, _PAIRS, _EXPONENTIALS, _VISITS = 1e11, 5e10, 3e8, 2e8, 6e8
@@ -119,19 +119,19 @@ class KernelMachine:
         values = np.tril(self._ridge.square, -1)
         values += values.T
         values[np.diag_indices(n)] = self._diagonal
-        centres, found = kept.joined(), list[Relevance]()
+        found = list[Relevance]()
         mixtures = output_mixtures(self.Y.shape[1], rng)
         for _ in range(_REPEATS):
             order = rng.permutation(n)
             halves = [
-                self._half(np.sort(part), values, centres, alpha, mixtures)
+                self._half(np.sort(part), values, kept, alpha, mixtures)
                 for part in (order[: n // 2], order[n // 2 :])
             ]
             found.append(Relevance.of(*halves))
         return reduce(add, found)
 
     def _half(
-        self, rows: np.ndarray, values: np.ndarray, centres: Any, alpha: float, mixtures: np.ndarray
+        self, rows: np.ndarray, values: np.ndarray, kept: KeptRows, alpha: float, mixtures: np.ndarray
     ) -> Half:
         weights = None if self.row_weights is None else self.row_weights[rows]
         square = np.ascontiguousarray(values[np.ix_(rows, rows)])
@@ -141,7 +141,7 @@ class KernelMachine:
         weights_of_rows = np.zeros((rows.size, mixtures.shape[0])) if solution is None else solution.weights
         coef = (weights_of_rows @ mixtures).astype(values.dtype)
         at = np.ones((1, rows.size), values.dtype) if self.gamma is None else values[:_LOOKED, rows]
-        return Half(_arrays.take_rows(centres, rows), coef, at)
+        return Half(kept.take(rows), coef, at)
 
     def _prepare(self, octaves: int) -> None:
         """Values of the kernel at this gamma."""

@@ -117,3 +117,14 @@ def test_bad_rows():
     assert ExactFeatures().fit(np.full((1, 3), 0.2)).kernel_.gamma == 1.0
     with pytest.raises(DataError, match="Negative values"):
         ExactFeatures().fit(-np.eye(3))
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, sp.csr_matrix])
+def test_products_of_weights_with_kept_rows_are_those_with_rows_about_their_mean(as_rows):
+    rng = np.random.default_rng(0)
+    rows = rng.random((50, 12)) * (rng.random((50, 12)) < np.r_[np.full(6, 0.9), np.full(6, 0.02)])
+    kept, weights = KeptRows(as_rows(rows)), rng.normal(size=(3, 20))
+    some = kept.take(np.arange(10, 30))
+    np.testing.assert_allclose(weights @ some, weights @ some.centred())
+    assert some.shape == (20, 12)
+    assert 0 < kept.columns.size <= 12

@@ -124,15 +124,20 @@ class KeptRows:
         means[self.columns] = self.means
         return means
 
-    def joined(self) -> Any:
-        """The rows less the means of dense columns (n, p), in their dtype: dense where all columns are, or CSR."""
+    __array_ufunc__ = None  # products of arrays with the rows come to __rmatmul__
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, p)."""
+        return self.n_rows, self.n_columns
+
+    def __rmatmul__(self, weights: np.ndarray) -> np.ndarray:
+        """Weights (m, n) times the rows less the means of dense columns, (m, p): by BLAS what is dense."""
         if self.columns.size == self.n_columns:
-            return self.dense
-        square = sp.csr_matrix(
-            (np.ones(self.columns.size, self.dense.dtype), (np.arange(self.columns.size), self.columns)),
-            (self.columns.size, self.n_columns),
-        )
-        return (self._rare.tocsr() + sp.csr_matrix(self.dense) @ square).tocsr()
+            return np.asarray(weights @ self.dense)
+        out = np.ascontiguousarray(weights @ self._rare)
+        out[:, self.columns] = weights @ self.dense
+        return out
 
     def mean_distance(self) -> float:
         """Mean |u_i - u_j|^2 over pairs of different rows, by their variance; 0 where there are none."""
@@ -152,13 +157,18 @@ def exponentials(products: np.ndarray, ahead: np.ndarray, behind: np.ndarray, ga
     """exp(-gamma |u - v|^2) in place of products u'v (m, n), with the squares |u|^2 (m,) and |v|^2 (n,)."""
     factor = products.dtype.type(gamma)
     ahead, behind = -factor * ahead[:, None], -factor * behind
-    for first in range(0, products.shape[1], _COLUMNS):
-        part = products[:, first : first + _COLUMNS]
-        part *= 2 * factor
-        part += ahead
-        part += behind[first : first + _COLUMNS]
-        np.minimum(part, 0, out=part)  # rounding of equal rows
-        np.exp(part, out=part)
+
+    def rows(first: int) -> None:
+        own = slice(first, first + _ROWS)
+        for start in range(0, products.shape[1], _COLUMNS):
+            part = products[own, start : start + _COLUMNS]
+            part *= 2 * factor
+            part += ahead[own]
+            part += behind[start : start + _COLUMNS]
+            np.minimum(part, 0, out=part)  # rounding of equal rows
+            np.exp(part, out=part)
+
+    _threads.tasks(range(0, products.shape[0], _ROWS), rows)
 
 
 def exponentials_below(square: np.ndarray, squares: np.ndarray, gamma: float) -> None:
