@@ -11,7 +11,8 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
 from chimap.estimators.race_candidates import Look, candidates, settings_for
-from chimap.estimators.race_rows import default_scoring, held_out_rows, rounds_of
+from chimap.estimators.race_rows import default_scoring, held_out_rows, rounds_of, rows_of_round
+from chimap.selection.race import Outcome
 
 DIGITS = load_digits(return_X_y=True)
 
@@ -287,3 +288,66 @@ def test_work_bounds_the_race_where_no_seconds_are_given(monkeypatch):
     X, y = digits(100)
     model = HistogramClassifier("auto", random_state=0, bin_weights=None).fit(X, y)
     assert len(model.race_.trials) == 1
+
+
+def test_a_fit_at_the_strength_of_the_race_calibrates_on_some_of_many_rows(monkeypatch):
+    for module in ("estimators.race_choice", "selection.leave_one_out"):
+        monkeypatch.setattr(f"chimap.{module}.FEW_ROWS", 200)
+    X, y = digits(400)
+    model = HistogramClassifier("auto", random_state=0, bin_weights=None).fit(X, y)
+    assert np.isnan(model.held_out_).all(axis=1).sum() == 200
+    rows, labels = DIGITS[0][400:800], DIGITS[1][400:800]
+    assert abs(model.predict_proba(rows).max(axis=1).mean() - model.score(rows, labels)) < 0.1
+
+
+def test_the_last_round_scores_more_rows_than_those_before():
+    splits = held_out_rows(np.arange(10_000) % 2, None, True, seed=0)
+    rounds = rounds_of(splits)
+    assert list(rounds) == [750, 1500, 3000]
+    sizes = [[(train.size, test.size) for train, test in rows_of_round(splits, rounds, n)] for n in rounds]
+    assert sizes == [[(750, 2000)], [(1500, 2000)], [(3000, 4000)]]
+
+
+def test_kernels_that_are_much_alike_are_of_one_family():
+    listed = candidates(look(density=0.01), 5000)
+    of = {c.name: c.family for c in listed}
+    assert of["exp-chi2, l1 rows"] == of["exp-intersection, l1 rows"] != of["exp-chi2, raw rows"]
+    assert of["chi2, raw rows"] == of["intersection, raw rows"] != of["exp-chi2, raw rows"]
+    assert of["linear SVM, raw rows"] == of["chi2, l1 rows, SVM"]
+    assert of["gaussian, raw rows"] != of["gaussian, log1p rows"]
+    assert {c.settings["loss"] for c in listed if c.is_baseline} == {"square"}
+
+
+def test_weights_that_lose_on_fewer_rows_are_not_learned_on_all(monkeypatch):
+    monkeypatch.setattr("chimap.estimators.race_rows.ROUNDS", (100, 200, 400))
+    monkeypatch.setattr("chimap.estimators.race.ROUNDS", (100, 200, 400))
+    monkeypatch.setattr("chimap.estimators.race_rows.FEW", 600)
+    X, y = digits(1000)
+    gains = {200: -0.1, 400: 0.1}
+
+    def weigh(race, candidate, weights, n_rows):
+        score = 0.5 + gains[n_rows] * (weights[0, 0] > 1)
+        tried.append(n_rows)
+        return Outcome(score, {}, (0.0,)), lambda: 2 * weights
+
+    monkeypatch.setattr("chimap.estimators.race.Race.weigh", weigh)
+    for wanted, last in (({200}, 1), ({200, 400}, 2)):
+        tried: list[int] = []
+        race = HistogramClassifier("auto", random_state=0).fit(X, y).race_
+        assert set(tried) == wanted
+        (bins,) = [t for t in race.trials if "learned bins" in t.candidate.name]
+        assert (bins.round, bins.n_rows) == (last, max(wanted))
+        assert all(a.round >= b.round or a.error for a, b in zip(race.trials, race.trials[1:], strict=False))
+        gains[200] = 0.1
+
+
+def test_the_winner_of_many_rows_is_looked_at_again(monkeypatch):
+    monkeypatch.setattr("chimap.estimators.race_rows.ROUNDS", (100, 200, 400))
+    monkeypatch.setattr("chimap.estimators.race_rows.FEW", 600)
+    X, y = digits(1000)
+    race = HistogramClassifier("auto", random_state=0, bin_weights=None).fit(X, y).race_
+    *before, again = [t for t in race.history if t.candidate.name == race.winner.name]
+    assert (again.round, again.n_rows, again is race.trials[0]) == (2, 400, True)
+    assert again.score >= before[-1].score
+    assert before[-1].n_rows == 400
+    assert before[1].learned["alpha"] == pytest.approx(before[0].learned["alpha"], rel=0.2)  # at one setting

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from chimap._validation import DataError
-from chimap.selection.race import Candidate, Outcome, race
+from chimap.selection.race import Candidate, Outcome, is_behind, race
 
 ROUNDS = [10, 20, 40]
 
@@ -147,3 +147,48 @@ def test_work_that_is_counted_ends_the_race_as_time_does():
     )
     assert calls == [("a", 10), ("b", 10), ("b", 20)]
     assert result.winner.name == "b"
+
+
+def run_with_error(scores: dict[str, float], calls: list[tuple[str, int]], error: float = 0.05):
+    """Scores whose differences have this error: the deviations of "exact" ones are 0, of the others it."""
+
+    def run(candidate, n_rows):
+        calls.append((candidate.name, n_rows))
+        return Outcome(scores[candidate.name], {}, (0.0,) if candidate.name == "best" else (error,))
+
+    return run
+
+
+def families(**of: str) -> list[Candidate]:
+    return [Candidate(name, {}, family=family) for name, family in of.items()]
+
+
+def test_a_family_whose_first_is_hopeless_runs_no_other():
+    listed = families(best="x", far="y", farther="y", near="z", beside="z")
+    scores = {"best": 0.9, "far": 0.79, "farther": 0.95, "near": 0.81, "beside": 0.1}
+    calls: list[tuple[str, int]] = []
+    race(listed, run_with_error(scores, calls), [10], measure="accuracy", n_held_out=5)
+    assert [name for name, _ in calls] == ["best", "far", "near", "beside"]
+
+
+def test_the_best_of_a_family_goes_on_until_it_is_behind_by_its_error():
+    scores = {"best": 0.9, "second": 0.89, "third": 0.88, "close": 0.86, "less": 0.84, "far": 0.7}
+    listed = families(best="x", second="x", third="x", close="y", less="z", far="w")
+    calls: list[tuple[str, int]] = []
+    race(listed, run_with_error(scores, calls), ROUNDS, measure="accuracy", n_held_out=5)
+    by_round = {n: [name for name, rows in calls if rows == n] for n in ROUNDS}
+    assert by_round[20] == [
+        "best",
+        "second",
+        "third",
+        "close",
+        "less",
+    ]  # a half, and of families those not far behind
+    assert by_round[40] == ["best", "second", "third", "close"]  # "less" is behind by more than its error
+
+
+def test_candidates_whose_errors_are_not_known_are_not_behind():
+    one, other = Outcome(0.1), Outcome(0.9)
+    assert not is_behind(one, other, 1.0)
+    assert is_behind(Outcome(0.1, {}, (0.1,)), Outcome(0.9, {}, (0.2,)), 1.0)
+    assert not is_behind(Outcome(0.1, {}, (0.1, 0.2)), Outcome(0.9, {}, (0.2,)), 1.0)

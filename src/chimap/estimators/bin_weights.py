@@ -26,10 +26,12 @@ class Weighing(Protocol):
 
 @dataclass(frozen=True)
 class LearnedBins:
-    """The trial of the best round, and its weights (bins,), of mean 1; None where equal ones are as good."""
+    """The trial of the best round, its weights (bins,), of mean 1, None where equal ones are as good, and how much its
+    score is above theirs."""
 
     trial: Trial
     weights: np.ndarray | None
+    gain: float
 
 
 def learn_bins(
@@ -41,7 +43,8 @@ def learn_bins(
     of the difference, which the jackknife knows: both are scored on the same rows. One is not enough for the best of
     three rounds, each with a strength and a width of its own: by it weights came in that cost Fashion-MNIST .2 points.
 
-    first: the last trial of the candidate, whose round and rows that of the weights has.
+    A round that gains less than its error is the last. first: the last trial of the candidate, whose round and rows
+    that of the weights has.
     """
     began, outcomes = time.perf_counter(), list[Outcome]()
 
@@ -50,7 +53,11 @@ def learn_bins(
         outcomes.append(outcome)
         return outcome.score, following
 
-    rounds = learn_weights(fit_and_score, np.ones((n_splits, n_bins)))
+    def error_of_gain() -> float:
+        error = _error_between(outcomes[-1], outcomes[-2])
+        return 0.0 if np.isnan(error) else error
+
+    rounds = learn_weights(fit_and_score, np.ones((n_splits, n_bins)), least_gain=error_of_gain)
     best = max(range(1, len(rounds)), key=lambda i: rounds[i].score)
     equal, found = outcomes[0], outcomes[best]
     weights = rounds[best].weights.mean(axis=0)
@@ -62,7 +69,8 @@ def learn_bins(
         score=found.score, seconds=time.perf_counter() - began, learned=found.learned,
         deviations=found.deviations, predict_seconds=found.predict_seconds,
     )  # fmt: skip
-    return LearnedBins(trial, weights / weights.mean() if _is_better(found, equal) else None)
+    kept = weights / weights.mean() if _is_better(found, equal) else None
+    return LearnedBins(trial, kept, found.score - equal.score)
 
 
 def _is_better(found: Outcome, equal: Outcome) -> bool:
@@ -70,7 +78,11 @@ def _is_better(found: Outcome, equal: Outcome) -> bool:
     gain = found.score - equal.score
     if not gain > SAME:
         return False
-    if len(found.deviations) != len(equal.deviations):
-        return True
-    error = standard_error(np.subtract(found.deviations, equal.deviations))
-    return not gain <= _ERRORS * error  # where the error is not known the score decides
+    return not gain <= _ERRORS * _error_between(found, equal)  # where it is not known the score decides
+
+
+def _error_between(one: Outcome, other: Outcome) -> float:
+    """Standard error of the difference of two scores of the same rows; NaN where it is not known."""
+    if len(one.deviations) != len(other.deviations):
+        return float("nan")
+    return standard_error(np.subtract(one.deviations, other.deviations))

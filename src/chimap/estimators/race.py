@@ -26,6 +26,7 @@ from chimap.estimators.race_rows import (
     default_scoring,
     held_out_rows,
     rounds_of,
+    rows_of_round,
     score_name,
     shared_tasks,
 )
@@ -35,16 +36,24 @@ from chimap.fit.trial_machines import Split
 from chimap.fit.trial_search import Fitted
 from chimap.fit.trials import Trials
 from chimap.selection.climb import Setting
-from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
-from chimap.selection.race import SAME, Candidate, Outcome, RaceResult, Trial, race
+from chimap.selection.jackknife import deviations_of, parts_of_rows
+from chimap.selection.race import (
+    CLOSE,
+    HOPELESS,
+    SAME,
+    Candidate,
+    Outcome,
+    RaceResult,
+    Trial,
+    is_behind,
+    race,
+    trial_of,
+)
 from chimap.selection.scoring import OutputScore
 
 _SHARE = 8  # of the memory budget that the sample may take
 MOST_SECONDS = 20.0  # of work
 _GRADIENTS = 1000  # rows whose gradients are averaged
-_HOPELESS = (
-    2.0  # errors of the difference that a candidate may be behind the best, and have its settings improved
-)
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,7 @@ class Race:
     weights: np.ndarray | None
     trials: Trials | None
     _best: dict[str, Setting] = field(default_factory=dict)  # of each candidate in its last round
+    _starts: dict[str, Setting] = field(default_factory=dict)  # of the first candidate of each family
     _leaders: dict[int, Outcome] = field(default_factory=dict)  # the best so far of rounds, by their rows
 
     @classmethod
@@ -109,6 +119,10 @@ class Race:
         """Rows that the scores of the last round are of."""
         return sum(test.size for _, test in self.splits)
 
+    def splits_at(self, n_rows: int) -> list[Split]:
+        """Of the round that learns from so many rows."""
+        return rows_of_round(self.splits, self.splits_of, n_rows)
+
     def run(
         self,
         entered: Sequence[Candidate],
@@ -140,12 +154,12 @@ class Race:
         """See ``Runner``: the mean over the splits."""
         if self.trials is not None and self.trials.takes(candidate.settings):
             return self._tried(self.trials, candidate, n_rows)
-        chosen = self.splits[: self.splits_of[n_rows]]
+        chosen = self.splits_at(n_rows)
         scores, deviations, seconds, learned = [], [], [], {}
         for train, test in chosen:
             with catch_warnings():
                 simplefilter("ignore", ConvergenceWarning)  # scores tell how far a trial came
-                fitted = self.fitted(candidate, train[:n_rows])
+                fitted = self.fitted(candidate, train)
             score, deviation, taken = self._scored(fitted, test)
             scores.append(score)
             deviations.append(deviation / len(chosen))  # of the mean of scores on rows apart
@@ -160,29 +174,48 @@ class Race:
         )
 
     def _tried(self, trials: Trials, candidate: Candidate, n_rows: int) -> Outcome:
-        """By machines that share their products, at the best setting of the round before.
-
-        The last round looks beyond it: of those that may win.
+        """By machines that share their products: the first round looks for the best setting, from that of the first of
+        the family on, and those after it keep it, for strength and gamma depend little on the number of rows. Where few
+        rows are held out in turn, the last round, which is of all of them, looks beyond it.
         """
-        splits = [(train[:n_rows], test) for train, test in self.splits[: self.splits_of[n_rows]]]
+        splits = self.splits_at(n_rows)
+        own = self._best.get(candidate.name)
+        start = self._starts.get(candidate.family) if own is None else own
         settings = {"bin_weights": given_weights(self.model.get_params(deep=False))} | candidate.settings
 
-        def may_win(score: float, outputs: Sequence[np.ndarray]) -> bool:
+        def looks_on(score: float, outputs: Sequence[np.ndarray]) -> bool:
+            if own is not None and (n_rows < max(self.splits_of) or len(splits) == 1):
+                return False
             leader = self._leaders.get(n_rows)
-            if n_rows < max(self.splits_of) or leader is None:
-                return n_rows == max(self.splits_of)
-            behind = leader.score - score
-            error = standard_error(
-                np.subtract(leader.deviations, self._all_deviations(trials, splits, outputs))
-            )
-            return not behind > _HOPELESS * error
+            if leader is None:
+                return True
+            deviations = self._all_deviations(trials, splits, outputs)
+            errors = HOPELESS if own is None else CLOSE
+            return not is_behind(Outcome(score, deviations=tuple(deviations)), leader, errors)
 
-        found = trials.best(settings, splits, self._best.get(candidate.name), may_win)
+        found = trials.best(settings, splits, start, looks_on)
         self._best[candidate.name] = found.setting
+        self._starts.setdefault(candidate.family or candidate.name, found.setting)
         outcome = self._outcome_of(trials, found, splits)
         if n_rows not in self._leaders or outcome.score > self._leaders[n_rows].score:
             self._leaders[n_rows] = outcome
         return outcome
+
+    def improved(self, result: RaceResult) -> RaceResult:
+        """With the settings of the winner looked for again, with the rows of its round."""
+        first = result.trials[0]
+        if self.trials is None or not self.trials.takes(first.candidate.settings) or len(self.splits) > 1:
+            return result
+
+        def run(candidate: Candidate, n_rows: int) -> Outcome:
+            assert self.trials is not None
+            splits = self.splits_at(n_rows)
+            settings = {"bin_weights": given_weights(self.model.get_params(deep=False))} | candidate.settings
+            found = self.trials.best(settings, splits, self._best.get(candidate.name))
+            self._best[candidate.name] = found.setting
+            return self._outcome_of(self.trials, found, splits)
+
+        return result.in_place_of(first, trial_of(first.candidate, run, first.round, first.n_rows))
 
     def _outcome_of(self, trials: Trials, found: Fitted, splits: list[Split]) -> Outcome:
         learned = {"alpha": found.alpha} | ({} if found.gamma is None else {"gamma": found.gamma})
@@ -200,11 +233,11 @@ class Race:
             ]
         )
 
-    def weigh(self, candidate: Candidate, weights: np.ndarray) -> tuple[Outcome, Callable[[], np.ndarray]]:
-        """See ``Weighing``: with the rows of the last round; each split is a fit of its own."""
-        n_rows = max(self.splits_of)
-        splits = [(train[:n_rows], test) for train, test in self.splits[: self.splits_of[n_rows]]]
-        pairs = list(zip(splits, weights, strict=True))
+    def weigh(
+        self, candidate: Candidate, weights: np.ndarray, n_rows: int
+    ) -> tuple[Outcome, Callable[[], np.ndarray]]:
+        """See ``Weighing``: with the rows of a round; each split is a fit of its own."""
+        pairs = list(zip(self.splits_at(n_rows), weights, strict=True))
         is_quick = self.trials is not None and self.trials.weighs(candidate.settings)
         quick = self.trials if is_quick else None
         fits = [
@@ -224,7 +257,7 @@ class Race:
         self, trials: Trials, candidate: Candidate, weights: np.ndarray, split: Split
     ) -> tuple[Outcome, Callable[[], np.ndarray]]:
         settings = candidate.settings | {"bin_weights": weights}
-        leader = self._leaders.get(max(self.splits_of))
+        leader = self._leaders.get(split[0].size)
         found = trials.best(
             settings, [split], self._best.get(candidate.name),
             lambda score, outputs: len(self.splits) > 1 or leader is None or score > leader.score + SAME,
@@ -263,15 +296,27 @@ class Race:
         return deviations_of(lambda some: score(outputs[some], test[some]), parts)
 
     def learn_bins(self, first: Trial, progress: Progress) -> LearnedBins:
-        """Weights of bins for the candidate of a trial, learned with the rows of the last round."""
+        """Weights of bins for the candidate of a trial, learned with the rows of the last round.
+
+        Of many rows those of the round before are looked at first: weights that lose there have nothing to gain.
+        """
         progress.stage("bins", None, "fits")
+        rounds = sorted(self.splits_of)
+        is_dear = self.trials is not None and rounds[-1] > ROUNDS[1]
+        for place in (len(rounds) - 2, len(rounds) - 1) if is_dear else (len(rounds) - 1,):
+            n_rows = rounds[place]
 
-        def weigh(candidate: Candidate, weights: np.ndarray) -> tuple[Outcome, Callable[[], np.ndarray]]:
-            progress.advance()
-            return self.weigh(candidate, weights)
+            def weigh(
+                candidate: Candidate, weights: np.ndarray, n_rows: int = n_rows
+            ) -> tuple[Outcome, Callable[[], np.ndarray]]:
+                progress.advance()
+                return self.weigh(candidate, weights, n_rows)
 
-        n_splits = self.splits_of[max(self.splits_of)]
-        return learn_bins(weigh, first.candidate, n_splits, self.rows.shape[1], first)
+            looked = replace(first, round=first.round - (len(rounds) - 1 - place), n_rows=n_rows)
+            found = learn_bins(weigh, first.candidate, self.splits_of[n_rows], self.rows.shape[1], looked)
+            if not found.gain > 0:
+                break
+        return found
 
     def fitted(self, candidate: Candidate, chosen: np.ndarray) -> Any:
         """The estimator with the settings of a candidate, fitted on rows of the sample at these places."""

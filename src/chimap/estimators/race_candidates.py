@@ -65,10 +65,10 @@ def candidates(look: Look, n_rows: int) -> list[Candidate]:
     Few rows cannot tell many candidates apart, and the luckiest of many would win: one enters for so many rows, the
     baselines and the most different kernels before those that are close to others.
     """
-    entered = [*_baselines(look), *_additive(look), *_exponential(look)]
+    entered = [*_baselines(look), *_linear_margins(look), *_additive(look), *_exponential(look)]
     most = max(FEWEST, n_rows // ROWS_A_CANDIDATE)
     kept = sorted(entered, key=_rank)[:most]
-    return [replace(one, shares=_shared(one)) for one in entered if one in kept]
+    return [replace(one, shares=_shared(one), family=_family(one)) for one in entered if one in kept]
 
 
 def _shared(candidate: Candidate) -> str:
@@ -76,6 +76,17 @@ def _shared(candidate: Candidate) -> str:
     settings = candidate.settings
     base = "linear" if settings["kernel"] == "gaussian" else settings["kernel"].removeprefix("exp-")
     return f"{base} {settings['normalize']} {settings['features']}"
+
+
+def _family(candidate: Candidate) -> str:
+    """Margins, or additive or exponential kernels of one normalisation; linear machines by ridge have none."""
+    settings = candidate.settings
+    if settings["loss"] == "hinge":
+        return "margins"
+    if settings["kernel"] in ("linear", "gaussian"):
+        return "" if settings["kernel"] == "linear" else candidate.name
+    form = "exponential" if settings["kernel"].startswith("exp-") else "additive"
+    return f"{form} {settings['normalize']}"
 
 
 def within(entered: list[Candidate]) -> list[Candidate]:
@@ -96,18 +107,21 @@ def _rank(candidate: Candidate) -> tuple[bool, int, bool]:
 
 
 def _baselines(look: Look) -> list[Candidate]:
-    """Linear machines on the rows as they are and on their square roots."""
-    learner = _margins() if look.takes_margins else _squares()
-    name = "linear SVM" if look.takes_margins else "linear ridge"
-    made = [Candidate(f"{name}, raw rows", {"kernel": "linear", "normalize": None, **learner}, True)]
+    """Linear machines on the rows as they are and on their square roots, by ridge: its strength costs least to find."""
+    made = [Candidate("linear ridge, raw rows", {"kernel": "linear", "normalize": None, **_squares()}, True)]
     if not look.is_signed:
-        roots = {
-            "kernel": "linear",
-            "normalize": "sqrt",
-            **learner,
-        }  # the hellinger kernel, without fitting a map
-        made.append(Candidate(f"{name}, square roots", roots, True))
+        roots = {"kernel": "linear", "normalize": "sqrt", **_squares()}  # hellinger, without fitting a map
+        made.append(Candidate("linear ridge, square roots", roots, True))
     return made
+
+
+def _linear_margins(look: Look) -> list[Candidate]:
+    """The same by LIBLINEAR, square roots first: of sparse counts they are the better ones."""
+    if not look.takes_margins:
+        return []
+    raw = Candidate("linear SVM, raw rows", {"kernel": "linear", "normalize": None, **_margins()})
+    roots = Candidate("linear SVM, square roots", {"kernel": "linear", "normalize": "sqrt", **_margins()})
+    return [raw] if look.is_signed else [roots, raw]
 
 
 def _additive(look: Look) -> list[Candidate]:

@@ -42,9 +42,12 @@ def race_of(
     entered = candidates(running.look, running.rows.shape[0])
     matrix = exact_bytes(max(running.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
     entered = entered if is_free(model) and matrix <= budget else within(entered)
+    raced = running.run(entered, progress)
+    if _is_in_time(model, raced):
+        raced = running.improved(raced)
     result, exact = rehearsed(
         running,
-        running.run(entered, progress),
+        raced,
         lambda trial: settings_of_all(running, trial, source, keeps_rows),
         source.n_rows,
     )
@@ -122,8 +125,13 @@ def weigh_bins(
 
 
 def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:
-    """The result with the trial of learned weights: the winner where they and their score are better, or after it."""
-    place = 0 if bins.weights is not None and bins.trial.score > result.trials[0].score + SAME else 1
+    """The result with the trial of learned weights: the winner where they and their score are better, or after it, or
+    where fewer rows said that it was nothing, among those of fewer rows."""
+    first = result.trials[0]
+    if bins.trial.round < first.round:
+        place = sum(trial.round >= bins.trial.round and not trial.error for trial in result.trials)
+    else:
+        place = 0 if bins.weights is not None and bins.trial.score > first.score + SAME else 1
     trials = [*result.trials[:place], bins.trial, *result.trials[place:]]
     return replace(
         result, trials=trials, seconds=result.seconds + bins.trial.seconds, history=[*result.history, bins.trial]
@@ -140,10 +148,13 @@ def _bins_if_any(running: Race, leader: Trial, progress: Progress) -> LearnedBin
         return None
 
 
+def _is_in_time(model: Any, result: RaceResult) -> bool:
+    return model.race_seconds is None or result.seconds < model.race_seconds
+
+
 def _leader(model: Any, result: RaceResult, n_bins: int) -> Trial | None:
     """The trial whose candidate goes on to weights of its bins: the best by ridge, where there is time, and bins."""
-    in_time = model.race_seconds is None or result.seconds < model.race_seconds
-    if not isinstance(model.bin_weights, str) or not in_time or n_bins < 2:
+    if not isinstance(model.bin_weights, str) or not _is_in_time(model, result) or n_bins < 2:
         return None
     last = [t for t in result.trials if t.round == result.trials[0].round and not t.error]
     return next((t for t in last if t.candidate.settings.get("loss", model.loss) == "square"), None)

@@ -18,7 +18,8 @@ from sklearn.model_selection import (
 from chimap._validation import DataError
 
 ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
-HELD_OUT = 2000  # rows that they are scored on
+HELD_OUT = 4000  # rows that those of the last round are scored on, which are the closest to each other
+HELD_OUT_BEFORE = 2000  # and those of the rounds before
 FEW = 2000  # rows below which all are held out in turn
 _FOLDS = 4
 FEWEST_BY_ROUNDS = 120  # rows below which one round on two splits is as much as they can tell
@@ -30,7 +31,8 @@ _RARE = 0.2  # share of the rarer of two classes below which accuracy says littl
 def held_out_rows(
     y: np.ndarray, groups: np.ndarray | None, is_classification: bool, seed: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(rows to learn from, in random order, rows to score): one split of many rows, all rows in turn of few.
+    """(rows to learn from, rows to score), both in random order where rounds take fewer: one split
+    of many rows, all rows in turn of few.
 
     Raises DataError where there are too few rows or groups to hold any out.
     """
@@ -43,7 +45,7 @@ def held_out_rows(
     if n < 4:
         raise DataError(f"n_samples = {n} are too few to compare kernels on rows held out. Name a kernel.")
     stratifies = is_classification and np.unique(y, return_counts=True)[1].min() >= 2
-    rng, test_size = np.random.RandomState(seed % 2**32), min(HELD_OUT, n // 3)
+    rng, test_size = np.random.RandomState(seed % 2**32), min(HELD_OUT, max(n // 3, n - ROUNDS[-1]))
     splitter: Any
     if n >= FEW:
         kinds = GroupShuffleSplit, StratifiedShuffleSplit, ShuffleSplit
@@ -57,7 +59,18 @@ def held_out_rows(
         folds = max(2, min(_FOLDS, fewest))
         splitter = (StratifiedKFold if stratifies else KFold)(folds, shuffle=True, random_state=rng)
     found = splitter.split(np.zeros(n), y if stratifies or groups is not None else None, groups)
-    return [(rng.permutation(train), test) for train, test in found]
+    return [
+        (rng.permutation(train), rng.permutation(test) if test.size > HELD_OUT_BEFORE else test)
+        for train, test in found
+    ]
+
+
+def rows_of_round(
+    splits: list[tuple[np.ndarray, np.ndarray]], rounds: dict[int, int], n_rows: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The splits of the round that learns from n_rows, one of ``rounds_of``; early rounds score fewer rows."""
+    most = HELD_OUT if n_rows == max(rounds) else HELD_OUT_BEFORE
+    return [(train[:n_rows], test[:most]) for train, test in splits[: rounds[n_rows]]]
 
 
 def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:

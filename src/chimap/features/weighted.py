@@ -208,6 +208,7 @@ def learn_weights(
     fit_and_score: Callable[[np.ndarray], tuple[float, Callable[[], np.ndarray]]],
     weights: np.ndarray,
     rounds: int = ROUNDS,
+    least_gain: Callable[[], float] = lambda: 0.0,
 ) -> list[WeightRound]:
     """Fit, reweight the bins by the gradients and fit again while the held-out score rises.
 
@@ -219,6 +220,8 @@ def learn_weights(
         Equal ones of all bins; of several models that are scored together a row each.
     rounds : int
         At most, beyond the first fit with equal weights.
+    least_gain : callable
+        What the score of the last fit must be above that of the one before by, for another round.
 
     Returns
     -------
@@ -232,7 +235,7 @@ def learn_weights(
         weights = following()
         score, following = fit_and_score(weights)
         tried.append(WeightRound(weights, score))
-        if score <= tried[-2].score:
+        if score - tried[-2].score <= least_gain():
             break
     return tried
 

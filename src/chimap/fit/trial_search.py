@@ -19,7 +19,8 @@ from chimap.selection.leave_one_out import OCTAVES
 from chimap.selection.scoring import OutputScore
 
 _HALF_DECADES = 12  # strengths are looked for so far from where the search begins
-_NEXT = ((-1, 0), (0, 1), (1, 0), (0, -1))  # half a decade of the strength, an octave of gamma
+# half a decade of the strength, whose matrix is at hand, an octave of gamma
+_NEXT = ((-1, 0), (1, 0), (0, 1), (0, -1))
 _FEW = 1200  # rows whose machine is solved for before two threads have met
 
 LooksOn = Callable[[float, Sequence[np.ndarray]], bool]
@@ -80,9 +81,7 @@ class Search:
         if start is not None and known is not None and known[1] and not looks_on(known[0].score, known[1]):
             found = start
         else:
-            found = climb(
-                self._better, start or self._downhill(), _NEXT if self.chooses_gamma else _NEXT[::2]
-            )
+            found = climb(self._better, start or self._downhill(), _NEXT if self.chooses_gamma else _NEXT[:2])
         trial = self._trial(found)
         if trial is None or not np.isfinite(trial[0].score):
             raise DataError(

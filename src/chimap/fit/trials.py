@@ -34,10 +34,10 @@ _EACH = 0.05  # seconds of a trial beside what is counted: maps, scores
 class Trials:
     """Machines on a sample of rows, which share what can be shared.
 
-    rows, y: the sample. codec: of its labels. score: of outputs. row_weights (n,), or None. dtype: of the products.
-    alphas: to choose from, or None for a search. n_terms: of the maps. room: bytes for mapped rows, beyond which those
-    of the first kernel are let go. Machines of one kernel and normalisation share most one after the other.
-    work: of all that was tried, see ``Machine``.
+    rows, y: the sample, of which a trial maps what it takes. codec: of its labels. score: of outputs. row_weights (n,),
+    or None. dtype: of the products. alphas: to choose from, or None for a search. n_terms: of the maps. room: bytes for
+    mapped rows, beyond which those of the first kernel are let go. Machines of one kernel and normalisation share most
+    one after the other. work: of all that was tried, see ``Machine``.
     """
 
     rows: Any
@@ -108,11 +108,12 @@ class Trials:
         wanted = settings.get("gamma", "mean")
         kernel = FeatureSettings(settings["kernel"], "mean" if wanted == "auto" else wanted).exact
         base = kernel.kernel if isinstance(kernel, Exponential) else kernel
-        features, scale = self._kept(base, settings.get("normalize"), settings.get("bin_weights"))
+        taken, places = _taken(splits)
+        features, scale = self._kept(base, settings.get("normalize"), settings.get("bin_weights"), taken)
         of = id(features), tuple(hash(train.tobytes()) for train, _ in splits)
         if self._products[0] != of:
             self._products = None, []  # let go before there are others
-            self._products = of, [Products.of(features, split) for split in splits]
+            self._products = of, [Products.of(features, split) for split in places]
             self.work += sum(products.work for products in self._products[1])
         gamma = outer = None
         if isinstance(kernel, Exponential):
@@ -124,12 +125,13 @@ class Trials:
         ], outer
 
     def _kept(
-        self, base: Any, normalize: str | None, bin_weights: np.ndarray | None
+        self, base: Any, normalize: str | None, bin_weights: np.ndarray | None, taken: np.ndarray
     ) -> tuple[ExactFeatures, Scale]:
-        """Mapped rows of an additive kernel, and the scale of the rows before."""
-        key = base.name, normalize, None if bin_weights is None else bin_weights.tobytes()
+        """Mapped rows, those that are taken of the sample, of an additive kernel, and the scale of the rows before."""
+        weighed = None if bin_weights is None else bin_weights.tobytes()
+        key = base.name, normalize, weighed, hash(taken.tobytes())
         if key not in self._mapped:
-            rows = self._prepared(FeatureSettings(base), normalize, bin_weights)
+            rows = self._prepared(FeatureSettings(base), normalize, bin_weights, taken)
             scale = Scale.of(rows, [base])
             features = ExactFeatures(scale.kernel(base), n_terms=self._terms, random_state=self.seed)
             features.fit(scale.rows(rows) if scale.exponent else rows)
@@ -151,25 +153,38 @@ class Trials:
 
     def _margins(self, settings: dict[str, Any], splits: Sequence[Split]) -> list[Machine]:
         features = FeatureSettings(settings["kernel"], features="additive", n_terms=self.n_terms)
-        rows = self._prepared(features, settings.get("normalize"), settings.get("bin_weights"))
+        taken, places = _taken(splits)
+        rows = self._prepared(features, settings.get("normalize"), settings.get("bin_weights"), taken)
         fitted = PlainDesign(features).fit(rows, self.seed)
         Z = mapped(fitted, _arrays.to_sparse(rows) if keeps_zeros(fitted) else rows)
         return [
             MarginMachine(
                 _arrays.take_rows(Z, train),
                 _arrays.take_rows(Z, test),
-                self.Y[train],
-                self._weights(train),
+                self.Y[taken[train]],
+                self._weights(taken[train]),
                 self.seed,
             )
-            for train, test in splits
+            for train, test in places
         ]
 
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:
         return None if self.row_weights is None else self.row_weights[rows]
 
     def _prepared(
-        self, settings: FeatureSettings, normalize: str | None, bin_weights: np.ndarray | None
+        self,
+        settings: FeatureSettings,
+        normalize: str | None,
+        bin_weights: np.ndarray | None,
+        taken: np.ndarray,
     ) -> Any:
-        parts = PlainDesign(settings).parts(self.rows.shape[1])
-        return Preparation(parts, self.dtype, normalize, bin_weights)(self.rows, 0, "the sample of the race")
+        parts, rows = PlainDesign(settings).parts(self.rows.shape[1]), self.rows
+        if taken.size < rows.shape[0]:
+            rows = _arrays.take_rows(rows, taken)
+        return Preparation(parts, self.dtype, normalize, bin_weights)(rows, 0, "the sample of the race")
+
+
+def _taken(splits: Sequence[Split]) -> tuple[np.ndarray, list[Split]]:
+    """(rows of the sample that splits take, ascending, the splits by their places among these)."""
+    taken = np.unique(np.concatenate([part for split in splits for part in split]))
+    return taken, [(np.searchsorted(taken, train), np.searchsorted(taken, test)) for train, test in splits]

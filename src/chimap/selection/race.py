@@ -14,10 +14,9 @@ from chimap._validation import DataError
 from chimap.model_files import register
 from chimap.selection.jackknife import standard_error
 
-KEPT = (
-    1 / 2,
-    1 / 3,
-)  # share of the candidates that goes on after the first round, and after each of the others
+KEPT = 1 / 2  # share of the candidates that goes on
+HOPELESS = 2.0  # errors of the difference that a candidate is behind by when it is out of the race
+CLOSE = 1.0  # and when it may not win the last round
 SAME = 1e-9  # scores closer than this are equal, and the candidate that was listed first wins
 
 
@@ -35,12 +34,16 @@ class Candidate:
         A linear machine: it runs to the last round whatever it scores, to be compared with.
     shares : str
         Candidates of the same word share work, and run one after the other; empty where there is none.
+    family : str
+        Candidates of the same word are much alike: the others run if the first of them is not far behind, and the best
+        of them goes on as long as it is not. Empty for one that is like no other.
     """
 
     name: str
     settings: dict[str, Any]
     is_baseline: bool = False
     shares: str = field(default="", compare=False)
+    family: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -196,9 +199,11 @@ def race(
 ) -> RaceResult:
     """Compare candidates by successive halving.
 
-    All run with the rows of the first round; the better half goes on to the next, and a third of them to each after it.
-    Baselines run in every round. A candidate that fails leaves the race with its error. Equal scores: the candidate
-    that is listed first wins, so list the simpler one first.
+    All run with the rows of the first round, but for families whose first candidate is more than two errors of the
+    difference behind the best. The better half goes on to the next round, with the best of every family, and without
+    those that are two errors behind, or one before the last round: a share alone would drop what is as good, and keep
+    what is clearly worse. Baselines run in every round. A candidate that fails leaves the race with its error. Equal
+    scores: the candidate that is listed first wins, so list the simpler one first.
 
     Parameters
     ----------
@@ -236,26 +241,63 @@ def race(
     start = began if clock is None else clock()
     clock = clock or time.perf_counter
     running, last, history = list(candidates), dict[str, Trial](), list[Trial]()
-    for i, n_rows in enumerate(rows_by_round):
-        this_round = dict[str, Trial]()
-        for candidate in _together(_best_first(running, last)):
+
+    def run_each(entered: Sequence[Candidate], place: int, n_rows: int) -> dict[str, Trial]:
+        done: dict[str, Trial] = {}
+        for candidate in entered:
             if seconds is not None and history and clock() - start > seconds:
                 break
-            trial = trial_of(candidate, run, i, n_rows)
-            this_round[candidate.name] = trial
+            trial = done[candidate.name] = trial_of(candidate, run, place, n_rows)
             history.append(trial)
             if on_trial is not None:
                 on_trial(trial)
+        return done
+
+    for i, n_rows in enumerate(rows_by_round):
+        this_round: dict[str, Trial] = {}
+        if i == 0:
+            firsts = _firsts(running)
+            this_round = run_each(_together(firsts), i, n_rows)
+            running = _not_hopeless(running, firsts, this_round)
+        others = [c for c in _together(_best_first(running, last)) if c.name not in this_round]
+        this_round |= run_each(others, i, n_rows)
         if last and len(this_round) < len(running):
             break  # out of time: scores of more rows are not compared with those of fewer
         last |= this_round
         listed = [this_round[c.name] for c in running if c.name in this_round]
-        running = _go_on([t for t in listed if not t.error], KEPT[min(i, 1)])
+        is_next_last = i + 2 >= len(rows_by_round)
+        running = _go_on([t for t in listed if not t.error], KEPT, CLOSE if is_next_last else HOPELESS)
     trials = _ranked(list(last.values()), candidates)
     if not trials or trials[0].error:
         reason = trials[0].error if trials else "there are no candidates"
         raise DataError(f"no candidate of the race could be fitted: {reason}")
     return RaceResult(trials, measure, n_held_out, time.perf_counter() - began, history)
+
+
+def _firsts(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The first of each family, and those that have none."""
+    first: dict[str, Candidate] = {}
+    for candidate in candidates:
+        first.setdefault(candidate.family or candidate.name, candidate)
+    return list(first.values())
+
+
+def _not_hopeless(
+    candidates: Sequence[Candidate], firsts: Sequence[Candidate], trials: dict[str, Trial]
+) -> list[Candidate]:
+    """Those that ran, and the families of those that are not far behind."""
+    ran = [trials[c.name] for c in firsts if c.name in trials]
+    best = max(ran, key=lambda t: t.score)
+    out = {t.candidate.family for t in ran if t.candidate.family and is_behind(t, best, HOPELESS)}
+    return [c for c in candidates if c in firsts or c.family not in out]
+
+
+def is_behind(trial: Outcome | Trial, best: Outcome | Trial, errors: float) -> bool:
+    """Whether a score is below another by more than so many errors of their difference, as far as these are known."""
+    if len(trial.deviations) != len(best.deviations):
+        return False
+    error = standard_error(np.subtract(best.deviations, trial.deviations))
+    return bool(best.score - trial.score > errors * error)  # of an error that is not known nothing is
 
 
 def _best_first(candidates: Sequence[Candidate], last: dict[str, Trial]) -> list[Candidate]:
@@ -287,11 +329,13 @@ def trial_of(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Tria
     )  # fmt: skip
 
 
-def _go_on(trials: Sequence[Trial], share: float) -> list[Candidate]:
-    """The best of the candidates, and all baselines, in the order in which they are listed."""
+def _go_on(trials: Sequence[Trial], share: float, errors: float) -> list[Candidate]:
+    """The best of the candidates and of each family that are not behind, and all baselines, as they are listed."""
     rivals = [t for t in trials if not t.candidate.is_baseline]
     ranked = sorted(rivals, key=_loss)  # stable: of equals the first that is listed
-    kept = {t.candidate.name for t in ranked[: ceil(share * len(ranked))]}
+    near = [t for t in ranked if not is_behind(t, ranked[0], errors)]
+    best = _firsts([t.candidate for t in near if t.candidate.family])
+    kept = {t.candidate.name for t in near[: ceil(share * len(ranked))]} | {c.name for c in best}
     return [t.candidate for t in trials if t.candidate.is_baseline or t.candidate.name in kept]
 
 
