@@ -40,7 +40,7 @@ def run(*arguments: Any, cwd: Path) -> Result:
 
 
 def run_many(commands: list[list[Any]], cwd: Path) -> list[Result]:
-    """Commands in processes of their own, forked from one that has the libraries loaded: that takes the time."""
+    """Commands in processes of their own, forked from one that has libraries and loops loaded: that takes the time."""
     if not hasattr(os, "fork"):
         return [run(*command, cwd=cwd) for command in commands]
     return [_forked(list(map(str, command)), cwd) for command in commands]
@@ -61,7 +61,9 @@ def _forked(command: list[str], cwd: Path) -> Result:
 def _server() -> subprocess.Popen:
     """The process that forks; it lives as long as the tests."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "encoding": "utf-8"}
-    server = subprocess.Popen([sys.executable, "-c", _FORKING], start_new_session=True, **pipes)
+    server = subprocess.Popen(
+        [sys.executable, "-P", str(Path(__file__).with_name("forking.py"))], start_new_session=True, **pipes
+    )
     atexit.register(_end, server)
     return server
 
@@ -72,42 +74,3 @@ def _end(server: subprocess.Popen) -> None:
     if server.poll() is None:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
-
-
-_FORKING = """
-import json, os, sys, tempfile
-
-from chimap.cli.main import main
-from chimap.cli.support import blas
-
-blas.prepare_blas()
-import chimap.comparison, chimap.data, chimap.estimators, chimap.export, chimap.report
-
-
-def child(request, out, err):
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(out.fileno(), 1)
-    os.dup2(err.fileno(), 2)
-    os.chdir(request["cwd"])
-    os.environ.clear()
-    os.environ.update(request["environment"])
-    code = 99
-    try:
-        blas.prepare_blas()
-        code = main(request["command"])
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-
-
-for line in sys.stdin:
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        pid = os.fork()
-        if pid == 0:
-            child(json.loads(line), out, err)
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        out.seek(0)
-        err.seek(0)
-        print(json.dumps([code, out.read(), err.read()]), flush=True)
-"""

@@ -18,7 +18,7 @@ from chimap.engines import Stopwatch
 from chimap.images import ImageHistograms
 
 from ..images.pictures import stripes
-from .terminal import run, run_many
+from .terminal import run_many
 
 pytest.importorskip("cv2")
 
@@ -202,6 +202,6 @@ def test_a_fit_with_a_checkpoint_describes_no_image_twice(folder, tmp_path, monk
 
 
 def test_a_fit_leaves_no_parts(folder, tmp_path):
-    result = run("fit", folder / "photos", "-o", "m", *FIT, "--checkpoint", "c", cwd=tmp_path)
+    [result] = run_many([["fit", folder / "photos", "-o", "m", *FIT, "--checkpoint", "c"]], tmp_path)
     assert result.code == 0, result.err
     assert [path.name for path in tmp_path.iterdir()] == ["m"]

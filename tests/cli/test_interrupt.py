@@ -21,7 +21,7 @@ def long_fit(tmp_path_factory):
     folder = tmp_path_factory.mktemp("interrupt")
     write_histograms(folder / "rows.npy", 100_000, 96, seed=0, labels_path=folder / "labels.npy")
     return folder, ["fit", "rows.npy", "--labels", "labels.npy", "-o", "my.model", "--components", "8192",
-                    "--alpha", "1", "--memory", "4GiB"]  # fmt: skip
+                    "--alpha", "1", "--memory", "4GiB", "--jobs", "1"]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from .terminal import run
+from .terminal import run_many
 
 FIT = ["--kernel", "chi2", "--features", "additive", "--alpha", "1", "--output", "my.model"]
 
@@ -38,11 +38,11 @@ def test_it_runs_on_other_data(where, tmp_path):
         "a file": ("train.npy", ["--labels", "labels.npy"]),
         "found by name": ("train.csv", []),
     }[where]
-    fitted = run("fit", data, *labels, *FIT, cwd=tmp_path)
+    [fitted] = run_many([["fit", data, *labels, *FIT]], tmp_path)
     assert fitted.code == 0, fitted.err
     words = shlex.split(fitted.out.partition("next, on rows that it has not seen:")[2])
     assert words[:3] == ["chimap", "evaluate", "my.model"]
-    evaluated = run(*words[1:], cwd=tmp_path)
+    [evaluated] = run_many([words[1:]], tmp_path)
     assert evaluated.code == 0, evaluated.err
     assert "200 rows" in evaluated.out
 
@@ -52,13 +52,12 @@ def test_after_a_report_it_explains_and_notes_are_told_once(tmp_path):
     names = [f"scan {i}" for i in range(300)]
     write_table(tmp_path / "train.csv", np.column_stack([y[:300], X[:300].astype(int)]), names, "scan")
     labels = ["--labels", "p0"]
-    fitted = run(
-        "fit", "train.csv", *labels, *FIT, "--test-fraction", "0.3", "--report", "report.html", cwd=tmp_path
-    )
+    flags = ["--test-fraction", "0.3", "--report", "report.html"]
+    [fitted] = run_many([["fit", "train.csv", *labels, *FIT, *flags]], tmp_path)
     assert fitted.code == 0, fitted.err
     assert fitted.err.count("names the rows") == 1
     words = shlex.split(fitted.out.partition("next, why it answers as it does:")[2])
     assert words[:3] == ["chimap", "explain", "my.model"]
-    explained = run(*words[1:], cwd=tmp_path)
+    [explained] = run_many([words[1:]], tmp_path)
     assert explained.code == 0, explained.err
     assert (tmp_path / "why.html").stat().st_size > 0

@@ -16,7 +16,7 @@ import pytest
 from chimap.cli.support.outputs import check_outputs
 
 from .conftest import SMALL
-from .terminal import SECONDS, run, run_many, start
+from .terminal import SECONDS, run_many, start
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -176,6 +176,6 @@ def test_two_commands_on_one_output(folder, tmp_path):
 
 def test_a_fit_keeps_its_model_beside_its_checkpoint(folder, tmp_path):
     command = ["fit", folder / "digits.npz", "-o", "m", "--checkpoint", "m.checkpoint", *SMALL]
-    result = run(*command, cwd=tmp_path)
+    [result] = run_many([command], tmp_path)
     assert result.code == 0, result.err
     assert [path.name for path in tmp_path.iterdir()] == ["m"]

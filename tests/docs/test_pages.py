@@ -49,6 +49,9 @@ def test_fences_name_a_language_that_is_tested():
 
 
 SLOW = {"guides/images.md"}
+RACED = {
+    "start.md"
+}  # where no kernel is given; a fit of the other pages shows something else, whatever the kernel
 
 
 @pytest.mark.parametrize(
@@ -63,6 +66,8 @@ def test_commands(page, tmp_path):
     made: set[str] = set()
     steps = []
     for arguments in called:
+        if arguments[0] == "fit" and "--kernel" not in arguments and page not in RACED:
+            arguments = [*arguments, "--kernel", "exp-chi2"]
         output = arguments[arguments.index("--output") + 1] if "--output" in arguments else None
         steps.append([*arguments, "--overwrite"] if output in made else arguments)
         made.add(output or "")

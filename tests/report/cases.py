@@ -1,8 +1,9 @@
-"""Evaluations to draw: two classes, ten, a hundred and two, and a regression."""
+"""Evaluations to draw: two classes, ten, a hundred and two, and a regression; and their pages, each drawn once."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from chimap.report import (
     mean_baseline,
     ranking_metrics,
     regression_metrics,
+    render_report,
     task_metrics,
     worst_mistakes,
 )
@@ -161,3 +163,8 @@ CASES = {
     "regression, few rows": lambda: regression(50),
     "regression, many rows": lambda: regression(2000),
 }
+
+
+@cache
+def page_of(name: str) -> str:
+    return render_report(CASES[name]())

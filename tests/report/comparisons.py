@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import cache
 
 from chimap.report import Comparison, KernelErrors
 from chimap.report.comparison import Entrant, Run
@@ -37,6 +38,7 @@ def comparison(*entrants: Entrant, **given) -> Comparison:
     return Comparison(entrants, **(usual | given))
 
 
+@cache
 def many(kernels: int = 12) -> Comparison:
     """More kernels than colours, of several rounds, with all that may stand beside them."""
     found = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from sklearn.datasets import load_digits
 
@@ -10,10 +12,15 @@ from chimap.report import ExplainedRow, Likeness, ModelExplanation
 from chimap.report.painting import grey, painted
 
 
+@cache
 def explanation(features: str = "additive", two: bool = False, regression: bool = False) -> ModelExplanation:
     X, y = load_digits(return_X_y=True)
     X, y = X[:400], (y[:400] == 3 if two else y[:400])
-    settings = {"kernel": "chi2"} if features == "additive" else {"features": features, "n_components": 40}
+    settings = (
+        {"kernel": "chi2"}
+        if features == "additive"
+        else {"kernel": "exp-chi2", "features": features, "n_components": 40}
+    )
     estimator = HistogramRegressor if regression else HistogramClassifier
     model = estimator(random_state=0, **settings).fit(X, y)
     found = model.explain(X[:2])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from chimap.report import render_comparison, render_explanation, render_report
+from chimap.report import render_comparison, render_explanation
 from chimap.report.kernel_page import render_learned_kernel
 
 from . import comparisons
 from .browser import CHROMIUM, problems
-from .cases import CASES
+from .cases import page_of
 from .explanations import explanation
 from .test_kernel import learned
 
@@ -30,7 +30,7 @@ MANY_CLASSES = ("thirty ranked classes with images",)
 
 @pytest.fixture(scope="module")
 def pages():
-    found = {name: render_report(CASES[name]()) for name in _SHOWN}
+    found = {name: page_of(name) for name in _SHOWN}
     found["explanation"] = render_explanation(explanation("landmarks"))
     found["explanation of two classes"] = render_explanation(explanation(two=True))
     found["comparison"] = render_comparison(comparisons.many(4))
