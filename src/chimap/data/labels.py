@@ -91,7 +91,8 @@ def read_labels(labels: Any, n_rows: int, data_path: DataFile | None = None) -> 
     """Labels from an array or from a file, (n_rows,); None stays None; a masked array where some are missing.
 
     Files: ``.npy``; ``file.npz::member`` (``::member``: in the data file itself; no member: ``y``), with ``[2]`` behind
-    it for a column of a matrix; ``.csv`` with a single column, headed or not; any other ending: text, one label a line.
+    it for a column of a matrix; ``.csv`` or ``.tsv`` with a single column, headed or not; any other ending: text, one
+    label a line.
     Numbers in text become int64 if all are whole, else float64. ``MarkedLabels`` also says what marks missing ones.
     Raises FileNotFoundError, and DataError naming file and row.
 
@@ -127,8 +128,9 @@ def read_labels(labels: Any, n_rows: int, data_path: DataFile | None = None) -> 
         member, column = split_column(member or "y")
         y = one_column(Archive(path).read(member), column, f"labels in {path}::{member}")
         return clean_labels(y, n_rows, f"labels in {path}::{member}")
-    texts = _read_csv(path) if ending == ".csv" else _read_lines(path)
-    if ending == ".csv" and len(texts) == n_rows + 1:
+    delimiter = {".csv": ",", ".tsv": "\t"}.get(ending)
+    texts = _read_lines(path) if delimiter is None else _read_table(path, delimiter)
+    if delimiter is not None and len(texts) == n_rows + 1:
         texts = texts[1:]  # one line more than rows: a heading
     return clean_labels(numbers_or_text(texts, f"labels in {path}", missing), n_rows, f"labels in {path}")
 
@@ -259,8 +261,8 @@ def _read_lines(path: DataFile) -> list[str]:
     return [line.strip() for line in _read_text(path).rstrip("\r\n").splitlines()]
 
 
-def _read_csv(path: DataFile) -> list[str]:
-    records = list(csv.reader(_read_text(path).rstrip("\r\n").splitlines()))
+def _read_table(path: DataFile, delimiter: str) -> list[str]:
+    records = list(csv.reader(_read_text(path).rstrip("\r\n").splitlines(), delimiter=delimiter))
     for line, record in enumerate(records, 1):
         if len(record) > 1:
             raise DataError(

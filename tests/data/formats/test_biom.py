@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from chimap._validation import DataError
@@ -9,7 +10,7 @@ from chimap.data import CsvSource, open_source
 from chimap.estimators import HistogramClassifier
 
 from ..small_sources import LABELS
-from .ecosystems import biom_hdf5, biom_json, biom_table, biom_text
+from .ecosystems import IDS, biom_hdf5, biom_json, biom_table, biom_text
 
 h5py = pytest.importorskip("h5py")
 biom = pytest.importorskip("biom")
@@ -115,3 +116,19 @@ def test_other_tables_of_text_stay_what_they_are(tmp_path):
 def test_an_estimator_takes_the_object():
     model = HistogramClassifier("chi2", random_state=0).fit(biom_table(), LABELS)
     assert model.predict(biom_table()).shape == LABELS.shape
+
+
+def test_labels_of_samples_are_in_a_table_beside_it(tmp_path):
+    biom_hdf5(tmp_path)
+    lines = "\n".join(f"{name}\t{label}" for name, label in zip(IDS[::-1], LABELS[::-1], strict=True))
+    (tmp_path / "metadata.tsv").write_text(f"#SampleID\tsite\n{lines}\n")
+    source = open_source(tmp_path / "table.biom", f"{tmp_path}/metadata.tsv::site")
+    np.testing.assert_array_equal(source.labels(), LABELS)
+    with pytest.raises(DataError, match=r"no file 'site' for labels; it holds none .* metadata\.tsv::site\."):
+        open_source(tmp_path / "table.biom", "site")
+    with pytest.raises(DataError, match=r"line 1: 2 columns.* Name the column as .*metadata\.tsv::COLUMN"):
+        open_source(tmp_path / "table.biom", f"{tmp_path}/metadata.tsv")
+    (tmp_path / "one.tsv").write_text("site\n" + "\n".join(map(str, LABELS)))
+    np.testing.assert_array_equal(
+        open_source(tmp_path / "table.biom", f"{tmp_path}/one.tsv").labels(), LABELS
+    )

@@ -123,7 +123,7 @@ def measure(
     drawn = None if splits is None else splitter(fitted, splits, per_class, table.groups is not None)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
-        given = data_rows.present(y, name)
+        given = data_rows.present(y, name, fitted)
         check_answers(fitted, given, name)
         if drawn is not None and table.groups is None:
             check_splits(fitted, given, name, drawn)

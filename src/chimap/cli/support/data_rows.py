@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from chimap.cli.support import image_models, tasks
@@ -156,15 +157,20 @@ def labels_of(source: Source) -> np.ndarray:
     return present(source.labels(), source.name)
 
 
-def present(y: np.ndarray | None, name: str) -> np.ndarray:
-    """Labels, which must be there."""
+def present(y: np.ndarray | None, name: str, model: Any = None) -> np.ndarray:
+    """Labels, which must be there; an error says what those of the training rows of a model were."""
     from chimap._validation import DataError
 
+    named = (getattr(model, "training_", None) or {}).get("labels")
+    if y is None and named is not None:
+        raise DataError(
+            f"{name} has no labels. Name them; the model was fitted with --labels {shlex.quote(named)}."
+        )
     if y is None:
         raise DataError(
-            f"{name} has no labels. Name them with --labels: a file (.npy, .csv, or text with one a "
-            "line), a column of a table, or ::MEMBER of an .npz, .h5 or .zarr file; an array or column y is found by "
-            "itself."
+            f"{name} has no labels. Name them with --labels: a file (.npy, .csv, or text with one a line), a column of "
+            "a table, TABLE::COLUMN of another one with the ids of the rows, or ::MEMBER of an .npz, .h5 or .zarr "
+            "file; an array or column y is found by itself."
         )
     return y
 

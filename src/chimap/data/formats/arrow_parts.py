@@ -187,7 +187,8 @@ def part_files(address: str) -> dict[str, DataFile]:
     if not found:
         raise DataError(
             f"{address}: a folder without parts; expected files that end in {', '.join(PARQUET + IPC)} in it, "
-            "or images in a folder for each class. Name the folder that holds them, or a file."
+            "or images in a folder for each class. Name the folder that holds them, or a file; a folder of texts for "
+            "each class is read with --text."
         )
     return found
 

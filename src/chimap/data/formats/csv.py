@@ -28,6 +28,7 @@ from chimap.data.table import (
 )
 
 _OTHER_DELIMITERS = ";\t|"
+_QUOTED = 60  # characters of a field in an error
 
 
 class CsvSource(StreamSource):
@@ -146,7 +147,10 @@ class CsvSource(StreamSource):
             self.notes = (*self.notes, naming_note(self._names[first or 0], str(self.path)))
             self._bins = [place for place in self._bins if place != first]
             if not self._bins:
-                raise DataError(f"{self.path}: no columns beside labels and ids. Give rows of bins.")
+                raise DataError(
+                    f"{self.path}: no columns beside labels and ids. Give rows of bins; words of a column of text are "
+                    f"counted by --text {self._names[first or 0]}, molecules by --smiles."
+                )
         elif found is None and may_be_index and first is not None:
             check_not_counting(self._names[first] if self._has_names else "0", self.n_rows, str(self.path))
 
@@ -263,8 +267,8 @@ class CsvSource(StreamSource):
                 if not is_number(record[place]):
                     return (
                         f"{line}, column {self._names[place]!r}",
-                        f"{record[place]!r}, expected a number. Mend it, name that column as the labels, or set it "
-                        "aside with --exclude.",
+                        f"{_shortened(record[place])!r}, expected a number. Mend it, name that column as the labels, "
+                        "set it aside with --exclude, or count its words with --text, its molecules with --smiles.",
                     )
         return None
 
@@ -279,3 +283,8 @@ class CsvSource(StreamSource):
 
     def _check_unchanged(self) -> None:
         self.path.check_unchanged()
+
+
+def _shortened(text: str) -> str:
+    """A field as an error quotes it."""
+    return text if len(text) <= _QUOTED else text[: _QUOTED - 3] + "..."

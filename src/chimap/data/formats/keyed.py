@@ -85,9 +85,14 @@ class KeyedSource(RangeSource):
             try:
                 existing_file(split_member(labels)[0])
             except FileNotFoundError as error:
+                remedy = (
+                    f"columns are {shown(columns)}. Name one of them, or a file of labels."
+                    if columns
+                    else "it holds none beside the counts. Where a table has labels by the ids of the rows, name that "
+                    f"and its column: metadata.tsv::{labels}."
+                )
                 raise DataError(
-                    f"{self._container.address}: no column and no file {labels!r} for labels; columns are "
-                    f"{shown(columns)}. Name one of them, or a file of labels."
+                    f"{self._container.address}: no column and no file {labels!r} for labels; {remedy}"
                 ) from error
         return read_labels(labels, self.n_rows)
 
