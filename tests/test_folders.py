@@ -12,6 +12,7 @@ PACKAGE = Path(chimap.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 MOST_LINES = 300  # of a file, which holds one idea
 STILL_LONGER = {"estimators/race.py", "selection/race.py"}
+MOST_ANY = 229  # uses of Any in the package
 
 
 def folders() -> tuple[list[str], list[str]]:
@@ -95,3 +96,17 @@ def test_no_file_is_too_long():
         for file in PACKAGE.rglob("*.py")
     }
     assert {name: count for name, count in lines.items() if count > MOST_LINES}.keys() == STILL_LONGER
+
+
+def test_signatures_say_what_they_take():
+    """``Any`` switches the type checker off; a few places need it, and there shall not be more of them."""
+    uses = {}
+    for name, file in modules().items():
+        nodes = ast.walk(ast.parse(file.read_text()))
+        uses[name] = sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes)
+    most = sorted(uses, key=lambda name: uses[name])[-5:]
+    assert sum(uses.values()) <= MOST_ANY, (
+        f"Any stands in {sum(uses.values())} places, {MOST_ANY} at most; most in {', '.join(most)}. Say what is taken: "
+        "Rows, MatrixLike, ArrayLike, JSON and others of chimap._types, a class or protocol of the package, object "
+        "for what is only passed on, or a class of another library imported under TYPE_CHECKING."
+    )

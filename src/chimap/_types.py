@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
+    import h5py
     import numpy.typing as npt
+    import scipy.sparse as sp
+    import zarr
 
 
 class CSR(Protocol):
@@ -42,12 +45,14 @@ class CSR(Protocol):
     def nonzero(self) -> tuple[np.ndarray, np.ndarray]: ...
     def sum_duplicates(self) -> None: ...
     def eliminate_zeros(self) -> None: ...
+    def sort_indices(self) -> None: ...
     def __getitem__(self, places: object) -> CSR: ...
     def __abs__(self) -> CSR: ...
     def __neg__(self) -> CSR: ...
+    def __add__(self, other: object) -> CSR: ...
     def __sub__(self, other: object) -> CSR: ...
     def __mul__(self, factor: float) -> CSR: ...
-    def __matmul__(self, other: np.ndarray) -> np.ndarray: ...
+    def __matmul__(self, other: Any) -> Any: ...
 
 
 class DeviceArray(Protocol):
@@ -112,6 +117,12 @@ ArrayLike: TypeAlias = "npt.ArrayLike"
 """What ``numpy.asarray`` takes: arrays, lists, columns of data frames."""
 MatrixLike: TypeAlias = "npt.ArrayLike | Sparse | DeviceArray"
 """Rows as users pass them: arrays and matrices of any library, data frames, lists of rows."""
+ArrayMap: TypeAlias = Callable[[Array], Array]
+"""A function of arrays, on the device that they are on."""
+Transformed: TypeAlias = "np.ndarray | sp.csr_matrix"
+"""What a transformer gives: dense, or CSR of sparse rows where zeros stay zeros."""
+Group: TypeAlias = "h5py.Group | zarr.Group"
+StoredArray: TypeAlias = "h5py.Dataset | zarr.Array"
 DTypeLike: TypeAlias = "npt.DTypeLike | None"
 """What ``numpy.dtype`` takes; None for the usual type."""
 RandomState: TypeAlias = int | np.random.RandomState | None
@@ -120,9 +131,11 @@ JSON: TypeAlias = dict[str, Any]
 """An object of JSON: plain values by name, nested. What reads it knows what is under each name."""
 Parameters: TypeAlias = dict[str, Any]
 """Values of parameters by their names, such as ``get_params`` gives."""
-Columns: TypeAlias = Sequence[int] | Sequence[str] | np.ndarray | slice
-"""Columns by their places, their names, or a range of them."""
+Columns: TypeAlias = str | int | slice | Sequence[str] | Sequence[int] | np.ndarray
+"""Columns by names, globs, places and ranges of these."""
 Blocks: TypeAlias = Mapping[str, Columns] | Sequence[Columns]
 """Blocks of columns, by name or in order."""
+Scoring: TypeAlias = "str | Callable[..., float] | None"
+"""A score: a name that scikit-learn knows, a scorer, or None for accuracy and R^2."""
 ClassWeight: TypeAlias = "str | Mapping[Any, float] | None"
 """What each class counts: "balanced", or numbers by class."""

@@ -21,7 +21,8 @@ Keep = Callable[[int, np.ndarray, Any], None]
 class RowFeatures(Protocol):
     """Fitted features, as rows are mapped to them."""
 
-    _n_features_out: int
+    @property
+    def _n_features_out(self) -> int: ...
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features of checked rows less a shift (D,), into out (n, D)."""

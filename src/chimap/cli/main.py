@@ -8,7 +8,8 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Annotated, Any, NoReturn
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -25,6 +26,10 @@ from chimap.cli.commands.learn_kernel import learn_kernel
 from chimap.cli.commands.predict import predict
 from chimap.cli.support import blas, describe_machine, errors, panels, streams
 
+if TYPE_CHECKING:
+    pass
+
+
 COMMANDS = (demo, features, fit, predict, evaluate, explain, compare, learn_kernel, export, info)
 
 app = typer.Typer(
@@ -40,7 +45,7 @@ def _until_the_reader_leaves(command: Callable[..., None]) -> Callable[..., int 
     """The command, ended in silence where whoever read its output has had enough: head, or a pager that was left."""
 
     @functools.wraps(command)
-    def run(**arguments: Any) -> int | None:
+    def run(**arguments: object) -> int | None:
         try:
             command(**arguments)
             sys.stdout.flush()
@@ -168,17 +173,19 @@ def _behind(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _what_came(error: Any) -> str:
+def _what_came(error: Exception) -> str:
     """The value of an argument that could not be understood, which not every message of typer names."""
     find = getattr(error.__cause__, "errors", None)
     details = find() if callable(find) else []
     return repr(details[0]["input"]) if details and "input" in details[0] else ""
 
 
-def _show_warning(message: Any, category: Any, filename: str, lineno: int, *rest: Any) -> None:
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: object
+) -> None:
     errors.say("warning", errors.in_flags(str(message)))
 
 
-def _terminated(number: int, frame: Any) -> None:
+def _terminated(number: int, frame: FrameType | None) -> None:
     """Leave as after an error, so that files that were being written are removed."""
     sys.exit(_TERMINATED)

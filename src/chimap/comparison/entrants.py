@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
+from chimap._types import Parameters
 from chimap.estimators.race_candidates import Look, candidates
 from chimap.features.families import FAMILIES
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
@@ -20,7 +20,9 @@ def all_kernels(look: Look) -> list[Candidate]:
     return [replace(candidate, family="") for candidate in candidates(look, _EVERY)]
 
 
-def of_kernel(kernel: str, gamma: Any, look: Look, normalize: str | None = None) -> list[Candidate]:
+def of_kernel(
+    kernel: str, gamma: float | str | None, look: Look, normalize: str | None = None
+) -> list[Candidate]:
     """The exact machine of one kernel for every normalisation that suits the rows, and the linear machines.
 
     gamma: a number, or "auto" to have each fit choose. normalize: one normalisation alone, if it is given.
@@ -47,7 +49,7 @@ def _normalisations(kernel: Kernel, look: Look) -> list[str | None]:
 
 
 def features_of(
-    winner: Candidate, learned: dict[str, Any], look: Look, sizes: Sequence[int], n_rows: int
+    winner: Candidate, learned: Parameters, look: Look, sizes: Sequence[int], n_rows: int
 ) -> list[Candidate]:
     """The other features that the kernel of an exact machine has, at the gamma that it chose.
 
@@ -57,7 +59,7 @@ def features_of(
     shared = {k: v for k, v in winner.settings.items() if k in ("kernel", "normalize", "gamma")}
     if "gamma" in learned and "gamma" in shared:
         shared["gamma"] = learned["gamma"]
-    made: list[dict[str, Any]] = []
+    made: list[Parameters] = []
     if isinstance(kernel, AdditiveKernel) and any(f.takes(kernel) for f in FAMILIES["additive"]):
         made.append({"features": "additive", "loss": "square"})
         if look.takes_margins:
@@ -73,7 +75,7 @@ def features_of(
     return [named(winner, {**shared, **more}) for more in made]
 
 
-def named(base: Candidate, settings: dict[str, Any]) -> Candidate:
+def named(base: Candidate, settings: Parameters) -> Candidate:
     """A candidate of the same kernel and normalisation with other settings, which its name tells."""
     n = settings.get("n_components")
     size = f" {n:,}" if isinstance(n, int) else ""

@@ -10,6 +10,7 @@ from typing import Any
 from chimap._validation import check_positive
 from chimap.features.additive import CATALOGUE as MAPS
 from chimap.features.additive import DirichletMap
+from chimap.features.base import Features
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.sampling import BY_QUANTILE
 from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
@@ -35,7 +36,7 @@ class Candidate:
     """
 
     label: str
-    make: Callable[[int], Any]
+    make: Callable[[int], Features]
     kernel: Kernel
     sizes: tuple[int, ...]
     unit: str
@@ -118,7 +119,7 @@ def _map(
     )
 
 
-def _made(make: Callable[..., Any], kernel: Kernel, size_name: str, size: int, seed: int) -> Any:
+def _made(make: Callable[..., Features], kernel: Kernel, size_name: str, size: int, seed: int) -> Features:
     is_random = "random_state" in inspect.signature(make).parameters
     return make(kernel=kernel, **{size_name: size}, **({"random_state": seed} if is_random else {}))
 
@@ -138,7 +139,7 @@ def _one_fourier(
     sampling, name, n_terms = way
 
     def make(size: int) -> FourierFeatures:
-        inner = _made(MAPS[name], kernel.kernel, "n_terms", n_terms, seed)
+        inner: Any = _made(MAPS[name], kernel.kernel, "n_terms", n_terms, seed)
         return FourierFeatures(kernel, size, map=inner, n_terms=n_terms, sampling=sampling, random_state=seed)
 
     label = f"FourierFeatures, {sampling}"
@@ -150,7 +151,7 @@ def _one_fourier(
 def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[Candidate]:
     """Random features of the Gaussian and the skewed kernels, with every sampling that they take; the Dirichlet map."""
     if isinstance(kernel, Exponential):
-        make: Callable[..., Any] = FourierFeatures
+        make: Callable[..., Features] = FourierFeatures
         samplings: Sequence[str] = tuple(SAMPLINGS)
     elif isinstance(kernel, Skewed):
         make, samplings = SkewedFourierFeatures, tuple(BY_QUANTILE)
@@ -173,7 +174,7 @@ def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list
 
 def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[Candidate]:
     """Landmarks by products of mapped rows where the kernel has them, those of any kernel, and bits of min-max."""
-    made: list[Callable[..., Any]] = [NystroemFeatures]
+    made: list[Callable[..., Features]] = [NystroemFeatures]
     if LandmarkFeatures.takes(kernel):
         made.insert(0, LandmarkFeatures)
     found = [_of_rows(make, kernel, components, seed) for make in made]
@@ -183,7 +184,9 @@ def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[C
     return found
 
 
-def _of_rows(make: Callable[..., Any], kernel: Kernel, components: tuple[int, ...], seed: int) -> Candidate:
+def _of_rows(
+    make: Callable[..., Features], kernel: Kernel, components: tuple[int, ...], seed: int
+) -> Candidate:
     return Candidate(
         make.__name__, lambda size: make(kernel, n_components=size, random_state=seed), kernel, components,
         "features", takes_rows=True,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap._threads import threads
+from chimap._types import Parameters
 from chimap._validation import DataError, MemoryBudgetError, format_bytes, parse_memory
 from chimap.comparison.entrants import SIZES, all_kernels, features_of, named, of_kernel
 from chimap.data import Source
@@ -20,13 +21,17 @@ from chimap.fit.exact import exact_bytes
 from chimap.report.comparison import Comparison, Entrant, Run, recommended
 from chimap.selection.race import Candidate, RaceResult, Trial, trial_of
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+
 _EXACT_ORDER = (1.0, 2.5)  # powers of the rows that the time of an exact machine may grow with
 _CHOSEN = ("scoring", "alpha", "gamma")  # by a race or by the fit
 _GROWING = ("read", "check", "features", "moments", "prepare")  # stages of a pass over the rows
 
 
 def compare(
-    model: Any,
+    model: BaseEstimator,
     source: Source,
     *,
     kernel: str | None = None,
@@ -122,7 +127,7 @@ def compare(
     )
 
 
-def _check_memory(racing: Race, model: Any, source: Source) -> None:
+def _check_memory(racing: Race, model: BaseEstimator, source: Source) -> None:
     needed = exact_bytes(max(racing.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
     budget = parse_memory(model.memory)
     if needed > budget:
@@ -168,7 +173,7 @@ class _Bench:
     def add_final(self) -> None:
         """What the best of each kind become on all rows: landmarks, additive features, margins; linear machines."""
         finalists = self.finalists()
-        tried: set[tuple[bool, Any, Any]] = set()
+        tried: set[tuple[bool, object, object]] = set()
         for entrant in [e for e in finalists if e.name in self._trials]:
             trial = self._trials[entrant.name]
             settings = self._final_settings(trial)
@@ -198,7 +203,7 @@ class _Bench:
         fitted = self._racing.fitted(candidate, train[:n_rows])
         return dict(fitted.stage_seconds_)
 
-    def _rehearse(self, candidate: Candidate, fit_settings: dict[str, Any]) -> None:
+    def _rehearse(self, candidate: Candidate, fit_settings: Parameters) -> None:
         """Fit a machine for all rows to those of the last round, and score it."""
         if all(e.name != candidate.name for e in self.entrants):
             trial = trial_of(candidate, self._racing, len(self._rounds) - 1, self._rounds[-1])
@@ -209,9 +214,7 @@ class _Bench:
         is_same = final is not None and _same_machine(final, trial.candidate.settings)
         return self._entrant(trial, history, final if is_same else None)
 
-    def _entrant(
-        self, trial: Trial, history: Sequence[Trial], fit_settings: dict[str, Any] | None
-    ) -> Entrant:
+    def _entrant(self, trial: Trial, history: Sequence[Trial], fit_settings: Parameters | None) -> Entrant:
         own = [t for t in history if t.candidate.name == trial.candidate.name and not t.error]
         runs = tuple(
             Run(
@@ -230,12 +233,12 @@ class _Bench:
             trial.error,
         )
 
-    def _final_settings(self, trial: Trial) -> dict[str, Any]:
+    def _final_settings(self, trial: Trial) -> Parameters:
         """Of the machine that a candidate becomes on all rows."""
         return settings_of_all(self._racing, trial, self._source)
 
 
-def _same_machine(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def _same_machine(one: Parameters, other: Parameters) -> bool:
     """Whether settings differ by no more than what a fit would choose by itself."""
     return {k: v for k, v in one.items() if k not in _CHOSEN} == {
         k: v for k, v in other.items() if k not in _CHOSEN

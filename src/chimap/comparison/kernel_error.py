@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigvalsh
 
 from chimap import _arrays
+from chimap._types import Rows
+from chimap.features.additive.base import AdditiveMap
 from chimap.kernels import AdditiveKernel, Kernel
 
 _WORK = 4e9  # bins compared for the exact Gram matrix: some seconds
@@ -33,7 +35,7 @@ class GramOracle:
     sum of the squares of all eigenvalues but the n largest (Eckart and Young). For n >= rows that is zero.
     """
 
-    def __init__(self, kernel: Kernel, rows: Any):
+    def __init__(self, kernel: Kernel, rows: Rows):
         m = rows.shape[0]
         entries = max(1.0, rows.nnz / m if _arrays.is_sparse(rows) else float(rows.shape[1]))
         self.rows = _arrays.take_rows(rows, slice(min(m, _MOST, max(100, int(np.sqrt(_WORK / entries))))))
@@ -42,7 +44,7 @@ class GramOracle:
         self._norm = float(np.linalg.norm(self.gram)) or 1.0
         self._tails = _tails(eigvalsh(self.gram))
 
-    def error(self, Z: Any) -> KernelError:
+    def error(self, Z: Rows) -> KernelError:
         """Of features Z of ``rows``, dense or CSR."""
         difference = -self.gram
         # in dense blocks: the product of two sparse matrices that are not very sparse takes ten times as long
@@ -69,7 +71,7 @@ class ValueOracle:
     error in the Frobenius norm over pairs of values, which the eigenvalues of the matrix of values give.
     """
 
-    def __init__(self, kernel: AdditiveKernel, rows: Any, seed: int = 0):
+    def __init__(self, kernel: AdditiveKernel, rows: Rows, seed: int = 0):
         values = np.abs(_arrays.nonzero_values(rows)).astype(np.float64)
         if values.size > _VALUES:
             values = np.random.default_rng(seed).choice(values, _VALUES, replace=False)
@@ -78,7 +80,7 @@ class ValueOracle:
         self._tails = _tails(eigvalsh(self.gram))
         self._norm = float(np.linalg.norm(self.gram))
 
-    def error(self, psi: Any, n_bins: int) -> float | None:
+    def error(self, psi: AdditiveMap, n_bins: int) -> float | None:
         """Relative error of a fitted map; None for one that differs from bin to bin, which is no map of values."""
         first, last = (self._features(psi, n_bins, bin) for bin in (0, n_bins - 1))
         if not np.allclose(first, last, rtol=1e-9, atol=0):
@@ -89,7 +91,7 @@ class ValueOracle:
         """The smallest relative error of ``n_terms`` terms."""
         return float(self._tails[min(n_terms, self._tails.size - 1)])
 
-    def _features(self, psi: Any, n_bins: int, bin: int) -> np.ndarray:
+    def _features(self, psi: AdditiveMap, n_bins: int, bin: int) -> np.ndarray:
         """Psi of the values as entries of one bin, (values, terms)."""
         m = self.values.size
         places = np.full(m, bin, np.int32)

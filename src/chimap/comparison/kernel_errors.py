@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._threads import threads
+from chimap._types import Rows
 from chimap._validation import (
     DataError,
     MemoryBudgetError,
@@ -24,6 +24,7 @@ from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
 from chimap.features.additive import AdditiveMap
+from chimap.features.base import FittedFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, as_kernel
 from chimap.report.kernel_errors import FeatureError, KernelErrors, Refused
 
@@ -93,7 +94,7 @@ def kernel_errors(
     )
 
 
-def _rows(source: Source, seed: int, dtype: np.dtype, budget: int, signed: bool) -> tuple[Any, Any]:
+def _rows(source: Source, seed: int, dtype: np.dtype, budget: int, signed: bool) -> tuple[Rows, Rows]:
     """Rows to fit features on, and others."""
     n = min(source.n_rows, _ROWS + _OTHERS)
     needed = int(3 * source.row_bytes * n)
@@ -115,7 +116,7 @@ def _rows(source: Source, seed: int, dtype: np.dtype, budget: int, signed: bool)
 class _Bench:
     """The rows, the exact kernel on them, and what has been measured so far."""
 
-    def __init__(self, train: Any, test: Any, kernel: Kernel, seed: int):
+    def __init__(self, train: Rows, test: Rows, kernel: Kernel, seed: int):
         self._train, self._test = train, test
         self.gram = GramOracle(kernel, test)
         self._values = ValueOracle(kernel, test, seed) if isinstance(kernel, AdditiveKernel) else None
@@ -144,7 +145,7 @@ class _Bench:
         except _REFUSALS as error:
             self.refused.append(Refused(candidate.label, size, str(error) or type(error).__name__))
 
-    def _measured(self, candidate: Candidate, size: int, features: Any) -> FeatureError:
+    def _measured(self, candidate: Candidate, size: int, features: FittedFeatures) -> FeatureError:
         map_seconds = seconds_a_row(features, _arrays.take_rows(self._test, slice(_TIMED_ROWS)))
         Z = features.transform(_arrays.as_rows(self.gram.rows, self._test.dtype))
         error, value_error = self.gram.error(Z), None
@@ -155,7 +156,7 @@ class _Bench:
             map_seconds, self._row_bytes(features, Z),
         )  # fmt: skip
 
-    def _row_bytes(self, features: Any, Z: Any) -> float:
+    def _row_bytes(self, features: FittedFeatures, Z: Rows) -> float:
         """Of a row as it is stored: dense, sparse, or in codes of a map that gives codes (``encode``)."""
         sizes = [float(Z.shape[1] * Z.dtype.itemsize)]
         if _arrays.is_sparse(Z):
@@ -166,12 +167,12 @@ class _Bench:
         return min(sizes)
 
 
-def _bytes_of(Z: Any) -> int:
+def _bytes_of(Z: Rows) -> int:
     """Of the arrays of dense or CSR features."""
     return Z.data.nbytes + Z.indices.nbytes + Z.indptr.nbytes if _arrays.is_sparse(Z) else Z.nbytes
 
 
-def seconds_a_row(features: Any, rows: Any) -> float:
+def seconds_a_row(features: FittedFeatures, rows: Rows) -> float:
     """Median seconds a row of five transforms of the same rows, after one that is not counted: loops are compiled and
     tables made by then."""
     features.transform(rows)

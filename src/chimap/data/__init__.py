@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chimap._frames import is_frame
+from chimap._types import Columns
 from chimap._validation import DataError
 from chimap.data.class_splits import PerClassSplits
 from chimap.data.formats.arrays import ArraySource
@@ -37,7 +38,7 @@ from chimap.data.io.compressed import COMPRESSIONS
 from chimap.data.io.containers import is_store
 from chimap.data.io.files import existing_file, is_address, is_folder, split_member
 from chimap.data.labelling import is_join, joined, labelled, values_by_id
-from chimap.data.labels import MarkedLabels, check_labels, read_labels
+from chimap.data.labels import Labels, MarkedLabels, check_labels, read_labels
 from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
 from chimap.data.source import Chunk, Source
 from chimap.data.split import split_by, split_source
@@ -94,14 +95,14 @@ WITH_MEMBERS = (*CONTAINERS, ArrowSource, *MEMBERED)
 
 
 def open_source(
-    path_or_array: Any,
-    labels: Any = None,
+    path_or_array: object,
+    labels: Labels = None,
     *,
     id: str | int | None = None,
-    columns: Any = None,
-    exclude: Any = None,
-    missing: Any = None,
-    aside: Any = None,
+    columns: Columns | None = None,
+    exclude: Columns | None = None,
+    missing: object = None,
+    aside: Columns | None = None,
     transpose: bool = False,
     like: Any = None,
     reading: Reading | None = None,
@@ -156,7 +157,7 @@ def open_source(
     if (words := task_words(path_or_array, labels)) is not None:
         found = _with_tasks(path_or_array, words, choice, transpose, like, reading)
         return labelled(found, missing)
-    join = labels if is_join(labels) else None
+    join = labels if isinstance(labels, str) and is_join(labels) else None
     inside = None if join else _read_with(labels, missing)
     kept = getattr(like, "reading_", None)
     reading = reading or (kept if kept is not None and kept.takes(path_or_array) else None)
@@ -169,7 +170,7 @@ def open_source(
 
 
 def _with_tasks(
-    data: Any, words: Any, choice: Choice, transpose: bool, like: Any, reading: Reading | None
+    data: object, words: Columns, choice: Choice, transpose: bool, like: Any, reading: Reading | None
 ) -> Source:
     """The rows of a table with several of its columns as labels, one a task."""
     plain = replace(choice, names=None, columns=None, exclude=None)
@@ -195,7 +196,7 @@ def _with_tasks(
     return Labelled(source, np.column_stack(columns), tuple(names))
 
 
-def _read(data: Any, labels: Any, choice: Choice, reading: Reading | None, transpose: bool) -> Source:
+def _read(data: object, labels: Labels, choice: Choice, reading: Reading | None, transpose: bool) -> Source:
     """The source of the data, all of its rows."""
     if reading is not None:
         return chosen(reading.source(data, labels, choice.id), replace(choice, id=None))
@@ -208,13 +209,13 @@ def _read(data: Any, labels: Any, choice: Choice, reading: Reading | None, trans
 class _Origin:
     """What was opened, and how: see ``source.Origin``. It is opened again, with another column for its labels."""
 
-    data: Any
+    data: object
     choice: Choice
     reading: Reading | None
     transpose: bool
-    labels: Any
+    labels: Labels
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _nothing, ()  # workers get rows to read, not a copy of a frame
 
     def values(self, name: str, source: Source) -> np.ndarray:
@@ -241,7 +242,7 @@ def _nothing() -> None:
     """What is left of an origin in another process."""
 
 
-def _opened(data: Any, labels: Any, choice: Choice) -> Source:
+def _opened(data: Any, labels: Labels, choice: Choice) -> Source:
     """The source of the data, with the columns that the caller chose."""
     if is_frame(data):
         return FrameSource(data, labels, choice)
@@ -268,7 +269,7 @@ def _opened(data: Any, labels: Any, choice: Choice) -> Source:
     return chosen(kind(path, labels) if member is None else kind(path, labels, member), choice)
 
 
-def _transposed(data: Any, labels: Any) -> Source:
+def _transposed(data: Any, labels: Labels) -> Source:
     is_matrix = isinstance(data, str | os.PathLike) and _kind_of(split_member(data)[0]) is MatrixMarketSource
     if not is_matrix:
         raise ValueError(
@@ -277,7 +278,7 @@ def _transposed(data: Any, labels: Any) -> Source:
     return MatrixMarketSource(data, labels, transpose=True)
 
 
-def _read_with(labels: Any, missing: Any) -> Any:
+def _read_with(labels: Labels, missing: object) -> Labels | MarkedLabels:
     """Labels with what marks missing ones, where they are in a file of text, which has to know when it is read."""
     if missing is None or not isinstance(labels, str | os.PathLike):
         return labels

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from chimap._types import ArrayLike, RandomState, Rows
 from chimap._validation import DataError, check_positive
 
 
@@ -25,14 +25,16 @@ class PerClassSplits:
     """
 
     def __init__(
-        self, n_train: int, n_test: int | None = None, *, n_splits: int = 5, random_state: Any = None
+        self, n_train: int, n_test: int | None = None, *, n_splits: int = 5, random_state: RandomState = None
     ) -> None:
         self.n_train = n_train
         self.n_test = n_test
         self.n_splits = n_splits
         self.random_state = random_state
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def split(
+        self, X: object, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """(train, test) sorted indices, of labels y (n,); X and groups are not used."""
         check_positive(self.n_train, "n_train", integer=True)
         if self.n_test is not None:
@@ -59,6 +61,8 @@ class PerClassSplits:
                 test.append(rows[self.n_train :][: self.n_test])
             yield np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(
+        self, X: Rows | None = None, y: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> int:
         """Number of splits."""
         return self.n_splits

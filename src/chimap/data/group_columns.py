@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data.source import Source
 
@@ -39,7 +38,7 @@ def group_column(source: Source) -> str | None:
     return None
 
 
-def looks_like_groups(rows: Any, values: np.ndarray, classes: np.ndarray | None = None) -> bool:
+def looks_like_groups(rows: Rows, values: np.ndarray, classes: np.ndarray | None = None) -> bool:
     """Whether rows that share a value are nearly equal.
 
     rows (n, bins), dense or CSR. values (n,). classes (n,), or None: rows are compared with others of their class, so
@@ -94,7 +93,7 @@ def _whole_groups(codes: np.ndarray) -> np.ndarray:
     return np.sort(chosen)
 
 
-def _distances(rows: Any) -> np.ndarray:
+def _distances(rows: Rows) -> np.ndarray:
     """Euclidean distances (n, n) of rows of length 1."""
     values = _arrays.stored_values(rows)
     is_signed = bool(values.min(initial=0) < 0)

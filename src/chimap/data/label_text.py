@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ class TextLabels:
     ['cat', 'dog', 'cat']
     """
 
-    def __init__(self, where: str, missing: Any = None, *, as_text: bool = False) -> None:
+    def __init__(self, where: str, missing: object = None, *, as_text: bool = False) -> None:
         self._where, self._missing = where, None if missing is None else str(missing).strip()
         self._codes: dict[str, int] = {}
         self._parts: list[np.ma.MaskedArray] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from chimap._validation import DataError
 from chimap.data.io.compressed import decompressed, uncompressed_name
 from chimap.data.io.files import existing_file, needed, split_member
 from chimap.data.label_text import TextLabels, as_number, same_value
-from chimap.data.labels import clean_labels
+from chimap.data.labels import Labels, clean_labels
 from chimap.data.source import Source
 from chimap.data.table import place_of, unique_ids
 from chimap.data.views import ChosenRows
@@ -21,7 +20,7 @@ from chimap.data.views import ChosenRows
 _TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv"), (".parquet", ".pq", ".feather", ".arrow", ".ipc")
 
 
-def labelled(source: Source, missing: Any = None) -> Source:
+def labelled(source: Source, missing: object = None) -> Source:
     """The source with only the rows that have a label, or as it is where all have one, or none has to.
 
     missing : a value that marks a missing label, beside None, NaN and empty text. Whole labels with a single negative
@@ -56,7 +55,7 @@ def labelled(source: Source, missing: Any = None) -> Source:
     return kept
 
 
-def _with_entries(source: Source, y: np.ndarray, missing: Any) -> Source:
+def _with_entries(source: Source, y: np.ndarray, missing: object) -> Source:
     """The rows that have a label in some task. Raises DataError where there is none."""
     number = None if missing is None else as_number(str(missing).strip())
     y = y if number is None else np.where(y == number, np.nan, y)
@@ -80,7 +79,7 @@ def _with_entries(source: Source, y: np.ndarray, missing: Any) -> Source:
     return kept
 
 
-def _marked(y: Any, missing: Any) -> np.ndarray:
+def _marked(y: np.ndarray, missing: object) -> np.ndarray:
     values = np.ma.getdata(y)
     if missing is None:
         return np.zeros(values.size, dtype=bool)
@@ -100,7 +99,7 @@ def _narrowed(y: np.ndarray) -> np.ndarray:
     return y
 
 
-def _doubts(source: Source, y: Any) -> Iterator[str]:
+def _doubts(source: Source, y: np.ndarray | None) -> Iterator[str]:
     """A note where -1 stands beside 0, 1, ..., which often marks a missing label."""
     if y is None or y.dtype.kind != "i" or y.size == 0 or y.min() != -1:
         return
@@ -113,7 +112,7 @@ def _doubts(source: Source, y: Any) -> Iterator[str]:
         )
 
 
-def is_join(labels: Any) -> bool:
+def is_join(labels: Labels) -> bool:
     """Whether labels name a column of a table in another file, ``meta.tsv::body_site``."""
     if not isinstance(labels, str):
         return False
@@ -121,7 +120,7 @@ def is_join(labels: Any) -> bool:
     return bool(member and address and uncompressed_name(address).endswith(_TEXT_TABLES + _ARROW_TABLES))
 
 
-def joined(source: Source, labels: str, id: str | int | None = None, missing: Any = None) -> Source:
+def joined(source: Source, labels: str, id: str | int | None = None, missing: object = None) -> Source:
     """The rows of a source whose id is in a table, with the labels that it gives them.
 
     labels : ``TABLE::COLUMN``, a file of CSV, TSV, Parquet or Feather. id : of the table, the column of ids: the same
@@ -147,7 +146,9 @@ def values_by_id(source: Source, column: str, id: str | int | None = None) -> np
     return found
 
 
-def _matches(source: Source, labels: str, id: str | int | None, missing: Any) -> tuple[np.ndarray, Any]:
+def _matches(
+    source: Source, labels: str, id: str | int | None, missing: object
+) -> tuple[np.ndarray, np.ndarray]:
     """The row (n_rows,) of a table that has the id of each row of a source, -1 for none, and the table's values."""
     address, column = split_member(labels)
     if source.row_ids is None:
@@ -167,7 +168,9 @@ def _matches(source: Source, labels: str, id: str | int | None, missing: Any) ->
     return at, y
 
 
-def _id_and_label(address: str, column: str, id: Any, missing: Any) -> tuple[np.ndarray, np.ndarray]:
+def _id_and_label(
+    address: str, column: str, id: str | int | None, missing: object
+) -> tuple[np.ndarray, np.ndarray]:
     """Ids as text and labels of all rows of a table."""
     if uncompressed_name(address).endswith(_TEXT_TABLES):
         return _from_text(address, column, id, missing)
@@ -185,7 +188,9 @@ def _id_and_label(address: str, column: str, id: Any, missing: Any) -> tuple[np.
     return ids, clean_labels(values, ids.size, f"{address}::{column}")
 
 
-def _from_text(address: str, column: str, id: Any, missing: Any) -> tuple[np.ndarray, np.ndarray]:
+def _from_text(
+    address: str, column: str, id: str | int | None, missing: object
+) -> tuple[np.ndarray, np.ndarray]:
     file = existing_file(address)
     with decompressed(file) as opened:
         try:
@@ -223,7 +228,7 @@ def _batches(records: Iterable[list[str]], width: int, address: str) -> Iterator
         yield some
 
 
-def _places(names: list[str], column: str, id: Any, address: str) -> tuple[int, int]:
+def _places(names: list[str], column: str, id: str | int | None, address: str) -> tuple[int, int]:
     of_label = place_of(names, column, address, "labels")
     of_id = names.index(id) if isinstance(id, str) and id in names else int(of_label == 0)
     if of_id >= len(names) or of_id == of_label:

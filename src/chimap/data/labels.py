@@ -7,11 +7,12 @@ import numbers
 import os
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import ArrayLike
 from chimap._validation import DataError
 from chimap.data.formats.npy_format import fill, read_header
 from chimap.data.io.archive import Archive
@@ -19,8 +20,11 @@ from chimap.data.io.files import DataFile, existing_file, split_member
 from chimap.data.label_text import WIDE_BYTES, TextLabels, as_number, masked, whole_numbers
 from chimap.data.targets import clean_targets
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
-def plain_labels(y: Any) -> Any:
+
+def plain_labels(y: Any) -> ArrayLike:
     """Labels of a pandas series whose type is pandas' own, as an array: whole numbers, numbers, truths or objects.
 
     Other labels as they are. Raises DataError, naming the row, for missing ones.
@@ -42,7 +46,7 @@ def plain_labels(y: Any) -> Any:
     return np.asarray(y.to_numpy(dtype=plain if plain.kind in "iufb" else object))
 
 
-def check_labels(y: Any, n_rows: int, where: str) -> np.ndarray:
+def check_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
     """Labels as one axis, (n_rows,): int64, float64, bool or text, none of them missing.
 
     A single column counts as one axis. Raises DataError, naming the row, for NaN, infinity, missing values
@@ -60,7 +64,7 @@ def check_labels(y: Any, n_rows: int, where: str) -> np.ndarray:
     return found
 
 
-def clean_labels(y: Any, n_rows: int, where: str) -> np.ndarray:
+def clean_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
     """The same, but a masked array where labels are missing: None, NaN, masked, or empty text.
 
     A matrix (n_rows, t) is of several tasks, see ``clean_targets``: its missing entries are NaN.
@@ -87,7 +91,9 @@ def clean_labels(y: Any, n_rows: int, where: str) -> np.ndarray:
     return masked(data, missing)
 
 
-def read_labels(labels: Any, n_rows: int, data_path: DataFile | None = None) -> np.ndarray | None:
+def read_labels(
+    labels: Labels | MarkedLabels, n_rows: int, data_path: DataFile | None = None
+) -> np.ndarray | None:
     """Labels from an array or from a file, (n_rows,); None stays None; a masked array where some are missing.
 
     Files: ``.npy``; ``file.npz::member`` (``::member``: in the data file itself; no member: ``y``), with ``[2]`` behind
@@ -105,7 +111,7 @@ def read_labels(labels: Any, n_rows: int, data_path: DataFile | None = None) -> 
         return None
     missing = None
     if isinstance(labels, MarkedLabels):
-        labels, missing = labels.labels, labels.missing
+        missing, labels = labels.missing, labels.labels
     if not isinstance(labels, str | os.PathLike):
         return clean_labels(labels, n_rows, "labels")
     address, member = split_member(labels)
@@ -135,12 +141,16 @@ def read_labels(labels: Any, n_rows: int, data_path: DataFile | None = None) -> 
     return clean_labels(numbers_or_text(texts, f"labels in {path}", missing), n_rows, f"labels in {path}")
 
 
+Labels: TypeAlias = "str | int | os.PathLike[str] | npt.ArrayLike | MarkedLabels | None"
+"""Labels as users give them: one a row, or the column or file that holds them."""
+
+
 @dataclass(frozen=True)
 class MarkedLabels:
     """Labels, as ``read_labels`` takes them, and the value that marks those that are missing."""
 
-    labels: Any
-    missing: Any
+    labels: str | os.PathLike[str]
+    missing: object
 
 
 def split_column(name: str) -> tuple[str, int | None]:
@@ -153,7 +163,7 @@ def split_column(name: str) -> tuple[str, int | None]:
     return (match[1], int(match[2])) if match else (name, None)
 
 
-def one_column(y: Any, column: int | None, where: str) -> Any:
+def one_column(y: np.ndarray, column: int | None, where: str) -> np.ndarray:
     """The column of a matrix of labels that is meant, (n,); all of y where none is."""
     if column is None:
         return y
@@ -162,7 +172,7 @@ def one_column(y: Any, column: int | None, where: str) -> Any:
     return y[:, column]
 
 
-def numbers_or_text(texts: list[str], where: str, missing: Any = None) -> np.ndarray:
+def numbers_or_text(texts: list[str], where: str, missing: object = None) -> np.ndarray:
     """Labels from text: int64 if all are whole numbers, else float64 or text. DataError for a mixture, by row.
 
     >>> numbers_or_text(["1", "2"], "y")
@@ -239,7 +249,7 @@ def _narrow(words: np.ndarray) -> np.ndarray:
     return words if 4 * width * words.size > WIDE_BYTES else words.astype(str)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     """Whether an object is None, NaN, pandas' NA or empty text."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from chimap.data.formats.anndata import AnnDataSource, anndata_source, is_anndata, is_anndata_store
 from chimap.data.formats.biom import BiomObject, BiomTextSource, biom_source, is_biom_table, is_biom_text
@@ -32,7 +31,7 @@ LAYOUTS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
     (is_biom_text, BiomTextSource),
 )
 
-OBJECTS: tuple[tuple[Callable[[Any], bool], Opener], ...] = (
+OBJECTS: tuple[tuple[Callable[[object], bool], Opener], ...] = (
     (is_anndata, anndata_source),
     (is_biom_table, BiomObject),
     (is_stream, stream_source),
@@ -46,7 +45,7 @@ def layout_of(path: str) -> Opener | None:
     return next((opener for holds, opener in LAYOUTS if holds(path)), None)
 
 
-def opener_of(X: Any) -> Opener | None:
+def opener_of(X: object) -> Opener | None:
     """What makes an object in memory a source, or None. DataError, with the remedy, for one that is not read."""
     opener = next((opener for fits, opener in OBJECTS if fits(X)), None)
     if opener is None:

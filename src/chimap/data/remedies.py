@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from chimap._validation import DataError
 
 # By the module, or the module and class, that a type comes from; the longest that fits is taken.
@@ -31,7 +29,7 @@ REMEDIES: dict[str, str] = {
 }
 
 
-def remedy_for(X: Any) -> str | None:
+def remedy_for(X: object) -> str | None:
     """The call that turns X into something that is read, or None where none is known.
 
     >>> remedy_for(row for row in [])
@@ -45,7 +43,7 @@ def remedy_for(X: Any) -> str | None:
     return REMEDIES[max(fits, key=len)] if fits else None
 
 
-def refuse_unreadable(X: Any) -> None:
+def refuse_unreadable(X: object) -> None:
     """Raise DataError for an object that is not read as it is, with the call that makes it so."""
     remedy = remedy_for(X)
     if remedy is not None:

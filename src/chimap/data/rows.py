@@ -11,12 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from chimap import _arrays
+from chimap._types import DTypeLike, Rows
 from chimap._validation import DataError, check_positive
 
 LARGEST_WIDTH, LARGEST_HEIGHT = 2**28, 2**40
 
 
-def chunk_dtype(dtype: Any, where: str) -> np.dtype:
+def chunk_dtype(dtype: DTypeLike, where: str) -> np.dtype:
     """The float type of the chunks for a stored type.
 
     float32 and float64 stay; bool, float16 and integers of up to 16 bits become float32, which holds them
@@ -93,7 +94,7 @@ def csr_row_bytes(nnz: int, n_rows: int, dtype: np.dtype) -> float:
     return nnz / n_rows * (dtype.itemsize + 4) + 4
 
 
-def regroup(blocks: Iterable[Any], chunk_rows: int, n_rows: int) -> Iterator[Any]:
+def regroup(blocks: Iterable[Rows], chunk_rows: int, n_rows: int) -> Iterator[Rows]:
     """The rows of ``blocks``, in order, ``chunk_rows`` at a time (the last may be shorter).
 
     n_rows: of all blocks together, as far as is known; no chunk takes memory for more.
@@ -101,7 +102,7 @@ def regroup(blocks: Iterable[Any], chunk_rows: int, n_rows: int) -> Iterator[Any
     """
     check_positive(chunk_rows, "chunk_rows", integer=True)
     size = min(chunk_rows, n_rows)
-    gather: _DenseRows | _SparseRows | None = None
+    gather: Any = None  # _SparseRows or _DenseRows, as the blocks are
     for block in blocks:
         if gather is None:
             gather = (_SparseRows if _arrays.is_sparse(block) else _DenseRows)(size)
@@ -141,14 +142,14 @@ class _SparseRows:
     """A chunk of CSR blocks, joined when it is full."""
 
     def __init__(self, size: int) -> None:
-        self._blocks: list[Any] = []
+        self._blocks: list[Rows] = []
         self.filled = 0
 
-    def add(self, block: Any) -> None:
+    def add(self, block: Rows) -> None:
         self._blocks.append(block)
         self.filled += block.shape[0]
 
-    def release(self) -> Any:
+    def release(self) -> Rows:
         rows = self._blocks[0] if len(self._blocks) == 1 else _arrays.stack_rows(self._blocks)
         self._blocks, self.filled = [], 0
         return rows

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import JSON, Rows
 from chimap._validation import DataError, check_positive
 
 
@@ -42,7 +43,7 @@ class Chunk:
     [(0, (4, 2), ['a', 'a', 'b', 'b']), (4, (2, 2), ['a', 'b'])]
     """
 
-    X: Any
+    X: Rows
     y: np.ndarray | None
     start: int
 
@@ -167,10 +168,10 @@ class Source(ABC):
         """Labels or targets of all rows, (n_rows,), or None."""
 
     @abstractmethod
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> JSON:
         """Plain values that change when the data change: name, shape, size, a digest of some content."""
 
-    def take(self, rows: np.ndarray) -> Any:
+    def take(self, rows: np.ndarray) -> Rows:
         """The rows with these increasing indices, (len(rows), n_features), of the same kind as the chunks.
 
         One pass over all chunks; sources that can seek read these rows only.
@@ -182,7 +183,7 @@ class Source(ABC):
                 parts.append(_arrays.take_rows(chunk.X, rows[first:last] - chunk.start))
         return _arrays.stack_rows(parts)
 
-    def sample(self, n: int, random_state: int | np.random.RandomState | None = None) -> Any:
+    def sample(self, n: int, random_state: int | np.random.RandomState | None = None) -> Rows:
         """``n`` rows chosen uniformly without replacement (all, if there are fewer), in their order."""
         return self.take(choose_rows(self.n_rows, n, random_state))
 

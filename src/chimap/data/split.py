@@ -6,11 +6,11 @@ import numbers
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.rows import digest, regroup
 from chimap.data.source import Chunk, Source
@@ -93,7 +93,7 @@ class _Given:
 
 
 def _parts(
-    source: Source, drawn: Callable[[int, int], np.ndarray], about: dict[str, Any]
+    source: Source, drawn: Callable[[int, int], np.ndarray], about: JSON
 ) -> tuple[PartSource, PartSource]:
     return PartSource(source, drawn, about, "train"), PartSource(source, drawn, about, "test")
 
@@ -105,7 +105,7 @@ class PartSource(Source):
     """
 
     def __init__(
-        self, source: Source, drawn: Callable[[int, int], np.ndarray], about: dict[str, Any], part: str
+        self, source: Source, drawn: Callable[[int, int], np.ndarray], about: JSON, part: str
     ) -> None:
         self._source, self._drawn, self._about, self._part = source, drawn, about, part
         self.name = f"{source.name}, {part} part"
@@ -157,7 +157,7 @@ class PartSource(Source):
         """Labels of the rows of this part, or None."""
         return self._y
 
-    def take(self, rows: np.ndarray) -> Any:
+    def take(self, rows: np.ndarray) -> Rows:
         """The rows with these increasing indices in the part."""
         blocks = np.searchsorted(self._ends, rows, side="right")
         places = []
@@ -186,18 +186,18 @@ class PartSource(Source):
         """See ``Source``."""
         return np.asarray(self._source.places_in_file()[self.places])
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> JSON:
         """The fingerprint of the whole, and which part of it this is."""
         return {**self._source.fingerprint(), "split": {"part": self._part, **self._about}}
 
-    def _rows(self, chunk_rows: int) -> Iterator[Any]:
+    def _rows(self, chunk_rows: int) -> Iterator[Rows]:
         # A quarter at a time: the chunk that grows and the chunk that is read are in memory together.
         for chunk in self._source.chunks(max(1, chunk_rows // 4)):
             members = self._members(chunk.start, chunk.start + chunk.X.shape[0])
             if members.any():
                 yield _arrays.take_rows(chunk.X, np.flatnonzero(members))
 
-    def _rows_between(self, first: int, stop: int, chunk_rows: int) -> Iterator[Any]:
+    def _rows_between(self, first: int, stop: int, chunk_rows: int) -> Iterator[Rows]:
         begin, end = np.searchsorted(self._ends, (first, stop - 1), side="right")
         before = int(self._ends[begin - 1]) if begin else 0  # rows of this part before the chunk
         read = self._source.chunks_from(

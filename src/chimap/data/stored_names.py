@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from chimap._types import ArrayLike
 from chimap._validation import DataError
 from chimap.data.labels import split_column
 from chimap.data.table import unique_ids
@@ -75,6 +75,6 @@ def _first(
     return None
 
 
-def _text(values: Any) -> np.ndarray:
+def _text(values: ArrayLike) -> np.ndarray:
     values = np.asarray(values)
     return np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values.astype(str)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from chimap._frames import INDEX
+from chimap._types import Blocks, Columns
 from chimap._validation import DataError
 
 LABEL_NAMES = ("y", "label")  # taken for labels where none are named
@@ -31,9 +32,9 @@ class Choice:
     """
 
     id: str | int | None = None
-    columns: Any = None
-    exclude: Any = None
-    missing: Any = None
+    columns: Columns | None = None
+    exclude: Columns | None = None
+    missing: object = None
     names: tuple[str, ...] | None = None
     aside: tuple[str, ...] = ()
 
@@ -100,7 +101,7 @@ def roles_of(
         return Roles(bins, label, rows, True, tuple(names[i] for i in others if i not in taken))
     explicit = choice.columns is not None
     bins = others
-    if explicit:
+    if choice.columns is not None:
         besides = {label, *_there(names, choice.aside, has_names)}
         bins = [i for i in places_of(names, choice.columns, where, "columns") if i not in besides]
     if choice.exclude is not None:
@@ -117,7 +118,7 @@ def _there(names: Sequence[str], words: Iterable[str], has_names: bool) -> list[
     return [place[word] for word in words if word in place and (has_names or word.isdecimal())]
 
 
-def present_names(wanted: Sequence[str], there: Any, where: str) -> Sequence[str]:
+def present_names(wanted: Sequence[str], there: Container[str], where: str) -> Sequence[str]:
     """The names of a model, if all of them are there. DataError names those that are not."""
     lost = [name for name in wanted if name not in there]
     if lost:
@@ -136,7 +137,9 @@ def ignored(names: Sequence[str], where: str) -> tuple[str, ...]:
     return (f"{where}: {what} {_shown(names)} ignored; the model was not fitted on such.",)
 
 
-def places_of(names: Sequence[str], words: Any, where: str, argument: str) -> list[int]:
+def places_of(
+    names: Sequence[str], words: Columns | Sequence[str | int], where: str, argument: str
+) -> list[int]:
     """Places of the columns that some words mean, each once, in the order of the words.
 
     words : a text with commas between, or a sequence, of names, globs ("otu_*"), places (0 is the first), ranges of
@@ -161,7 +164,7 @@ def place_of(names: Sequence[str], word: str | int, where: str, argument: str) -
     return found[0]
 
 
-def words_of(words: Any) -> list[Any]:
+def words_of(words: Columns | Sequence[str | int]) -> list[Any]:
     """The words of a text with commas between, or of a sequence; a slice or a number is one."""
     if isinstance(words, str):
         return [word.strip() for word in words.split(",") if word.strip()]
@@ -169,7 +172,7 @@ def words_of(words: Any) -> list[Any]:
 
 
 def _meant(
-    names: Sequence[str], first: dict[str, int], word: Any, where: str, argument: str
+    names: Sequence[str], first: dict[str, int], word: str | int | slice, where: str, argument: str
 ) -> Iterable[int]:
     n = len(names)
     if isinstance(word, slice):
@@ -203,7 +206,7 @@ def naming_note(name: str, where: str) -> str:
     return f"{where}: the first column, {name!r}, is text without repeats and names the rows."
 
 
-def named_blocks(blocks: Any, names: Sequence[str] | None) -> Any:
+def named_blocks(blocks: Blocks | None, names: Sequence[str] | None) -> Blocks | None:
     """Blocks of columns with names and globs in them as places; others as they are.
 
     blocks : a mapping or sequence of blocks, each a slice, places, or names as ``places_of`` takes them. names : of the
@@ -219,7 +222,7 @@ def named_blocks(blocks: Any, names: Sequence[str] | None) -> Any:
     return [_block(block, names) for block in blocks]
 
 
-def _block(block: Any, names: Sequence[str] | None) -> Any:
+def _block(block: Any, names: Sequence[str] | None) -> Columns:
     is_named = isinstance(block, str) or (
         not isinstance(block, slice) and any(isinstance(each, str) for each in block)
     )
@@ -270,7 +273,7 @@ def _shown(names: Sequence[str], most: int = 8) -> str:
     return ", ".join(repr(str(name)) for name in names[:most]) + (", ..." if len(names) > most else "")
 
 
-def as_names(names: Any) -> tuple[str, ...] | None:
+def as_names(names: Iterable[object] | None) -> tuple[str, ...] | None:
     """Names of columns as a tuple of text, or None where there are none or two are the same."""
     if names is None:
         return None
@@ -278,6 +281,6 @@ def as_names(names: Any) -> tuple[str, ...] | None:
     return found if len({*found}) == len(found) else None
 
 
-def is_path(value: Any) -> bool:
+def is_path(value: object) -> bool:
     """Whether a value names a file."""
     return isinstance(value, str | os.PathLike)

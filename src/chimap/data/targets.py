@@ -9,11 +9,12 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._frames import is_frame, names_of
+from chimap._types import ArrayLike
 from chimap._validation import DataError
 from chimap.data.table import is_path
 
 
-def clean_targets(Y: Any, n_tasks: int, where: str) -> np.ndarray:
+def clean_targets(Y: ArrayLike, n_tasks: int, where: str) -> np.ndarray:
     """Labels of several tasks as float64 (n, t), NaN where an entry is missing: None, NaN, pandas' NA, or masked.
 
     Y: an array, a masked array, a data frame, lists, or a sparse matrix. Raises DataError, naming row and task, for
@@ -60,7 +61,7 @@ def _numbers(values: np.ndarray, where: str) -> np.ndarray:
     return found
 
 
-def task_words(data: Any, labels: Any) -> Any:
+def task_words(data: object, labels: Any) -> str | list[str] | None:
     """What names several columns of a table as labels: a glob or names with commas between, of a data frame a list of
     names, too; None for any other labels.
 

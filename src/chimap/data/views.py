@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import JSON, Rows
 from chimap._validation import DataError, check_width
 from chimap.data.label_text import whole_numbers
 from chimap.data.rows import digest, regroup
@@ -82,18 +82,18 @@ class ChosenColumns(_View):
         """Labels of all rows, or None."""
         return self._source.labels()
 
-    def take(self, rows: np.ndarray) -> Any:
+    def take(self, rows: np.ndarray) -> Rows:
         """The rows with these increasing indices."""
         return self._taken(self._source.take(rows))
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> JSON:
         """That of the whole, and which columns these are."""
         whole = self._source.fingerprint()
         return {**whole, "shape": [self.n_rows, self.n_features], "columns": digest(self._places)}
 
-    def _taken(self, X: Any) -> Any:
+    def _taken(self, X: Rows) -> Rows:
         taken = X[:, self._places]
-        if self.is_sparse:
+        if _arrays.is_sparse(taken):
             taken.sort_indices()
             return taken
         return np.ascontiguousarray(taken)
@@ -146,11 +146,11 @@ class ChosenRows(_View):
         """Labels of the rows, or None."""
         return self._y
 
-    def take(self, rows: np.ndarray) -> Any:
+    def take(self, rows: np.ndarray) -> Rows:
         """The rows with these increasing indices among those that are left."""
         return self._source.take(self._rows[rows])
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> JSON:
         """That of the whole, which rows these are, and a digest of their labels."""
         return {
             **self._source.fingerprint(),
@@ -165,7 +165,7 @@ class ChosenRows(_View):
             yield Chunk(X, None if self._y is None else self._y[start:end], start)
             start = end
 
-    def _of(self, read: Iterator[Chunk], first: int, stop: int) -> Iterator[Any]:
+    def _of(self, read: Iterator[Chunk], first: int, stop: int) -> Iterator[Rows]:
         wanted = self._rows[first:stop]
         for chunk in read:
             low, high = np.searchsorted(wanted, (chunk.start, chunk.start + chunk.X.shape[0]))
@@ -200,11 +200,11 @@ class Labelled(_View):
         """Labels of all rows, (n_rows, t)."""
         return self._y
 
-    def take(self, rows: np.ndarray) -> Any:
+    def take(self, rows: np.ndarray) -> Rows:
         """The rows with these increasing indices."""
         return self._source.take(rows)
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> JSON:
         """That of the rows, and a digest of their labels."""
         return {**self._source.fingerprint(), "labels": digest(self._y)}
 
@@ -259,7 +259,7 @@ def chosen(source: Source, choice: Choice) -> Source:
     roles = roles_of(names, None, spoken, source.name, has_names=source.column_names is not None)
     if choice.id is not None and roles.id is not None:
         parts = [chunk.X[:, [roles.id]] for chunk in source.chunks(4096)]
-        values = np.concatenate([part.toarray() if source.is_sparse else part for part in parts])[:, 0]
+        values = np.concatenate([_arrays.to_dense(part) for part in parts])[:, 0]
         whole = whole_numbers(values.astype(np.float64))
         source.row_ids = unique_ids(whole.astype(str), source.name)
     return source if roles.bins == [*range(source.n_features)] else ChosenColumns(source, roles.bins)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from chimap.engines.local import Engine, LocalEngine
 from chimap.engines.memory import Job, chunk_rows_within
 from chimap.engines.progress import Progress, RichProgress, Stopwatch
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 __all__ = [
     "Engine",
@@ -24,7 +28,7 @@ __all__ = [
 
 
 @contextmanager
-def engine_of(engine: Any) -> Iterator[Engine]:
+def engine_of(engine: str | Engine | Client) -> Iterator[Engine]:
     """The engine of a name: "local"; "dask", workers on this machine that end with the block; the address of a
     scheduler; of a client of ``dask.distributed``; or an ``Engine``, itself.
 
@@ -35,7 +39,7 @@ def engine_of(engine: Any) -> Iterator[Engine]:
         yield LocalEngine()
         return
     if hasattr(engine, "can_keep"):
-        yield engine
+        yield cast("Engine", engine)
         return
     if isinstance(engine, str) and engine != "dask" and "://" not in engine:
         raise ValueError(
@@ -48,7 +52,7 @@ def engine_of(engine: Any) -> Iterator[Engine]:
         yield running
 
 
-def current_engine() -> Any:
+def current_engine() -> str | Client:
     """The current client of ``dask.distributed``, or "local" where there is none."""
     try:
         from distributed import get_client

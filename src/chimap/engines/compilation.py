@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from numba.core import event
 
@@ -29,7 +28,7 @@ class _Watch(event.Listener):
         self._clock, self._progress = clock, progress
         self._depth, self._began, self._told = 0, 0.0, False
 
-    def on_start(self, event: Any) -> None:
+    def on_start(self, event: object) -> None:
         """A compilation begins; one at a time, since the compiler holds a lock."""
         if self._depth == 0:
             self._began = time.perf_counter()
@@ -38,7 +37,7 @@ class _Watch(event.Listener):
             self._told = True
             self._progress.note("compiling loops for this machine: once, they are kept on disk")
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self, event: object) -> None:
         """It ends."""
         self._depth -= 1
         if self._depth == 0:

@@ -18,18 +18,22 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 from chimap import _threads
 from chimap._validation import DataError
 from chimap.data import DaskSource, Source
 from chimap.engines.dask_tasks import added, added_array, merged, unpacked
-from chimap.engines.local import Reached
+from chimap.engines.local import Accumulated, Reached, Work
 from chimap.engines.progress import Progress
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
 
 _PART_CHUNKS = 4  # a part: enough that adding up outweighs merging
 _MOST_PARTS = 2**16  # beyond them parts grow: a scheduler deals out some thousands of tasks a second
@@ -48,14 +52,14 @@ class DaskEngine:
     can_keep = False
     n_waiting = 4  # two that are merged into a third, and one that waits for its neighbour
 
-    def __init__(self, client: Any):
+    def __init__(self, client: Client):
         self.client = client
         self._address = client.scheduler.address
-        self._sent: dict[int, tuple[Source, Any]] = {}
+        self._sent: dict[int, tuple[Source, Future]] = {}
 
     def run(
         self,
-        work: Any,
+        work: Work,
         source: Source,
         chunk_rows: int,
         progress: Progress,
@@ -96,15 +100,15 @@ class DaskEngine:
     def _sums_of(
         self,
         groups: list[list[tuple[int, int]]],
-        work: Any,
+        work: Work,
         source: Source,
         chunk_rows: int,
         untold: dict[int, int],
         progress: Progress,
-    ) -> Iterator[Any]:
+    ) -> Iterator[Accumulated]:
         """The moments of each group; rows of a part that are not told of yet are told of as it is added up."""
         template = self._placed(work.fresh())
-        submitted: deque[tuple[Any, list[Any]]] = deque()
+        submitted: deque[tuple[Future, list[Future]]] = deque()
         following = iter(groups)
         for group in groups:
             # some groups ahead, so that no worker waits for the last part of another's
@@ -132,13 +136,15 @@ class DaskEngine:
         return 1 + max(1, -(-2 * sum(self.client.nthreads().values()) // parts))
 
     def _submit_group(
-        self, template: Any, source: Source, group: list[tuple[int, int]], chunk_rows: int
-    ) -> tuple[Any, list[Any]]:
+        self, template: Future, source: Source, group: list[tuple[int, int]], chunk_rows: int
+    ) -> tuple[Future, list[Future]]:
         """Futures of the moments of all parts of a group, and of each part."""
         parts = [self._submit_part(template, source, *part, chunk_rows) for part in group]
         return self._tree(parts), parts
 
-    def _submit_part(self, template: Any, source: Source, start: int, stop: int, chunk_rows: int) -> Any:
+    def _submit_part(
+        self, template: Future, source: Source, start: int, stop: int, chunk_rows: int
+    ) -> Future:
         if isinstance(source, DaskSource):  # whose blocks the scheduler knows, and may have in memory already
             y = source.labels()
             X = self.client.compute(source.lazy(start, stop), retries=_RETRIES)
@@ -146,7 +152,7 @@ class DaskEngine:
             return self._submit(added_array, 0, template, X, labels, start, chunk_rows, source.name)
         return self._submit(added, 0, template, self._on_workers(source), start, stop, chunk_rows)
 
-    def _tree(self, parts: list[Any]) -> Any:
+    def _tree(self, parts: list[Future]) -> Future:
         """Merge neighbours, then neighbours of those, until one is left; before any part that has not begun."""
         level = 0
         while len(parts) > 1:
@@ -155,10 +161,10 @@ class DaskEngine:
             parts = [self._submit(merged, level, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
         return parts[0]
 
-    def _submit(self, task: Any, priority: int, *arguments: Any) -> Any:
+    def _submit(self, task: Callable[..., object], priority: int, *arguments: object) -> Future:
         return self.client.submit(task, *arguments, pure=False, retries=_RETRIES, priority=priority)
 
-    def _on_workers(self, source: Source) -> Any:
+    def _on_workers(self, source: Source) -> Future:
         """The source, sent once for all passes."""
         if id(source) not in self._sent:
             # rows in memory go to all workers that there are
@@ -167,7 +173,7 @@ class DaskEngine:
             self._sent[id(source)] = (source, sent)
         return self._sent[id(source)][1]
 
-    def _placed(self, value: Any) -> Any:
+    def _placed(self, value: object) -> Future:
         """A future of a value that all workers need: the result of a task, so that it is made again should all die that
         hold it. What is too large for the scheduler to keep is sent to the workers that there are."""
         from distributed.protocol import pickle
@@ -178,7 +184,7 @@ class DaskEngine:
         parts = [data[k : k + _MESSAGE] for k in range(0, len(data), _MESSAGE)]
         return self._submit(unpacked, 1, *[self._submit(bytes, 1, part) for part in parts])
 
-    def _scattered(self, value: Any) -> Any:
+    def _scattered(self, value: object) -> Future:
         try:
             return self.client.scatter(value, broadcast=True, hash=False)
         except TimeoutError as error:
@@ -187,7 +193,9 @@ class DaskEngine:
                 "ADDRESS'."
             ) from error
 
-    def _watch(self, parts: list[Any], starts: list[int], untold: dict[int, int], progress: Progress) -> None:
+    def _watch(
+        self, parts: list[Future], starts: list[int], untold: dict[int, int], progress: Progress
+    ) -> None:
         """Tell of parts as they are added up, and let go of them: what is merged then leaves the workers' memory."""
         from distributed import KilledWorker, as_completed
 
@@ -222,7 +230,7 @@ def _groups_of_parts(source: Source, chunk_rows: int, first: int) -> list[list[t
 
 
 @contextmanager
-def dask_engine(where: Any) -> Iterator[DaskEngine]:
+def dask_engine(where: str | Client) -> Iterator[DaskEngine]:
     """The engine of a client, of a scheduler's address, or ("dask") of new workers on this machine, one a core."""
     try:
         from distributed import Client, LocalCluster

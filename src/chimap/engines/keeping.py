@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
+from chimap.backends.base import RowFeatures
 from chimap.backends.host import PIECE_ROWS
 from chimap.engines.progress import Stopwatch
 from chimap.features.additive.base import mapped
@@ -23,15 +25,19 @@ class KeepingPass:
     prepare, encode and weights as of ``Pass``; is_sparse: whether the features are CSR, which the map must then allow.
     """
 
-    prepare: Callable[[Any, Any, str], Any]
-    features: Any
-    encode: Callable[[np.ndarray], Targets]
+    prepare: Callable[[Rows, int, str], Rows]
+    features: RowFeatures
+    encode: Callable[[Any], Targets]
     moments: KeptFeatures
     clock: Stopwatch
     is_sparse: bool
     weights: RowWeights
 
-    def add(self, X: Any, y: Any, start: int, name: str) -> None:
+    def fresh(self) -> KeepingPass:
+        """See ``Work``: all rows are kept together."""
+        return self
+
+    def add(self, X: Rows, y: np.ndarray | None, start: int, name: str) -> None:
         """Add a chunk whose first row is row ``start`` of the source."""
         with self.clock("check"):
             rows = self.prepare(X, start, name)

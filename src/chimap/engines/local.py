@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from chimap._types import Rows
 from chimap.backends.base import Sums
 from chimap.data import Source
 from chimap.data.io.read_ahead import chunks_ahead
@@ -18,13 +19,36 @@ S = TypeVar("S", bound=Sums)
 _ALL_ALIKE = RowWeights()
 
 
+class Accumulated(Protocol):
+    """Sums over rows: of two parts they are merged."""
+
+    def fresh(self) -> Self:
+        """Empty ones about the same shifts."""
+        ...
+
+    def merge(self, other: Self) -> object:
+        """Add the rows of other sums."""
+        ...
+
+    def release_buffers(self) -> None:
+        """Give back what is kept for the next chunk."""
+        ...
+
+
 class Work(Protocol):
     """What a pass does with each chunk, and what it has added up so far: moments that have ``fresh`` and ``merge``."""
 
-    moments: Any
-    clock: Stopwatch
+    @property
+    def moments(self) -> Any:
+        """What is added to: ``Accumulated``, where parts of the rows are added up apart."""
+        ...
 
-    def add(self, X: Any, y: Any, start: int, name: str) -> None:
+    @property
+    def clock(self) -> Stopwatch:
+        """That the stages are put down to."""
+        ...
+
+    def add(self, X: Rows, y: np.ndarray | None, start: int, name: str) -> None:
         """Add a chunk whose first row is row ``start`` of the source of this name."""
 
     def fresh(self) -> Self:
@@ -32,7 +56,7 @@ class Work(Protocol):
         ...
 
 
-Reached = Callable[[Any, int], None]
+Reached = Callable[[Work, int], None]
 """Told after each chunk: the work, and the first row that it has not seen."""
 
 
@@ -48,7 +72,7 @@ class Engine(Protocol):
 
     def run(
         self,
-        work: Any,
+        work: Work,
         source: Source,
         chunk_rows: int,
         progress: Progress,
@@ -67,7 +91,7 @@ class LocalEngine:
 
     def run(
         self,
-        work: Any,
+        work: Work,
         source: Source,
         chunk_rows: int,
         progress: Progress,
@@ -93,7 +117,7 @@ class Pass(Generic[S]):
     the source alone, so that another chunk size gives the same ones.
     """
 
-    prepare: Callable[[Any, Any, str], Any]
+    prepare: Callable[[Rows, int, str], Rows]
     encode: Callable[[Any], Targets | None]
     sums: S
     folds: RowFolds
@@ -110,14 +134,16 @@ class Pass(Generic[S]):
         sums = self.sums.fresh()
         return Pass(self.prepare, self.encode, sums, self.folds, Stopwatch(), self.weights)
 
-    def add(self, X: Any, y: Any, start: int, name: str) -> None:
+    def add(self, X: Rows, y: np.ndarray | None, start: int, name: str) -> None:
         """Add a chunk whose first row is row ``start`` of the source, fold by fold.
 
         Rows and labels are checked before the first sum changes: a bad chunk leaves the moments as they were.
         """
         self.sums.add(*self.prepared(X, y, start, name), self.clock)
 
-    def prepared(self, X: Any, y: Any, start: int, name: str) -> tuple[Any, Any, np.ndarray]:
+    def prepared(
+        self, X: Rows, y: np.ndarray | None, start: int, name: str
+    ) -> tuple[Rows, Targets, np.ndarray]:
         """Checked rows, targets with the weights of the rows, and folds of a chunk."""
         with self.clock("check"):
             rows = self.prepare(X, start, name)
@@ -130,5 +156,5 @@ class Pass(Generic[S]):
         self.sums.finish(self.clock)
 
 
-def no_targets(y: Any) -> None:
+def no_targets(y: np.ndarray | None) -> None:
     """What a pass encodes that takes no targets, whatever the labels: rows get none of them (n, 0)."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeVar
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import TaskID
 
 
 class Progress:
@@ -38,7 +42,7 @@ class RichProgress(Progress):
     console: of rich, by default on stderr. transient: whether the lines vanish at the end.
     """
 
-    def __init__(self, console: Any = None, *, transient: bool = False):
+    def __init__(self, console: Console | None = None, *, transient: bool = False):
         from rich.console import Console
         from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bars
@@ -53,7 +57,7 @@ class RichProgress(Progress):
             console=console or Console(stderr=True),
             transient=transient,
         )
-        self._task: Any = None
+        self._task: TaskID | None = None
         self._unit = "rows"
         self._began = 0.0
 
@@ -74,6 +78,7 @@ class RichProgress(Progress):
 
     def advance(self, amount: int = 1) -> None:
         """Move the bar, and show the count and the mean rate of the stage."""
+        assert self._task is not None  # a stage begins before it advances
         task = self._bars.tasks[self._task]
         done = int(task.completed) + amount
         of = f" of {task.total:,.0f}" if task.total else ""
@@ -146,6 +151,9 @@ def _speed(rate: float, unit: str) -> str:
     return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
 
 
+Item = TypeVar("Item")
+
+
 class Stopwatch:
     """Seconds by stage, summed over the times that a stage ran; ``seconds`` keeps the order of first use.
 
@@ -173,7 +181,7 @@ class Stopwatch:
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
         self._accounted += seconds
 
-    def timed(self, stage: str, items: Any) -> Iterator[Any]:
+    def timed(self, stage: str, items: Iterable[Item]) -> Iterator[Item]:
         """The items of an iterable, the wait for each put down to ``stage``."""
         iterator = iter(items)
         while True:

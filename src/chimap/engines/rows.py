@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from chimap._types import Rows
 from chimap.backends.base import HostSums
 from chimap.data import Source
 from chimap.engines.local import Engine, Pass
@@ -85,7 +86,7 @@ class LossPass:
         """See ``Work``."""
         return replace(self, features=self.features.fresh(), moments=self.moments.fresh(), clock=Stopwatch())
 
-    def add(self, X: object, y: np.ndarray, start: int, name: str) -> None:
+    def add(self, X: Rows, y: np.ndarray | None, start: int, name: str) -> None:
         """Add a chunk; see ``Work``."""
         rows, targets, folds = self.features.prepared(X, y, start, name)
         for _, Z, Y in self.features.sums.pieces(rows, targets, folds, self.folds, self.features.clock):

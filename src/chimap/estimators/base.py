@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from chimap._threads import threads
+from chimap._types import ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Scoring
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import DaskSource, Source, matched
 from chimap.data.formats.dask import is_collection
@@ -23,6 +25,8 @@ from chimap.engines.compilation import compilation
 from chimap.estimators.in_batches import BatchModel
 from chimap.estimators.prediction import bind_names
 from chimap.estimators.rows_given import source_of
+from chimap.features.additive.base import AdditiveMap
+from chimap.features.base import Features
 from chimap.fit.automatic import (
     is_automatic,
     most_components,
@@ -33,8 +37,14 @@ from chimap.fit.fit import check_request, fit
 from chimap.fit.recipe import given_weights
 from chimap.fit.result import FitResult
 from chimap.fit.weights import checked_sample_weight, with_weights
+from chimap.kernels import Kernel
 from chimap.losses import Loss, Observed
 from chimap.selection import SelectionResult
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from sklearn.model_selection import BaseCrossValidator
+
 
 _SIGNED = (
     "auto",
@@ -51,32 +61,32 @@ class HistogramModel(BatchModel):
 
     def __init__(
         self,
-        kernel: Any = "auto",
+        kernel: str | Kernel | Sequence[str | Kernel] = "auto",
         *,
-        features: Any = "auto",
-        gamma: Any = "mean",
-        n_components: Any = "auto",
-        n_terms: Any = "auto",
-        map: Any = None,
+        features: str | Features = "auto",
+        gamma: float | str = "mean",
+        n_components: int | str = "auto",
+        n_terms: int | str = "auto",
+        map: AdditiveMap | None = None,
         sampling: str = "auto",
         form: str = "pair",
-        landmarks: Any = "kmeans",
+        landmarks: str | MatrixLike = "kmeans",
         normalize: str | None = None,
-        bin_weights: Any = "auto",
-        blocks: Any = None,
-        n_principal: Any = None,
-        loss: Any = "square",
-        class_weight: Any = None,
-        threshold: Any = None,
-        alpha: Any = "auto",
-        selection: Any = "auto",
-        scoring: Any = None,
+        bin_weights: str | ArrayLike | None = "auto",
+        blocks: Blocks | None = None,
+        n_principal: int | Sequence[int] | None = None,
+        loss: str | Loss = "square",
+        class_weight: ClassWeight = None,
+        threshold: str | float | None = None,
+        alpha: str | float | Sequence[float] = "auto",
+        selection: str | int | BaseCrossValidator = "auto",
+        scoring: Scoring = None,
         race_seconds: float | None = None,
         memory: str | int = "1GiB",
         precision: str = "float32",
         device: str = "cpu",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ):
         self.kernel = kernel
@@ -108,7 +118,13 @@ class HistogramModel(BatchModel):
 
     # --- fitting
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Fit on rows X (n, bins), dense or sparse, and labels or targets y (n,); returns self.
 
         y (n, t): several tasks, of labels 0 and 1 for a classifier, or several targets of a regressor. An entry that is
@@ -139,9 +155,9 @@ class HistogramModel(BatchModel):
         *,
         unlabelled: Source | None = None,
         checkpoint: Checkpoint | str | Path | None = None,
-        engine: Any = "local",
-        groups: Any = None,
-        sample_weight: Any = None,
+        engine: str | Client = "local",
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Fit on a source, read in chunks under the ``memory`` budget; returns self.
 
@@ -194,7 +210,13 @@ class HistogramModel(BatchModel):
         return self
 
     def _fit_settled(
-        self, source: Source, progress: Progress, unlabelled: Any, checkpoint: Any, engine: Any, groups: Any
+        self,
+        source: Source,
+        progress: Progress,
+        unlabelled: Source | None,
+        checkpoint: Checkpoint | str | Path | None,
+        engine: str | Client,
+        groups: np.ndarray | None,
     ) -> None:
         if groups is not None and not self._holds_out_groups:
             raise ValueError(

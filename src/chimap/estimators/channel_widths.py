@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 from chimap.engines import Job
+from chimap.estimators.adaptable import Adaptable
 from chimap.estimators.kernel_weights import SEARCH_TOLERANCE, SMALLEST, KernelWeights
 from chimap.estimators.width_design import WidthDesign
 from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPenalty
+from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import WidthFeatures
 from chimap.features.fourier.widths import Slopes, partition
@@ -46,7 +49,7 @@ class ChannelWidths:
     def __init__(self, parts: list[Part], n_components: int, widths: str, seed: int):
         self.parts, self.n_components, self.widths, self.seed = parts, n_components, widths, seed
 
-    def fit(self, sample: Any) -> ChannelWidths:
+    def fit(self, sample: Rows) -> ChannelWidths:
         """Fit the features of each channel on rows, and the widths to start from."""
         self.channels = []
         scale = Scale.of(sample, [part.settings.exact for part in self.parts])
@@ -79,7 +82,7 @@ class ChannelWidths:
         blocks = {part.name: part.columns for part in self.parts}
         return BlockFeatures.of_fitted(features, blocks, self.columns_.size)
 
-    def pullback_at(self, features: BlockFeatures, rows: Any, slopes: Slopes) -> np.ndarray:
+    def pullback_at(self, features: BlockFeatures, rows: Rows, slopes: Slopes) -> np.ndarray:
         """dL/d log s of checked rows, given dL/dz of all features side by side; see ``WidthFeatures.pullback_at``."""
         gradient = np.zeros(self._borders[-1])
         for first in range(0, rows.shape[0], _ROWS):
@@ -125,12 +128,12 @@ class ChannelObjective(WidthObjective):
     Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, eq. 5 with an l21 norm (the joint models of sec. 4).
     """
 
-    def __init__(self, features: Any, rows: TuningRows, groups: L21, loss: Loss, penalty: WidthPenalty):
+    def __init__(self, features: Adaptable, rows: TuningRows, groups: L21, loss: Loss, penalty: WidthPenalty):
         super().__init__(features, rows, "training", penalty)
         self.groups, self.loss = groups, loss
         self._last_solution: LinearSolution | None = None
 
-    def outcome(self, x: np.ndarray) -> tuple[Any, Outcome]:
+    def outcome(self, x: np.ndarray) -> tuple[FittedFeatures, Outcome]:
         """The features at these widths, and what they come to without the penalty of the widths."""
         plain = self.features.at(x[:-1])
         self.whole = self.rows.moments(plain, self.dtype).whole()
@@ -145,9 +148,9 @@ class ChannelObjective(WidthObjective):
         """Those that the last evaluation came to."""
         return self.solution
 
-    def _solve(self, plain: Any, whole: Moments, alpha: float) -> tuple[GroupSolution, float]:
+    def _solve(self, plain: BlockFeatures, whole: Moments, alpha: float) -> tuple[GroupSolution, float]:
         """The weights, from the last ones on, and the objective without weights."""
-        problem: Any
+        problem: SquareProblem | LossProblem
         if self.loss == Square():
             problem = SquareProblem(whole, self.groups, _TOLERANCE)
         else:
@@ -157,7 +160,9 @@ class ChannelObjective(WidthObjective):
             )
         return problem.solve(alpha, self._last_solution or problem.zero()), problem.at_zero
 
-    def _features(self, plain: Any, whole: Moments) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    def _features(
+        self, plain: BlockFeatures, whole: Moments
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Features and targets of the rows, less their shifts, and weights."""
         shift, target_shift = whole.shifts
         for rows, Y, _, weights in self.rows.chunks():
@@ -176,19 +181,19 @@ class ChannelDesign(WidthDesign):
         """See ``Design``."""
         return self.parts(n_columns)
 
-    def adaptable(self, n_components: int, sample: Any, seed: int) -> ChannelWidths:
+    def adaptable(self, n_components: int, sample: Rows, seed: int) -> ChannelWidths:
         """See ``WidthDesign``; each column belongs to one channel."""
         partition(self.blocks, sample.shape[1])
         return ChannelWidths(self.parts(sample.shape[1]), n_components, self.widths, seed).fit(sample)
 
-    def objective(self, features: Any, rows: TuningRows, recipe: Recipe) -> ChannelObjective:
+    def objective(self, features: Adaptable, rows: TuningRows, recipe: Recipe) -> ChannelObjective:
         """See ``WidthDesign``."""
         plain = features.at(features.start_)
         whole = rows.moments(plain, recipe.dtype).whole()
         loss, penalty = loss_of(self.weights.loss, whole), self.weights.penalty(plain)
         return ChannelObjective(features, rows, penalty, loss, self.tuning.penalty)
 
-    def first_alpha(self, features: Any, rows: TuningRows, recipe: Recipe) -> float:
+    def first_alpha(self, features: Adaptable, rows: TuningRows, recipe: Recipe) -> float:
         """The strength given, or the best by folds of the rows to tune on, at the widths to start from."""
         if isinstance(self.tuning.alpha, float):
             return self.tuning.alpha

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap._validation import DataError
 from chimap.data.targets import clean_targets
 from chimap.estimators.targets import Encoding, known_conformal
@@ -32,7 +33,7 @@ class ClassTargets(Encoding, ClassifierMixin):
     ``_outputs(X)``, linear outputs (n, t).
     """
 
-    _y_checks: ClassVar[dict[str, Any]] = {}
+    _y_checks: ClassVar[JSON] = {}
     _losses: ClassVar[tuple[str, ...]] = (
         "square", *(name for name, loss in LOSSES.items() if loss.domain == "sign"), "hinge"
     )  # fmt: skip
@@ -42,22 +43,22 @@ class ClassTargets(Encoding, ClassifierMixin):
     classes_: np.ndarray
     class_weight_: np.ndarray | None
     multilabel_: bool = False
-    threshold: Any
+    threshold: str | float | None
     threshold_: float
-    _outputs: Callable[[Any], np.ndarray]
+    _outputs: Callable[[MatrixLike], np.ndarray]
     _calibration: Calibration | TaskCalibration
     _conformal: Conformal | None
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Scores (n, classes), or (n,) for two classes: positive means the second. Of several tasks (n, tasks)."""
         outputs = self._outputs(X)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Labels of rows X, (n,); of several tasks 0 and 1, (n, tasks)."""
         return self.labels_of(self._outputs(X))
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Probabilities of the classes (n, classes), in the order of ``classes_``; each row sums to one.
 
         Of several tasks the probabilities (n, tasks) of label 1, each task being calibrated on its own.
@@ -68,7 +69,7 @@ class ClassTargets(Encoding, ClassifierMixin):
         """
         return self.probabilities_of(self._outputs(X))
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
         """Logarithms of ``predict_proba``, of the same shape, without underflow."""
         outputs = self._outputs(X)
         return self._calibration.log(outputs)
@@ -90,7 +91,7 @@ class ClassTargets(Encoding, ClassifierMixin):
         """Outputs above it are of the second of two classes."""
         return float(getattr(self, "threshold_", 0.0))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Mean accuracy of ``predict(X)``; of several tasks, as in scikit-learn, the share of rows all of whose labels
         are right, of the entries of y (n, tasks) that are there."""
         if not self.multilabel_:
@@ -101,7 +102,7 @@ class ClassTargets(Encoding, ClassifierMixin):
         weights = None if sample_weight is None else np.asarray(sample_weight)[seen]
         return float(np.average(right[seen], weights=weights))
 
-    def _take_codec(self, codec: ClassCodec | TaskCodec) -> None:
+    def _take_codec(self, codec: Any) -> None:
         self.multilabel_ = isinstance(codec, TaskCodec)
         self.classes_ = np.arange(codec.n_targets) if isinstance(codec, TaskCodec) else codec.classes
         if getattr(self, "_has_objects", False) and self.classes_.dtype.kind == "U":
@@ -145,7 +146,7 @@ class ClassTargets(Encoding, ClassifierMixin):
         each = self.class_weight_[np.searchsorted(classes, y)]
         return each if sample_weight is None else sample_weight * each
 
-    def predict_set(self, X: Any, alpha: float = 0.1) -> np.ndarray:
+    def predict_set(self, X: MatrixLike, alpha: float = 0.1) -> np.ndarray:
         """The classes that each row of X may be of: boolean (n, classes), in the order of ``classes_``.
 
         The true class is in the set with a probability of at least 1 - alpha if rows to come are like those of the fit:
@@ -225,4 +226,5 @@ class ClassTargets(Encoding, ClassifierMixin):
                 "Leave it out."
             )
         is_second = held_out.y == self.classes_[1]
+        assert self.threshold is not None  # which asks for none
         return best_threshold(held_out.outputs[:, 0], is_second, self.threshold, self._times(held_out))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from chimap import _arrays
 from chimap._threads import threads
+from chimap._types import JSON, ArrayLike, MatrixLike, Rows
 from chimap._validation import parse_memory, rows_as_fitted
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.prediction import Prediction
@@ -18,6 +19,9 @@ from chimap.features.additive import AnchorMap
 from chimap.features.rounded import check_not_rounded
 from chimap.model_files.model_file import SavedModel
 from chimap.tables import BinFunctions, CodeTables, LineTables, line_tables
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class CompiledModel(SavedModel, Prediction, BaseEstimator):
@@ -34,14 +38,14 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
     rows_at_once = 16384  # nothing is expanded, and the longer rows pass over a block of tables the better
 
     tables_: LineTables | CodeTables
-    exact_: Any
+    exact_: BaseEstimator
 
     def __init__(self, tolerance: float = 1e-3, memory: str | int = "1GiB", n_jobs: int | None = None):
         self.tolerance = tolerance
         self.memory = memory
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, **fit_params: object) -> Self:
         """Fit the model that was compiled anew, a copy of it with its settings, and compile that; returns self.
 
         So that scikit-learn's tools, such as ``permutation_importance`` and stacking, take a compiled model. Raises
@@ -56,7 +60,7 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
         self.__dict__.update(vars(again) | {"n_jobs": self.n_jobs})
         return self
 
-    def error_bound(self, X: Any) -> np.ndarray:
+    def error_bound(self, X: MatrixLike) -> np.ndarray:
         """No score of a row of X is further from that of the model that was compiled, (n,) float64.
 
         Measured when the tables were made, at nine places in each piece of each function, with a quarter more for what
@@ -78,7 +82,7 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
         """Of the model that was compiled."""
         return getattr(self.exact_, "alpha_", None)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JSON:
         """As of the model that was compiled, its features being tables."""
         self._refresh()
         kernel, made_of = self.tables_.describe(), self.exact_
@@ -98,7 +102,7 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
     def _room(self, n_rows: int) -> np.ndarray:
         return np.empty((0, 0), dtype=np.float32)  # nothing is expanded
 
-    def _outputs_of(self, rows: Any, first_row: int, name: str, room: np.ndarray) -> np.ndarray:
+    def _outputs_of(self, rows: Rows, first_row: int, name: str, room: np.ndarray) -> np.ndarray:
         found, outside = self.tables_.scores(self._prepared(rows, first_row, name))
         if outside.any():
             numbers = np.flatnonzero(outside)
@@ -109,7 +113,7 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
             )
         return found
 
-    def _prepared(self, rows: Any, first_row: int, name: str) -> Any:
+    def _prepared(self, rows: Rows, first_row: int, name: str) -> Rows:
         """Rows as the tables take them. Bins that tables of lines do not know are found when they are looked up."""
         exact = self.exact_
         if exact is not None and (exact._changes_rows or self._checks_first):
@@ -121,7 +125,7 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
     def _checks_first(self) -> bool:
         return isinstance(self.tables_, CodeTables) or self._is_mixed
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
@@ -163,7 +167,9 @@ class CompiledRegressor(RealTargets, CompiledModel):
     """
 
 
-def compiled(model: Any, tolerance: float, memory: str | int) -> CompiledClassifier | CompiledRegressor:
+def compiled(
+    model: BaseEstimator, tolerance: float, memory: str | int
+) -> CompiledClassifier | CompiledRegressor:
     """Tables of a fitted ``HistogramClassifier`` or ``HistogramRegressor`` with additive features.
 
     Raises ValueError for features that mix the bins or are rounded, and where no tables come within the tolerance.
@@ -183,7 +189,7 @@ def compiled(model: Any, tolerance: float, memory: str | int) -> CompiledClassif
     return made
 
 
-def compiled_codes(model: Any) -> CompiledClassifier:
+def compiled_codes(model: BaseEstimator) -> CompiledClassifier:
     """Tables in single precision of a fitted ``LookupClassifier``."""
     made = _made_from(model, 1e-6, "1GiB")
     made.exact_, made.n_features_in_, made._is_mixed = None, model.n_features_in_, False
@@ -191,7 +197,9 @@ def compiled_codes(model: Any) -> CompiledClassifier:
     return made
 
 
-def _made_from(model: Any, tolerance: float, memory: str | int) -> Any:
+def _made_from(
+    model: BaseEstimator, tolerance: float, memory: str | int
+) -> CompiledClassifier | CompiledRegressor:
     is_classifier = hasattr(model, "classes_")
     made = (CompiledClassifier if is_classifier else CompiledRegressor)(tolerance, memory, model.n_jobs)
     kept = (

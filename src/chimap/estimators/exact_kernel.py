@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -13,17 +14,24 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
+from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Rows
 from chimap._validation import DataError, check_choice, check_histograms, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.real_targets import RealTargets
 from chimap.features.fourier.widths import partition, width_groups
 from chimap.fit.result import HeldOutRows
-from chimap.kernels import Anisotropic, Exponential, as_kernel
-from chimap.moments import fold_of_rows
+from chimap.kernels import Anisotropic, Exponential, Kernel, as_kernel
+from chimap.moments import Targets, fold_of_rows
 from chimap.selection import fold_count
 from chimap.solvers.exact_widths import dual_ridge, exact_held_out, exact_kernel, exact_training
 from chimap.solvers.held_out import kernel_left_out
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+    from sklearn.model_selection import BaseCrossValidator
+    from sklearn.utils import Tags
+
 
 _REACH = np.log(1e4)  # a width, or the strength, may leave its start by this factor
 
@@ -33,17 +41,17 @@ class ExactKernelModel(BaseEstimator):
 
     def __init__(
         self,
-        kernel: Any = "exp-chi2",
+        kernel: str | Kernel = "exp-chi2",
         *,
-        blocks: Any = None,
-        widths: Any = "block",
+        blocks: Blocks | None = None,
+        widths: str | ArrayLike = "block",
         objective: str = "held-out",
         alpha: float = 0.1,
         max_iter: int = 30,
         tol: float = 1e-4,
-        selection: Any = "auto",
-        class_weight: Any = None,
-        random_state: Any = None,
+        selection: str | int | BaseCrossValidator = "auto",
+        class_weight: ClassWeight = None,
+        random_state: RandomState = None,
     ):
         self.kernel = kernel
         self.blocks = blocks
@@ -56,7 +64,7 @@ class ExactKernelModel(BaseEstimator):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Learn widths and weights from rows X (n, bins), labels or targets y (n,) and weights (n,); returns self.
 
         Raises DataError for bad rows or labels, ValueError for kernels without widths and for bad blocks.
@@ -84,7 +92,7 @@ class ExactKernelModel(BaseEstimator):
         self.kernel_ = Anisotropic(self._kernel, self.width_columns_, self.widths_)
         return self
 
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: MatrixLike) -> np.ndarray:
         check_is_fitted(self, "widths_")
         X = rows_as_fitted(self, X)
         rows = _arrays.as_rows(X, np.float64)
@@ -104,7 +112,7 @@ class ExactKernelModel(BaseEstimator):
         fold_count(self.selection)
         return kernel
 
-    def _distances(self, rows: Any, others: Any = None) -> np.ndarray:
+    def _distances(self, rows: Rows, others: Rows | None = None) -> np.ndarray:
         """Squared distances (r, n, m) in the columns of each width."""
         kernel, found = self._kernel.kernel, []
         for j in range(len(self.width_names_)):
@@ -133,7 +141,7 @@ class ExactKernelModel(BaseEstimator):
             raise DataError(f"n_samples = {n} are too few to hold some out, as learning widths does.")
         folds = fold_of_rows(0, n, max(n_folds, 1), seed)
         began = time.perf_counter()
-        self.history_: list[dict[str, Any]] = []
+        self.history_: list[JSON] = []
 
         def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
             if self.objective == "training":
@@ -142,7 +150,7 @@ class ExactKernelModel(BaseEstimator):
                 return value, gradient
             return exact_held_out(distances, Y, folds, x, total, w)
 
-        def note(intermediate_result: Any) -> None:
+        def note(intermediate_result: OptimizeResult) -> None:
             x = intermediate_result.x
             step = {"iteration": len(self.history_) + 1, "objective": float(intermediate_result.fun)}
             known = {"alpha": float(np.exp(x[-1])), "seconds": time.perf_counter() - began}
@@ -157,14 +165,14 @@ class ExactKernelModel(BaseEstimator):
         self.alpha_, self.objective_ = float(np.exp(found.x[-1])), float(found.fun)
         self.n_iter_, self.n_evaluations_ = max(1, int(found.nit)), int(found.nfev)
 
-    _y_checks: dict[str, Any]
-    _learn_targets: Any
-    _encode: Any
-    _target_shift: Any
-    _take_held_out: Any
-    _counted: Any
+    _y_checks: JSON
+    _learn_targets: Callable[[np.ndarray], None]
+    _encode: Callable[[np.ndarray], Targets]
+    _target_shift: Callable[[], np.ndarray]
+    _take_held_out: Callable[[HeldOutRows | None], None]
+    _counted: Callable[..., tuple[Rows, np.ndarray, np.ndarray | None]]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = self.kernel != "gaussian" and not getattr(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from chimap import _arrays
 from chimap._threads import threads
+from chimap._types import ArrayLike, MatrixLike, Rows
 from chimap._validation import check_choice
 from chimap.data.targets import clean_targets
 from chimap.estimators.explained_rows import ExplainedRows, mean_row
@@ -60,7 +61,7 @@ class Explaining(ExplainedRows):
 
     # --- what a user asks
 
-    def explain(self, X: Any, background: Any = None) -> Explanation:
+    def explain(self, X: MatrixLike, background: MatrixLike | None = None) -> Explanation:
         """What each bin adds to each score of rows X (n, bins), beyond a reference row.
 
         base + contributions.sum(axis=1) is ``decision_function`` (of a regression, the prediction). For additive
@@ -102,7 +103,9 @@ class Explaining(ExplainedRows):
             contributions, base = self._contributions(rows, reference)
         return Explanation(contributions, base, self._bin_names(), self._output_names(base.size))
 
-    def importance(self, X: Any = None, y: Any = None, kind: str = "gradient") -> Importance:
+    def importance(
+        self, X: MatrixLike | None = None, y: ArrayLike | None = None, kind: str = "gradient"
+    ) -> Importance:
         """How much each bin matters to the model, ranked and by name.
 
         Parameters
@@ -148,7 +151,7 @@ class Explaining(ExplainedRows):
             values = self._gradients(rows) if kind == "gradient" else self._variances(rows)
         return Importance.of(kind, values, self._bin_names())
 
-    def effects(self, bins: Any, X: Any = None) -> list[BinEffect]:
+    def effects(self, bins: Sequence[int] | Sequence[str], X: MatrixLike | None = None) -> list[BinEffect]:
         """How the scores change with each of these bins (places), the others as in the mean row.
 
         For an additive model these are the functions of the bins that its scores are the sum of, up to a constant.
@@ -179,7 +182,7 @@ class Explaining(ExplainedRows):
         model = self._mapped_model()
         return model is not None and isinstance(model.function, LinearFunction)
 
-    def nearest(self, X: Any, k: int = 5) -> list[Neighbours]:
+    def nearest(self, X: MatrixLike, k: int = 5) -> list[Neighbours]:
         """The k landmarks, or training rows, that add the most to the score of what is predicted, row by row.
 
         For exponential kernels with features="landmarks" or "exact". Of two classes, contributions are to the second,
@@ -225,10 +228,10 @@ class Explaining(ExplainedRows):
         assert model is not None
         return function.values(model.rows(rows)), function.coef, function(function.centres)
 
-    def _contributions(self, rows: Any, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _contributions(self, rows: Rows, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return contributions_of(self._mapped_model(), self._outputs_of_prepared, rows, reference)
 
-    def _gradients(self, rows: Any) -> np.ndarray:
+    def _gradients(self, rows: Rows) -> np.ndarray:
         model = self._mapped_model()
         if model is None:
             raise ValueError(
@@ -237,14 +240,14 @@ class Explaining(ExplainedRows):
             )
         return gradient_importance(model, rows, self.n_features_in_)
 
-    def _variances(self, rows: Any) -> np.ndarray:
+    def _variances(self, rows: Rows) -> np.ndarray:
         if rows.shape[0] > _VARIANCE_ROWS:
             chosen = np.random.default_rng(0).choice(rows.shape[0], _VARIANCE_ROWS, replace=False)
             rows = _arrays.take_rows(rows, np.sort(chosen))
         contributions, _ = self._contributions(rows, mean_row(rows))
         return variance_importance(contributions)
 
-    def _measure(self, y: np.ndarray) -> Callable[[Any], float]:
+    def _measure(self, y: np.ndarray) -> Callable[[np.ndarray], float]:
         """Accuracy or R^2 of prepared rows."""
         if is_matrix(y):
             score = self._codec.score(clean_targets(y, y.shape[1], "y"), None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
+from chimap._types import JSON, ArrayLike, MatrixLike, RandomState, Rows
 from chimap.backends.host import HOST
 from chimap.data.source import choose_rows
 from chimap.engines import Stopwatch
@@ -18,10 +20,15 @@ from chimap.engines.local import Pass
 from chimap.engines.memory import FIRST_ROWS
 from chimap.features.additive.identity import IdentityMap
 from chimap.fit.result import HeldOutRows
-from chimap.moments import DealtFolds, FoldMoments, Moments, RowWeights, provisional_mean
+from chimap.moments import DealtFolds, FoldMoments, Moments, RowWeights, Targets, provisional_mean
 from chimap.selection import SelectionResult, fold_count
 from chimap.solvers import LinearSolution
 from chimap.solvers.sparse import check_alphas
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
+    from sklearn.utils import Tags
+
 
 _ROWS = 8192  # made dense and added together
 _WITNESSES = 2000  # rows of which held-out outputs are wanted
@@ -33,54 +40,54 @@ class MomentsModel(BaseEstimator):
     ``partial_fit`` adds rows to the moments; the weights are solved for again at the next use.
     """
 
-    selection: Any
-    random_state: Any
+    selection: str | int | BaseCrossValidator
+    random_state: RandomState
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit on features X (n, D), dense or sparse, labels or targets y (n,) and weights (n,) of the rows; returns
         self. A row of weight 2 is two rows, one of weight 0 none.
 
         Raises DataError for values or labels that will not do, ValueError for parameters out of range.
         """
-        X, y = self._valid(X, y, reset=True)
-        X, y, weights = self._counted(X, y, sample_weight)
-        self._learn_targets(y)
-        self._moments = self._empty(X)
-        self._witness(X, y, weights)
-        self._add(X, y, weights)
+        rows, labels = self._valid(X, y, reset=True)
+        rows, labels, weights = self._counted(rows, labels, sample_weight)
+        self._learn_targets(labels)
+        self._moments = self._empty(rows)
+        self._witness(rows, labels, weights)
+        self._add(rows, labels, weights)
         return self._solve_now()
 
-    def _witness(self, X: Any, y: Any, weights: np.ndarray | None) -> None:
+    def _witness(self, X: Rows, y: np.ndarray, weights: np.ndarray | None) -> None:
         """Keep some rows, of which held-out outputs are wanted."""
         chosen = choose_rows(X.shape[0], _WITNESSES, self._seed)
         own = None if weights is None else weights[chosen]
         self._witnesses = _arrays.take_rows(X, chosen), y[chosen], own
 
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def _partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         first = getattr(self, "_moments", None) is None
-        X, y = self._valid(X, y, reset=first)
-        X, y, weights = self._counted(X, y, sample_weight, is_batch=True)
-        self._encode(y)  # labels are checked before anything is added
+        rows, labels = self._valid(X, y, reset=first)
+        rows, labels, weights = self._counted(rows, labels, sample_weight, is_batch=True)
+        self._encode(labels)  # labels are checked before anything is added
         if first:
-            self._moments = self._empty(X)
-            self._witness(X, y, weights)
-        self._add(X, y, weights)
+            self._moments = self._empty(rows)
+            self._witness(rows, labels, weights)
+        self._add(rows, labels, weights)
         self._stale = True
         return self
 
-    def _valid(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
+    def _valid(self, X: MatrixLike, y: ArrayLike, *, reset: bool) -> tuple[Rows, np.ndarray]:
         return validate_data(
             self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], **self._y_checks
         )
 
-    def _empty(self, X: Any) -> FoldMoments:
+    def _empty(self, X: Rows) -> FoldMoments:
         self._check_parameters(X.shape[1])
         self._seed = int(check_random_state(self.random_state).randint(2**31))
         n_folds = max(1, min(fold_count(self.selection), X.shape[0] // 2)) if self._chooses() else 1
         shift = provisional_mean(X[:FIRST_ROWS])
         return FoldMoments(n_folds, X.shape[1], self._n_targets, shift, self._target_shift(), X.dtype)
 
-    def _add(self, X: Any, y: Any, weights: np.ndarray | None) -> None:
+    def _add(self, X: Rows, y: np.ndarray, weights: np.ndarray | None) -> None:
         moments, seen = self._moments, self._moments.n_rows
         sums = HOST.sums(IdentityMap(), moments)
         folds = DealtFolds(len(moments.folds), self._seed)
@@ -89,7 +96,7 @@ class MomentsModel(BaseEstimator):
             chunk = slice(first, first + _ROWS)
             adding.add(_arrays.take_rows(X, chunk), y[chunk], seen + first, "X")
 
-    def _rows(self, X: Any, first_row: int, name: str) -> Any:
+    def _rows(self, X: Rows, first_row: int, name: str) -> Rows:
         """Rows as the pass takes them: they have been checked."""
         return _arrays.as_rows(X, self._moments.dtype)
 
@@ -115,12 +122,12 @@ class MomentsModel(BaseEstimator):
         """Outputs for rows Z (m, D) of these weights of a model without each; None where no formula gives them."""
         return None
 
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: MatrixLike) -> np.ndarray:
         check_is_fitted(self, "_moments")
         if self._stale:
             self._solve_now()
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return np.asarray(X @ self.coef_.T.astype(X.dtype)) + self.intercept_
+        rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return np.asarray(rows @ self.coef_.T.astype(rows.dtype)) + self.intercept_
 
     def _chooses(self) -> bool:
         """Whether something is to be chosen by folds."""
@@ -139,18 +146,18 @@ class MomentsModel(BaseEstimator):
         """Choose by the folds what is to be chosen, and solve for all rows."""
 
     selection_: SelectionResult | None
-    alpha: Any
+    alpha: str | float | Sequence[float]
     _moments: FoldMoments
     _stale: bool
     _n_targets: Any
-    _y_checks: Any
-    _learn_targets: Any
-    _encode: Any
-    _target_shift: Any
-    _take_held_out: Any
-    _counted: Any
+    _y_checks: ClassVar[JSON]
+    _learn_targets: Callable[[np.ndarray], None]
+    _encode: Callable[[np.ndarray], Targets]
+    _target_shift: Callable[[], np.ndarray]
+    _take_held_out: Callable[[HeldOutRows | None], None]
+    _counted: Callable[..., tuple[Rows, np.ndarray, np.ndarray | None]]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone
 
+from chimap._types import ArrayLike
 from chimap._validation import parse_memory
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.fit.exact import exact_bytes
 from chimap.fit.weights import with_weights
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+
 MOST_ROWS = 2000  # of the sample: a quarter of a second a gamma, and the best width hardly moves with more
 _SHARE = 4  # of the memory budget that the kernel matrix of the sample may take
 
 
-def gamma_of_sample(model: Any, source: Source, groups: Any, seed: int) -> float:
+def gamma_of_sample(model: BaseEstimator, source: Source, groups: ArrayLike | None, seed: int) -> float:
     """gamma of the exponential kernel of an estimator, from a quarter to four times 1 / mean distance.
 
     It is chosen with a strength by leaving out rows, or groups of them, of a sample, by the score of the estimator

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from chimap._types import ArrayLike, MatrixLike
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.levels import kth_highest
 from chimap.estimators.real_targets import RealTargets
 from chimap.fit.targets import checked_batch, is_matrix
 from chimap.solvers.from_moments import RidgeSolver
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 def _keeps_moments(model: HistogramModel) -> bool:
@@ -198,7 +202,13 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     _takes_tasks = True
 
     @available_if(_keeps_moments)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Add a batch of rows; ``classes`` (all of them) is needed at the first call. Returns self.
 
         y (n, t): labels 0 and 1 of several tasks, which need no ``classes``, and none of which may be missing.
@@ -229,13 +239,13 @@ class HistogramClassifier(ClassTargets, HistogramModel):
             raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
         return self._partial_fit(X, y, sample_weight)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         tags.classifier_tags.multi_label = True
         return tags
 
-    def equalise_levels(self, X: Any, k: int) -> Self:
+    def equalise_levels(self, X: MatrixLike, k: int) -> Self:
         """Shift each class's scores so that the k-th highest over rows X is 0 for every class; returns self.
 
         For many classes, whose scores are learned apart and are not comparable. No labels are needed: X may be rows
@@ -271,13 +281,13 @@ class HistogramRegressor(RealTargets, HistogramModel):
 
     _takes_tasks = True
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
 
     @available_if(_keeps_moments)
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add a batch of rows, with targets y (n,) or, of several, (n, t); see ``HistogramClassifier.partial_fit``."""
         is_first = getattr(self, "_batches", None) is None
         y = checked_batch(y, None if is_first else self._codec)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap._threads import threads
+from chimap._types import ArrayLike, MatrixLike
 from chimap.data import ArraySource, Source
 from chimap.engines import Progress
 from chimap.estimators.settled import SettledModel
@@ -14,6 +15,9 @@ from chimap.fit.batches import Batches
 from chimap.fit.holding_out import checked_groups
 from chimap.fit.targets import Codec, is_matrix
 from chimap.fit.weights import checked_sample_weight, with_weights, without_absent
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class BatchModel(SettledModel):
@@ -25,7 +29,9 @@ class BatchModel(SettledModel):
     _y_checks: ClassVar[dict[str, Any]]
     _class_weighed: Any
 
-    def _weighed(self, source: Source, groups: Any, is_batch: bool = False) -> tuple[Source, Any]:
+    def _weighed(
+        self, source: Source, groups: ArrayLike | None, is_batch: bool = False
+    ) -> tuple[Source, np.ndarray | None]:
         """The rows that count, with weights that have those of their classes in them, and their groups."""
         if groups is not None:
             groups = checked_groups(groups, source.n_rows)
@@ -34,7 +40,7 @@ class BatchModel(SettledModel):
         weights = self._class_weighed(source.labels(), source.weights, is_batch)
         return (source if weights is source.weights else with_weights(source, weights)), groups
 
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def _partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         batches: Batches | None = getattr(self, "_batches", None)
         self._spread = None
         X, y = validate_data(

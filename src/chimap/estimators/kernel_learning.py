@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from chimap._types import ArrayLike, Blocks, ClassWeight, RandomState
 from chimap._validation import check_choice, check_positive
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.real_targets import RealTargets
 from chimap.estimators.width_design import SEARCHES, Tuning, WidthDesign
 from chimap.estimators.width_search import WidthPenalty
+from chimap.features.additive.base import AdditiveMap
 from chimap.fit.design import Design
 from chimap.fit.recipe import Objective, checked_alpha
 from chimap.fit.solving import PenalisedLoss
 from chimap.fit.targets import ClassCodec
+from chimap.kernels import Kernel
+from chimap.losses import Loss
 from chimap.selection import fold_count
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
 
 
 class KernelLearner(HistogramModel):
@@ -25,13 +33,13 @@ class KernelLearner(HistogramModel):
 
     def __init__(
         self,
-        kernel: Any = "exp-chi2",
+        kernel: str | Kernel = "exp-chi2",
         *,
-        blocks: Any = None,
-        widths: Any = "block",
+        blocks: Blocks | None = None,
+        widths: str | ArrayLike = "block",
         n_components: int = 2048,
         n_terms: int = 2,
-        map: Any = None,
+        map: AdditiveMap | None = None,
         sampling: str = "auto",
         form: str = "pair",
         normalize: str | None = None,
@@ -44,15 +52,15 @@ class KernelLearner(HistogramModel):
         max_iter: int = 30,
         tol: float = 1e-3,
         patience: int = 5,
-        loss: Any = "square",
-        class_weight: Any = None,
-        threshold: Any = None,
-        alpha: Any = "auto",
-        selection: Any = "auto",
+        loss: str | Loss = "square",
+        class_weight: ClassWeight = None,
+        threshold: str | float | None = None,
+        alpha: str | float | Sequence[float] = "auto",
+        selection: str | int | BaseCrossValidator = "auto",
         memory: str | int = "1GiB",
         precision: str = "float32",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ):
         self.kernel = kernel

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
 from chimap._threads import threads
+from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows
 from chimap._validation import (
     MemoryBudgetError,
     check_choice,
@@ -23,6 +25,7 @@ from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.cost_choice import Solve, chosen_cost, folds_of, given_costs
 from chimap.estimators.explaining import Explaining
 from chimap.explain import contributions_of, mean_and_deviation
+from chimap.features.additive.base import AdditiveMap
 from chimap.features.mapped import MappedModel, mapped_model
 from chimap.fit.result import HeldOutRows
 from chimap.fit.weights import checked_sample_weight
@@ -30,6 +33,11 @@ from chimap.kernels import AdditiveKernel, Kernel, Linear, as_kernel
 from chimap.moments import rows_by_weight
 from chimap.solvers.gram import CACHE_MIB, SOLVERS
 from chimap.solvers.held_out import kernel_left_out
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
+    from sklearn.utils import Tags
+
 
 _BLOCK_ROWS = 1024  # of the rows to predict, whose kernel values are held together
 
@@ -73,18 +81,18 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
 
     def __init__(
         self,
-        kernel: Any = "chi2",
+        kernel: str | Kernel = "chi2",
         *,
-        gamma: Any = "mean",
-        map: Any = None,
-        C: Any = "auto",
+        gamma: float | str = "mean",
+        map: AdditiveMap | None = None,
+        C: str | float | Sequence[float] = "auto",
         loss: str = "hinge",
-        class_weight: Any = None,
-        threshold: Any = None,
-        selection: Any = 3,
+        class_weight: ClassWeight = None,
+        threshold: str | float | None = None,
+        selection: str | int | BaseCrossValidator = 3,
         memory: str | int = "2GiB",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.kernel = kernel
         self.gamma = gamma
@@ -98,7 +106,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit on rows X (n, bins), dense or sparse, labels y (n,) and weights (n,) of the rows; returns self.
 
         A row of weight 2 is two rows, one of weight 0 none.
@@ -108,31 +116,33 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         costs = given_costs(self.C)
         check_choice(self.loss, "loss", tuple(SOLVERS))
         X, y = frame_rows(X, y)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        n_given, rows = X.shape[0], self._checked(X)
+        given, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
+        )
+        n_given, rows = given.shape[0], self._checked(given)
         weights = checked_sample_weight(sample_weight, n_given)
         places = np.arange(n_given) if weights is None else np.flatnonzero(weights)
-        rows, y, weights = self._counted(rows, y, weights)
+        rows, labels, weights = self._counted(rows, labels, weights)
         if self._is_precomputed:
             rows = rows[:, places]
-        self._learn_targets(y)
+        self._learn_targets(labels)
         self._check_memory(rows.shape[0])
         for name, row in mean_and_deviation(rows).items():
             setattr(self, name, row)
         with threads(self.n_jobs):
-            w = np.ones(len(y)) if weights is None else weights
+            w = np.ones(len(labels)) if weights is None else weights
             gram, means = self._training_gram(rows, w / w.sum())
             self.scale_ = float(w @ gram.diagonal() / w.sum()) or 1.0
             gram /= self.scale_
-            targets = np.asarray(self._encode(y))
-            folds = folds_of(self.selection, y, self.random_state)
+            targets = np.asarray(self._encode(labels))
+            folds = folds_of(self.selection, labels, self.random_state)
             self.C_, self.C_scores_ = chosen_cost(
-                costs, self._solve, folds, gram, targets, y, w, self.classes_
+                costs, self._solve, folds, gram, targets, labels, w, self.classes_
             )
             alpha, intercept = self._solve(gram, targets, w, self.C_)
-            self._take_held_out(self._held_out(folds, gram, targets, y, w, alpha))
+            self._take_held_out(self._held_out(folds, gram, targets, labels, w, alpha))
         self.dual_coef_ = alpha.T / self.scale_
-        if self._is_precomputed and len(y) < n_given:  # rows of weight 0 have columns at prediction, too
+        if self._is_precomputed and len(labels) < n_given:  # rows of weight 0 have columns at prediction, too
             every = np.zeros((alpha.shape[1], n_given))
             every[:, places], column_means = self.dual_coef_, np.zeros(n_given)
             column_means[places] = means
@@ -193,12 +203,12 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         """What gives weights (n, t) that sum to 0, and intercepts (t,), for rows with weights w (n,)."""
         return SOLVERS[self.loss]
 
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: MatrixLike) -> np.ndarray:
         """f(x) of rows X, (n, t) float64."""
         check_is_fitted(self)
         return self._outputs_of_prepared(self._checked(rows_as_fitted(self, X)))
 
-    def _outputs_of_prepared(self, rows: Any) -> np.ndarray:
+    def _outputs_of_prepared(self, rows: Rows) -> np.ndarray:
         out = np.empty((rows.shape[0], len(self.intercept_)))
         with threads(self.n_jobs):
             for first in range(0, rows.shape[0], _BLOCK_ROWS):
@@ -206,7 +216,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
                 out[part] = self._block_outputs(_arrays.take_rows(rows, part))
         return out + self.intercept_
 
-    def _block_outputs(self, rows: Any) -> Any:
+    def _block_outputs(self, rows: Rows) -> np.ndarray:
         if self.map is not None:
             return self.map_.transform(rows) @ self.coef_.T
         return (rows if self._is_precomputed else self.kernel_(rows, self.rows_)) @ self.dual_coef_.T
@@ -223,10 +233,10 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
     def _mapped_model(self) -> MappedModel | None:
         return None if self.map is None else mapped_model(self.map_, self.coef_.T, self.intercept_)
 
-    def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
+    def _prepare(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         return self._checked(X)
 
-    def _contributions(self, rows: Any, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _contributions(self, rows: Rows, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of an additive kernel bin by bin, by the kernel of each; of others as usual."""
         if self.map is not None or not isinstance(self.kernel_, AdditiveKernel | Linear):
             return contributions_of(self._mapped_model(), self._outputs_of_prepared, rows, reference)
@@ -239,7 +249,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
             out[:, i] = values[:-1] - values[-1]
         return out, base
 
-    def _kernel_values(self, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _kernel_values(self, rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if self.map is not None:
             return super()._kernel_values(rows)
         values = np.asarray(self.kernel_(rows, self.rows_))
@@ -258,7 +268,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         """Whether entries may be negative; a map checks for itself."""
         return self._is_precomputed or self.map is not None or as_kernel(self.kernel, self.gamma).is_signed
 
-    def _checked(self, X: Any) -> Any:
+    def _checked(self, X: MatrixLike) -> Rows:
         rows = _arrays.as_rows(X, np.float64)
         check_histograms(rows, signed=self._is_signed)
         return _arrays.to_dense(rows) if self._is_precomputed else rows
@@ -272,7 +282,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
                 "does not grow with the rows."
             )
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self._is_precomputed

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chimap._types import Parameters
 from chimap._validation import DataError
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.fit.design import Part
@@ -187,7 +188,7 @@ class KernelWeights:
 
     def _attributes(
         self, found: GroupSolution, path: list[GroupSolution], penalty: L21, chosen: int, passes: int
-    ) -> dict[str, Any]:
+    ) -> Parameters:
         def weights(solution: LinearSolution) -> np.ndarray:
             return np.ascontiguousarray(penalty.norms(solution.coef).T) / np.sqrt(2)
 

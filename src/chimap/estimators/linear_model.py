@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
 from chimap._threads import threads
+from chimap._types import MatrixLike, Parameters, Rows
 from chimap._validation import rows_as_fitted
 from chimap.backends import backend_of, check_device, on_host
+from chimap.backends.base import RowFeatures
 from chimap.data import ArraySource, matched
 from chimap.estimators.explaining import Explaining
 from chimap.estimators.prediction import Prediction, scores
@@ -22,9 +24,12 @@ from chimap.features.rounded import RoundedFeatures
 from chimap.fit.design import Part
 from chimap.fit.recipe import given_weights
 from chimap.fit.rows import Preparation
-from chimap.kernels import AdditiveKernel
+from chimap.kernels import AdditiveKernel, Kernel
 from chimap.model_files.model_file import SavedModel
 from chimap.solvers.posterior import DualPosterior, Posterior
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
@@ -38,15 +43,15 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
     normalize: str | None
 
     features_: Any
-    kernel_: Any
+    kernel_: Kernel
     shift_: np.ndarray  # of features that are rounded: about what
     _coef: np.ndarray
     _intercept: np.ndarray
     _cast_weights: tuple[Any, ...]
 
-    def _given(self) -> dict[str, Any]:
+    def _given(self) -> Parameters:
         """The parameters."""
-        given: dict[str, Any] = self.get_params(deep=False)
+        given: Parameters = self.get_params(deep=False)
         return given
 
     @abstractmethod
@@ -65,7 +70,7 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
         self._refresh()
         return self._intercept
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Parameters:
         """The kernel by name, its gamma (None where it has none, or the plain kernel's 1) and what its features are."""
         check_is_fitted(self, "features_")
         gamma = getattr(self.kernel_, "gamma", None)
@@ -76,7 +81,7 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
             "features": self.features_.describe(),
         }
 
-    def compile(self, tolerance: float = 1e-3, memory: str | int = "1GiB") -> Any:
+    def compile(self, tolerance: float = 1e-3, memory: str | int = "1GiB") -> BaseEstimator:
         """The same model as tables, one a bin, that are looked up: for additive kernels, such as "chi2".
 
         score_c(x) = intercept_c + sum_i sign(x_i) f_ic(|x_i|), each f_ic as straight pieces in float32.
@@ -125,7 +130,7 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
     def _is_rounded(self) -> bool:
         return self.precision == "bfloat16"
 
-    def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
+    def _prepare(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """Rows checked, in the precision of the model, normalised and their bins weighted if asked."""
         return self._preparation(X.shape[1])(X, first_row, name)
 
@@ -151,10 +156,10 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
         backend = backend_of(self._device)
         return backend.scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype)
 
-    def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
+    def _outputs_of(self, rows: Rows, first_row: int, name: str, room: Any) -> np.ndarray:
         return self._scores(self._prepare(rows, first_row, name), room)
 
-    def _variance_factors(self, X: Any) -> np.ndarray:
+    def _variance_factors(self, X: MatrixLike) -> np.ndarray:
         """Variances of new targets of rows X over that of the noise, 1 + q (n,), see ``solvers.posterior``.
 
         Raises ValueError for a model that has no posterior.
@@ -181,7 +186,7 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
                 )
         return found
 
-    def _posterior_variances(self, posterior: Posterior | DualPosterior, rows: Any) -> np.ndarray:
+    def _posterior_variances(self, posterior: Posterior | DualPosterior, rows: Rows) -> np.ndarray:
         features = self._mapping()
         Z = np.empty((rows.shape[0], features._n_features_out), dtype=self._dtype)
         features.features_into(rows, Z)
@@ -189,7 +194,7 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
             return posterior.variances(Z, np.asarray(self.kernel_.diagonal(rows), dtype=np.float64))
         return posterior.variances(Z)
 
-    def _scores(self, rows: Any, room: Any) -> np.ndarray:
+    def _scores(self, rows: Rows, room: Any) -> np.ndarray:
         """f(x) (n, t) of prepared rows."""
         if on_host(self._device):
             features, weights, intercept = self._folded()
@@ -203,7 +208,7 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
         # rounded features go in steps, which have no gradient
         return None if self._is_rounded else mapped_model(self.features_, self._coef, self._intercept)
 
-    def _outputs_of_prepared(self, rows: Any) -> np.ndarray:
+    def _outputs_of_prepared(self, rows: Rows) -> np.ndarray:
         room = self._room(min(self.rows_at_once, rows.shape[0]))
         parts = [slice(i, i + self.rows_at_once) for i in range(0, rows.shape[0], self.rows_at_once)]
         return np.vstack([self._scores(_arrays.take_rows(rows, part), room) for part in parts])
@@ -212,11 +217,11 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
     def _takes_signs(self) -> bool:
         return any(part.settings.exact.is_signed for part in self._parts(self.n_features_in_))
 
-    def _mapping(self) -> Any:
+    def _mapping(self) -> RowFeatures:
         """The features that are multiplied by the weights."""
         return RoundedFeatures(self.features_, self.shift_) if self._is_rounded else self.features_
 
-    def _folded(self) -> tuple[Any, np.ndarray, np.ndarray]:
+    def _folded(self) -> tuple[RowFeatures, np.ndarray, np.ndarray]:
         """What is multiplied by weights (D, t), those in its precision, and intercepts; kept from one call to the next.
 
         Features that fold give a shorter form, unless it is their own numbers that are rounded.
@@ -232,7 +237,7 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
             self._cast_weights = (learned, found)
         return found
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -14,16 +14,22 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from chimap import _arrays
 from chimap._arrays import stored_bytes
 from chimap._threads import threads
+from chimap._types import ArrayLike, ClassWeight, MatrixLike, Rows
 from chimap._validation import DataError, check_choice, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.compiled import CompiledClassifier, compiled_codes
 from chimap.features.additive import AnchorMap
+from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.codes import add_up, check_codes, look_up
 from chimap.fit.result import HeldOutRows
 from chimap.losses import Logistic, Loss, SquaredHinge
 from chimap.moments import fold_of_rows, rows_by_weight
 from chimap.selection.base import USUAL_FOLDS
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _FEWEST_ROWS = 10  # that some are held out of
 _ROUGH = 1e-2  # tolerance of a machine whose outputs are only calibrated by
@@ -69,14 +75,14 @@ class LookupClassifier(ClassTargets, BaseEstimator):
 
     def __init__(
         self,
-        map: Any = None,
+        map: AdditiveMap | None = None,
         *,
         loss: str = "squared_hinge",
         alpha: float = 1.0,
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: int = 1000,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         n_jobs: int | None = None,
     ):
         self.map = map
@@ -88,7 +94,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         self.class_weight = class_weight
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the map, encode the rows X (n, bins), dense or sparse, and train on their codes; returns self.
 
         sample_weight (n,): a row of weight 2 is two rows, one of weight 0 none; the map is fitted on rows drawn by
@@ -97,17 +103,23 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         Raises DataError for bad rows and for fewer than two classes, ValueError for parameters.
         """
         X, y = frame_rows(X, y)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        rows, labels = validate_data(
+            self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
+        )
         psi = AnchorMap() if self.map is None else self.map
         if not isinstance(psi, AnchorMap):
             raise ValueError(f"map must be an AnchorMap, whose codes are looked up; got {psi!r}.")
-        X, y, weights = self._counted(X, y, sample_weight)
-        sample = X if weights is None else _arrays.take_rows(X, rows_by_weight(weights, X.shape[0], 0))
+        rows, labels, weights = self._counted(rows, labels, sample_weight)
+        sample = (
+            rows if weights is None else _arrays.take_rows(rows, rows_by_weight(weights, rows.shape[0], 0))
+        )
         with threads(self.n_jobs):
             psi = clone(psi).fit(sample)
-            return self._fit_codes(psi.encode(X), y, psi, weights)
+            return self._fit_codes(psi.encode(rows), labels, psi, weights)
 
-    def fit_codes(self, codes: Any, y: Any, map: AnchorMap, sample_weight: Any = None) -> Self:
+    def fit_codes(
+        self, codes: Rows, y: ArrayLike, map: AnchorMap, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Train on codes (n, bins) that a fitted map has made (``map.encode``), dense or CSR, labels y (n,) and weights
         (n,) of the rows."""
         self._check_settings()
@@ -119,7 +131,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         codes, y, weights = self._counted(codes, np.asarray(y), sample_weight)
         return self._fit_codes(codes, y, map, weights)
 
-    def _fit_codes(self, codes: Any, y: np.ndarray, map: AnchorMap, weights: np.ndarray | None) -> Self:
+    def _fit_codes(self, codes: Rows, y: np.ndarray, map: AnchorMap, weights: np.ndarray | None) -> Self:
         """Train on codes of rows that count."""
         self._check_settings()
         self._learn_targets(y)
@@ -134,7 +146,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         return self
 
     def _held_out(
-        self, codes: Any, signs: np.ndarray, w: np.ndarray, y: np.ndarray, map: AnchorMap
+        self, codes: Rows, signs: np.ndarray, w: np.ndarray, y: np.ndarray, map: AnchorMap
     ) -> HeldOutRows | None:
         """Outputs of a fifth of the rows by a machine of the others; None of too few rows."""
         if len(y) < _FEWEST_ROWS:
@@ -147,12 +159,12 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         found = look_up(_arrays.take_rows(codes, rest), map.tables(coef).transpose(1, 2, 0)) + intercept
         return HeldOutRows(found, y[rest], w[rest])
 
-    def decision_codes(self, codes: Any) -> np.ndarray:
+    def decision_codes(self, codes: Rows) -> np.ndarray:
         """What ``decision_function`` gives of rows, from their codes (n, bins)."""
         outputs = self._outputs_of_codes(codes)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
-    def predict_codes(self, codes: Any) -> np.ndarray:
+    def predict_codes(self, codes: Rows) -> np.ndarray:
         """The class of each row, (n,), from the codes of the rows."""
         return self.labels_of(self._outputs_of_codes(codes))
 
@@ -161,14 +173,14 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         check_is_fitted(self)
         return compiled_codes(self)
 
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: MatrixLike) -> np.ndarray:
         """w . Psi(x) + b of rows X (n, bins), (n, t) float64."""
         check_is_fitted(self)
         X = rows_as_fitted(self, X)
         with threads(self.n_jobs):
             return self._outputs_of_codes(self.map_.encode(X))
 
-    def _outputs_of_codes(self, codes: Any) -> np.ndarray:
+    def _outputs_of_codes(self, codes: Rows) -> np.ndarray:
         check_is_fitted(self)
         codes = check_codes(codes, self.n_features_in_, self.map_.n_codes_)
         found: np.ndarray = look_up(codes, self.tables_.transpose(1, 2, 0)) + self.intercept_
@@ -182,7 +194,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
 
     def _minimise(
         self,
-        codes: Any,
+        codes: Rows,
         signs: np.ndarray,
         w: np.ndarray,
         psi: AnchorMap,
@@ -220,7 +232,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
             self.n_iter_ = int(found.nit)
         return found.x[: t * n_features].reshape(t, n_features), found.x[t * n_features :]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = not getattr(getattr(self.map, "kernel", None), "is_signed", False)

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from chimap._types import JSON, Blocks, ClassWeight, RandomState, Rows
 from chimap._validation import check_choice, check_positive
 from chimap.estimators.channel_widths import ChannelDesign
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.kernel_learning import KernelLearner
 from chimap.estimators.kernel_weights import KernelWeights
 from chimap.estimators.real_targets import RealTargets
+from chimap.features.base import Features, FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.fit.design import Design, PlainDesign, features_of
 from chimap.fit.recipe import checked_alpha
+from chimap.kernels import Kernel
 from chimap.losses import CATALOGUE as LOSSES
+from chimap.losses import Loss
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
 
 
 @dataclass(frozen=True)
 class Channels(PlainDesign):
     """Features of each channel side by side; each column belongs to one."""
 
-    def fit(self, sample: Any, seed: int) -> Any:
+    def fit(self, sample: Rows, seed: int) -> FittedFeatures:
         """See ``Design``."""
         partition(self.blocks, sample.shape[1])
         parts = self.parts(sample.shape[1])
@@ -44,19 +51,19 @@ class MultipleKernelModel(KernelLearner):
 
     def __init__(
         self,
-        kernel: Any = "exp-chi2",
+        kernel: str | Kernel | Sequence[str | Kernel] = "exp-chi2",
         *,
-        blocks: Any = None,
-        features: Any = "auto",
-        gamma: Any = "mean",
+        blocks: Blocks | None = None,
+        features: str | Features = "auto",
+        gamma: float | str = "mean",
         n_components: int = 512,
         n_terms: int = 2,
         sampling: str = "auto",
         form: str = "pair",
         normalize: str | None = None,
-        loss: Any = "square",
-        class_weight: Any = None,
-        threshold: Any = None,
+        loss: str | Loss = "square",
+        class_weight: ClassWeight = None,
+        threshold: str | float | None = None,
         shared: bool = False,
         group_weights: Sequence[float] | None = None,
         joint: bool = False,
@@ -69,13 +76,13 @@ class MultipleKernelModel(KernelLearner):
         max_iter: int = 30,
         tol: float = 1e-3,
         patience: int = 5,
-        alpha: Any = "auto",
+        alpha: str | float | Sequence[float] = "auto",
         n_alphas: int = 30,
-        selection: Any = "auto",
+        selection: str | int | BaseCrossValidator = "auto",
         memory: str | int = "1GiB",
         precision: str = "float32",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ):
         self.kernel = kernel
@@ -133,7 +140,7 @@ class MultipleKernelModel(KernelLearner):
         """Names of the channels, in the order of ``kernel_weights_``."""
         return list(self.features_.names_)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JSON:
         """See ``HistogramClassifier``; and of each channel its share of the kernel weights, summed over the targets."""
         totals = self.kernel_weights_.sum(axis=0)
         shares = totals / (totals.sum() or 1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays, _loops, _threads
 from chimap._threads import threads
+from chimap._types import CSR, ArrayLike, ClassWeight, MatrixLike, RandomState, Rows
 from chimap._validation import check_histograms, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
@@ -18,6 +19,10 @@ from chimap.fit.result import HeldOutRows
 from chimap.kernels import intersection
 from chimap.moments import fold_of_rows, rows_by_weight
 from chimap.selection.base import USUAL_FOLDS
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _FEWEST_ROWS = 10  # that some are held out of
 
@@ -62,8 +67,8 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         alpha: float = 1e-4,
         n_knots: int = 50,
         max_iter: int = 10,
-        class_weight: Any = None,
-        random_state: Any = None,
+        class_weight: ClassWeight = None,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
     ):
         self.alpha = alpha
@@ -73,26 +78,26 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit on rows X (n, bins), dense or sparse, non-negative, in ``max_iter`` passes; returns self.
 
         sample_weight (n,): a pass has a step a unit of weight, those of a row of weight 2 being two; what is left over
         is rounded up or down at random.
         """
-        rows, y = self._rows(X, y, reset=True)
+        given, labels = self._rows(X, y, reset=True)
         self._check_settings()
-        rows, y, weights = self._counted(rows, y, sample_weight)
-        self._learn_targets(y)
+        rows, labels, weights = self._counted(given, labels, sample_weight)
+        self._learn_targets(labels)
         steps = _steps_of(weights, rows.shape[0])
         self._start(rows, steps)
         random = check_random_state(self.random_state)
         for _ in range(self.max_iter):
-            self._steps(rows, y, steps[random.permutation(steps.size)])
+            self._steps(_arrays.to_sparse(rows), labels, steps[random.permutation(steps.size)])
         self.n_iter_ = self.max_iter
-        self._take_held_out(self._held_out(rows, y, weights))
+        self._take_held_out(self._held_out(rows, labels, weights))
         return self
 
-    def _held_out(self, rows: Any, y: np.ndarray, weights: np.ndarray | None) -> HeldOutRows | None:
+    def _held_out(self, rows: Rows, y: np.ndarray, weights: np.ndarray | None) -> HeldOutRows | None:
         """Outputs of a fifth of the rows by a machine of the others, of as many passes."""
         if len(y) < _FEWEST_ROWS:
             return None
@@ -105,43 +110,49 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         other._start(rows, steps)
         random = check_random_state(0)
         for _ in range(self.max_iter):
-            other._steps(rows, y, random.permutation(steps))
+            other._steps(_arrays.to_sparse(rows), y, random.permutation(steps))
         own = None if weights is None else weights[rest]
         return HeldOutRows(other._outputs(_arrays.take_rows(rows, rest)), y[rest], own)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """One step for each row of X, in order; the first call takes all ``classes``, and ranges from its rows."""
         is_first = not hasattr(self, "tables_")
-        rows, y = self._rows(X, y, reset=is_first)
+        given, labels = self._rows(X, y, reset=is_first)
         if is_first:
             self._check_settings()
-            self._learn_targets(y if classes is None else classes)
-        rows, y, weights = self._counted(rows, y, sample_weight, is_batch=True)
+            self._learn_targets(labels if classes is None else classes)
+        rows, labels, weights = self._counted(given, labels, sample_weight, is_batch=True)
         steps = _steps_of(weights, rows.shape[0])
         if is_first:
             self._start(rows, steps)
             self._take_held_out(None)
         else:
-            self._encode(y)  # refuses a label that is none of the classes before anything is learned from it
-            self._take_held_out(HeldOutRows(self._outputs(rows), y, weights))  # before it has seen them
-        self._steps(rows, y, steps)
+            self._encode(labels)  # refuses an unknown label before anything is learned from it
+            self._take_held_out(HeldOutRows(self._outputs(rows), labels, weights))  # before it has seen them
+        self._steps(_arrays.to_sparse(rows), labels, steps)
         return self
 
-    def _rows(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, Any]:
-        X, y = frame_rows(X, y)
-        X, y = validate_data(
-            self, X, y, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
+    def _rows(self, X: MatrixLike, y: ArrayLike, *, reset: bool) -> tuple[CSR, np.ndarray]:
+        given, y = frame_rows(X, y)
+        X, labels = validate_data(
+            self, given, y, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
         )
         rows = _arrays.as_rows(X)
         check_histograms(rows)
-        return _arrays.to_sparse(rows), y
+        return _arrays.to_sparse(rows), labels
 
     def _check_settings(self) -> None:
         check_positive(self.alpha, "alpha")
         check_positive(self.n_knots, "n_knots", integer=True)
         check_positive(self.max_iter, "max_iter", integer=True)
 
-    def _start(self, rows: Any, steps: np.ndarray) -> None:
+    def _start(self, rows: Rows, steps: np.ndarray) -> None:
         own = _arrays.take_rows(rows, np.unique(steps))
         self.ranges_ = _arrays.column_maxima(own)
         self._scale = float(intersection.diagonal(rows)[steps].mean(dtype=np.float64)) or 1.0
@@ -149,7 +160,7 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         self.intercept_ = np.zeros(self._n_targets)
         self.t_ = 0
 
-    def _steps(self, rows: Any, y: np.ndarray, order: np.ndarray) -> None:
+    def _steps(self, rows: CSR, y: np.ndarray, order: np.ndarray) -> None:
         signs = np.ascontiguousarray(np.asarray(self._encode(y)).T)
         # the first step is about as long as a typical weight, as in Bottou's stochastic gradient descent tricks
         first = self.t_ + self.alpha**-0.75
@@ -168,7 +179,7 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         """Knots a unit of x, (bins,); 0 for bins whose values are all 0."""
         return np.divide(self.n_knots, self.ranges_, out=np.zeros_like(self.ranges_), where=self.ranges_ > 0)
 
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: MatrixLike) -> np.ndarray:
         """f(x) of rows X, (n, t) float64."""
         check_is_fitted(self)
         X = rows_as_fitted(self, X)
@@ -186,7 +197,7 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
             )  # fmt: skip
         return out + self.intercept_
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True

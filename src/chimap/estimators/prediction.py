@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from chimap import _arrays, _products
 from chimap._threads import threads
+from chimap._types import MatrixLike, Rows
 from chimap._validation import rows_as_fitted
+from chimap.backends.base import RowFeatures
 from chimap.data import ArraySource, Source, matched
 from chimap.data.io.read_ahead import chunks_ahead
 from chimap.data.layouts import opener_of
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
 from chimap.features.additive.base import keeps_zeros
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 _FEW = 64  # features whose products with the weights are summed in float64
 
@@ -32,7 +38,7 @@ class Prediction:
     n_features_in_: int
     n_jobs: int | None
 
-    def _outputs(self, X: Any) -> np.ndarray:
+    def _outputs(self, X: MatrixLike) -> np.ndarray:
         """f(x) of rows X, (n, t) float64."""
         self._refresh()
         source = self._source_of(X)
@@ -44,7 +50,7 @@ class Prediction:
         with threads(self.n_jobs):
             return self._outputs_of(rows, 0, "X", self._room(rows.shape[0]))
 
-    def _source_of(self, X: Any) -> Source | None:
+    def _source_of(self, X: MatrixLike) -> Source | None:
         """A source of what is no matrix of rows; None for one."""
         if (opener := opener_of(X)) is not None:
             return opener(X)
@@ -53,7 +59,7 @@ class Prediction:
             return reading.source(X)
         return None
 
-    def _variance_factors(self, X: Any) -> np.ndarray:
+    def _variance_factors(self, X: MatrixLike) -> np.ndarray:
         """Variances of new targets of rows X over that of the noise, (n,). Raises ValueError: this model has none."""
         raise ValueError(
             f"a {type(self).__name__} has no posterior: predict without return_std, or use the model that it was made "
@@ -99,11 +105,11 @@ class Prediction:
         """Memory that the outputs of so many rows are computed in."""
 
     @abstractmethod
-    def _outputs_of(self, rows: Any, first_row: int, name: str, room: Any) -> np.ndarray:
+    def _outputs_of(self, rows: Rows, first_row: int, name: str, room: Any) -> np.ndarray:
         """f(x) (n, t) of rows as they come; an error names the row of ``name``."""
 
 
-def bind_names(model: Any, source: Source) -> None:
+def bind_names(model: BaseEstimator, source: Source) -> None:
     """Let the model keep the names of the columns, as ``feature_names_in_``, or forget those of an earlier fit."""
     if source.column_names is not None:
         model.feature_names_in_ = np.array(source.column_names, dtype=object)
@@ -111,9 +117,9 @@ def bind_names(model: Any, source: Source) -> None:
         del model.feature_names_in_
 
 
-def scores(features: Any, rows: Any, weights: np.ndarray, room: np.ndarray) -> np.ndarray:
+def scores(features: RowFeatures, rows: Rows, weights: np.ndarray, room: np.ndarray) -> np.ndarray:
     """Psi(x) . w (n, t) of prepared rows and weights (D, t) of their dtype; room (n, D) is for dense features."""
-    if _arrays.is_sparse(rows) and keeps_zeros(features):
+    if _arrays.is_sparse(rows) and hasattr(features, "transform_sparse") and keeps_zeros(features):
         out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)
         _products.sparse_product(features.transform_sparse(rows), weights, out)
         return out

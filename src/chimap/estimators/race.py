@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from chimap import _arrays
+from chimap._types import Parameters, Rows, Scoring
 from chimap._validation import DataError, check_histograms, parse_memory
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
@@ -51,6 +52,10 @@ from chimap.selection.race import (
 )
 from chimap.selection.scoring import OutputScore
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+
 _SHARE = 8  # of the memory budget that the sample may take
 MOST_SECONDS = 20.0  # of work
 _GRADIENTS = 1000  # rows whose gradients are averaged
@@ -65,13 +70,13 @@ class Race:
     where the estimator asks for what these do not do.
     """
 
-    model: Any
-    rows: Any
+    model: BaseEstimator
+    rows: Rows
     y: np.ndarray
     groups: np.ndarray | None
     splits: list[tuple[np.ndarray, np.ndarray]]
     splits_of: dict[int, int]
-    scoring: Any
+    scoring: Scoring
     column_names: Sequence[str] | None
     seed: int
     weights: np.ndarray | None
@@ -81,7 +86,7 @@ class Race:
     _leaders: dict[int, Outcome] = field(default_factory=dict)  # the best so far of rounds, by their rows
 
     @classmethod
-    def on(cls, model: Any, source: Source, groups: np.ndarray | None) -> Race:
+    def on(cls, model: BaseEstimator, source: Source, groups: np.ndarray | None) -> Race:
         """The race of an estimator on a sample of a source. Raises DataError as ``race_of``."""
         labels = source.labels()
         assert labels is not None
@@ -142,7 +147,7 @@ class Race:
             n_held_out=self.n_held_out, on_trial=tell, **self._end(),
         )  # fmt: skip
 
-    def _end(self) -> dict[str, Any]:
+    def _end(self) -> Parameters:
         """When to start no further trial: after the seconds that the user gave, or after so much work."""
         seconds = getattr(self.model, "race_seconds", None)
         if seconds is not None or self.trials is None:
@@ -318,7 +323,7 @@ class Race:
                 break
         return found
 
-    def fitted(self, candidate: Candidate, chosen: np.ndarray) -> Any:
+    def fitted(self, candidate: Candidate, chosen: np.ndarray) -> BaseEstimator:
         """The estimator with the settings of a candidate, fitted on rows of the sample at these places."""
         weights = given_weights(self.model.get_params(deep=False))
         settings = {"bin_weights": weights} | candidate.settings | {"scoring": self.scoring, "verbose": False}
@@ -337,7 +342,7 @@ class Race:
             return model.fit_source(source)
         return model.fit_source(source, groups=groups)
 
-    def _scored(self, fitted: Any, test: np.ndarray) -> tuple[float, np.ndarray, float]:
+    def _scored(self, fitted: BaseEstimator, test: np.ndarray) -> tuple[float, np.ndarray, float]:
         """(score on rows at these places, its deviations, seconds of a prediction)."""
         rows = _arrays.take_rows(self.rows, test)
         began = time.perf_counter()
@@ -347,7 +352,7 @@ class Race:
         return score(outputs, test), self._deviations(score, test, outputs), seconds
 
 
-def is_free(model: Any, or_named: bool = False) -> bool:
+def is_free(model: BaseEstimator, or_named: bool = False) -> bool:
     """Whether the user has left features, loss and gamma open, and asks for nothing that exact machines do not do.
 
     or_named: gamma may be given of a kernel that is named.
@@ -373,5 +378,5 @@ def _alphas(alpha: Any) -> list[float] | None:
     return None if given is None else sorted(float(one) for one in np.atleast_1d(given))
 
 
-def _same(value: Any, usual: Any) -> bool:
+def _same(value: object, usual: object) -> bool:
     return value is usual or (isinstance(value, str) and value == usual)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Parameters, Rows
 from chimap.features.exact.family import MOST_ROWS
 from chimap.fit.automatic import MOST_SUMMED
 from chimap.selection.race import Candidate
@@ -40,7 +40,7 @@ class Look:
     n_classes: int
 
     @classmethod
-    def at(cls, rows: Any, n_classes: int) -> Look:
+    def at(cls, rows: Rows, n_classes: int) -> Look:
         """Look at rows (n, bins), dense or CSR."""
         values = _arrays.stored_values(rows)
         filled = np.count_nonzero(values)
@@ -91,7 +91,7 @@ def _family(candidate: Candidate) -> str:
 
 def within(entered: list[Candidate]) -> list[Candidate]:
     """The kernels and normalisations of candidates alone: features, loss and gamma are the user's."""
-    made: dict[tuple[Any, Any], Candidate] = {}
+    made: dict[tuple[object, object], Candidate] = {}
     for candidate in entered:
         kernel, normalize = candidate.settings["kernel"], candidate.settings["normalize"]
         settings = {"kernel": kernel, "normalize": normalize}
@@ -168,17 +168,17 @@ def _name(kernel: str, normalize: str | None) -> str:
     return f"{kernel}, {normalize or 'raw'} rows"
 
 
-def _squares(**more: Any) -> dict[str, Any]:
+def _squares(**more: object) -> Parameters:
     return {"features": "exact", "loss": "square", **more}
 
 
-def _margins() -> dict[str, Any]:
+def _margins() -> Parameters:
     return {"features": "additive", "loss": "hinge"}
 
 
 def settings_for(
-    winner: Candidate, learned: dict[str, Any], n_rows: int, n_bins: int, fits: bool, is_sparse: bool = False
-) -> dict[str, Any]:
+    winner: Candidate, learned: Parameters, n_rows: int, n_bins: int, fits: bool, is_sparse: bool = False
+) -> Parameters:
     """Settings of the winner for all rows: exact machines of many rows become landmarks, or ridge on the map.
 
     learned: what its last trial chose. fits: whether the kernel matrix of all rows is within the memory budget.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chimap._types import Parameters
 from chimap._validation import DataError, parse_memory
 from chimap.data import Source
 from chimap.engines import Progress
@@ -23,10 +24,17 @@ from chimap.fit.trials import Trials
 from chimap.selection.leave_one_out import FEW_ROWS
 from chimap.selection.race import SAME, Candidate, RaceResult, Trial
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 def race_of(
-    model: Any, source: Source, groups: np.ndarray | None, progress: Progress, keeps_rows: bool = True
-) -> tuple[RaceResult, dict[str, Any]]:
+    model: BaseEstimator,
+    source: Source,
+    groups: np.ndarray | None,
+    progress: Progress,
+    keeps_rows: bool = True,
+) -> tuple[RaceResult, Parameters]:
     """Run the race of an estimator on a sample of a source; the result, and the settings for all rows.
 
     Rows are held out by group where groups are given, in the shares of the classes where there are some. Settings that
@@ -65,7 +73,7 @@ def race_of(
     return result, settings
 
 
-def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> dict[str, Any]:
+def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Parameters:
     """What a candidate of the race becomes on all rows of the source."""
     needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
     fits = keeps_rows and needed <= parse_memory(running.model.memory) and not is_slow(source)
@@ -78,7 +86,7 @@ def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: boo
     return settings
 
 
-def _is_wide(model: Any, trial: Trial, settings: dict[str, Any], source: Source) -> bool:
+def _is_wide(model: BaseEstimator, trial: Trial, settings: Parameters, source: Source) -> bool:
     """Whether an exact machine becomes ridge on the features of all rows."""
     if trial.candidate.settings.get("features") != "exact" or settings.get("features") != "additive":
         return False
@@ -86,7 +94,7 @@ def _is_wide(model: Any, trial: Trial, settings: dict[str, Any], source: Source)
     return takes_wide(model.get_params(deep=False) | settings, mapped, source)
 
 
-def _settled(model: Any, learned: dict[str, Any], n_rows: int) -> dict[str, Any]:
+def _settled(model: BaseEstimator, learned: Parameters, n_rows: int) -> Parameters:
     """What the race knows of an exact machine of many rows, where another search would take several times the fit.
 
     Strength and gamma are those of a Gaussian process, noise and width, which are what they are however many rows there
@@ -98,8 +106,8 @@ def _settled(model: Any, learned: dict[str, Any], n_rows: int) -> dict[str, Any]
 
 
 def weigh_bins(
-    model: Any, source: Source, groups: np.ndarray | None, progress: Progress
-) -> tuple[RaceResult, dict[str, Any]]:
+    model: BaseEstimator, source: Source, groups: np.ndarray | None, progress: Progress
+) -> tuple[RaceResult, Parameters]:
     """The race of an estimator whose kernel is named: with equal weights of the bins, and with learned ones.
 
     Returns the result and the setting of the weights. Raises DataError as ``race_of``, and for kernels without weights.
@@ -160,5 +168,5 @@ def _leader(model: Any, result: RaceResult, n_bins: int) -> Trial | None:
     return next((t for t in last if t.candidate.settings.get("loss", model.loss) == "square"), None)
 
 
-def _named(kernel: Any) -> str:
+def _named(kernel: object) -> str:
     return kernel if isinstance(kernel, str) else getattr(kernel, "name", str(kernel))

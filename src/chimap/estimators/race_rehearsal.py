@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from chimap._types import Parameters
 from chimap.estimators.race import Race
 from chimap.fit.automatic import landmarks_of
 from chimap.selection.jackknife import standard_error
@@ -14,7 +14,7 @@ from chimap.selection.race import Candidate, RaceResult, Trial, trial_of
 
 
 def rehearsed(
-    running: Race, result: RaceResult, settings_of: Callable[[Trial], dict[str, Any]], n_rows: int
+    running: Race, result: RaceResult, settings_of: Callable[[Trial], Parameters], n_rows: int
 ) -> tuple[RaceResult, dict[str, Trial]]:
     """The result whose best is no exact machine that landmarks would stand in for; and the trials of these, by the name
     of what came in their place.
@@ -40,7 +40,7 @@ def rehearsed(
         result = result.in_place_of(first, trial)
 
 
-def _less_saturated(result: RaceResult, settings_of: Callable[[Trial], dict[str, Any]]) -> RaceResult:
+def _less_saturated(result: RaceResult, settings_of: Callable[[Trial], Parameters]) -> RaceResult:
     """Of landmarks that are ahead by no more than an error and the best other machine, the other first.
 
     Landmarks are as many as they are, however many rows they learn from: few rows flatter them.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -15,7 +15,12 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
+from chimap._types import Scoring
 from chimap._validation import DataError
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
 HELD_OUT = 4000  # rows that those of the last round are scored on, which are the closest to each other
@@ -50,7 +55,7 @@ def held_out_rows(
     if n >= FEW:
         kinds = GroupShuffleSplit, StratifiedShuffleSplit, ShuffleSplit
         make = kinds[0] if groups is not None else kinds[1] if stratifies else kinds[2]
-        size: Any = test_size / n if groups is not None else test_size
+        size: float = test_size / n if groups is not None else test_size
         splitter = make(1, test_size=size, random_state=rng)
     elif groups is not None:
         splitter = GroupKFold(min(_FOLDS, np.unique(groups).size))
@@ -83,7 +88,7 @@ def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
     return {-(-most // 2): 1, -(-3 * most // 4): 1, most: len(splits)}
 
 
-def default_scoring(model: Any, y: np.ndarray) -> str | None:
+def default_scoring(model: BaseEstimator, y: np.ndarray) -> str | None:
     """ROC AUC of two classes one of which is rare; None for accuracy, or R^2."""
     if not is_classifier(model):
         return None
@@ -97,7 +102,7 @@ def default_scoring(model: Any, y: np.ndarray) -> str | None:
     return "roc_auc" if is_rare else None
 
 
-def score_name(scoring: Any, model: Any, y: np.ndarray) -> str:
+def score_name(scoring: Scoring, model: BaseEstimator, y: np.ndarray) -> str:
     """Of a scorer as tables show it; None is accuracy or R^2, and tasks have its mean."""
     if y.ndim == 2:
         return f"mean {score_name(scoring, model, y[:, 0])}"

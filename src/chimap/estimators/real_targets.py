@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
+from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap.data.targets import clean_targets
 from chimap.estimators.targets import Encoding, known_conformal
 from chimap.fit.result import HeldOutRows
@@ -22,17 +23,17 @@ from chimap.selection.scoring import MeanScore
 class RealTargets(Encoding, RegressorMixin):
     """One real target, or several, less their means. The estimator gives ``_outputs(X)``, linear outputs (n, t)."""
 
-    _y_checks: ClassVar[dict[str, Any]] = {"y_numeric": True}
+    _y_checks: ClassVar[JSON] = {"y_numeric": True}
     _losses: ClassVar[tuple[str, ...]] = tuple(n for n, loss in LOSSES.items() if loss.domain == "real")
     _domain: ClassVar[str] = "real"
     _codec_type: ClassVar[type[Codec]] = RealCodec
     _conformal: Conformal | None
-    _variance_factors: Callable[[Any], np.ndarray]
+    _variance_factors: Callable[[MatrixLike], np.ndarray]
     noise_variance_: np.ndarray | None
     keeps_posterior: ClassVar[bool] = True
-    _outputs: Callable[[Any], np.ndarray]
+    _outputs: Callable[[MatrixLike], np.ndarray]
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: MatrixLike, return_std: bool = False) -> Any:
         """Predicted targets of rows X, (n,) float64; of several (n, targets).
 
         return_std: also give the standard deviations of new targets about them, of the same shape: by the posterior of
@@ -53,7 +54,7 @@ class RealTargets(Encoding, RegressorMixin):
         """Predicted targets (n,), of several (n, t), of linear outputs (n, t), as ``predict_source`` gives them."""
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R^2 of ``predict(X)``; of several targets the mean over them, of the entries of y that are there."""
         predicted = self.predict(X)
         if predicted.ndim == 1:
@@ -72,7 +73,7 @@ class RealTargets(Encoding, RegressorMixin):
             raise ValueError("threshold is of classifiers of two classes: leave it out of a regression.")
         return sample_weight
 
-    def predict_set(self, X: Any, alpha: float = 0.1) -> np.ndarray:
+    def predict_set(self, X: MatrixLike, alpha: float = 0.1) -> np.ndarray:
         """Intervals (n, 2), lower and upper end, that hold the target of each row of X; of several (n, targets, 2).
 
         The target is inside with a probability of at least 1 - alpha if rows to come are like those of the fit: as far

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
+from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState
 from chimap._validation import check_positive
 from chimap.backends import check_device
 from chimap.estimators.class_targets import ClassTargets
@@ -22,18 +24,21 @@ from chimap.selection.components import DECADES
 from chimap.solvers import LinearSolution, PrincipalRidge, ridge
 from chimap.solvers.held_out import left_out, leverages
 
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
+
 
 class RidgeFromMoments(MomentsModel):
     """What regressor and classifier share: their parameters, and the choice of alpha and of components."""
 
     def __init__(
         self,
-        alpha: Any = "auto",
-        n_components: Any = None,
-        selection: Any = "auto",
-        random_state: Any = None,
+        alpha: str | float | Sequence[float] = "auto",
+        n_components: int | Sequence[int] | None = None,
+        selection: str | int | BaseCrossValidator = "auto",
+        random_state: RandomState = None,
         device: str = "cpu",
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
     ):
         self.alpha = alpha
         self.n_components = n_components
@@ -43,7 +48,7 @@ class RidgeFromMoments(MomentsModel):
         self.class_weight = class_weight
 
     def _chooses(self) -> bool:
-        return super()._chooses() or np.ndim(self.n_components) > 0
+        return super()._chooses() or (self.n_components is not None and np.ndim(self.n_components) > 0)
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
@@ -88,7 +93,7 @@ class RidgeFromMoments(MomentsModel):
         h = h if weights is None else h * weights
         return HeldOutRows(left_out(Square(), Y, Z @ found.coef + found.intercept, h), y, weights)
 
-    def curves(self, X: Any, y: Any) -> ComponentCurves:
+    def curves(self, X: MatrixLike, y: ArrayLike) -> ComponentCurves:
         """R² and, of a classifier, accuracy on other rows for every number of components and every strength tried.
 
         One decomposition gives all of them; ``report.write_selection`` draws them. Raises ValueError for a model
@@ -111,7 +116,8 @@ class RidgeFromMoments(MomentsModel):
 
     def _solve_features(self, folds: FoldMoments, whole: Moments, scale: float) -> LinearSolution:
         if len(folds.folds) > 1:
-            self.selection_ = choose_alpha(folds, whole, self.alpha)
+            asked = self.alpha if isinstance(self.alpha, str) else np.asarray(self.alpha)
+            self.selection_ = choose_alpha(folds, whole, asked)
             return ridge(whole, self.selection_.best["alpha"])
         self.selection_ = None
         return ridge(whole, scale if isinstance(self.alpha, str) else float(np.max(self.alpha)))
@@ -144,7 +150,7 @@ class MomentsRidge(RealTargets, RidgeFromMoments):
     (10, True)
     """
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows; the first call fixes what moments are taken about. Returns self."""
         if getattr(self, "_moments", None) is None:
             self._learn_targets(y)
@@ -163,7 +169,13 @@ class MomentsRidgeClassifier(ClassTargets, RidgeFromMoments):
     True
     """
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Add rows; ``classes`` (all of them) is needed at the first call. Returns self."""
         if getattr(self, "_moments", None) is None:
             if classes is None:

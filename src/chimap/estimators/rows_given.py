@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sklearn.utils.validation import validate_data
 
 from chimap._frames import is_frame, names_of
+from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap.data import ArraySource, Source, open_source
 from chimap.data.formats.frames import FrameSource, frame_rows
 from chimap.data.labels import plain_labels
@@ -14,8 +15,11 @@ from chimap.data.layouts import opener_of
 from chimap.data.targets import task_words
 from chimap.fit.targets import is_matrix
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
-def source_of(model: Any, X: Any, y: Any, y_checks: dict[str, Any]) -> Source:
+
+def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> Source:
     """A source of rows X and labels y, with names of columns and tasks where the objects have them.
 
     Arrays are checked as scikit-learn checks them, by ``validate_data`` with y_checks, which notes on the model how
@@ -31,7 +35,7 @@ def source_of(model: Any, X: Any, y: Any, y_checks: dict[str, Any]) -> Source:
     X, y = frame_rows(X, y)
     y = plain_labels(y)
     names = tuple(map(str, names_of(y))) if is_matrix(y) and is_frame(y) else None
-    checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
+    checks: JSON = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     if is_matrix(y):
         X = validate_data(model, X, **checks)
     else:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.utils import check_random_state
 
 from chimap._threads import threads
+from chimap._types import Blocks, Parameters
 from chimap._validation import check_choice, check_positive, checked_weights, parse_memory
 from chimap.data import Source
 from chimap.data.table import named_blocks
@@ -35,6 +36,9 @@ from chimap.fit.targets import Codec
 from chimap.losses import Loss, Observed, named
 from chimap.solvers.wide_ridge import WideRidgeSolver
 
+if TYPE_CHECKING:
+    import numpy as np
+
 
 class SettledModel(LinearModel):
     """A linear model whose parameters may be "auto".
@@ -58,15 +62,15 @@ class SettledModel(LinearModel):
     n_principal: Any
     _spread: float | None  # of targets with missing entries; None where all are there
 
-    def _given(self) -> dict[str, Any]:
+    def _given(self) -> Parameters:
         """The parameters, with those that the race has chosen, and what "auto" stands for, in their place."""
-        given: dict[str, Any] = self.get_params(deep=False)
+        given: Parameters = self.get_params(deep=False)
         return given | getattr(self, "chosen_", {}) | getattr(self, "_taken", {})
 
-    def _race(self, source: Source, groups: Any, progress: Progress, keeps_rows: bool) -> None:
+    def _race(self, source: Source, groups: np.ndarray | None, progress: Progress, keeps_rows: bool) -> None:
         """Choose the settings that kernel="auto" and bin_weights leave open, if they are asked for."""
-        self.chosen_: dict[str, Any] = {}
-        self._taken: dict[str, Any] = {}
+        self.chosen_: Parameters = {}
+        self._taken: Parameters = {}
         self.__dict__.pop("race_", None)
         if not hasattr(self, "bin_weights"):
             return
@@ -87,7 +91,7 @@ class SettledModel(LinearModel):
     def _settle(
         self,
         source: Source,
-        groups: Any = None,
+        groups: np.ndarray | None = None,
         *,
         is_plain: bool = True,
         is_batch: bool = False,
@@ -133,7 +137,7 @@ class SettledModel(LinearModel):
     def _parts(self, n_columns: int) -> list[Part]:
         return parts_of(self._settings(), self._named_blocks(), n_columns)
 
-    def _named_blocks(self) -> Any:
+    def _named_blocks(self) -> Blocks | None:
         """Blocks by places, where columns were given by name."""
         return named_blocks(self.blocks, getattr(self, "feature_names_in_", None))
 

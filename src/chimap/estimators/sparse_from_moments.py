@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from chimap._types import ArrayLike, MatrixLike, RandomState
 from chimap._validation import check_positive
 from chimap.estimators.from_moments import MomentsModel
 from chimap.estimators.real_targets import RealTargets
 from chimap.moments import FoldMoments, Moments
 from chimap.penalties import check_groups
+from chimap.penalties.groups import Group
 from chimap.selection import score_path
 from chimap.solvers import LinearSolution
 from chimap.solvers.group_path import group_lasso, largest_group_alpha
@@ -22,6 +25,9 @@ from chimap.solvers.sparse import (
     elastic_net,
     largest_alpha,
 )
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
 
 
 class _SparseModel(RealTargets, MomentsModel):
@@ -55,7 +61,7 @@ class _SparseModel(RealTargets, MomentsModel):
     def _path(self, moments: Moments, alphas: np.ndarray) -> SparsePath:
         """Solutions at all strengths."""
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add rows; the first call fixes what moments are taken about. Returns self."""
         if getattr(self, "_moments", None) is None:
             self._learn_targets(y)
@@ -87,11 +93,11 @@ class MomentsLasso(_SparseModel):
 
     def __init__(
         self,
-        alpha: Any = "auto",
+        alpha: str | float | Sequence[float] = "auto",
         l1_ratio: float = 1.0,
         n_alphas: int = 30,
-        selection: Any = "auto",
-        random_state: Any = None,
+        selection: str | int | BaseCrossValidator = "auto",
+        random_state: RandomState = None,
     ):
         self.alpha = alpha
         self.l1_ratio = l1_ratio
@@ -137,11 +143,11 @@ class MomentsGroupLasso(_SparseModel):
 
     def __init__(
         self,
-        groups: Any = None,
-        alpha: Any = "auto",
+        groups: Sequence[Group] | None = None,
+        alpha: str | float | Sequence[float] = "auto",
         n_alphas: int = 30,
-        selection: Any = "auto",
-        random_state: Any = None,
+        selection: str | int | BaseCrossValidator = "auto",
+        random_state: RandomState = None,
     ):
         self.groups = groups
         self.alpha = alpha

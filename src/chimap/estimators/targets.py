@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import ArrayLike, Rows
 from chimap.fit.targets import Codec
 from chimap.fit.weights import checked_sample_weight
 from chimap.moments import Targets
 from chimap.selection.conformal import Conformal
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 class Encoding:
@@ -20,7 +24,7 @@ class Encoding:
     _codec_type: ClassVar[type[Codec]]
     _codec: Codec
 
-    def _learn_targets(self, y: Any) -> None:
+    def _learn_targets(self, y: ArrayLike) -> None:
         """Learn the classes, or the range of the targets, from all of y."""
         self._codec = self._codec_type.of(y)
         self._take_codec(self._codec)
@@ -39,8 +43,8 @@ class Encoding:
         """The weights of rows (n,), or None, with those of their classes in them."""
 
     def _counted(
-        self, X: Any, y: Any, sample_weight: Any, is_batch: bool = False
-    ) -> tuple[Any, Any, np.ndarray | None]:
+        self, X: Rows, y: np.ndarray, sample_weight: ArrayLike | None, is_batch: bool = False
+    ) -> tuple[Rows, np.ndarray, np.ndarray | None]:
         """Rows in memory that count, their labels, and their weights with those of their classes in them.
 
         is_batch: whether more rows will come.
@@ -60,7 +64,7 @@ class Encoding:
         return self._codec.shift
 
 
-def task_names(model: Any) -> list[str] | None:
+def task_names(model: BaseEstimator) -> list[str] | None:
     """The tasks, or targets, of a fitted model of several: by name, or "task_0" and so on. None for a model of one."""
     is_of_classes = hasattr(model, "classes_")
     if not (getattr(model, "multilabel_", False) if is_of_classes else model._n_outputs > 1):
@@ -69,7 +73,7 @@ def task_names(model: Any) -> list[str] | None:
     return [f"task_{i}" for i in range(model._n_outputs)] if names is None else [str(name) for name in names]
 
 
-def known_conformal(model: Any) -> Conformal:
+def known_conformal(model: BaseEstimator) -> Conformal:
     """What a model knows of rows that were held out. Raises ValueError where it knows nothing."""
     found: Conformal | None = getattr(model, "_conformal", None)
     if found is None:

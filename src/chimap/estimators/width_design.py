@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from chimap import _threads
+from chimap._types import Blocks, Parameters, Rows
 from chimap._validation import DataError
 from chimap.data import ArraySource, Source, split_source
 from chimap.data.source import choose_rows
 from chimap.engines import Job, Progress, Stopwatch, chunk_rows_within
+from chimap.estimators.adaptable import Adaptable
 from chimap.estimators.width_rounds import WidthRounds
 from chimap.estimators.width_search import (
     TuningRows,
@@ -22,7 +24,7 @@ from chimap.estimators.width_search import (
     WidthsFound,
     least_alpha,
 )
-from chimap.features.base import FeatureSettings
+from chimap.features.base import FeatureSettings, FittedFeatures
 from chimap.features.fourier import WidthFeatures
 from chimap.features.scaled import Scale, ScaledWidths
 from chimap.fit.design import Part, parts_of
@@ -64,7 +66,7 @@ class WidthDesign:
     """``WidthFeatures``: one kernel over all columns, its widths by blocks, bins or groups."""
 
     settings: FeatureSettings
-    blocks: Any
+    blocks: Blocks | None
     widths: Any
     tuning: Tuning
 
@@ -76,11 +78,11 @@ class WidthDesign:
         """See ``Design``: the widths alone go by blocks."""
         return parts_of(self.settings, None, n_columns)
 
-    def fit(self, sample: Any, seed: int) -> Any:
+    def fit(self, sample: Rows, seed: int) -> Adaptable:
         """Features with the widths to start from, which ``learn`` replaces."""
         return self.adaptable(self.settings.size(2048), sample, seed)
 
-    def adaptable(self, n_components: int, sample: Any, seed: int) -> Any:
+    def adaptable(self, n_components: int, sample: Rows, seed: int) -> Any:
         """Features of any widths, fitted on rows."""
         asked = self.settings
         scale = Scale.of(sample, [asked.exact])
@@ -92,13 +94,13 @@ class WidthDesign:
 
     def learn(
         self,
-        features: Any,
+        features: Adaptable,
         recipe: Recipe,
         rows: PreparedRows,
-        sample: Any,
+        sample: Rows,
         clock: Stopwatch,
         progress: Progress,
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[FittedFeatures, Parameters]:
         """See ``Design``."""
         how, full = self.tuning, features
         n_rows = min(rows.source.n_rows, how.n_rows or rows.source.n_rows)
@@ -118,11 +120,11 @@ class WidthDesign:
             found = search.run(self.first_alpha(features, tuned, recipe))
         return full.at(found.log_widths), _attributes(full, found, features.start_, objective.evaluations)
 
-    def objective(self, features: Any, rows: TuningRows, recipe: Recipe) -> WidthObjective:
+    def objective(self, features: Adaptable, rows: TuningRows, recipe: Recipe) -> WidthObjective:
         """What is minimised over the widths."""
         return WidthObjective(features, rows, self.tuning.objective, self.tuning.penalty)
 
-    def first_alpha(self, features: Any, rows: TuningRows, recipe: Recipe) -> float:
+    def first_alpha(self, features: Adaptable, rows: TuningRows, recipe: Recipe) -> float:
         """The strength given, or the best at the widths to start from."""
         alpha = self.tuning.alpha
         if isinstance(alpha, float):
@@ -187,7 +189,7 @@ def tune_components(asked: int | None, n_rows: int) -> int | None:
     return None if asked is None else min(asked, max(_FEWEST, n_rows))
 
 
-def _attributes(features: Any, found: WidthsFound, start: np.ndarray, evaluations: int) -> dict[str, Any]:
+def _attributes(features: Adaptable, found: WidthsFound, start: np.ndarray, evaluations: int) -> Parameters:
     """What a learner of widths shows."""
     return {
         "widths_": np.exp(found.log_widths),

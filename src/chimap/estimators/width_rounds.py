@@ -6,11 +6,12 @@ import time
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 from chimap.estimators.width_search import WidthSearch, WidthsFound, least_alpha
 from chimap.features.mapped import mapped_model
 from chimap.features.mapped_functions import Waves
@@ -109,7 +110,7 @@ class WidthRounds(WidthSearch):
             place = climb(better, (0, 0), steps)[0]
             return error(place), strength(place), moments
 
-    def _looked(self) -> Any:
+    def _looked(self) -> Rows:
         """Rows all over those to learn from."""
         step, first, taken = max(1, self.objective.rows.n_rows // _LOOKED), 0, []
         for rows, *_ in self.objective.rows.chunks():
@@ -117,7 +118,7 @@ class WidthRounds(WidthSearch):
             first += rows.shape[0]
         return _arrays.stack_rows(taken)
 
-    def _following(self, x: np.ndarray, rows: Any) -> np.ndarray:
+    def _following(self, x: np.ndarray, rows: Rows) -> np.ndarray:
         """The widths that slopes at these say, of the same mean exponent; the strength stays."""
         features = self.objective.features
         with self.objective.rows.clock("gradient"):
@@ -132,7 +133,7 @@ class WidthRounds(WidthSearch):
         total = float(np.exp(2 * x[:-1]) @ spread)
         return np.append((np.log(weights) + np.log(total / (weights @ spread))) / 2, x[-1])
 
-    def _relevance(self, x: np.ndarray, rows: Any) -> tuple[np.ndarray, np.ndarray, Relevance]:
+    def _relevance(self, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray, Relevance]:
         """The bin of each coordinate (p,), the mapped rows (r, p), and how relevant the coordinates are."""
         dtype, folds = self.objective.dtype, self._moments.folds
         model = mapped_model(self.objective.features.at(x[:-1]), *self._weights(folds, x[-1]))

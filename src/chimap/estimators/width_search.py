@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
 
+from chimap._types import Parameters, Rows
 from chimap._validation import DataError
 from chimap.backends.host import HOST
 from chimap.data.io.read_ahead import chunks_ahead
@@ -17,13 +18,18 @@ from chimap.data.source import Chunk
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.local import Pass
 from chimap.engines.memory import FIRST_ROWS
-from chimap.features.fourier import WidthFeatures
+from chimap.estimators.adaptable import Adaptable
+from chimap.features.base import FittedFeatures
 from chimap.fit.passes import empty_moments
 from chimap.fit.rows import PreparedRows
 from chimap.moments import FoldMoments, Moments
 from chimap.solvers import LinearSolution, ridge
 from chimap.solvers.lbfgs import stop_reason
 from chimap.solvers.widths import Outcome, held_out, total_scatter, training
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+
 
 _REACH = np.log(
     1e4
@@ -44,7 +50,7 @@ class TuningRows:
         """In all."""
         return self.rows.source.n_rows
 
-    def chunks(self) -> Iterator[tuple[Any, np.ndarray, np.ndarray, np.ndarray]]:
+    def chunks(self) -> Iterator[tuple[Rows, np.ndarray, np.ndarray, np.ndarray]]:
         """Checked rows, targets (rows, t), folds (rows,) and weights (rows,)."""
         rows, codec = self.rows, self.rows.codec
         for chunk in self._read():
@@ -54,7 +60,7 @@ class TuningRows:
             weights = np.ones(prepared.shape[0]) if weights is None else weights
             yield prepared, np.asarray(codec.encode(np.asarray(chunk.y))) + codec.shift, folds, weights
 
-    def moments(self, features: Any, dtype: np.dtype) -> FoldMoments:
+    def moments(self, features: FittedFeatures, dtype: np.dtype) -> FoldMoments:
         """Of the features, fold by fold; one pass."""
         rows, source = self.rows, self.rows.source
         some = rows.prepare(source.block(0, min(FIRST_ROWS, source.n_rows)).X, 0, source.name)
@@ -90,13 +96,13 @@ class WidthObjective:
     kind: "held-out" (the strength is learned too) or "training" (it is given: it would go to zero).
     """
 
-    def __init__(self, features: WidthFeatures, rows: TuningRows, kind: str, penalty: WidthPenalty):
+    def __init__(self, features: Adaptable, rows: TuningRows, kind: str, penalty: WidthPenalty):
         self.features, self.rows, self.kind, self.penalty = features, rows, kind, penalty
         self.dtype = features.unit_.projection_.matrix.dtype
         self.evaluations = 0
         self.whole: Moments | None = None  # of the last evaluation
 
-    def outcome(self, x: np.ndarray) -> tuple[Any, Outcome]:
+    def outcome(self, x: np.ndarray) -> tuple[FittedFeatures, Outcome]:
         """The features at these widths, and what they come to without the penalty; one pass."""
         plain = self.features.at(x[:-1])
         moments = self.rows.moments(plain, self.dtype)
@@ -163,7 +169,7 @@ class WidthsFound:
 
     log_widths: np.ndarray
     alpha: float
-    history: list[dict[str, Any]]
+    history: list[Parameters]
     reason: str
 
 
@@ -189,7 +195,7 @@ class WidthSearch:
         self.objective, self.validation, self.is_classifier = objective, validation, is_classifier
         self.progress, self.max_iter, self.tol, self.patience = progress, max_iter, tol, patience
         self.keeps_alpha = keeps_alpha
-        self.history: list[dict[str, Any]] = []
+        self.history: list[Parameters] = []
         self.reason = ""
         self._last: tuple[np.ndarray, float, np.ndarray] | None = None
 
@@ -227,7 +233,7 @@ class WidthSearch:
             self._last = (x.copy(), *self.objective(x))
         return self._last[1], self._last[2]
 
-    def _stop(self, intermediate_result: Any) -> None:
+    def _stop(self, intermediate_result: OptimizeResult) -> None:
         """After an iteration: note it, and end the search where it gains no more."""
         self._told(intermediate_result.x)
         self.progress.advance()

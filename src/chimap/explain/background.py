@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 
 _ROWS = 256  # that stand in for the data
 
 
-def mean_and_deviation(rows: Any) -> dict[str, np.ndarray]:
+def mean_and_deviation(rows: Rows) -> dict[str, np.ndarray]:
     """Mean and standard deviation of each bin over rows, dense or CSR, by the names of a model's attributes.
 
     Examples

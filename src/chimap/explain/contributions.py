@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.features.mapped import MappedModel
 
@@ -64,8 +64,8 @@ class Explanation:
 
 def contributions_of(
     model: MappedModel | None,
-    outputs: Callable[[Any], np.ndarray],
-    rows: Any,
+    outputs: Callable[[Rows], np.ndarray],
+    rows: Rows,
     reference: np.ndarray,
     *,
     random_state: int = 0,
@@ -122,7 +122,7 @@ def contributions_of(
 
 
 def _by_orders(
-    outputs: Callable[[Any], np.ndarray], rows: Any, reference: np.ndarray, random_state: int
+    outputs: Callable[[Rows], np.ndarray], rows: Rows, reference: np.ndarray, random_state: int
 ) -> tuple[np.ndarray, np.ndarray]:
     rng, n_bins = np.random.default_rng(random_state), rows.shape[1]
     base = outputs(reference[None])[0]
@@ -139,7 +139,7 @@ def _by_orders(
 
 
 def _add_changes(
-    outputs: Callable[[Any], np.ndarray],
+    outputs: Callable[[Rows], np.ndarray],
     row: np.ndarray,
     reference: np.ndarray,
     groups: list[np.ndarray],

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 
 _POINTS = 49  # of the function
 _BARS = 24  # of the density under it
@@ -52,7 +52,12 @@ class BinEffect:
 
 
 def bin_effect(
-    outputs: Callable[[Any], np.ndarray], reference: np.ndarray, place: int, name: str, rows: Any, known: bool
+    outputs: Callable[[Rows], np.ndarray],
+    reference: np.ndarray,
+    place: int,
+    name: str,
+    rows: Rows,
+    known: bool,
 ) -> BinEffect:
     """The effect of the bin at a place.
 

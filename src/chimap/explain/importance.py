@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 from chimap.features.mapped import MappedModel
+
+if TYPE_CHECKING:
+    pass
+
 
 _ROWS = 1000  # whose gradients are averaged
 
@@ -61,7 +66,7 @@ class Importance:
 
     def to_frame(self) -> Any:
         """As a data frame of pandas, with columns bin, name and importance."""
-        import pandas as pd  # type: ignore[import-untyped]
+        import pandas as pd
 
         return pd.DataFrame({"bin": self.bins, "name": self.names, "importance": self.values})
 
@@ -88,7 +93,7 @@ def variance_importance(contributions: np.ndarray) -> np.ndarray:
     return np.asarray(np.sqrt(contributions.var(axis=0).sum(axis=1)))
 
 
-def gradient_importance(model: MappedModel, rows: Any, n_bins: int, random_state: int = 0) -> np.ndarray:
+def gradient_importance(model: MappedModel, rows: Rows, n_bins: int, random_state: int = 0) -> np.ndarray:
     """Root of the score variance that a bin's own spread would cause at the mean squared slope, (bins,).
 
     For mapped coordinates u_iq of bin i: sqrt(sum_q mean_x sum_c (df_c / du_iq)^2 var(u_iq)). For an additive model
@@ -126,7 +131,7 @@ def gradient_importance(model: MappedModel, rows: Any, n_bins: int, random_state
 
 
 def permutation_importance(
-    score: Callable[[Any], float], rows: Any, n_repeats: int = 3, random_state: int = 0
+    score: Callable[[Any], float], rows: Rows, n_repeats: int = 3, random_state: int = 0
 ) -> np.ndarray:
     """Mean loss of score when the values of a bin are shuffled among rows, (bins,).
 

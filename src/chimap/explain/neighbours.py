@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.features.mapped import MappedModel
 from chimap.features.mapped_functions import GaussianExpansion
@@ -51,7 +51,7 @@ def expansion_of(model: MappedModel | None) -> GaussianExpansion:
     return function
 
 
-def nearest_landmarks(model: MappedModel | None, row: Any, output: int, k: int = 5) -> Neighbours:
+def nearest_landmarks(model: MappedModel | None, row: Rows, output: int, k: int = 5) -> Neighbours:
     """The k landmarks that add the most to score ``output`` of a row (1, bins).
 
     Raises

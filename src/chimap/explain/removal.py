@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 
 _ROWS = 500  # that bins are emptied in
 _TOGETHER = 20  # bins that are emptied together
@@ -17,7 +17,7 @@ _MOST_ROWS = 4096
 
 
 def removal_importance(
-    outputs: Callable[[Any], np.ndarray], rows: Any, random_state: int = 0
+    outputs: Callable[[Rows], np.ndarray], rows: Rows, random_state: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """(order, values), both (bins,): the bins in the order in which they are emptied, and what each then adds.
 
@@ -71,7 +71,7 @@ def removal_importance(
 class _Emptied:
     """Rows some bins of which are empty, and how far their scores are from those of the rows as they were."""
 
-    def __init__(self, outputs: Callable[[Any], np.ndarray], rows: Any):
+    def __init__(self, outputs: Callable[[Rows], np.ndarray], rows: Rows):
         self._outputs, self._rows = outputs, rows
         self._first = outputs(rows)
         self._squares = np.zeros(rows.shape[0])
@@ -96,7 +96,7 @@ class _Emptied:
         return np.sqrt(totals.clip(0) / n) - np.sqrt(self._squares.sum() / n)
 
 
-def _filled(rows: Any, bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _filled(rows: Rows, bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(places in bins, rows) of the entries that are not 0."""
     columns = _arrays.take_columns(rows, bins) if bins.size else rows[:, :0]
     row, place = columns.nonzero()
@@ -104,7 +104,7 @@ def _filled(rows: Any, bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return place[order], row[order]
 
 
-def _without(rows: Any, places: np.ndarray, bins: np.ndarray) -> Any:
+def _without(rows: Rows, places: np.ndarray, bins: np.ndarray) -> Rows:
     """Copies of the rows at these places, each without its bin."""
     found = _arrays.take_rows(rows, places)
     if _arrays.is_sparse(found):

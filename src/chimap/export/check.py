@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,8 +13,13 @@ from chimap.data import ArraySource
 from chimap.estimators.prediction import Prediction
 from chimap.export.parts import ModelParts
 from chimap.export.tables import BinTables
+from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.landmarks.nystroem import NystroemFeatures
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 _ROWS = 256
 
@@ -41,7 +46,7 @@ def made_rows(parts: ModelParts, n_rows: int = _ROWS, seed: int = 0) -> np.ndarr
     return X.astype(parts.dtype)
 
 
-def _largest(features: Any, n_bins: int) -> np.ndarray:
+def _largest(features: FittedFeatures, n_bins: int) -> np.ndarray:
     """The largest magnitudes of the bins, as far as the features know them; 1 where they do not."""
     if isinstance(features, BlockFeatures):
         out = np.zeros(n_bins)
@@ -54,7 +59,7 @@ def _largest(features: Any, n_bins: int) -> np.ndarray:
     return np.ones(n_bins) if known is None else np.asarray(known)
 
 
-def compare_onnx(path: Path, model: Any, parts: ModelParts) -> Comparison | None:
+def compare_onnx(path: Path, model: BaseEstimator, parts: ModelParts) -> Comparison | None:
     """The file under onnxruntime against the model, on made rows; None where onnxruntime is not installed."""
     try:
         import onnxruntime
@@ -73,7 +78,7 @@ def compare_onnx(path: Path, model: Any, parts: ModelParts) -> Comparison | None
     return _compared(found["scores"][:, -expected.shape[1] :], expected, differing)
 
 
-def compare_tables(tables: BinTables, model: Any, parts: ModelParts) -> Comparison:
+def compare_tables(tables: BinTables, model: BaseEstimator, parts: ModelParts) -> Comparison:
     """The tables against the model, on made rows."""
     X = made_rows(parts)
     scores = tables.scores(X)
@@ -82,7 +87,7 @@ def compare_tables(tables: BinTables, model: Any, parts: ModelParts) -> Comparis
     return _compared(scores, expected, differing)
 
 
-def _of_model(model: Any, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _of_model(model: BaseEstimator, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Linear outputs (n, t), and labels or targets, of rows whose columns are those of the model."""
     if isinstance(model, Prediction):  # which matches columns by name
         outputs = model.predict_source(ArraySource(X, column_names=getattr(model, "feature_names_in_", None)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from chimap._files import check_writable, replacing
 from chimap._validation import check_choice, check_positive
@@ -15,6 +15,10 @@ from chimap.export.parts import ModelParts, parts_of
 from chimap.export.tables import WRITERS, bin_tables, write_tables
 from chimap.export.weights import write_weights
 from chimap.features.rounded import check_not_rounded
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 FORMATS: dict[str, tuple[str, ...]] = {
     "onnx": (".onnx",),
@@ -51,7 +55,7 @@ class Exported:
 
 
 def export_model(
-    model: Any,
+    model: BaseEstimator,
     path: str | Path,
     format: str | None = None,
     *,

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from chimap._types import ArrayLike, DTypeLike
+
+if TYPE_CHECKING:
+    pass
+    import onnx
+
 
 OPSET, IR_VERSION = 17, 8  # read by onnxruntime from 1.12 on
 
@@ -24,19 +31,19 @@ class Graph:
 
     def __init__(self) -> None:
         self._onnx = import_onnx()
-        self._nodes: list[Any] = []
-        self._constants: dict[str, Any] = {}
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: dict[str, onnx.TensorProto] = {}
         self._count = 0
 
-    def type_of(self, dtype: Any) -> int:
+    def type_of(self, dtype: DTypeLike) -> int:
         """The number that ONNX has for a dtype."""
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
-    def info(self, name: str, dtype: Any, shape: Any) -> Any:
+    def info(self, name: str, dtype: DTypeLike, shape: Sequence[object] | None) -> onnx.ValueInfoProto:
         """The declaration of an input or output."""
         return self._onnx.helper.make_tensor_value_info(name, self.type_of(dtype), shape)
 
-    def constant(self, array: Any) -> Value:
+    def constant(self, array: ArrayLike) -> Value:
         """A constant; text becomes strings."""
         array = np.asarray(array)
         if array.dtype.kind == "U":
@@ -48,7 +55,7 @@ class Graph:
         return Value(self, name, array.dtype)
 
     def node(
-        self, operation: str, *inputs: Value, dtype: Any = None, name: str = "", **attributes: Any
+        self, operation: str, *inputs: Value, dtype: DTypeLike = None, name: str = "", **attributes: object
     ) -> Value:
         """The result of an operation; of the dtype of the first input unless another is told."""
         name = name or self._name(operation.lower())
@@ -73,7 +80,9 @@ class Graph:
         rows = self.node("Scan", self.constant(matrix), dtype=found.dtype, body=graph, num_scan_inputs=1)
         return rows.transposed(1, 0)
 
-    def model(self, inputs: list[Any], outputs: list[Any], notes: dict[str, str]) -> Any:
+    def model(
+        self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto], notes: dict[str, str]
+    ) -> onnx.ModelProto:
         """The finished model. Raises ValueError for one above the 2 GiB that the format holds."""
         helper = self._onnx.helper
         size = sum(len(tensor.raw_data) for tensor in self._constants.values())
@@ -97,31 +106,31 @@ class Graph:
 class Value:
     """A tensor of the graph. Numbers and arrays that meet it become constants of its dtype."""
 
-    def __init__(self, graph: Graph, name: str, dtype: Any):
+    def __init__(self, graph: Graph, name: str, dtype: DTypeLike):
         self.graph, self.name, self.dtype = graph, name, np.dtype(dtype)
 
-    def __add__(self, other: Any) -> Value:
+    def __add__(self, other: Value | ArrayLike) -> Value:
         return self._with("Add", other)
 
-    def __sub__(self, other: Any) -> Value:
+    def __sub__(self, other: Value | ArrayLike) -> Value:
         return self._with("Sub", other)
 
-    def __rsub__(self, other: Any) -> Value:
+    def __rsub__(self, other: Value | ArrayLike) -> Value:
         return self._as_value(other) - self
 
-    def __mul__(self, other: Any) -> Value:
+    def __mul__(self, other: Value | ArrayLike) -> Value:
         return self._with("Mul", other)
 
-    def __truediv__(self, other: Any) -> Value:
+    def __truediv__(self, other: Value | ArrayLike) -> Value:
         return self._with("Div", other)
 
-    def __matmul__(self, other: Any) -> Value:
+    def __matmul__(self, other: Value | ArrayLike) -> Value:
         return self._with("MatMul", other)
 
-    def __gt__(self, other: Any) -> Value:
+    def __gt__(self, other: Value | ArrayLike) -> Value:
         return self.graph.node("Greater", self, self._as_value(other), dtype=bool)
 
-    def __lt__(self, other: Any) -> Value:
+    def __lt__(self, other: Value | ArrayLike) -> Value:
         return self.graph.node("Less", self, self._as_value(other), dtype=bool)
 
     def apply(self, operation: str) -> Value:
@@ -132,19 +141,19 @@ class Value:
         """self ** exponent, entry by entry."""
         return self._with("Pow", exponent)
 
-    def at_least(self, other: Any) -> Value:
+    def at_least(self, other: Value | ArrayLike) -> Value:
         """max(self, other)."""
         return self._with("Max", other)
 
-    def at_most(self, other: Any) -> Value:
+    def at_most(self, other: Value | ArrayLike) -> Value:
         """min(self, other)."""
         return self._with("Min", other)
 
-    def where(self, yes: Value, no: Any) -> Value:
+    def where(self, yes: Value, no: Value | ArrayLike) -> Value:
         """``yes`` where self, a condition, is true, ``no`` elsewhere."""
         return self.graph.node("Where", self, yes, yes._as_value(no), dtype=yes.dtype)
 
-    def cast(self, dtype: Any) -> Value:
+    def cast(self, dtype: DTypeLike) -> Value:
         """The same in another dtype."""
         if self.dtype == np.dtype(dtype):
             return self
@@ -155,7 +164,7 @@ class Value:
         axes = self.graph.constant(np.array([axis], np.int64))
         return self.graph.node("ReduceSum", self, axes, keepdims=int(keep))
 
-    def take(self, indices: Any, axis: int) -> Value:
+    def take(self, indices: Value | ArrayLike, axis: int) -> Value:
         """Entries by whole numbers: a list, or a value."""
         chosen = indices if isinstance(indices, Value) else self.graph.constant(np.asarray(indices, np.int64))
         return self.graph.node("Gather", self, chosen, axis=axis)
@@ -172,8 +181,8 @@ class Value:
         """With the axes in another order."""
         return self.graph.node("Transpose", self, perm=list(axes))
 
-    def _with(self, operation: str, other: Any) -> Value:
+    def _with(self, operation: str, other: Value | ArrayLike) -> Value:
         return self.graph.node(operation, self, self._as_value(other))
 
-    def _as_value(self, other: Any) -> Value:
+    def _as_value(self, other: Value | ArrayLike) -> Value:
         return other if isinstance(other, Value) else self.graph.constant(np.asarray(other, dtype=self.dtype))

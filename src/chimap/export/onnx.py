@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import singledispatch
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap.backends.base import RowFeatures
 from chimap.export.graph import Graph, Value
 from chimap.export.onnx_kernels import dirichlet_logs, gram, row_sums
 from chimap.export.onnx_maps import map_features
@@ -22,8 +23,11 @@ from chimap.features.fourier.base import RandomFeatures
 from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
 from chimap.features.scaled import ScaledFeatures
 
+if TYPE_CHECKING:
+    import onnx
 
-def onnx_model(parts: ModelParts) -> Any:
+
+def onnx_model(parts: ModelParts) -> onnx.ModelProto:
     """The graph of map, features and linear model, as an ``onnx.ModelProto``.
 
     Input ``X`` (n, bins) in the precision of the model. Outputs of a classifier: ``label`` (n,), of the type of the
@@ -83,7 +87,7 @@ NORMALIZED: dict[str, Callable[[Value, ModelParts], Value]] = {"l1": _l1, "log1p
 
 
 @singledispatch
-def features(own: Any, g: Graph, x: Value) -> Value:
+def features(own: RowFeatures, g: Graph, x: Value) -> Value:
     """Features (n, D) of prepared rows x (n, bins)."""
     raise ValueError(
         f"{type(own).__name__} cannot be written as ONNX. Export the weights (--format weights) and compute the "
@@ -181,7 +185,7 @@ def _nystroem(own: NystroemFeatures, g: Graph, x: Value) -> Value:
     return (gram(own.kernel_, g, x, own.landmarks_) @ own.projection_).cast(x.dtype)
 
 
-def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[Any]:
+def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[onnx.ValueInfoProto]:
     if parts.tasks is not None:
         return _declare_tasks(g, outputs, parts)
     if parts.classes is None:
@@ -201,7 +205,7 @@ def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[Any]:
     ]
 
 
-def _declare_tasks(g: Graph, outputs: Value, parts: ModelParts) -> list[Any]:
+def _declare_tasks(g: Graph, outputs: Value, parts: ModelParts) -> list[onnx.ValueInfoProto]:
     """Labels 0 and 1 (n, t) and scores (n, t), or predictions (n, t)."""
     shape = ["rows", parts.n_outputs]
     if parts.classes is None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 from chimap.export.graph import Graph, Value
 from chimap.kernels import (
     AdditiveKernel,
     DirichletKernel,
     Exponential,
+    Kernel,
     Linear,
     MinMax,
     OnColumns,
@@ -25,13 +26,13 @@ from chimap.kernels import (
 from chimap.kernels.skewed import Skewed
 
 
-def gram(kernel: Any, g: Graph, x: Value, landmarks: Any) -> Value:
+def gram(kernel: Kernel, g: Graph, x: Value, landmarks: Rows) -> Value:
     """K (n, m) of rows x (n, bins) with constant landmarks (m, bins), in float64."""
     return _gram(kernel, g, x.cast(np.float64), _arrays.to_dense(landmarks).astype(np.float64))
 
 
 @singledispatch
-def _gram(kernel: Any, g: Graph, x: Value, Y: np.ndarray) -> Value:
+def _gram(kernel: Kernel, g: Graph, x: Value, Y: np.ndarray) -> Value:
     raise ValueError(
         f"the kernel {kernel.name!r} of landmarks cannot be written as ONNX. Export the weights (--format weights), or "
         "fit with another kernel."
@@ -50,7 +51,7 @@ def _linear(kernel: Linear, g: Graph, x: Value, Y: np.ndarray) -> Value:
 
 @_gram.register
 def _exponential(kernel: Exponential, g: Graph, x: Value, Y: np.ndarray) -> Value:
-    inner: Any = kernel.kernel
+    inner = kernel.kernel
 
     if isinstance(inner, Linear):
         squared = g.each_row(Y, lambda y: ((x - y) * (x - y)).sum(1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ def _with_signs(psi: AdditiveMap, g: Graph, x: Value) -> Value:
 
 
 @singledispatch
-def terms(psi: Any, g: Graph, x: Value) -> Value:
+def terms(psi: AdditiveMap, g: Graph, x: Value) -> Value:
     """Terms (n, terms, bins) of magnitudes x (n, bins)."""
     raise ValueError(
         f"{type(psi).__name__} cannot be written as ONNX. Fit with one of the additive maps, such as OptimalMap, or "
@@ -53,7 +52,7 @@ def _stack(g: Graph, found: list[Value]) -> Value:
 @terms.register
 def _direct(psi: DirectMap, g: Graph, x: Value) -> Value:
     found: list[Value] = []
-    product: Any = None
+    product: Value | None = None
     for k in psi.nodes_:  # a number, or one a bin
         share = g.constant(np.ones(1, x.dtype)) / (x + k) if product is None else product / (x + k)
         found.append(x * share * (2 * np.sqrt(k)))

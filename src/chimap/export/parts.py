@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._types import JSON
 from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClassifier
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.targets import task_names
+from chimap.features.base import FittedFeatures
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +29,14 @@ class ModelParts:
     classes. factors : (bins,) of the columns of normalised rows, or None.
     """
 
-    features: Any
+    features: FittedFeatures
     coef: np.ndarray
     intercept: np.ndarray
     normalize: str | None
     blocks: list[np.ndarray]
     classes: np.ndarray | None
     dtype: np.dtype
-    about: dict[str, Any]
+    about: JSON
     threshold: float = 0.0
     factors: np.ndarray | None = None
     tasks: list[str] | None = None
@@ -67,7 +72,7 @@ class ModelParts:
         return self.classes[scores.argmax(axis=1)]
 
 
-def parts_of(model: Any) -> ModelParts:
+def parts_of(model: BaseEstimator) -> ModelParts:
     """The parts of a fitted model; of a compiled one those of the model that was compiled.
 
     Raises ValueError for a model that has none, NotFittedError for one that is not fitted.

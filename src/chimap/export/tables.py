@@ -6,10 +6,11 @@ import csv
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from chimap._arrays import to_dense
+from chimap._types import JSON
 from chimap.export.parts import ModelParts
 from chimap.features.additive import AnchorMap
 from chimap.fit.rows import NORMALIZATIONS
@@ -52,7 +53,7 @@ class BinTables:
         """Scores (n, t) of rows X (n, bins) by the definition above: slow, and for checks."""
         X = np.asarray(X, dtype=np.float64)
         if self.normalize is not None:
-            X = NORMALIZATIONS[self.normalize](X, [np.arange(X.shape[1])])
+            X = to_dense(NORMALIZATIONS[self.normalize](X, [np.arange(X.shape[1])]))
         out = np.tile(self.intercept, (X.shape[0], 1))
         for i in range(X.shape[1]):
             sign, x, knots = np.sign(X[:, i]), np.abs(X[:, i]), self.knots[i]
@@ -75,7 +76,7 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
             "tables are of single bins, but this model divides each of its blocks by a sum of its own: export it "
             "as ONNX."
         )
-    common: dict[str, Any] = {
+    common: JSON = {
         "intercept": np.asarray(parts.intercept, np.float64),
         "output_names": parts.output_names,
         "normalize": parts.normalize,
@@ -128,7 +129,7 @@ def _of_rows_as_they_come(tables: BinTables, factors: np.ndarray | None) -> BinT
     return replace(tables, knots=knots, values=values)
 
 
-def _of_codes(psi: AnchorMap, parts: ModelParts, common: dict[str, Any]) -> BinTables:
+def _of_codes(psi: AnchorMap, parts: ModelParts, common: JSON) -> BinTables:
     half = psi._factors.shape[2]
     values = psi.tables_by_bin(parts.coef.T)[:, :half]
     knots = psi.lower_borders()

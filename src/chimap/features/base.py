@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 import numpy as np
 
+from chimap._types import ArrayLike, MatrixLike, Rows, Transformed
+from chimap.backends.base import RowFeatures
 from chimap.kernels import Kernel, as_kernel
 from chimap.kernels.exponential import GAMMA_BLOCK, GAMMA_ROWS
 
-
-class MappedFeatures(Protocol):
-    """Fitted features z(x) (D,) of rows."""
-
-    @property
-    def _n_features_out(self) -> int: ...
-
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Features minus ``shift`` (D,) of checked rows into ``out`` (n, D), of their dtype."""
+if TYPE_CHECKING:
+    from chimap.features.additive.base import AdditiveMap
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,18 +23,18 @@ class Folded:
     coef (D, t) and intercept (t,), float64.
     """
 
-    features: MappedFeatures
+    features: RowFeatures
     coef: np.ndarray
     intercept: np.ndarray
 
-    def __call__(self, rows: Any) -> np.ndarray:
+    def __call__(self, rows: Rows) -> np.ndarray:
         """f (n, t), float64, of checked rows."""
         Z = np.empty((rows.shape[0], self.features._n_features_out), rows.dtype)
         self.features.features_into(rows, Z)
         return np.asarray(Z @ self.coef.astype(rows.dtype), np.float64) + self.intercept
 
 
-def fold(features: Any, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+def fold(features: RowFeatures, coef: np.ndarray, intercept: np.ndarray) -> Folded:
     """A linear model of fitted features, coef (D, t) and intercept (t,), by their ``fold`` where they have one."""
     found: Folded = (
         features.fold(coef, intercept) if hasattr(features, "fold") else Folded(features, coef, intercept)
@@ -47,8 +42,8 @@ def fold(features: Any, coef: np.ndarray, intercept: np.ndarray) -> Folded:
     return found
 
 
-class Features(MappedFeatures, Protocol):
-    """A transformer of scikit-learn with z(x) . z(y) close to ``kernel_``.
+class FittedFeatures(RowFeatures, Protocol):
+    """Features with z(x) . z(y) close to ``kernel_``.
 
     It may also have ``bound(like)``, the same map by the operations of another array type; ``transform_sparse(rows)``,
     where zeros have features of zeros; and ``fold(coef, intercept)``, a shorter form of a linear model of it.
@@ -59,8 +54,13 @@ class Features(MappedFeatures, Protocol):
         """The exact kernel, its parameters set to numbers."""
         ...
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn what depends on the data from a sample of rows."""
+    @property
+    def n_features_in_(self) -> int:
+        """Bins of a row."""
+        ...
+
+    def transform(self, X: MatrixLike) -> Transformed:
+        """Features (n, D) of rows X (n, bins)."""
         ...
 
     def describe(self) -> str:
@@ -68,19 +68,27 @@ class Features(MappedFeatures, Protocol):
         ...
 
 
+class Features(FittedFeatures, Protocol):
+    """A transformer of scikit-learn that learns such features."""
+
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> Self:
+        """Learn what depends on the data from a sample of rows."""
+        ...
+
+
 @dataclass(frozen=True)
 class FeatureSettings:
     """What an estimator asks of the features of one kernel; see ``HistogramClassifier`` for the fields."""
 
-    kernel: Any
-    gamma: Any = "mean"
+    kernel: str | Kernel
+    gamma: float | str = "mean"
     n_components: int | str = 2048
     n_terms: int | str = 2
-    map: Any = None
+    map: AdditiveMap | None = None
     sampling: str = "auto"
     form: str = "pair"
-    features: Any = "auto"
-    landmarks: Any = "kmeans"
+    features: str | Features = "auto"
+    landmarks: str | MatrixLike = "kmeans"
 
     def size(self, usual: int = 1000) -> int:
         """n_components, or ``usual`` for "auto"."""
@@ -124,7 +132,7 @@ class Family(Protocol):
         ...
 
     @classmethod
-    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+    def of(cls, settings: FeatureSettings, seed: int) -> Features:
         """Unfitted ``Features``."""
         ...
 

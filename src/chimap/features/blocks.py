@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
+from chimap._types import CSR, Array, ArrayLike, ArrayMap, Blocks, MatrixLike, Rows, Transformed
 from chimap._validation import DataError, check_blocks
+from chimap.backends.base import RowFeatures
 from chimap.features.additive.base import keeps_zeros
-from chimap.features.base import Folded, fold
+from chimap.features.base import Features, Folded, fold
 from chimap.kernels import Kernel, OnColumns, Sum
 from chimap.model_files import Transformer, register
-from chimap.moments import Moments, Product, Targets, provisional_mean
+from chimap.moments import PCA, Moments, Product, Targets, provisional_mean
 
 _ROWS = 2048  # whose features are projected together
 
@@ -43,11 +45,13 @@ class BlockFeatures(Transformer, BaseEstimator):
     (20, 18)
     """
 
-    def __init__(self, features: Sequence[Any], blocks: Any):
+    features_: list[Any]  # fitted; some have more than ``FittedFeatures``
+
+    def __init__(self, features: Sequence[Features | RowFeatures], blocks: Blocks):
         self.features = features
         self.blocks = blocks
 
-    def fit(self, X: Any, y: Any = None) -> BlockFeatures:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> BlockFeatures:
         """Fit each block's features on its columns of rows X (n, bins); y is not used."""
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         rows = _arrays.as_rows(X)
@@ -65,7 +69,7 @@ class BlockFeatures(Transformer, BaseEstimator):
 
     @classmethod
     def of_fitted(
-        cls, features: Sequence[Any], blocks: Mapping[str, np.ndarray], n_columns: int
+        cls, features: Sequence[RowFeatures], blocks: Mapping[str, np.ndarray], n_columns: int
     ) -> BlockFeatures:
         """Fitted features of blocks of rows of so many columns, side by side."""
         made = cls(features, dict(blocks))
@@ -97,7 +101,7 @@ class BlockFeatures(Transformer, BaseEstimator):
     def _keeps_zeros(self) -> bool:
         return all(keeps_zeros(own) for own in self.features_)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Transformed:
         """Features (n, n_features_out) of rows X (n, bins): CSR of sparse ones where all blocks are additive maps."""
         check_is_fitted(self)
         rows = _arrays.as_rows(
@@ -109,7 +113,7 @@ class BlockFeatures(Transformer, BaseEstimator):
             found = [_arrays.to_dense(own) for own in found]
         return _arrays.stack_columns(found)
 
-    def transform_sparse(self, rows: Any) -> Any:
+    def transform_sparse(self, rows: CSR) -> Rows:
         """CSR features of checked CSR rows of all columns, where all blocks are additive maps."""
         parts = zip(self.features_, self.columns_, strict=True)
         return _arrays.stack_columns(
@@ -123,7 +127,7 @@ class BlockFeatures(Transformer, BaseEstimator):
         pairs = zip(self.names_, self.features_, strict=True)
         return "; ".join(f"{name}: {own.describe()}" for name, own in pairs)
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` of checked rows into ``out`` (n, n_features_out), of their dtype."""
         for j in range(len(self.features_)):
             columns = slice(self.borders_[j], self.borders_[j + 1])
@@ -142,7 +146,7 @@ class BlockFeatures(Transformer, BaseEstimator):
         constant = intercept + sum(part.intercept for part in parts)
         return Folded(blocks, np.concatenate([part.coef for part in parts]), constant)
 
-    def bound(self, like: Any) -> Callable[[Any], Any] | None:
+    def bound(self, like: Array) -> ArrayMap | None:
         """The map of checked dense rows to features by the operations of arrays such as ``like``; None where a block
         has none."""
         if not all(hasattr(own, "bound") for own in self.features_):
@@ -153,7 +157,7 @@ class BlockFeatures(Transformer, BaseEstimator):
             return maps[0]
         columns = [xp.asarray(own, device=like.device) for own in self.columns_]
 
-        def features(rows: Any) -> Any:
+        def features(rows: Array) -> Array:
             parts = zip(maps, columns, strict=True)
             return xp.concat([own(xp.take(rows, chosen, axis=1)) for own, chosen in parts], axis=1)
 
@@ -164,14 +168,14 @@ class BlockFeatures(Transformer, BaseEstimator):
         """Of the widest array that a block's features are made of."""
         return max(getattr(own, "_n_inputs", 0) for own in self.features_)
 
-    def block_features(self, j: int, rows: Any) -> np.ndarray:
+    def block_features(self, j: int, rows: Rows) -> np.ndarray:
         """Features (n, those of block j) of checked rows of all columns, in their dtype."""
         own = np.empty((rows.shape[0], self.borders_[j + 1] - self.borders_[j]), dtype=rows.dtype)
         self.features_[j].features_into(_arrays.take_columns(rows, self.columns_[j]), own)
         return own
 
 
-def _fitted(features: Any, rows: Any, name: str) -> Any:
+def _fitted(features: Any, rows: Rows, name: str) -> Features:
     """A clone fitted on the columns of a block, which an error names."""
     try:
         return clone(features).fit(rows)
@@ -188,7 +192,7 @@ class PrincipalFeatures:
     Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, Algorithm 5.
     """
 
-    def __init__(self, features: BlockFeatures, components: Sequence[Any]):
+    def __init__(self, features: BlockFeatures, components: Sequence[PCA]):
         self.features, self.components = features, list(components)
         self.borders = np.cumsum([0, *(pca.components.shape[1] for pca in self.components)])
 
@@ -196,7 +200,7 @@ class PrincipalFeatures:
     def _n_features_out(self) -> int:
         return int(self.borders[-1])
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Coordinates minus ``shift`` of checked rows into ``out``."""
         for first in range(0, rows.shape[0], _ROWS):
             part = slice(first, first + _ROWS)
@@ -207,7 +211,7 @@ class PrincipalFeatures:
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
 
-    def bound(self, like: Any) -> Callable[[Any], Any] | None:
+    def bound(self, like: Array) -> ArrayMap | None:
         """As ``BlockFeatures.bound``."""
         inner = self.features.bound(like)
         if inner is None:
@@ -218,7 +222,7 @@ class PrincipalFeatures:
         means = [_arrays.beside(pca.mean, like) for pca in self.components]
         axes = [_arrays.beside(pca.components, like) for pca in self.components]
 
-        def coordinates(rows: Any) -> Any:
+        def coordinates(rows: Array) -> Array:
             Z = inner(rows)
             parts = zip(blocks, means, axes, strict=True)
             return xp.concat([(Z[:, block] - mean) @ U for block, mean, U in parts], axis=1)
@@ -251,7 +255,7 @@ class BlockMoments:
         self.blocks = list(blocks)
 
     @classmethod
-    def about(cls, features: BlockFeatures, rows: Any) -> BlockMoments:
+    def about(cls, features: BlockFeatures, rows: Rows) -> BlockMoments:
         """Empty ones about the means of these rows."""
         found = []
         for j in range(len(features.features_)):
@@ -276,7 +280,7 @@ class BlockMoments:
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + sum(own.__sizeof__() for own in self.blocks)
 
-    def add(self, features: BlockFeatures, rows: Any, no_targets: Targets) -> None:
+    def add(self, features: BlockFeatures, rows: Rows, no_targets: Targets) -> None:
         """Add checked rows, a block at a time; no_targets (n, 0) may have the weights of the rows."""
         for j, own in enumerate(self.blocks):
             Z = features.block_features(j, rows)

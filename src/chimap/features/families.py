@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import cast
 
 from sklearn.base import clone
 
@@ -11,7 +11,7 @@ from chimap._validation import check_choice
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.families import AdditiveFamily, DirichletFamily, LinearFamily
 from chimap.features.additive.stationary import StationaryMap
-from chimap.features.base import Family, FeatureSettings
+from chimap.features.base import Family, Features, FeatureSettings
 from chimap.features.exact.family import ExactFamily
 from chimap.features.fourier.families import FourierFamily, SkewedFourierFamily
 from chimap.features.landmarks.family import LandmarkFamily, NystroemFamily
@@ -33,7 +33,7 @@ AUTOMATIC: tuple[type[Family], ...] = (
 """features="auto" is the first of these that takes the kernel, where rows are too many for the exact machine."""
 
 
-def check_features(features: Any) -> None:
+def check_features(features: Features) -> None:
     """Refuse a word that is no line of the catalogue."""
     if not isinstance(features, str):
         return
@@ -67,7 +67,7 @@ def family_of(settings: FeatureSettings) -> type[Family]:
     return able[settings.features]
 
 
-def make_features(settings: FeatureSettings, seed: int) -> Any:
+def make_features(settings: FeatureSettings, seed: int) -> Features:
     """Unfitted features: of the catalogue, or a copy of those that are given."""
     if isinstance(settings.features, str):
         return family_of(settings).of(settings, seed)
@@ -76,7 +76,7 @@ def make_features(settings: FeatureSettings, seed: int) -> Any:
     return made.set_params(kernel=settings.exact) if "kernel" in made.get_params(deep=False) else made
 
 
-def settings_of(features: Any) -> FeatureSettings:
+def settings_of(features: Features) -> FeatureSettings:
     """What features that are given, fitted or not, would have been asked for by."""
     kernel = getattr(features, "kernel_", getattr(features, "kernel", "linear"))
     asked = {
@@ -88,7 +88,7 @@ def settings_of(features: Any) -> FeatureSettings:
     return replace(settings, map=features) if isinstance(features, AdditiveMap) else settings
 
 
-def _family_of_object(features: Any) -> type[Family]:
+def _family_of_object(features: object) -> type[Family]:
     for family in (family for several in FAMILIES.values() for family in several):
         if isinstance(features, family.makes):
             return family
@@ -100,4 +100,4 @@ def _family_of_object(features: Any) -> type[Family]:
             f"features must be a word of the catalogue ({', '.join(['auto', *FAMILIES])}) or features of a kernel, "
             f"such as FourierFeatures(); {features!r} has no {' and no '.join(missing)}."
         )
-    return type(features)
+    return cast(type[Family], type(features))

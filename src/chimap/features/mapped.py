@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
+from chimap.backends.base import RowFeatures
 from chimap.features.additive import AdditiveMap, DirichletMap
 from chimap.features.additive.base import mapped
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.blocks import BlockFeatures
 from chimap.features.exact import ExactFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
+from chimap.features.fourier.base import RandomFeatures
 from chimap.features.landmarks import LandmarkFeatures
 from chimap.features.mapped_functions import (
     GaussianExpansion,
@@ -42,7 +44,7 @@ class MappedModel:
         Scores of mapped rows.
     """
 
-    rows: Callable[[Any], np.ndarray]
+    rows: Callable[[Rows], np.ndarray]
     bins: np.ndarray
     function: MappedFunction
 
@@ -54,7 +56,7 @@ class MappedModel:
 
 
 @singledispatch
-def mapped_model(features: Any, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
+def mapped_model(features: RowFeatures, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
     """The model z(x) . coef + intercept over fitted features as a function of mapped rows; None where they have none.
 
     Parameters
@@ -76,7 +78,7 @@ def mapped_model(features: Any, coef: np.ndarray, intercept: np.ndarray) -> Mapp
     return None
 
 
-def _dense(rows: Any) -> np.ndarray:
+def _dense(rows: Rows) -> np.ndarray:
     return np.asarray(_arrays.to_dense(rows), dtype=np.float64)
 
 
@@ -98,7 +100,7 @@ def _(features: DirichletMap, coef: np.ndarray, intercept: np.ndarray) -> Mapped
     by_bin = coef + w.common * np.outer(w.scale, w.scale @ coef)
     turned = np.eye(coef.shape[0]) + w.common * np.outer(w.scale, w.scale)
 
-    def rows(X: Any) -> np.ndarray:
+    def rows(X: Rows) -> np.ndarray:
         return np.asarray(np.linalg.solve(turned, _dense(features.transform(X)).T).T)
 
     return MappedModel(rows, np.arange(coef.shape[0]), LinearFunction(by_bin, intercept))
@@ -115,14 +117,15 @@ def _(features: LandmarkFeatures, coef: np.ndarray, intercept: np.ndarray) -> Ma
     return MappedModel(lambda X: _dense(u.values(X)), bins, function)
 
 
-def _bins_of(psi: Any, columns: np.ndarray | None, n_bins: int) -> np.ndarray:
+def _bins_of(psi: AdditiveMap | IdentityMap, columns: np.ndarray | None, n_bins: int) -> np.ndarray:
     own = np.arange(n_bins) if columns is None else columns
     return own[np.arange(psi._n_features_out) % own.size]
 
 
 @mapped_model.register
 def _(features: ExactFeatures, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
-    if features.map_ is None:
+    psi = features.map_
+    if psi is None:
         return None
     kept = features.rows_
     means = np.zeros(kept.n_columns)
@@ -131,17 +134,17 @@ def _(features: ExactFeatures, coef: np.ndarray, intercept: np.ndarray) -> Mappe
     gamma = features._gamma
     if gamma is None:  # of an additive kernel: a linear model of mapped rows
         function: MappedFunction = LinearFunction(kept.combine(coef)[0], intercept)
-        return MappedModel(lambda X: _dense(mapped(features.map_, X)) - means, bins, function)
+        return MappedModel(lambda X: _dense(mapped(psi, X)) - means, bins, function)
     scale = float(np.sqrt(2 * gamma))
     function = GaussianExpansion(scale * kept.centred(), coef, intercept)
-    return MappedModel(lambda X: scale * (_dense(mapped(features.map_, X)) - means), bins, function)
+    return MappedModel(lambda X: scale * (_dense(mapped(psi, X)) - means), bins, function)
 
 
 @mapped_model.register
 def _(features: FourierFeatures, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
     bins = np.arange(features.map_._n_features_out) % features.n_features_in_
 
-    def rows(X: Any) -> np.ndarray:
+    def rows(X: Rows) -> np.ndarray:
         return _dense(mapped(features.map_, X)) - features.centre_
 
     return MappedModel(rows, bins, _waves(features, coef, intercept))
@@ -149,13 +152,13 @@ def _(features: FourierFeatures, coef: np.ndarray, intercept: np.ndarray) -> Map
 
 @mapped_model.register
 def _(features: SkewedFourierFeatures, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
-    def rows(X: Any) -> np.ndarray:
+    def rows(X: Rows) -> np.ndarray:
         return np.asarray(features._logarithm.logarithms(_dense(X), features.centre_))
 
     return MappedModel(rows, np.arange(features.n_features_in_), _waves(features, coef, intercept))
 
 
-def _waves(features: Any, coef: np.ndarray, intercept: np.ndarray) -> Waves:
+def _waves(features: RandomFeatures, coef: np.ndarray, intercept: np.ndarray) -> Waves:
     """Cosines of all frequencies, then the sines of the first: sin(a) = cos(a - pi/2)."""
     W, offset = features.frequencies_.astype(np.float64), features.offset_.astype(np.float64)
     n_sines = features.n_components - W.shape[1]
@@ -182,7 +185,7 @@ def _(features: BlockFeatures, coef: np.ndarray, intercept: np.ndarray) -> Mappe
     known = [model for model in models if model is not None]
     bins = np.concatenate([cols[m.bins] for m, cols in zip(known, features.columns_, strict=True)])
 
-    def rows(X: Any) -> np.ndarray:
+    def rows(X: Rows) -> np.ndarray:
         parts = zip(known, features.columns_, strict=True)
         return np.hstack([m.rows(_arrays.take_columns(X, columns)) for m, columns in parts])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
@@ -10,9 +10,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._types import CSR, ArrayLike, MatrixLike, RandomState, Rows, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.kernels import MinMax
 from chimap.model_files import Transformer, register
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _MOST_BITS = 16
 
@@ -63,14 +68,18 @@ class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
     """
 
     def __init__(
-        self, n_components: int = 512, n_bits: int = 8, n_level_bits: int = 0, random_state: Any = None
+        self,
+        n_components: int = 512,
+        n_bits: int = 8,
+        n_level_bits: int = 0,
+        random_state: RandomState = None,
     ):
         self.n_components = n_components
         self.n_bits = n_bits
         self.n_level_bits = n_level_bits
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> MinMaxFeatures:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> MinMaxFeatures:
         """Draw the hashes for the bins of rows X (n, bins); neither their values nor y are used."""
         check_positive(self.n_components, "n_components", integer=True)
         check_positive(self.n_bits, "n_bits", integer=True)
@@ -94,13 +103,13 @@ class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
     def _keeps_zeros(self) -> bool:
         return True
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Transformed:
         """Features (n, n_components 2^n_bits), CSR of n_components entries a row, in the floating type of X; an empty
         row has none."""
         check_is_fitted(self)
         return self.transform_sparse(validated_rows(self, X, reset=False, signed=False))
 
-    def transform_sparse(self, rows: Any) -> Any:
+    def transform_sparse(self, rows: Rows) -> CSR:
         """The same of checked rows."""
         rows = _arrays.without_zeros(_arrays.to_sparse(rows))
         k = int(self.n_components)
@@ -120,7 +129,7 @@ class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         starts = np.concatenate([[0], np.cumsum(is_filled * k)])
         return _arrays.csr(data, columns, starts, (rows.shape[0], self._n_features_out))
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Dense features minus ``shift`` of checked rows into ``out``."""
         self.transform_sparse(rows).toarray(out=out)
         if shift is not None:
@@ -130,7 +139,7 @@ class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         """'512 consistent samples of 8 bits'."""
         return f"{self.n_components:,} consistent samples of {self.n_bits} bits"
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from chimap import _loops, _threads
+from chimap._types import Array, ArrayMap, Rows
+from chimap.backends.base import RowFeatures
 
 
 class RoundedFeatures:
@@ -22,27 +23,28 @@ class RoundedFeatures:
 
     is_rounded = True
 
-    def __init__(self, features: Any, shift: np.ndarray):
+    def __init__(self, features: RowFeatures, shift: np.ndarray):
         self.features, self.shift = features, shift
 
     @property
     def _n_features_out(self) -> int:
         return int(self.features._n_features_out)
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` of checked rows into float32 ``out``; about its own shift they are bfloat16."""
         self.features.features_into(rows, out, self.shift)
         _threads.over_rows(out.shape[0], out.shape[1], lambda part: _loops.round_to_bfloat16(out[part]))
         if shift is not self.shift and not np.array_equal(self.shift, 0.0 if shift is None else shift):
             out += (self.shift - (0.0 if shift is None else shift)).astype(out.dtype)
 
-    def bound(self, like: Any) -> Callable[[Any], Any]:
+    def bound(self, like: Array) -> ArrayMap:
         """The features that are rounded, by the operations of a device; who takes them rounds them there."""
-        found: Callable[[Any], Any] = self.features.bound(like)
-        return found
+        inner: Any = self.features
+        bound: ArrayMap = inner.bound(like)
+        return bound
 
 
-def check_not_rounded(model: Any, what: str) -> None:
+def check_not_rounded(model: object, what: str) -> None:
     """Refuse a model of rounded features for what takes them as they are, such as tables. Raises ValueError."""
     if getattr(model, "precision", None) == "bfloat16":
         raise ValueError(

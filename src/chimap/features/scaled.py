@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import CSR, Array, ArrayMap, MatrixLike, Rows, Transformed
 from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Folded, fold
+from chimap.features.fourier.features import FourierFeatures
+from chimap.features.fourier.skewed import SkewedFourierFeatures
+from chimap.features.fourier.widths import Slopes, WidthFeatures
 from chimap.kernels import Kernel
 from chimap.kernels.anisotropic import Anisotropic
 from chimap.model_files import register
@@ -25,7 +29,7 @@ class Scale:
     exponent: int = 0
 
     @classmethod
-    def of(cls, rows: Any, kernels: Sequence[Kernel]) -> Scale:
+    def of(cls, rows: Rows, kernels: Sequence[Kernel]) -> Scale:
         """That which brings the largest magnitude of a sample of rows, dense or CSR, to between 1/2 and 1.
 
         1 where it is between 2^-24 and 2^24, where all rows are 0, and for kernels without a common degree: features of
@@ -43,11 +47,11 @@ class Scale:
         """2^exponent."""
         return 2.0**self.exponent
 
-    def rows(self, rows: Any) -> Any:
+    def rows(self, rows: Rows) -> Rows:
         """Rows, dense or CSR, times the factor, in their dtype; subnormal numbers become normal ones."""
         return _arrays.map_values(rows, lambda values: np.ldexp(values, self.exponent))
 
-    def array(self, rows: Any) -> Any:
+    def array(self, rows: Array) -> Array:
         """The same of an array of any kind; in two steps, as the factor may be beyond its type."""
         half = self.exponent // 2
         return rows * 2.0**half * 2.0 ** (self.exponent - half)
@@ -91,17 +95,17 @@ class ScaledFeatures:
         """Of the features, with the factor."""
         return f"{self.features.describe()}, of rows times 2^{self.scale.exponent}"
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Transformed:
         """Features (n, n_features_out) of rows X (n, bins)."""
         if _arrays.is_on_device(X):
             return self.features.transform(self.scale.array(_arrays.device_rows(X)))
         return self.features.transform(self.scale.rows(_arrays.as_rows(X)))
 
-    def transform_sparse(self, rows: Any) -> Any:
+    def transform_sparse(self, rows: CSR) -> CSR:
         """CSR features of checked CSR rows."""
         return self.features.transform_sparse(self.scale.rows(rows))
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` of checked rows into ``out`` of their dtype."""
         self.features.features_into(self.scale.rows(rows), out, shift)
 
@@ -110,7 +114,7 @@ class ScaledFeatures:
         inner = fold(self.features, coef, intercept)
         return Folded(ScaledFeatures(inner.features, self.scale), inner.coef, inner.intercept)
 
-    def bound(self, like: Any) -> Callable[[Any], Any] | None:
+    def bound(self, like: Array) -> ArrayMap | None:
         """The map of checked dense rows to features by the operations of arrays such as ``like``, if there is one."""
         inner = self.features.bound(like) if hasattr(self.features, "bound") else None
         return inner and (lambda rows: inner(self.scale.array(rows)))
@@ -122,14 +126,14 @@ class ScaledWidths:
     features : unfitted, of the kernel of the scaled rows.
     """
 
-    def __init__(self, features: Any, scale: Scale):
+    def __init__(self, features: WidthFeatures, scale: Scale):
         self.features, self.scale = features, scale
 
-    def fit(self, X: Any) -> ScaledWidths:
+    def fit(self, X: MatrixLike) -> ScaledWidths:
         """See ``WidthFeatures``."""
         self.features.fit(self.scale.rows(_arrays.as_rows(X)))
         unit = Anisotropic(self.features.unit_.kernel_, np.zeros(1, np.int64), np.ones(1))
-        back: Any = Scale(-self.scale.exponent).kernel(unit)
+        back = unit.rescaled(Scale(-self.scale.exponent).factor)
         self._log_unit = float(np.log(back.widths[0]))  # of the width that is 1 for scaled rows
         return self
 
@@ -139,7 +143,7 @@ class ScaledWidths:
         return np.asarray(self.features.start_ + self._log_unit)
 
     @property
-    def unit_(self) -> Any:
+    def unit_(self) -> FourierFeatures | SkewedFourierFeatures:
         """The features at widths 1, of scaled rows."""
         return self.features.unit_
 
@@ -167,7 +171,7 @@ class ScaledWidths:
         """Plain features with these widths (r,)."""
         return ScaledFeatures(self.features.at(np.asarray(log_widths) - self._log_unit), self.scale)
 
-    def pullback_at(self, features: ScaledFeatures, rows: Any, slopes: Any) -> np.ndarray:
+    def pullback_at(self, features: ScaledFeatures, rows: Rows, slopes: Slopes) -> np.ndarray:
         """dL/d log s (r,) of checked rows; see ``WidthFeatures``."""
         gradient: np.ndarray = self.features.pullback_at(features.features, self.scale.rows(rows), slopes)
         return gradient

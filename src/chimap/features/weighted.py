@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays, _scaling
+from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.features.mapped import MappedModel
 from chimap.kernels import Exponential, Kernel
@@ -44,7 +45,7 @@ class BinWeights:
 
     weights: np.ndarray
 
-    def rows(self, rows: Any, kernel: Kernel) -> Any:
+    def rows(self, rows: Rows, kernel: Kernel) -> Rows:
         """Rows, dense or CSR, with their columns scaled, in their dtype."""
         return _scaling.scale_columns(rows, self.factors(kernel))
 
@@ -60,7 +61,7 @@ class BinWeights:
 
 
 def learned_weights(
-    model: MappedModel, rows: Any, weights: np.ndarray, blocks: Sequence[np.ndarray] | None = None
+    model: MappedModel, rows: Rows, weights: np.ndarray, blocks: Sequence[np.ndarray] | None = None
 ) -> np.ndarray:
     """New weights (bins,) from the gradients of a model fitted with ``weights``: sqrt(G) / mean(sqrt(G)).
 
@@ -114,7 +115,7 @@ class Half:
     ``centres`` are w_j, values -sin(w_j . u + phase_j), and g_c = df_c/du.
     """
 
-    centres: Any
+    centres: Any  # rows, or ``KeptRows``
     coef: np.ndarray
     values: np.ndarray
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from chimap._types import Parameters
 from chimap._validation import MemoryBudgetError
 from chimap.backends import on_host
 from chimap.data import Source
@@ -30,12 +30,12 @@ _SLOW = 2  # times the work of an exact machine of the most rows, at most, for t
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch from which landmarks can be chosen for those to come
 
 
-def is_automatic(value: Any) -> bool:
+def is_automatic(value: object) -> bool:
     """Whether a parameter is left open."""
     return isinstance(value, str) and value == "auto"
 
 
-def takes_exact(given: dict[str, Any], source: Source, budget: int) -> bool:
+def takes_exact(given: Parameters, source: Source, budget: int) -> bool:
     """Whether features="auto" keeps every row: an exponential kernel by loss="square", of rows that fit.
 
     given: parameters of an estimator. What the exact machine does not have (blocks, components, devices, bfloat16,
@@ -61,7 +61,7 @@ def takes_exact(given: dict[str, Any], source: Source, budget: int) -> bool:
     return not is_slow(source) and bytes_of_exact(given, source) <= budget
 
 
-def takes_wide(given: dict[str, Any], settings: FeatureSettings, source: Source) -> bool:
+def takes_wide(given: Parameters, settings: FeatureSettings, source: Source) -> bool:
     """Whether ridge keeps the features of all rows: an additive map of sparse rows has too many to sum their products.
 
     Sparse rows have so few numbers each that passes over them are quick. given: parameters of an estimator.
@@ -93,7 +93,7 @@ def is_slow(source: Source) -> bool:
     return factors_of(y) * source.n_rows**3 > _SLOW * MOST_ROWS**3
 
 
-def bytes_of_exact(given: dict[str, Any], source: Source) -> int:
+def bytes_of_exact(given: Parameters, source: Source) -> int:
     """What features="exact" takes of a source, by the parameters of an estimator."""
     if given["map"] is not None:
         terms = given["map"]._terms_at_most
@@ -164,7 +164,7 @@ def _fits(n: int, check: Callable[[int], None]) -> bool:
     return True
 
 
-def words_of_a_batch(settings: FeatureSettings, n_rows: int) -> dict[str, Any]:
+def words_of_a_batch(settings: FeatureSettings, n_rows: int) -> Parameters:
     """Settings for rows that come in batches: random features, where the first batch is too small for landmarks."""
     if settings.features == "auto" and n_rows < _BATCH and takes_landmarks(settings):
         return {"features": "fourier"}

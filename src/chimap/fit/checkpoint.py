@@ -7,11 +7,11 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from chimap import _files
+from chimap._types import JSON
 from chimap._validation import DataError, check_positive
 from chimap._version import __version__
 from chimap.data import Source
@@ -124,7 +124,7 @@ class Checkpoint:
         """Remove the file: the fit has ended well."""
         self.path.unlink(missing_ok=True)
 
-    def _differing(self, meta: dict[str, Any], recipe: Recipe, sources: Sequence[Source]) -> list[str]:
+    def _differing(self, meta: JSON, recipe: Recipe, sources: Sequence[Source]) -> list[str]:
         told = []
         if meta["version"] != __version__:
             told.append(f"it was written by chimap {meta['version']}, and this is {__version__}")
@@ -136,13 +136,13 @@ class Checkpoint:
         return told
 
 
-def _fingerprint(source: Source) -> dict[str, Any]:
+def _fingerprint(source: Source) -> JSON:
     """Of the rows and of their weights."""
     weights = {} if source.weights is None else {"weights": digest(source.weights)}
     return source.fingerprint() | weights
 
 
-def _settings(recipe: Recipe) -> dict[str, Any]:
+def _settings(recipe: Recipe) -> JSON:
     """The parameters of the estimator as JSON holds them; arrays by their content."""
     arrays: dict[str, np.ndarray] = {}
     given = {name: value for name, value in recipe.given.items() if name not in _FREE}
@@ -151,7 +151,7 @@ def _settings(recipe: Recipe) -> dict[str, Any]:
     return {"estimator": recipe.estimator, **_files.plain_json(settings)}
 
 
-def _differences(where: str, before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+def _differences(where: str, before: JSON, now: JSON) -> list[str]:
     """'kernel was "chi2" and is "exp-chi2"', for every entry that differs."""
     now = _files.plain_json(now)
     names = [*before, *(name for name in now if name not in before)]
@@ -162,13 +162,13 @@ def _differences(where: str, before: dict[str, Any], now: dict[str, Any]) -> lis
     ]
 
 
-def _plain(moments: Moments, arrays: dict[str, np.ndarray], i: int) -> dict[str, Any]:
+def _plain(moments: Moments, arrays: dict[str, np.ndarray], i: int) -> JSON:
     meta, own = moments.state()
     arrays.update({f"moments{i}.{name}": array for name, array in own.items()})
     return meta
 
 
-def _moments(meta: dict[str, Any], arrays: dict[str, np.ndarray], i: int) -> Moments:
+def _moments(meta: JSON, arrays: dict[str, np.ndarray], i: int) -> Moments:
     prefix = f"moments{i}."
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     return Moments.of_state(meta, own)

@@ -9,9 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from chimap import _arrays, _scaling
+from chimap._types import Blocks, Parameters, Rows
 from chimap._validation import check_blocks, check_histograms
 from chimap.data import Source
-from chimap.features.base import FeatureSettings, Footprint
+from chimap.engines import Progress, Stopwatch
+from chimap.features.base import FeatureSettings, FittedFeatures, Footprint
 from chimap.features.blocks import BlockFeatures
 from chimap.features.families import family_of, make_features, settings_of
 from chimap.features.scaled import Scale, ScaledFeatures
@@ -40,12 +42,12 @@ class Part:
         """What fitting its features takes beside the rows."""
         return family_of(self.settings).fitting_bytes(self.settings, n_rows, row_bytes, itemsize)
 
-    def make(self, seed: int) -> Any:
+    def make(self, seed: int) -> FittedFeatures:
         """Unfitted features."""
         return make_features(self.settings, seed)
 
 
-def parts_of(common: FeatureSettings, blocks: Any, n_columns: int) -> list[Part]:
+def parts_of(common: FeatureSettings, blocks: Blocks | None, n_columns: int) -> list[Part]:
     """The blocks with their settings, one kernel for all of them or one each; all columns where there are no blocks.
 
     Raises ValueError for blocks that will not do, and for a number of kernels that is not theirs.
@@ -89,7 +91,7 @@ class PlainDesign:
     """
 
     settings: FeatureSettings
-    blocks: Any = None
+    blocks: Blocks | None = None
     side_by_side: bool = False
 
     def parts(self, n_columns: int) -> list[Part]:
@@ -100,22 +102,22 @@ class PlainDesign:
         """See ``Design``."""
         return self.parts(n_columns)
 
-    def fit(self, sample: Any, seed: int) -> Any:
+    def fit(self, sample: Rows, seed: int) -> FittedFeatures:
         """See ``Design``; rows far from 1 are brought near it by a power of two."""
         return self.keeping(sample, seed, None)
 
-    def keeping(self, sample: Any, seed: int, sample_weight: np.ndarray | None) -> Any:
+    def keeping(self, sample: Rows, seed: int, sample_weight: np.ndarray | None) -> FittedFeatures:
         """The same for features that keep all rows, by their weights (n,) or None: other samples are drawn by these."""
         parts = self.parts(sample.shape[1])
         scale = Scale.of(sample, [part.settings.exact for part in parts])
         parts = [part.scaled(scale) for part in parts]
         alone = self.blocks is None and not self.side_by_side
-        features = parts[0].make(seed) if alone else features_of(parts, seed)
+        features: Any = parts[0].make(seed) if alone else features_of(parts, seed)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         features.fit(scale.rows(sample) if scale.exponent else sample, **weights)
         return ScaledFeatures(features, scale) if scale.exponent else features
 
-    def learn(self, features: Any, *_: Any) -> tuple[Any, dict[str, Any]]:
+    def learn(self, features: Any, *_: object) -> tuple[FittedFeatures, Parameters]:
         """They are as they are."""
         return features, {}
 
@@ -131,13 +133,19 @@ class Design(Protocol):
         """The parts whose features are as large as those of the model."""
         ...
 
-    def fit(self, sample: Any, seed: int) -> Any:
-        """Features fitted on prepared rows."""
+    def fit(self, sample: Rows, seed: int) -> Any:
+        """Features fitted on prepared rows, or what ``learn`` adapts."""
         ...
 
     def learn(
-        self, features: Any, recipe: Any, rows: Any, sample: Any, clock: Any, progress: Any
-    ) -> tuple[Any, dict[str, Any]]:
+        self,
+        features: Any,
+        recipe: Any,
+        rows: Any,
+        sample: Rows,
+        clock: Stopwatch,
+        progress: Progress,
+    ) -> tuple[FittedFeatures, Parameters]:
         """The features, adapted to rows and targets (``PreparedRows``); and what else was learned, by attribute."""
         ...
 
@@ -155,7 +163,7 @@ def sample_size(source: Source, parts: list[Part]) -> int:
     return min(max(sample_rows(source.n_features), sizes_of(parts).sample_rows), source.n_rows)
 
 
-def check_rows(rows: Any, parts: list[Part], name: str, first_row: int | np.ndarray) -> None:
+def check_rows(rows: Rows, parts: list[Part], name: str, first_row: int | np.ndarray) -> None:
     """Refuse entries that the kernels of their blocks do not take; see ``check_histograms``."""
     signed = [part.settings.exact.is_signed for part in parts]
     check_histograms(rows, name=name, signed=any(signed), first_row=first_row)
@@ -165,7 +173,7 @@ def check_rows(rows: Any, parts: list[Part], name: str, first_row: int | np.ndar
             check_histograms(own, name=f"{name}, block {part.name!r}", signed=is_signed, first_row=first_row)
 
 
-def normalised(rows: Any, blocks: Sequence[np.ndarray]) -> Any:
+def normalised(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
     """Rows whose blocks, by their columns, have the l1 norm 1 each; empty ones stay."""
     for columns in blocks:
         norms = _scaling.row_norms_l1(_arrays.take_columns(rows, columns))

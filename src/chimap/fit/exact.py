@@ -59,7 +59,7 @@ class ExactRows:
             features = self.features if rows is None else self.features.take(rows)
             n = features._n_features_out
             square = np.empty((n, n), dtype=self.dtype)
-            chosen: Any = slice(None) if rows is None else rows
+            chosen: slice | np.ndarray = slice(None) if rows is None else rows
             weights = None if self.row_weights is None else self.row_weights[chosen]
             self._ridge = exact_ridge(square, features.gram_into(square), self.Y[chosen], weights)
             self._rows, self._octaves = rows, 0

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 from chimap._validation import check_width
 from chimap.backends import check_device, on_host
+from chimap.backends.base import HostSums, RowFeatures
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch, chunk_rows_within
 from chimap.engines.keeping import KeepingPass
-from chimap.engines.local import LocalEngine
+from chimap.engines.local import LocalEngine, Pass, Reached, Work
 from chimap.engines.memory import FIRST_ROWS
 from chimap.engines.rows import ReplayedRows
 from chimap.explain import mean_and_deviation
@@ -42,7 +44,7 @@ def fit(
     unlabelled: Source | None = None,
     checkpoint: Checkpoint | None = None,
     clock: Stopwatch | None = None,
-    groups: Any = None,
+    groups: np.ndarray | None = None,
 ) -> FitResult:
     """Learn features and weights from a source.
 
@@ -87,7 +89,7 @@ def fit(
     del sample  # the first rows are all that is still needed
     passes = _Passes(recipe, rows, sources, known, plan, engine, checkpoint, clock, progress)
     principal = passes.components(standing, first)
-    features = known.features if principal is None else PrincipalFeatures(known.features, principal)
+    features: Any = known.features if principal is None else PrincipalFeatures(known.features, principal)
     keeps = recipe.objective.needs == "features"
     if keeps:
         evidence = passes.keep(features, first)
@@ -134,7 +136,7 @@ def _learn_features(
 def check_request(
     objective: Objective,
     device: str,
-    n_principal: Any,
+    n_principal: int | Sequence[int] | None,
     *,
     is_local: bool,
     has_checkpoint: bool,
@@ -193,7 +195,7 @@ class _Passes:
 
     def learn(
         self,
-        features: Any,
+        features: RowFeatures,
         first: Any,
         standing: Standing | None,
         principal: Sequence[PCA] | None,
@@ -218,7 +220,9 @@ class _Passes:
         moments.release_buffers()
         again = None
         if recipe.objective.needs == "rows":
-            again = kept or ReplayedRows(work, rows.source, self.plan.chunk_rows, self.engine)
+            again = kept or ReplayedRows(
+                cast("Pass[HostSums]", work), rows.source, self.plan.chunk_rows, self.engine
+            )
         scored = None
         if tried is not None:
             with self.clock("features"):
@@ -235,7 +239,9 @@ class _Passes:
             scored,
         )
 
-    def witnesses(self, features: Any, places: np.ndarray, seen: Any, evidence: Evidence) -> Witnesses | None:
+    def witnesses(
+        self, features: RowFeatures, places: np.ndarray, seen: Rows | None, evidence: Evidence
+    ) -> Witnesses | None:
         """Features and targets of prepared rows at these places of the source."""
         if evidence.moments is None or seen is None:
             return None
@@ -243,7 +249,7 @@ class _Passes:
             needs_folds = self.recipe.objective.needs == "rows"
             return witnesses_of(self.recipe, self.rows, features, evidence.moments, places, seen, needs_folds)
 
-    def keep(self, features: Any, first: Any) -> Evidence:
+    def keep(self, features: RowFeatures, first: Any) -> Evidence:
         """The features of all rows."""
         recipe, rows = self.recipe, self.rows
         self.shift = np.zeros(features._n_features_out) if recipe.is_rounded else None
@@ -258,15 +264,15 @@ class _Passes:
         return Evidence(None, None, kept, recipe.device, recipe.seed, self.progress.advance)
 
     def _run(
-        self, work: Any, source: Source, stage: str, first: int, place: int, principal: Sequence[PCA] | None
+        self, work: Work, source: Source, stage: str, first: int, place: int, principal: Sequence[PCA] | None
     ) -> None:
         reached = self._reached(stage, place, principal)
         self.engine.run(work, source, self.plan.chunk_rows, self.progress, stage, first, reached)
 
-    def _reached(self, stage: str, place: int, principal: Sequence[PCA] | None) -> Callable[[Any, int], None]:
+    def _reached(self, stage: str, place: int, principal: Sequence[PCA] | None) -> Reached:
         """What to do after each chunk: write the checkpoint if it is time."""
 
-        def reached(work: Any, next_row: int) -> None:
+        def reached(work: Work, next_row: int) -> None:
             if self.checkpoint is not None:
                 standing = Standing(
                     stage, place, next_row, self.plan.chunk_rows, work.moments.parts, principal, self.known

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chimap._types import ArrayLike
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.moments import DealtFolds, GivenFolds, RowFolds
 from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Asked
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
+
 
 _HELD_PARTS = 5  # of which one is held out by selection="holdout"
 
@@ -26,9 +31,11 @@ class HoldingOut:
     asked: Asked
     n_folds: int
     with_groups: int
-    splitter: Any = None
+    splitter: BaseCrossValidator | None = None
 
-    def folds(self, n_rows: int | None, y: Any, groups: np.ndarray | None, seed: int) -> RowFolds:
+    def folds(
+        self, n_rows: int | None, y: ArrayLike | None, groups: np.ndarray | None, seed: int
+    ) -> RowFolds:
         """Of so many rows (None: nobody knows), with labels, those of one group in one fold.
 
         Raises DataError for groups that are not one a row, or all the same; ValueError for a splitter whose test sets
@@ -83,7 +90,7 @@ def holding_out(
     return HoldingOut("folds", int(selection), int(selection))
 
 
-def checked_groups(groups: Any, n_rows: int) -> np.ndarray:
+def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
     """Numbers (n_rows,) from 0 on of the groups of rows. Raises DataError."""
     found = np.asarray(groups)
     if found.shape != (n_rows,):
@@ -117,7 +124,9 @@ def _by_group(groups: np.ndarray, n_folds: int, is_holdout: bool) -> GivenFolds:
     return GivenFolds(folds, n_folds)
 
 
-def _split(splitter: Any, n_rows: int, y: Any, groups: np.ndarray | None) -> GivenFolds:
+def _split(
+    splitter: BaseCrossValidator, n_rows: int, y: ArrayLike | None, groups: np.ndarray | None
+) -> GivenFolds:
     folds = np.full(n_rows, -1)
     times = np.zeros(n_rows, dtype=np.int64)
     n_folds = 0

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import ArrayLike, Parameters, Rows
 from chimap._validation import DataError
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
 from chimap.explain import mean_and_deviation
-from chimap.features.base import Features
+from chimap.features.base import FittedFeatures
 from chimap.features.exact import ExactFeatures
 from chimap.features.scaled import ScaledFeatures
 from chimap.fit.automatic import bytes_of_exact
@@ -56,7 +56,7 @@ def fit_in_rows(
         design = recipe.design
         assert isinstance(design, PlainDesign)  # learners of widths have no features="exact"
         features = design.keeping(rows, recipe.seed, weights)
-        about = mean_and_deviation(rows) | {"row_numbers_": order}
+        about: Parameters = mean_and_deviation(rows) | {"row_numbers_": order}
         del rows
         exact = _inner(features)
     shift, Y = codec.shift, np.asarray(codec.encode(y[order]), dtype=np.float64)
@@ -105,7 +105,7 @@ def check_in_rows(recipe: Recipe, *, is_local: bool, has_checkpoint: bool, has_u
         raise ValueError("features='exact' keeps all rows in one process: use engine='local'.")
 
 
-def _settings(recipe: Recipe, source: Source, groups: Any) -> ExactSettings:
+def _settings(recipe: Recipe, source: Source, groups: ArrayLike | None) -> ExactSettings:
     if groups is not None:
         groups = np.asarray(groups)
         if groups.shape != (source.n_rows,):
@@ -133,7 +133,7 @@ def _settings(recipe: Recipe, source: Source, groups: Any) -> ExactSettings:
     )
 
 
-def _all_rows(recipe: Recipe, source: Source, progress: Progress) -> Any:
+def _all_rows(recipe: Recipe, source: Source, progress: Progress) -> Rows:
     """All rows, checked and prepared."""
     prepare, prepared = recipe.preparation(recipe.design.parts(source.n_features)), []
     for chunk in source.chunks(_CHUNK_ROWS):
@@ -142,13 +142,13 @@ def _all_rows(recipe: Recipe, source: Source, progress: Progress) -> Any:
     return _arrays.stack_rows(prepared)
 
 
-def _inner(features: Any) -> ExactFeatures:
+def _inner(features: FittedFeatures) -> ExactFeatures:
     inner = _unscaled(features)
     assert isinstance(inner, ExactFeatures)  # what the catalogue makes of features="exact"
     return inner
 
 
-def _unscaled(features: Any) -> Any:
+def _unscaled(features: FittedFeatures) -> FittedFeatures:
     return features.features if isinstance(features, ScaledFeatures) else features
 
 
@@ -172,7 +172,9 @@ def _posterior_of_map(
     return Posterior.of(factor, moments.mean, moments.count, found.solution.alpha, dtype)
 
 
-def _folded(features: Features, exact: ExactFeatures, found: ExactFit) -> tuple[Any, LinearSolution]:
+def _folded(
+    features: FittedFeatures, exact: ExactFeatures, found: ExactFit
+) -> tuple[FittedFeatures, LinearSolution]:
     """Features and weights for prediction: of an additive kernel the map and weights of its terms."""
     solution = found.solution
     if exact.map_ is None or not isinstance(exact.kernel_, AdditiveKernel | Linear):

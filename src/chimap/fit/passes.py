@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 from chimap.backends import backend_of
-from chimap.backends.base import Keep
+from chimap.backends.base import BlockedFeatures, Keep, RowFeatures, Sums
 from chimap.engines import Stopwatch
 from chimap.engines.local import Pass, no_targets
 from chimap.engines.memory import FIRST_ROWS
@@ -20,7 +19,7 @@ from chimap.moments import DealtFolds, FoldMoments, provisional_mean
 from chimap.solvers.held_out import Witnesses
 
 
-def first_mean(features: Any, rows: Any, dtype: np.dtype) -> np.ndarray:
+def first_mean(features: RowFeatures, rows: Rows, dtype: np.dtype) -> np.ndarray:
     """The provisional mean (D,) of the features of the first of some prepared rows."""
     first = _arrays.take_rows(rows, slice(FIRST_ROWS))
     Z = np.empty((first.shape[0], features._n_features_out), dtype=dtype)
@@ -29,8 +28,8 @@ def first_mean(features: Any, rows: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def empty_moments(
-    features: Any,
-    rows: Any,
+    features: RowFeatures,
+    rows: Rows,
     n_folds: int,
     target_shift: np.ndarray,
     dtype: np.dtype,
@@ -44,11 +43,11 @@ def empty_moments(
 def learning_pass(
     recipe: Recipe,
     rows: PreparedRows,
-    features: Any,
+    features: RowFeatures,
     moments: FoldMoments,
     clock: Stopwatch,
     keep: Keep | None = None,
-) -> Pass[Any]:
+) -> Pass[Sums]:
     """The pass that adds up the features of the rows, fold by fold."""
     features = rounded(recipe, features, moments.shift)
     sums = backend_of(recipe.device).sums(features, moments, keep)
@@ -56,14 +55,14 @@ def learning_pass(
 
 
 def component_pass(
-    recipe: Recipe, rows: PreparedRows, features: Any, moments: BlockMoments, clock: Stopwatch
-) -> Pass[Any]:
+    recipe: Recipe, rows: PreparedRows, features: BlockedFeatures, moments: BlockMoments, clock: Stopwatch
+) -> Pass[Sums]:
     """The pass that adds up the features of each block of rows of a source, without targets."""
     sums = backend_of(recipe.device).block_sums(features, moments, recipe.dtype)
     return Pass(rows.prepare, no_targets, sums, DealtFolds(1, rows.seed), clock, rows.weights)
 
 
-def rounded(recipe: Recipe, features: Any, shift: np.ndarray) -> Any:
+def rounded(recipe: Recipe, features: RowFeatures, shift: np.ndarray) -> RowFeatures:
     """The features as they are added up."""
     return RoundedFeatures(features, shift) if recipe.is_rounded else features
 
@@ -71,10 +70,10 @@ def rounded(recipe: Recipe, features: Any, shift: np.ndarray) -> Any:
 def witnesses_of(
     recipe: Recipe,
     rows: PreparedRows,
-    features: Any,
+    features: RowFeatures,
     moments: FoldMoments,
     places: np.ndarray,
-    seen: Any,
+    seen: Rows,
     needs_folds: bool,
 ) -> Witnesses:
     """Features and targets of the prepared rows ``seen`` at these places of the source, less the shifts of moments."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 from chimap._validation import MemoryBudgetError
+from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.engines import Engine, Job, chunk_rows_within
 from chimap.engines.memory import CHUNK_UNIT, KeepingJob
@@ -142,14 +143,16 @@ def room_for(job: Job, moments: FoldMoments, folds: RowFolds, dtype: np.dtype) -
     return KeptRows(counts, whole.n_features, whole.n_targets, dtype)
 
 
-def keeping_job(job: Job, source: Source, sample: Any, features: Any, objective: Objective) -> KeepingJob:
+def keeping_job(
+    job: Job, source: Source, sample: Rows, features: RowFeatures, objective: Objective
+) -> KeepingJob:
     """What keeping these fitted features of all rows takes, judged by a sample of prepared rows.
 
     They are CSR where zeros have features of zeros and that takes less: solvers pass over zeros in any case.
     """
     density, is_sparse = 1.0, False
     if keeps_zeros(features):
-        found = mapped(features, _arrays.to_sparse(sample))
+        found = _arrays.to_sparse(mapped(features, _arrays.to_sparse(sample)))
         density = found.nnz / max(1, found.shape[0] * found.shape[1])
         is_sparse = source.is_sparse or density < _SPARSE_BELOW
     if is_sparse and sample.shape[0] < source.n_rows:

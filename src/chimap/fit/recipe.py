@@ -9,9 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils import check_random_state
 
+from chimap._types import Parameters, RandomState, Scoring
 from chimap._validation import check_choice, check_positive, parse_memory
 from chimap.backends import check_device, on_host
 from chimap.engines import Job, Progress, Stopwatch
+from chimap.features.base import FittedFeatures
 from chimap.fit.design import Design, Part
 from chimap.fit.holding_out import HoldingOut, holding_out
 from chimap.fit.rows import NORMALIZATIONS, Preparation
@@ -50,7 +52,9 @@ class Objective(Protocol):
         """The job, with what finding the weights takes."""
         ...
 
-    def learn(self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress) -> Learned:
+    def learn(
+        self, evidence: Evidence, features: FittedFeatures, clock: Stopwatch, progress: Progress
+    ) -> Learned:
         """The weights of the features."""
         ...
 
@@ -67,13 +71,13 @@ class Recipe:
     """
 
     estimator: str
-    given: dict[str, Any] = field(repr=False)
+    given: Parameters = field(repr=False)
     design: Design
     codec: type[Codec]
     objective: Objective
     n_folds: int
     holding: HoldingOut
-    scoring: Any
+    scoring: Scoring
     n_principal: int | tuple[int, ...] | None
     normalize: str | None
     bin_weights: np.ndarray | None
@@ -105,20 +109,20 @@ class Recipe:
 
 
 def checked_recipe(
-    given: dict[str, Any],
+    given: Parameters,
     *,
     estimator: str,
     design: Design,
     codec: type[Codec],
     objective: Objective,
-    alpha: Any,
-    selection: Any,
-    n_principal: Any,
-    normalize: Any,
+    alpha: str | float | Sequence[float],
+    selection: object,
+    n_principal: int | Sequence[int] | None,
+    normalize: str | None,
     precision: str,
     device: str,
     memory: str | int,
-    random_state: Any,
+    random_state: RandomState,
     is_settled: bool = False,
 ) -> Recipe:
     """A recipe from settings as an estimator was given them. Raises ValueError, naming the parameter."""
@@ -153,7 +157,11 @@ def checked_recipe(
 
 
 def _check_selection(
-    given: dict[str, Any], selection: Any, objective: Objective, n_principal: Any, keeps_rows: bool
+    given: Parameters,
+    selection: object,
+    objective: Objective,
+    n_principal: int | Sequence[int] | None,
+    keeps_rows: bool,
 ) -> None:
     """Refuse what one way of choosing alone has."""
     if keeps_rows:
@@ -181,18 +189,22 @@ def checked_alpha(alpha: Any) -> float | tuple[float, ...] | None:
     return tuple(float(one) for one in alpha)
 
 
-def given_weights(given: dict[str, Any]) -> np.ndarray | None:
+def given_weights(given: Parameters) -> np.ndarray | None:
     """The weights of bins among the parameters of an estimator; None for equal ones, and for words."""
     weights = given.get("bin_weights")
     return None if weights is None or isinstance(weights, str) else np.asarray(weights, dtype=np.float64)
 
 
-def _is_word(value: Any, word: str) -> bool:
+def _is_word(value: object, word: str) -> bool:
     return isinstance(value, str) and value == word
 
 
 def holding_of(
-    alpha: Any, selection: Any, objective: Objective, n_principal: Any, keeps_rows: bool = False
+    alpha: str | float | Sequence[float],
+    selection: object,
+    objective: Objective,
+    n_principal: int | Sequence[int] | None,
+    keeps_rows: bool = False,
 ) -> HoldingOut:
     """Rows that are held out to choose alpha, and components where there are several numbers of them."""
     chosen = checked_alpha(alpha)
@@ -215,7 +227,7 @@ def checked_components(n_principal: Any, objective: Objective) -> int | tuple[in
         if n_principal is not None:
             check_positive(n_principal, "n_principal", integer=True)
         return None if n_principal is None else int(n_principal)
-    numbers: Sequence[Any] = n_principal
+    numbers: Sequence[int] = n_principal
     for number in numbers:
         check_positive(number, "each of n_principal", integer=True)
     if not len(numbers) or objective.needs != "moments":

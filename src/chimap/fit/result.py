@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from chimap._types import Parameters
 from chimap.fit.solving import Learned
 from chimap.fit.targets import Codec
 from chimap.solvers.held_out import HeldOut
@@ -19,7 +20,7 @@ class Known:
     seed: int
     codec: Codec
     features: Any
-    attributes: dict[str, Any]
+    attributes: Parameters
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays, _scaling
+from chimap._types import Rows, Scoring
 from chimap._validation import DataError
+from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.engines.memory import CHUNK_UNIT
@@ -26,17 +27,17 @@ _MOST_SHARE = 4  # of the budget, that the fewest may take
 _OUTPUTS_HELD = 6  # matrices of outputs that a calibration holds at once
 
 
-def _log1p(rows: Any, blocks: Sequence[np.ndarray]) -> Any:
+def _log1p(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
     """ln(1 + x) of every entry, with the sign of x."""
     return _arrays.map_values(rows, lambda values: np.copysign(np.log1p(np.abs(values)), values))
 
 
-def _sqrt(rows: Any, blocks: Sequence[np.ndarray]) -> Any:
+def _sqrt(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
     """The square root of every entry, with the sign of x."""
     return _arrays.map_values(rows, lambda values: np.copysign(np.sqrt(np.abs(values)), values))
 
 
-NORMALIZATIONS: dict[str, Callable[[Any, Sequence[np.ndarray]], Any]] = {
+NORMALIZATIONS: dict[str, Callable[[Rows, Sequence[np.ndarray]], Rows]] = {
     "l1": normalised,
     "log1p": _log1p,
     "sqrt": _sqrt,
@@ -53,11 +54,11 @@ class Preparation:
     normalize: str | None
     bin_weights: np.ndarray | None = None
 
-    def __call__(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
+    def __call__(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """Rows of ``name`` that begin at a row, or are these; an error names the row."""
         return self.of(X, first_row, name)
 
-    def of(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
+    def of(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """The same; rows that nobody else holds are let go of once they are converted."""
         rows = _arrays.as_rows(X, self.dtype)
         del X  # as it came, where it was converted
@@ -79,7 +80,7 @@ class Preparation:
         return factors
 
 
-def features_by_pieces(features: Any, rows: Any, out: np.ndarray, shift: np.ndarray) -> None:
+def features_by_pieces(features: RowFeatures, rows: Rows, out: np.ndarray, shift: np.ndarray) -> None:
     """Features of many rows, by pieces of the smallest chunk, whose mapped rows the memory is planned for."""
     for first in range(0, rows.shape[0], CHUNK_UNIT):
         piece = slice(first, first + CHUNK_UNIT)
@@ -90,11 +91,13 @@ def features_by_pieces(features: Any, rows: Any, out: np.ndarray, shift: np.ndar
 class SomeRows:
     """Prepared rows in memory, their labels and weights."""
 
-    X: Any
+    X: Rows
     y: np.ndarray
     weights: np.ndarray | None = None
 
-    def with_features(self, features: Any, moments: FoldMoments, codec: Codec, scoring: Any) -> TriedRows:
+    def with_features(
+        self, features: RowFeatures, moments: FoldMoments, codec: Codec, scoring: Scoring
+    ) -> TriedRows:
         """Their features and targets less the shifts of moments, with the score of outputs for them."""
         Z = np.empty((self.y.shape[0], features._n_features_out), dtype=moments.dtype)
         features_by_pieces(features, self.X, Z, moments.shift)
@@ -122,11 +125,11 @@ class PreparedRows:
         """Of all rows, by their place."""
         return RowWeights(self.source.weights)
 
-    def sample(self) -> Any:
+    def sample(self) -> Rows:
         """Prepared rows for what depends on the data, drawn in proportion to their weights if they have some."""
         return self.sample_beside(np.zeros(0, dtype=np.intp))[0]
 
-    def sample_beside(self, others: np.ndarray) -> tuple[Any, Any]:
+    def sample_beside(self, others: np.ndarray) -> tuple[Rows, Rows | None]:
         """(the sample, prepared rows at these places), the source being read once for both."""
         sampled = self._sampled()
         if not others.size and self.source.weights is None:
@@ -144,7 +147,7 @@ class PreparedRows:
             raise DataError(f"{self.source.name} has no labels.")
         return y
 
-    def take(self, places: np.ndarray) -> Any:
+    def take(self, places: np.ndarray) -> Rows:
         """Prepared rows at ascending places."""
         return self.prepare.of(self.source.take(places), places, self.source.name)
 
@@ -185,7 +188,7 @@ class PreparedRows:
         chosen = members[choose_rows(members.size, n, self.seed + 1)]
         return self._some(chosen, self.prepare(self.source.take(chosen), chosen, self.source.name))
 
-    def some_of(self, sample: Any, n: int) -> SomeRows:
+    def some_of(self, sample: Rows, n: int) -> SomeRows:
         """At most so many rows, of the ``sample`` unless that was drawn by weight: the score has the weights in it."""
         if self.source.weights is not None:
             chosen = choose_rows(self.source.n_rows, n, self.seed + 1)
@@ -194,7 +197,7 @@ class PreparedRows:
         places = choose_rows(self.source.n_rows, sample.shape[0], self.seed)
         return self._some(places[among], _arrays.take_rows(sample, among))
 
-    def _some(self, places: np.ndarray, X: Any) -> SomeRows:
+    def _some(self, places: np.ndarray, X: Rows) -> SomeRows:
         labels = self.source.labels()
         if labels is None:
             raise TypeError("rows without labels have no score")

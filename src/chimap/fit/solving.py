@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from chimap._types import Parameters
 from chimap.engines import Job, Progress, Stopwatch
+from chimap.fit.design import Part
 from chimap.losses import Loss
 from chimap.selection import SelectionResult
 from chimap.selection.catalogue import rule_of
@@ -39,7 +41,7 @@ class Learned:
     selection: SelectionResult | None
     n_passes: int
     n_rows: int
-    attributes: dict[str, Any] = field(default_factory=dict)
+    attributes: Parameters = field(default_factory=dict)
     held_out: HeldOut | None = None
     posterior: Callable[[], Posterior | DualPosterior | None] = lambda: None
 
@@ -77,7 +79,7 @@ class PenalisedLoss:
         """See ``Objective``."""
         return self.solver.needs == "moments" and not np.ndim(self.n_principal)
 
-    def footprint(self, job: Job, parts: Any) -> Job:
+    def footprint(self, job: Job, parts: list[Part]) -> Job:
         """See ``Objective``."""
         return job
 

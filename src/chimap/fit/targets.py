@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from chimap._types import ArrayLike, Scoring
 from chimap._validation import DataError
 from chimap.data.targets import clean_targets
 from chimap.model_files import register
@@ -48,7 +49,7 @@ class Codec(Protocol):
         """Targets (n, t) less the shift; NaN where an entry is missing."""
         ...
 
-    def score(self, y: np.ndarray, scoring: Any, sample_weight: np.ndarray | None = None) -> OutputScore:
+    def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
         """The score of linear outputs for rows with these labels."""
         ...
 
@@ -61,12 +62,12 @@ class ClassCodec:
     has_gaps: ClassVar[bool] = False
 
     @classmethod
-    def of(cls, y: Any) -> Codec:
+    def of(cls, y: ArrayLike) -> Codec:
         """See ``Codec``; of a matrix it is a ``TaskCodec``."""
         return TaskCodec.of(y) if is_matrix(y) else cls.of_classes(y)
 
     @classmethod
-    def of_classes(cls, y: Any) -> ClassCodec:
+    def of_classes(cls, y: ArrayLike) -> ClassCodec:
         """Of one label a row."""
         y = column_or_1d(y)
         check_classification_targets(y)
@@ -101,7 +102,7 @@ class ClassCodec:
             return np.where(place == 1, 1.0, -1.0)[:, None]
         return OneVersusAll(place, self.classes.size)
 
-    def score(self, y: np.ndarray, scoring: Any, sample_weight: np.ndarray | None = None) -> OutputScore:
+    def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
         """See ``Codec``."""
         return HeldOutScore(y, self.classes, scoring, sample_weight)
 
@@ -114,7 +115,7 @@ class TaskCodec:
     has_gaps: bool
 
     @classmethod
-    def of(cls, y: Any) -> TaskCodec:
+    def of(cls, y: ArrayLike) -> TaskCodec:
         """See ``Codec``."""
         y = np.asarray(y, dtype=np.float64)
         return cls(y.shape[1], bool(np.isnan(y).any()))
@@ -135,7 +136,7 @@ class TaskCodec:
             )
         return 2.0 * np.asarray(y, dtype=np.float64) - 1.0
 
-    def score(self, y: np.ndarray, scoring: Any, sample_weight: np.ndarray | None = None) -> OutputScore:
+    def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
         """See ``Codec``: the mean over the tasks."""
         return MeanScore(y, np.array([0, 1]), scoring, sample_weight)
 
@@ -149,16 +150,16 @@ class RealCodec:
     has_gaps: ClassVar[bool] = False
 
     @classmethod
-    def of(cls, y: Any) -> Codec:
+    def of(cls, y: ArrayLike) -> Codec:
         """See ``Codec``; of a matrix it is a ``SeveralCodec``."""
         if is_matrix(y):
             return SeveralCodec.of(y)
-        y = column_or_1d(y)
-        if not np.issubdtype(y.dtype, np.number):
+        values: np.ndarray = column_or_1d(y)
+        if not np.issubdtype(values.dtype, np.number):
             raise DataError(
-                f"a regressor needs numbers for targets; got labels such as {y[0]!r}. Use a classifier."
+                f"a regressor needs numbers for targets; got labels such as {values[0]!r}. Use a classifier."
             )
-        return cls(float(np.mean(y, dtype=np.float64)))
+        return cls(float(np.mean(values, dtype=np.float64)))
 
     @property
     def shift(self) -> np.ndarray:
@@ -169,7 +170,7 @@ class RealCodec:
         """See ``Codec``."""
         return np.asarray(y, dtype=np.float64)[:, None] - self.mean
 
-    def score(self, y: np.ndarray, scoring: Any, sample_weight: np.ndarray | None = None) -> OutputScore:
+    def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
         """See ``Codec``."""
         return HeldOutScore(y, None, scoring, sample_weight)
 
@@ -182,7 +183,7 @@ class SeveralCodec:
     has_gaps: bool
 
     @classmethod
-    def of(cls, y: Any) -> SeveralCodec:
+    def of(cls, y: ArrayLike) -> SeveralCodec:
         """See ``Codec``."""
         y = np.asarray(y, dtype=np.float64)
         missing = np.isnan(y)
@@ -203,18 +204,18 @@ class SeveralCodec:
         """See ``Codec``."""
         return np.asarray(y, dtype=np.float64) - self.means
 
-    def score(self, y: np.ndarray, scoring: Any, sample_weight: np.ndarray | None = None) -> OutputScore:
+    def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
         """See ``Codec``: the mean over the targets."""
         return MeanScore(y, None, scoring, sample_weight)
 
 
-def is_matrix(y: Any) -> bool:
+def is_matrix(y: ArrayLike) -> bool:
     """Whether labels are of several tasks."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return len(shape) == 2 and shape[1] > 1
 
 
-def checked_batch(y: Any, codec: Codec | None) -> Any:
+def checked_batch(y: ArrayLike, codec: Codec | None) -> ArrayLike:
     """Labels of a batch: those of one task as they come, a matrix as float64. codec: of the batches before, or None.
 
     Raises DataError for missing entries, whose sums would be of other rows for each task, and for another number of

@@ -6,11 +6,12 @@ import time
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Rows
 from chimap.features.exact import ExactFeatures, KeptRows, exponentials, exponentials_below
 from chimap.features.weighted import Half, Relevance, output_mixtures
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
@@ -175,7 +176,7 @@ class MarginMachine:
 
     first: ClassVar[int] = 0  # of weaker penalties it takes many times as long
 
-    def __init__(self, Z: Any, others: Any, Y: np.ndarray, row_weights: np.ndarray | None, seed: int):
+    def __init__(self, Z: Rows, others: Rows, Y: np.ndarray, row_weights: np.ndarray | None, seed: int):
         self.Z, self.others, self.Y, self.seed = Z, others, np.nan_to_num(Y), seed
         self.row_weights = np.ones(Y.shape[0]) if row_weights is None else row_weights
         self.seconds = self.work = 0.0

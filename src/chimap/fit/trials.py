@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import Parameters, Rows
 from chimap.features.additive.base import keeps_zeros, mapped
 from chimap.features.base import FeatureSettings
 from chimap.features.exact import ExactFeatures, has_map, with_mean_gamma
@@ -40,7 +41,7 @@ class Trials:
     one after the other. work: of all that was tried, see ``Machine``.
     """
 
-    rows: Any
+    rows: Rows
     y: np.ndarray
     codec: Codec
     score: OutputScore
@@ -51,21 +52,21 @@ class Trials:
     seed: int
     room: int = 2**27
     work: float = 0.0
-    _mapped: dict[Any, tuple[ExactFeatures, Scale]] = field(
+    _mapped: dict[tuple[object, ...], tuple[ExactFeatures, Scale]] = field(
         default_factory=dict
     )  # by kernel and normalisation
-    _products: tuple[Any, list[Products]] = (None, [])  # of the last of these, and of splits
+    _products: tuple[object, list[Products]] = (None, [])  # of the last of these, and of splits
 
     def __post_init__(self) -> None:
         self.Y = np.asarray(self.codec.encode(self.y), dtype=np.float64)
 
     @classmethod
-    def weighs(cls, settings: dict[str, Any]) -> bool:
+    def weighs(cls, settings: Parameters) -> bool:
         """Whether such a machine says which bins matter."""
         return cls.takes(settings) and settings.get("features") == "exact"
 
     @staticmethod
-    def takes(settings: dict[str, Any]) -> bool:
+    def takes(settings: Parameters) -> bool:
         """Whether these settings of an estimator are those of a machine that is tried here."""
         if settings.get("features") == "additive":
             return bool(settings.get("loss") == "hinge")
@@ -74,7 +75,7 @@ class Trials:
 
     def best(
         self,
-        settings: dict[str, Any],
+        settings: Parameters,
         splits: Sequence[Split],
         start: Setting | None,
         looks_on: LooksOn = lambda score, outputs: True,
@@ -101,9 +102,7 @@ class Trials:
             seconds=sum(machine.seconds for machine in machines) / max(1, n_scored),
         )  # fmt: skip
 
-    def _kernels(
-        self, settings: dict[str, Any], splits: Sequence[Split]
-    ) -> tuple[list[Machine], float | None]:
+    def _kernels(self, settings: Parameters, splits: Sequence[Split]) -> tuple[list[Machine], float | None]:
         """(machines, gamma of rows as they come where octaves are 0)."""
         wanted = settings.get("gamma", "mean")
         kernel = FeatureSettings(settings["kernel"], "mean" if wanted == "auto" else wanted).exact
@@ -151,7 +150,7 @@ class Trials:
             return self.n_terms
         return 2 if _arrays.is_sparse(self.rows) else 1
 
-    def _margins(self, settings: dict[str, Any], splits: Sequence[Split]) -> list[Machine]:
+    def _margins(self, settings: Parameters, splits: Sequence[Split]) -> list[Machine]:
         features = FeatureSettings(settings["kernel"], features="additive", n_terms=self.n_terms)
         taken, places = _taken(splits)
         rows = self._prepared(features, settings.get("normalize"), settings.get("bin_weights"), taken)

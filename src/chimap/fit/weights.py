@@ -5,17 +5,19 @@ from __future__ import annotations
 import copy
 import numbers
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from sklearn.utils import compute_class_weight
 
+from chimap._types import ArrayLike, ClassWeight
 from chimap._validation import checked_weights
 from chimap.data import Source
 from chimap.data.views import ChosenRows
 
 
-def checked_sample_weight(sample_weight: Any, n_rows: int, where: str = "sample_weight") -> np.ndarray | None:
+def checked_sample_weight(
+    sample_weight: ArrayLike | None, n_rows: int, where: str = "sample_weight"
+) -> np.ndarray | None:
     """Weights (n_rows,) float64 of rows: one number for all of them, one each, or None. Raises DataError."""
     if sample_weight is None:
         return None
@@ -24,7 +26,7 @@ def checked_sample_weight(sample_weight: Any, n_rows: int, where: str = "sample_
     return checked_weights(sample_weight, n_rows, "row", where)
 
 
-def checked_class_weight(class_weight: Any) -> None:
+def checked_class_weight(class_weight: ClassWeight) -> None:
     """Refuse what is neither None, "balanced" nor a mapping of labels to numbers above 0. Raises ValueError."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return
@@ -41,7 +43,10 @@ def checked_class_weight(class_weight: Any) -> None:
 
 
 def class_weights(
-    class_weight: Any, classes: np.ndarray, y: np.ndarray | None, sample_weight: np.ndarray | None = None
+    class_weight: ClassWeight,
+    classes: np.ndarray,
+    y: np.ndarray | None,
+    sample_weight: np.ndarray | None = None,
 ) -> np.ndarray | None:
     """Weights (k,) of classes as scikit-learn computes them: "balanced" is n / (k n_class), sums of weights where rows
     have some; None stays None. A class that a dictionary does not name has weight 1.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,11 +11,16 @@ from chimap._validation import check_choice
 from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
 from chimap.images.descriptors import CodedDescriptor, LocalDescriptor
 from chimap.images.descriptors.base import check_image
+from chimap.images.reading.image_set import ImageSet
 
 Descriptor = LocalDescriptor | CodedDescriptor
+Described: TypeAlias = str | Descriptor | Sequence[str | Descriptor] | Mapping[str, str | Descriptor]
+"""Descriptors as users give them: names or objects, one or several, or a mapping of names."""
+Images: TypeAlias = "Sequence[np.ndarray] | ImageSet | ImageArrays"
+"""Images in memory or files of them."""
 
 
-def described(descriptors: Any) -> dict[str, Descriptor]:
+def described(descriptors: Described) -> dict[str, Descriptor]:
     """Descriptors by name, of a name, an object, a list of these or a mapping. Raises ValueError for unknown ones."""
     if isinstance(descriptors, dict):
         listed = list(descriptors.items())
@@ -64,6 +69,6 @@ class ImageArrays:
         return image
 
 
-def as_images(X: Any) -> Any:
+def as_images(X: Images) -> Any:
     """A set of images as it is, a sequence of arrays as something that is read like one."""
     return X if hasattr(X, "pixels") else ImageArrays(X)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
+from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data import ArraySource, Chunk, Source
 from chimap.data.rows import digest
@@ -72,11 +72,11 @@ class ImageSource(Source):
         """Labels of the images that have rows, or None."""
         return self._rows.labels()
 
-    def take(self, rows: np.ndarray) -> Any:
+    def take(self, rows: np.ndarray) -> Rows:
         """The rows with these increasing indices."""
         return self._rows.take(rows)
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> JSON:
         """Of the images rather than their histograms."""
         return {
             "shape": [self.n_rows, self.n_features],
@@ -85,7 +85,7 @@ class ImageSource(Source):
         }
 
 
-def fingerprint_of(images: ImageSet) -> dict[str, Any]:
+def fingerprint_of(images: ImageSet) -> JSON:
     """Plain values that change when the images do: name, number, a digest of names, labels and some contents."""
     some = np.unique(np.linspace(0, len(images) - 1, 16).astype(np.int64))
     contents = [np.frombuffer(images.files.read(images.names[i]), np.uint8) for i in some]

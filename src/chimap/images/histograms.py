@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from chimap._types import ArrayLike, RandomState
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.source import choose_rows
 from chimap.engines import Progress, RichProgress
@@ -19,7 +20,7 @@ from chimap.images.coding import CATALOGUE as CODINGS
 from chimap.images.coding import Coding
 from chimap.images.descriptors import Coded, CodedDescriptor
 from chimap.images.descriptors.base import check_image, opencv
-from chimap.images.given import Descriptor, as_images, described
+from chimap.images.given import Described, Descriptor, Images, as_images, described
 from chimap.images.pyramid import Pyramid
 from chimap.images.reading.reader import ImageReader, counted
 from chimap.images.resizing import within
@@ -63,7 +64,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        descriptors: Any = "sift",
+        descriptors: Described = "sift",
         *,
         n_words: int = 600,
         coding: str | Coding = "hard",
@@ -75,7 +76,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         learner: str = "sklearn",
         sparse_output: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         verbose: bool = False,
     ):
         self.descriptors = descriptors
@@ -93,7 +94,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any = None, progress: Progress | None = None, keep: Keep = made
+        self, X: Images, y: ArrayLike | None = None, progress: Progress | None = None, keep: Keep = made
     ) -> ImageHistograms:
         """Learn the words from images X: an ``ImageSet``, or a sequence of arrays (H, W, 3) uint8; y is not used.
 
@@ -205,7 +206,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         """Columns of a row."""
         return max(columns.stop for columns in self.blocks_.values())
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Names of the columns: "sift 2x2 cell 3 word 17"."""
         names = []
         for level, columns in self.levels_.items():

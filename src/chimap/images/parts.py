@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 import numpy as np
 
 from chimap import _files
+from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.engines import Progress
 from chimap.images.histogram_source import fingerprint_of
@@ -172,7 +173,7 @@ class PartFolder:
         return self.path / f"part-{number:06d}"
 
 
-def columns_of(part: Part, images: ImageSet) -> dict[str, Any]:
+def columns_of(part: Part, images: ImageSet) -> JSON:
     """Of the images of a part: labels, where there are any, and names."""
     names = [images.names[i] for i in part.images]
     return ({} if images.labels is None else {"y": images.labels[part.images]}) | {"name": names}

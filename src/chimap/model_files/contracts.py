@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import JSON
 
 Axis = str | int
 
@@ -53,7 +53,7 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
 }  # fmt: skip
 
 # Learned arrays that are younger than some files: those that compute what the objects of these files did.
-YOUNGER: dict[str, dict[str, Callable[[dict[str, Any]], np.ndarray]]] = {
+YOUNGER: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {
     "FourierFeatures": {"centre_": lambda state: np.zeros(state["projection_"].n_inputs)},
     "SkewedFourierFeatures": {
         "centre_": lambda state: np.full(state["n_features_in_"], 1.0 - state["kernel_"].c)
@@ -61,7 +61,7 @@ YOUNGER: dict[str, dict[str, Callable[[dict[str, Any]], np.ndarray]]] = {
 }
 
 
-def _errors_by_output(state: dict[str, Any]) -> Any:
+def _errors_by_output(state: JSON) -> np.ndarray:
     """Bounds (bins, pieces, t): files of before gave one for all outputs, which holds for each."""
     errors, lines = state["errors"], state.get("lines")
     if not (
@@ -74,15 +74,13 @@ def _errors_by_output(state: dict[str, Any]) -> Any:
 
 
 # Arrays that had other axes in some files.
-RESHAPED: dict[str, dict[str, Callable[[dict[str, Any]], Any]]] = {
-    "LineTables": {"errors": _errors_by_output}
-}
+RESHAPED: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {"LineTables": {"errors": _errors_by_output}}
 
 # Arrays of every estimator that has them: the weights of the features.
 _WEIGHTS: dict[str, tuple[Axis, ...]] = {"_coef": ("D", "t"), "_intercept": ("t",)}
 
 
-def check(cls: type, state: dict[str, Any]) -> None:
+def check(cls: type, state: JSON) -> None:
     """Refuse the state of an object that could not be one of this class, and complete it by defaults of parameters.
 
     Raises ValueError saying what is wrong.
@@ -103,7 +101,7 @@ def check(cls: type, state: dict[str, Any]) -> None:
     _check_together(cls.__name__, state, sizes)
 
 
-def _complete_parameters(cls: type, state: dict[str, Any]) -> None:
+def _complete_parameters(cls: type, state: JSON) -> None:
     """Give parameters that are younger than the file their defaults; those without one must be there."""
     if not hasattr(cls, "get_params"):
         return
@@ -115,7 +113,7 @@ def _complete_parameters(cls: type, state: dict[str, Any]) -> None:
         state[name] = parameter.default
 
 
-def _check_array(name: str, array: Any, axes: tuple[Axis, ...], sizes: dict[str, int]) -> None:
+def _check_array(name: str, array: object, axes: tuple[Axis, ...], sizes: dict[str, int]) -> None:
     if not (isinstance(array, np.ndarray) or _arrays.is_sparse(array)) or array.ndim != len(axes):
         raise ValueError(f"{name} is not an array of {len(axes)} axes")
     wanted = [sizes.setdefault(axis, n) if isinstance(axis, str) else axis
@@ -127,12 +125,12 @@ def _check_array(name: str, array: Any, axes: tuple[Axis, ...], sizes: dict[str,
         raise ValueError(f"{name} holds a value that is not a finite number")
 
 
-def _check_together(name: str, state: dict[str, Any], sizes: dict[str, int]) -> None:
+def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
     """Bins, features and outputs are as many in all that one object is made of."""
     bins, features, classes = state.get("n_features_in_"), state.get("features_"), state.get("classes_")
-    tables: Any = state.get("tables_")
-    projection: Any = state.get("projection_")
-    agreeing: list[tuple[str, Any, Any]] = []
+    tables: object = state.get("tables_")
+    projection: object = state.get("projection_")
+    agreeing: list[tuple[str, object, object]] = []
     if bins is not None:  # an estimator in the middle of a fit learns them last
         agreeing += [
             ("bins of its features", getattr(features, "n_features_in_", bins), bins),
@@ -141,7 +139,7 @@ def _check_together(name: str, state: dict[str, Any], sizes: dict[str, int]) -> 
         ]
     if "D" in sizes:
         agreeing.append(("features", getattr(features, "_n_features_out", sizes["D"]), sizes["D"]))
-    if hasattr(projection, "n_inputs"):
+    if hasattr(projection, "n_inputs") and hasattr(projection, "n_frequencies"):
         agreeing += [
             ("inputs of the projection", projection.n_inputs, _width(state.get("map_"), bins)),
             ("means of inputs", sizes.get("n_centred", projection.n_inputs), projection.n_inputs),
@@ -164,6 +162,6 @@ def _check_together(name: str, state: dict[str, Any], sizes: dict[str, int]) -> 
             raise ValueError(f"{name}: {what}: {is_} where the rest needs {wanted}")
 
 
-def _width(features: Any, bins: Any) -> Any:
+def _width(features: object, bins: object) -> object:
     """Columns that a map makes of its bins."""
     return getattr(features, "_n_features_out", bins)

@@ -13,13 +13,15 @@ from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _files
+from chimap._arrays import is_sparse
+from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data import MorganCounts, NamedCounts, WordCounts
 from chimap.kernels import CATALOGUE as KERNELS
@@ -39,6 +41,10 @@ from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed
 from chimap.model_files import contracts, pipelines
 from chimap.moments import PCA
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 _classes: dict[str, type] = {}
 _DROPPED = ("_moments", "_batches", "_tables", "_cast_weights", "_sklearn_output_config")
@@ -89,7 +95,7 @@ class SavedModel:
         return model
 
 
-def save(model: Any, path: str | Path, *, overwrite: bool = False, kind: str | None = None) -> None:
+def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kind: str | None = None) -> None:
     """Write a fitted model, a transformer, or a scikit-learn ``Pipeline`` of them; nothing half-written stays.
 
     The file is of arrays and plain metadata; opening it runs no code. Of a pipeline's steps those of chimap are
@@ -169,7 +175,7 @@ def checked(path: str | Path) -> Iterator[None]:
         raise DataError(f"{path} is damaged: {error}. Write it again.") from error
 
 
-def encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
+def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
     """A value as JSON holds it; its arrays go into ``arrays``, under names that begin with ``place``."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -182,7 +188,7 @@ def encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
             return {"texts": value.tolist()}
         arrays[place] = value
         return {"array": place}
-    if sp.issparse(value):
+    if is_sparse(value):
         rows = value.tocsr()
         parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
         return {"csr": list(rows.shape), "parts": encode(parts, place, arrays)}
@@ -217,7 +223,7 @@ def _decoded_csr(shape: list[int], parts: dict[str, np.ndarray]) -> sp.csr_matri
     return rows
 
 
-def _encoded_stationary(kernel: StationaryKernel, place: str) -> dict[str, Any]:
+def _encoded_stationary(kernel: StationaryKernel, place: str) -> JSON:
     try:
         known = stationary_by_name(kernel.name).with_width(kernel.width) == kernel
     except (KeyError, ValueError):
@@ -259,6 +265,6 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     contracts.check(cls, state)
     if is_dataclass(cls):
         return cls(**state)
-    made: Any = object.__new__(cls)
+    made: object = object.__new__(cls)
     made.__setstate__(state) if hasattr(made, "__setstate__") else vars(made).update(state)
     return made

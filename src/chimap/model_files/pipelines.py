@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
@@ -12,7 +12,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelBinarizer, MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
+from chimap._types import JSON
 from chimap._validation import DataError
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 STEPS: dict[str, type] = {
     cls.__name__: cls
@@ -32,16 +37,16 @@ STEPS: dict[str, type] = {
 }
 """scikit-learn's estimators that are written: linear ones, whose predictions are of plain arrays alone."""
 
-Encode = Callable[[Any, str, dict[str, np.ndarray]], Any]
-Decode = Callable[[Any, dict[str, np.ndarray]], Any]
+Encode = Callable[[object, str, dict[str, np.ndarray]], object]
+Decode = Callable[[object, dict[str, np.ndarray]], object]
 
 
-def is_step(value: Any) -> bool:
+def is_step(value: object) -> bool:
     """Whether it is a pipeline, or one of ``STEPS``."""
     return type(value) is Pipeline or STEPS.get(type(value).__name__) is type(value)
 
 
-def encoded(value: Any, place: str, arrays: dict[str, np.ndarray], encode: Encode) -> dict[str, Any]:
+def encoded(value: BaseEstimator, place: str, arrays: dict[str, np.ndarray], encode: Encode) -> JSON:
     """A step as JSON holds it. Raises DataError for a pipeline that keeps a cache, and for steps that no file holds."""
     state = {k: v for k, v in vars(value).items() if k != "_sklearn_output_config"}
     if isinstance(value, Pipeline):
@@ -55,7 +60,7 @@ def encoded(value: Any, place: str, arrays: dict[str, np.ndarray], encode: Encod
     return {"step": type(value).__name__, "state": body}
 
 
-def _check(name: str, step: Any) -> None:
+def _check(name: str, step: object) -> None:
     """Refuse steps of other packages with a remedy."""
     if not is_step(step) and not type(step).__module__.startswith("chimap."):
         raise DataError(
@@ -64,7 +69,7 @@ def _check(name: str, step: Any) -> None:
         )
 
 
-def decoded(value: dict[str, Any], arrays: dict[str, np.ndarray], decode: Decode) -> Any:
+def decoded(value: JSON, arrays: dict[str, np.ndarray], decode: Decode) -> object:
     """The step again. Raises KeyError for a class that is none, ValueError for a state that is not of it."""
     name = value["step"]
     state = {k: decode(v, arrays) for k, v in value["state"].items()}
@@ -77,12 +82,12 @@ def decoded(value: dict[str, Any], arrays: dict[str, np.ndarray], decode: Decode
             f"{name} has no {sorted(wanted - set(state))[0]}; it was written by another scikit-learn"
         )
     _check_weights(name, state)
-    made: Any = object.__new__(cls)
+    made: object = object.__new__(cls)
     vars(made).update(state)
     return made
 
 
-def _decoded_pipeline(state: dict[str, Any]) -> Pipeline:
+def _decoded_pipeline(state: JSON) -> Pipeline:
     steps = state.pop("steps")
     if not all(isinstance(step, list) and len(step) == 2 and isinstance(step[0], str) for step in steps):
         raise ValueError("the steps of a Pipeline are not pairs of name and step")
@@ -91,7 +96,7 @@ def _decoded_pipeline(state: dict[str, Any]) -> Pipeline:
     return made
 
 
-def _check_weights(name: str, state: dict[str, Any]) -> None:
+def _check_weights(name: str, state: JSON) -> None:
     """Refuse weights that are not of the number of columns."""
     coef, n = state.get("coef_"), state.get("n_features_in_")
     if isinstance(coef, np.ndarray) and (coef.dtype.kind != "f" or coef.shape[-1] != n):

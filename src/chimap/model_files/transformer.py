@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
 from sklearn.base import TransformerMixin
 
+from chimap._types import ArrayLike, MatrixLike, Transformed
 from chimap.model_files.model_file import save
 
 
 class Transformer(TransformerMixin):
     """scikit-learn's ``TransformerMixin`` with types, and ``save`` to a file that ``chimap.load`` opens."""
 
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray | sp.csr_matrix:
+    def fit_transform(self, X: MatrixLike, y: ArrayLike | None = None, **fit_params: object) -> Transformed:
         """Fit to rows X (n, bins) and transform them: an array (n, features), or CSR where rows and features are."""
-        transformed: np.ndarray | sp.csr_matrix = super().fit_transform(X, y, **fit_params)
+        transformed: Transformed = super().fit_transform(X, y, **fit_params)
         return transformed
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:

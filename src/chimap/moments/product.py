@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap import _blas, _loops, _threads
 from chimap.moments.symmetric import PANEL, Symmetric
+
+if TYPE_CHECKING:
+    pass
+
 
 MOST_ROWS = 8192  # added up in the precision of the features before they join the float64 sums
 _WIDTH = 1024  # columns of a panel

@@ -11,8 +11,12 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 # Blue against orange holds for every common kind of colour blindness (Okabe and Ito, Color Universal Design).
 PALETTE = {
@@ -80,14 +84,14 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> Any:
+def new_figure(width: float, height: float) -> Figure:
     """A figure whose axes take width x height pixels; labels go around them and widen the SVG."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width / _UNITS_PER_INCH, height / _UNITS_PER_INCH), dpi=_UNITS_PER_INCH)
 
 
-def to_svg(figure: Any, name: str, alt: str) -> str:
+def to_svg(figure: Figure, name: str, alt: str) -> str:
     """The figure as an ``<svg>`` element for a page.
 
     name: lower-case word that starts every id in it, so that several figures share a page.

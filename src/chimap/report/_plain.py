@@ -12,7 +12,7 @@ import numpy as np
 NARROW_SPACE = "\u202f"  # does not break; between a number and its unit
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """The value in JSON's own types: NumPy becomes Python, NaN and infinity become None, the rest its str().
 
     >>> plain({"rows": np.int64(3), "share": float("nan"), "bins": (1, 2)})
@@ -31,7 +31,7 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def one_line(name: Any, longest: int | None = None) -> str:
+def one_line(name: object, longest: int | None = None) -> str:
     """The name without line breaks and control characters, its middle left out where it is too long.
 
     >>> one_line("a very long name of a class", longest=12)
@@ -110,7 +110,7 @@ def microseconds(value: float) -> str:
     return f"{number(1e6 * value, 3)}{NARROW_SPACE}µs"
 
 
-def words(value: Any) -> str:
+def words(value: object) -> str:
     """Any plain value as a cell of a table shows it."""
     if value is None:
         return "–"

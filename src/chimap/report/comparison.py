@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 
+from chimap._types import Parameters
 from chimap.report._plain import number, plain, seconds
 from chimap.report.evaluation import now, package_versions
 from chimap.selection.jackknife import standard_error
@@ -48,11 +48,11 @@ class Entrant:
     """
 
     name: str
-    settings: Mapping[str, Any]
+    settings: Parameters
     runs: tuple[Run, ...]
     deviations: tuple[float, ...] = ()
     is_linear: bool = False
-    fit_settings: Mapping[str, Any] | None = None
+    fit_settings: Parameters | None = None
     error: str = ""
 
     @property
@@ -116,9 +116,9 @@ class Comparison:
     measure: str
     floor: float | None
     n_held_out: int
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
     fit_seconds: Mapping[str, float] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Parameters = field(default_factory=dict)
     stages: Mapping[str, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=package_versions)
     created: datetime = field(default_factory=now)
@@ -199,7 +199,7 @@ class Comparison:
         """A difference of scores."""
         return f"{100 * value:.1f} points" if self.measure == "accuracy" else number(value, 2)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> Parameters:
         """Plain JSON types, nested as the fields are, with the recommendation; best entrants first."""
         advice, shown = self.recommendation, {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         entrants = (*self.ranked, *self.failed)
@@ -243,7 +243,7 @@ def _differences(one: Entrant, other: Entrant) -> np.ndarray:
     return np.subtract(one.deviations, other.deviations)
 
 
-def _entrant(e: Entrant) -> dict[str, Any]:
+def _entrant(e: Entrant) -> Parameters:
     return {
         "name": e.name,
         "kernel": e.kernel,

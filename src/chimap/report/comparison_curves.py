@@ -6,14 +6,20 @@ A finalist keeps its colour and its marker through all of them; those that left 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._types import Parameters
 from chimap.report._figure import INK, LINES, MUTED, RULE, house_style, new_figure, to_svg
 from chimap.report._plain import number, one_line, percent
 from chimap.report.comparison import Comparison, Entrant, Run
 from chimap.report.curves import log_axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 MARKERS = "osD^vPX*"
 SIZE = (380, 250)
@@ -61,7 +67,7 @@ def pareto_front(entrants: Sequence[Entrant]) -> list[Entrant]:
     return front
 
 
-def styled(comparison: Comparison) -> list[tuple[Entrant, dict[str, Any]]]:
+def styled(comparison: Comparison) -> list[tuple[Entrant, Parameters]]:
     """The best finalists with their colour and marker."""
     return [
         (entrant, {
@@ -107,7 +113,7 @@ def _points(runs: Sequence[Run], x_of: Callable[[Run], float]) -> tuple[list[flo
     return [max(x_of(run), 1e-6) for run in runs], [run.score for run in runs]
 
 
-def _wide(axes: Any, values: Sequence[float]) -> tuple[float, float]:
+def _wide(axes: Axes, values: Sequence[float]) -> tuple[float, float]:
     """Set the limits of the horizontal axis a little beyond the values, and return them."""
     low, high = max(min(values), 1e-6), max(max(values), 1e-6)
     margin = max(1.2, (high / low) ** 0.06)
@@ -115,7 +121,7 @@ def _wide(axes: Any, values: Sequence[float]) -> tuple[float, float]:
     return low / margin, high * margin
 
 
-def _finished(figure: Any, axes: Any, comparison: Comparison, name: str, x_label: str) -> str:
+def _finished(figure: Figure, axes: Axes, comparison: Comparison, name: str, x_label: str) -> str:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
@@ -134,7 +140,7 @@ def _finished(figure: Any, axes: Any, comparison: Comparison, name: str, x_label
     return to_svg(figure, f"comparison-{name}", f"{y_label} against {x_label} of {listed}.")
 
 
-def legend_below(axes: Any) -> None:
+def legend_below(axes: Axes) -> None:
     """A legend below the axes, of many short names in two columns."""
     labels = axes.get_legend_handles_labels()[1]
     is_long = len(labels) > 6 and max(map(len, labels)) <= _NARROW

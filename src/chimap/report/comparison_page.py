@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
+from chimap._types import Parameters
 from chimap.report import _plain
 from chimap.report.comparison import SURE, Comparison, Entrant
 from chimap.report.html import as_markup, date_in_words, render, write_page
@@ -60,11 +61,11 @@ def _title(comparison: Comparison | None, errors: KernelErrors | None) -> str:
     return f"Features of {errors.kernel}"
 
 
-def _there(values: Any) -> dict[str, Any]:
+def _there(values: Mapping[str, object]) -> Parameters:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _figures(comparison: Comparison) -> list[dict[str, Any]]:
+def _figures(comparison: Comparison) -> list[Parameters]:
     """Title, what it says, and the SVG of each figure of the race."""
     from chimap.report import comparison_curves as curves
 
@@ -86,7 +87,7 @@ def _figures(comparison: Comparison) -> list[dict[str, Any]]:
     return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in found]
 
 
-def _error_figures(errors: KernelErrors) -> list[dict[str, Any]]:
+def _error_figures(errors: KernelErrors) -> list[Parameters]:
     from chimap.report import kernel_error_curves as curves
 
     rows = f"{errors.n_gram_rows:,} rows"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from chimap.report._figure import (
 )
 from chimap.report._plain import one_line, percent
 from chimap.report.classification import ClassificationMetrics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 COUNTED = 20  # classes up to which the counts are written into the cells
 NAMED = 60  # classes up to which the axes name every class
@@ -90,7 +95,7 @@ def _shades(shares: np.ndarray) -> np.ndarray:
     return image
 
 
-def _frame(axes: Any, k: int) -> None:
+def _frame(axes: Axes, k: int) -> None:
     for spine in axes.spines.values():
         spine.set(visible=True, edgecolor=RULE, linewidth=1)
     if k <= NAMED:
@@ -101,7 +106,7 @@ def _frame(axes: Any, k: int) -> None:
     axes.set(xlim=(-0.5, k - 0.5), ylim=(k - 0.5, -0.5))
 
 
-def _write_counts(axes: Any, counts: np.ndarray, shares: np.ndarray, cell: float) -> None:
+def _write_counts(axes: Axes, counts: np.ndarray, shares: np.ndarray, cell: float) -> None:
     size = 15 if cell >= 80 else 13 if cell >= 42 else 11
     for i, j in np.argwhere(counts > 0):
         # On the fullest shades dark text reads best in light and dark pages alike.
@@ -122,7 +127,7 @@ def _short_count(count: int, longest: int) -> str:
     return text
 
 
-def _name_classes(axes: Any, classes: tuple[Any, ...], cell: float) -> None:
+def _name_classes(axes: Axes, classes: tuple[object, ...], cell: float) -> None:
     names = [one_line(c, 24) for c in classes]
     size = 12 if cell >= 16 else 11
     places = np.arange(len(names))
@@ -134,17 +139,17 @@ def _name_classes(axes: Any, classes: tuple[Any, ...], cell: float) -> None:
         axes.set_xticks(places, names, fontsize=size, rotation=slope, ha="right", rotation_mode="anchor")
         if slope == 90:
             for label in axes.get_xticklabels():
-                label.set_va("center")
+                label.set_verticalalignment("center")
 
 
-def _number_classes(axes: Any, k: int) -> None:
+def _number_classes(axes: Axes, k: int) -> None:
     step = next(s for s in (10, 20, 25, 50, 100, 200, 500, 1000, k) if k / s <= 11)
     numbers = np.concatenate([[1], np.arange(step, k + 1, step)])
     axes.set_xticks(numbers - 1, [str(n) for n in numbers])
     axes.set_yticks(numbers - 1, [str(n) for n in numbers])
 
 
-def _key(figure: Any, side: float) -> None:
+def _key(figure: Figure, side: float) -> None:
     """Two ramps above the matrix: what the opacity of blue and of orange stands for."""
     ramp = np.sqrt(np.linspace(0, 1, 60))[None, :, None]
     for left, name, shade in ((0, "right", GOOD_SHADE), (140, "wrong", BAD_SHADE)):

@@ -6,7 +6,7 @@ matplotlib's object interface alone is used, and imported when the first figure 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from chimap.report._figure import BAD, GOOD, INK, house_style, new_figure, to_sv
 from chimap.report._plain import number, one_line, percent, power_of_ten, seconds
 from chimap.report.evaluation import StrengthCurve
 from chimap.report.regression import RegressionMetrics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
 
 DOTTED = 500  # rows up to which each is a dot of its own
 
@@ -52,7 +57,7 @@ def strength_curve(curve: StrengthCurve) -> str:
         return to_svg(figure, "strength", alt)
 
 
-def _label_choice(axes: Any, curve: StrengthCurve) -> None:
+def _label_choice(axes: Axes, curve: StrengthCurve) -> None:
     left, right = np.log(axes.get_xlim())
     near_right = (np.log(curve.chosen) - left) / (right - left) > 0.6
     axes.annotate(
@@ -68,7 +73,7 @@ def _label_choice(axes: Any, curve: StrengthCurve) -> None:
     )
 
 
-def log_axis(axis: Any, low: float, high: float) -> None:
+def log_axis(axis: Axis, low: float, high: float) -> None:
     """At most seven powers of ten; within less than two decades, plain numbers at 1, 2 and 5."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
@@ -135,14 +140,16 @@ def predicted_against_true(metrics: RegressionMetrics) -> str:
         return to_svg(figure, "predicted", alt)
 
 
-def _draw_hexagons(axes: Any, x: np.ndarray, y: np.ndarray, extent: tuple[float, ...]) -> None:
+def _draw_hexagons(
+    axes: Axes, x: np.ndarray, y: np.ndarray, extent: tuple[float, float, float, float]
+) -> None:
     """Rows a hexagon, from one at a quarter of the colour to the fullest at all of it, logarithmic."""
     from matplotlib.colors import ListedColormap, LogNorm, to_rgb
 
     opacity = np.linspace(0.25, 1, 32)[:, None]
     shades = ListedColormap(np.hstack([np.tile(to_rgb(GOOD), (32, 1)), opacity]))
     cells = axes.hexbin(x, y, gridsize=32, extent=extent, mincnt=1, cmap=shades, linewidths=0)
-    cells.set_norm(LogNorm(1, max(2.0, float(cells.get_array().max()))))
+    cells.set_norm(LogNorm(1, max(2.0, float(np.max(np.asarray(cells.get_array()))))))
 
 
 def residual_histogram(metrics: RegressionMetrics) -> str:
@@ -182,7 +189,7 @@ def _range(values: np.ndarray, pad: float = 0.0, tails: float = 0.0) -> tuple[fl
     return low - pad * (high - low), high + pad * (high - low)
 
 
-def _plain_ticks(axes: Any, share_y: bool = False) -> None:
+def _plain_ticks(axes: Axes, share_y: bool = False) -> None:
     """Few ticks, their numbers written out instead of an offset in a corner."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 import numpy as np
 
+from chimap._types import JSON
 from chimap.report._plain import plain
 from chimap.report.baselines import Baseline
 from chimap.report.classification import ClassificationMetrics
@@ -90,7 +90,7 @@ class StrengthCurve:
             is_searched,
         )  # fmt: skip
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSON:
         """Plain JSON types."""
         names = ("alphas", "errors", "standard_errors", "chosen")
         return {name: plain(getattr(self, name)) for name in names}
@@ -133,7 +133,7 @@ class ComponentScores:
                 f"r2 must be of shape {expected}, a row a number of components; got {np.shape(self.r2)}."
             )
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSON:
         """Plain JSON types."""
         return {name: plain(getattr(self, name)) for name in ("n_components", "alphas", "r2", "chosen")}
 
@@ -179,13 +179,13 @@ class Evaluation:
 
     title: str
     model_name: str
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
     metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics
     baseline: Baseline | None = None
     curve: StrengthCurve | None = None
     components: ComponentScores | None = None
     stages: Mapping[str, float] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=package_versions)
     ranking: RankingMetrics | None = None
     examples: Examples | None = None
@@ -193,7 +193,7 @@ class Evaluation:
     insight: Insight | None = None
     created: datetime = field(default_factory=now)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSON:
         """Plain JSON types, nested as the fields are."""
         return {
             "title": self.title,

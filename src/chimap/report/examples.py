@@ -6,12 +6,17 @@ import base64
 import io
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap.report._plain import one_line, percent
 from chimap.report.classification import ClassificationMetrics, most_confused
 from chimap.report.ranking import RankingMetrics
+
+if TYPE_CHECKING:
+    pass
+
 
 PAIRS, A_PAIR = 8, 5  # confusions that are shown, and images of each
 CLASSES, A_CLASS = 3, 6  # best and worst classes that are shown, and images of each

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chimap._types import JSON
 from chimap.explain import Importance, Neighbours
 from chimap.explain.effects import BinEffect
 from chimap.report._plain import plain
@@ -20,7 +21,7 @@ class Likeness:
     """A landmark, or training row, that a prediction rests on: its name, what it is, how similar, what it adds."""
 
     name: str
-    answer: Any
+    answer: object
     similarity: float
     contribution: float
 
@@ -47,9 +48,9 @@ class ExplainedRow:
     """
 
     name: str
-    truth: Any
-    predicted: Any
-    rival: Any
+    truth: object
+    predicted: object
+    rival: object
     contributions: np.ndarray
     base: float
     score: float
@@ -69,7 +70,7 @@ class ExplainedRow:
         order = order[self.contributions[order] != 0]
         return np.asarray(order[np.argsort(-self.contributions[order], kind="stable")])
 
-    def as_dict(self, names: np.ndarray, k: int = 20) -> dict[str, Any]:
+    def as_dict(self, names: np.ndarray, k: int = 20) -> JSON:
         """Plain JSON types, with the k largest contributions."""
         listed = [
             {"bin": int(i), "name": str(names[i]), "value": self.values[i], "adds": self.contributions[i]}
@@ -101,7 +102,7 @@ class ModelExplanation:
     data: Mapping[str, Any]
     importance: Importance
     is_additive: bool
-    output_names: tuple[Any, ...]
+    output_names: tuple[object, ...]
     bin_names: np.ndarray
     effects: tuple[BinEffect, ...] = ()
     rows: tuple[ExplainedRow, ...] = ()
@@ -110,7 +111,7 @@ class ModelExplanation:
     versions: Mapping[str, str] = field(default_factory=package_versions)
     created: datetime = field(default_factory=now)
 
-    def as_dict(self, k: int = 20) -> dict[str, Any]:
+    def as_dict(self, k: int = 20) -> JSON:
         """Plain JSON types: the k bins that matter most, their functions, and the rows."""
         ranked = zip(self.importance.bins[:k], self.importance.top(k), strict=True)
         return {

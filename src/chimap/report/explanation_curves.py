@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap.explain.effects import BinEffect
 from chimap.report._figure import BAD, GOOD, INK, LINES, MUTED, house_style, new_figure, to_svg
 from chimap.report._plain import number, one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 SHOWN = 5  # outputs whose functions are drawn
 
@@ -61,7 +65,7 @@ def shown_outputs(effect: BinEffect) -> np.ndarray:
     return np.sort(np.argsort(-effect.spread, kind="stable")[:SHOWN])
 
 
-def effect_curves(effect: BinEffect, output_names: Sequence[Any], name: str) -> str:
+def effect_curves(effect: BinEffect, output_names: Sequence[object], name: str) -> str:
     """The scores over the values of a bin, and under them how many rows have such values."""
     with house_style():
         figure = new_figure(250, 190)
@@ -86,7 +90,7 @@ def effect_curves(effect: BinEffect, output_names: Sequence[Any], name: str) -> 
         return to_svg(figure, name, f"Scores over bin {one_line(effect.name)} {span}: {said}.")
 
 
-def _plain_axes(axes: Any, effect: BinEffect) -> None:
+def _plain_axes(axes: Axes, effect: BinEffect) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.set_xlim(effect.values[0], effect.values[-1])

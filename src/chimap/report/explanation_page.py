@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
+from chimap._types import JSON
 from chimap.report import _plain
 from chimap.report._figure import LINES, PALETTE
 from chimap.report.explanation import ExplainedRow, ModelExplanation
@@ -54,7 +54,7 @@ def render_explanation(explanation: ModelExplanation) -> str:
     )
 
 
-def _effects(explanation: ModelExplanation) -> list[dict[str, Any]]:
+def _effects(explanation: ModelExplanation) -> list[JSON]:
     from chimap.report.explanation_curves import effect_curves, shown_outputs
 
     return [
@@ -70,7 +70,7 @@ def _effects(explanation: ModelExplanation) -> list[dict[str, Any]]:
     ]
 
 
-def _row(explanation: ModelExplanation, row: ExplainedRow, place: int) -> dict[str, Any]:
+def _row(explanation: ModelExplanation, row: ExplainedRow, place: int) -> JSON:
     from chimap.report.explanation_curves import contribution_bars
 
     top = row.top()

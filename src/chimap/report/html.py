@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap._files import replacing
+from chimap._types import JSON
 from chimap.report import _plain
 from chimap.report.classification import ClassificationMetrics, most_confused
 from chimap.report.evaluation import ComponentScores, Evaluation
@@ -18,6 +19,10 @@ from chimap.report.insight import Insight
 from chimap.report.ranking import RankingMetrics
 from chimap.report.regression import RegressionMetrics
 from chimap.report.tasks import TaskMetrics
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 
 LISTED = 10  # classes up to which the page lists all; beyond, the weakest come first and the rest is folded
 EXTREME = 8  # best and worst classes listed by average precision
@@ -55,7 +60,7 @@ def render_report(evaluation: Evaluation) -> str:
     return render("evaluation.html", evaluation=evaluation, **parts, **_common_parts(evaluation))
 
 
-def render(template: str, **parts: Any) -> str:
+def render(template: str, **parts: object) -> str:
     """A template of the folder ``templates`` as a page."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -84,7 +89,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
         )
 
 
-def _common_parts(evaluation: Evaluation) -> dict[str, Any]:
+def _common_parts(evaluation: Evaluation) -> JSON:
     from chimap.report.curves import stage_times, strength_curve
 
     stages = {name: float(time) for name, time in evaluation.stages.items()}
@@ -109,7 +114,7 @@ def _components_svg(found: ComponentScores) -> str:
     return scores_by_components(found.n_components, found.alphas, found.r2, "held-out R²", found.chosen)
 
 
-def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics) -> dict[str, Any]:
+def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics) -> JSON:
     from chimap.report.confusion import NAMED, classes_a_cell, confusion_heat_map
 
     rows = _class_rows(metrics)
@@ -141,7 +146,7 @@ def _has_roc(evaluation: Evaluation) -> bool:
     )
 
 
-def _insight_parts(insight: Insight, auc: float | None) -> dict[str, Any]:
+def _insight_parts(insight: Insight, auc: float | None) -> JSON:
     """The figures of what is known beyond the score, and their tables."""
     from chimap.report.insight_curves import learning_curve, reliability_figure, roc_figure
 
@@ -158,7 +163,7 @@ def _insight_parts(insight: Insight, auc: float | None) -> dict[str, Any]:
     }
 
 
-def _ranking_parts(ranking: RankingMetrics) -> dict[str, Any]:
+def _ranking_parts(ranking: RankingMetrics) -> JSON:
     """The figure, and the best and the worst classes; all of them as the best where they are few."""
     from chimap.report.ranking_curves import precision_recall_figure
 
@@ -172,7 +177,7 @@ def _ranking_parts(ranking: RankingMetrics) -> dict[str, Any]:
     }
 
 
-def _class_rows(metrics: ClassificationMetrics) -> list[dict[str, Any]]:
+def _class_rows(metrics: ClassificationMetrics) -> list[JSON]:
     """A row of the table per class, weakest recall first, classes without rows last."""
     recall = np.where(np.isnan(metrics.recall), np.inf, metrics.recall)
     return [
@@ -188,7 +193,7 @@ def _class_rows(metrics: ClassificationMetrics) -> list[dict[str, Any]]:
     ]
 
 
-def _task_parts(metrics: TaskMetrics) -> dict[str, Any]:
+def _task_parts(metrics: TaskMetrics) -> JSON:
     places = metrics.weakest_first().tolist()
     is_folded = len(places) > LISTED
     unmeasured = int(np.isnan(metrics.measures[metrics.first]).sum())
@@ -204,7 +209,7 @@ def _task_parts(metrics: TaskMetrics) -> dict[str, Any]:
     }
 
 
-def _regression_parts(evaluation: Evaluation, metrics: RegressionMetrics) -> dict[str, Any]:
+def _regression_parts(evaluation: Evaluation, metrics: RegressionMetrics) -> JSON:
     from chimap.report.curves import DOTTED, predicted_against_true, residual_histogram
 
     return {
@@ -217,7 +222,7 @@ def _regression_parts(evaluation: Evaluation, metrics: RegressionMetrics) -> dic
     }
 
 
-def as_markup(text: str) -> Any:
+def as_markup(text: str) -> Markup:
     """Our own SVG, whose text ElementTree has escaped: it enters the page as it is."""
     from markupsafe import Markup
 

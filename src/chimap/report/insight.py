@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import roc_curve
 
+from chimap._types import JSON
 from chimap.report._plain import plain
 
 _BANDS = 10  # of probabilities
@@ -19,8 +19,8 @@ class Mistake:
     """A row that is answered wrongly: its id or number, what it is, what it is taken for, and by how much."""
 
     row: str
-    true: Any
-    predicted: Any
+    true: object
+    predicted: object
     margin: float
 
 
@@ -73,7 +73,7 @@ class Insight:
     mistakes: Sequence[Mistake] = field(default_factory=tuple)
     two: TwoClasses | None = None
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSON:
         """Plain JSON types."""
         return {
             "linear": plain(self.linear),
@@ -88,7 +88,7 @@ def worst_mistakes(
     y_true: np.ndarray,
     y_pred: np.ndarray,
     scores: np.ndarray,
-    classes: Sequence[Any],
+    classes: Sequence[object],
     k: int = 10,
 ) -> list[Mistake]:
     """The k rows that are the most surely wrong: score of the answer less that of the truth, most first.

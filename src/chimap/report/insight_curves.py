@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +10,10 @@ from chimap.report._figure import BAD, GOOD, INK, MUTED, house_style, new_figure
 from chimap.report._plain import number, percent
 from chimap.report.curves import log_axis
 from chimap.report.insight import LearningCurve, TwoClasses
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def learning_curve(curve: LearningCurve) -> str:
@@ -63,7 +67,7 @@ def reliability_figure(two: TwoClasses) -> str:
         return to_svg(figure, "reliability", f"Share of the second class by what the score says: {steps}.")
 
 
-def _square(figure: Any) -> Any:
+def _square(figure: Figure) -> Axes:
     axes = figure.add_axes((0, 0, 1, 1))
     axes.plot([0, 1], [0, 1], color=MUTED, linewidth=1, dashes=(4, 3))
     axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from chimap._types import JSON
 from chimap.report._plain import plain
 from chimap.report.evaluation import StrengthCurve
 
@@ -78,9 +79,9 @@ class LearnedKernel:
     versions: Mapping[str, str] = field(default_factory=dict)
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSON:
         """In JSON's own types, without the widths of each iteration."""
-        found: dict[str, Any] = {
+        found: JSON = {
             "method": self.method, "data": self.data, "settings": self.settings, "stopped": self.stopped,
             "history": [{k: v for k, v in step.items() if k != "widths"} for step in self.history],
             "seconds": self.stages,

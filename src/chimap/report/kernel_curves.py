@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,11 @@ from chimap.report._figure import BAD, GOOD, INK, LINES, MUTED, house_style, new
 from chimap.report._plain import number, one_line, percent
 from chimap.report.curves import log_axis
 from chimap.report.kernel import ChannelPath, ChannelWeights, Widths
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 BARS = 32  # widths up to which each has a bar and its name; beyond, they are a line over the columns
 
@@ -45,7 +50,7 @@ def width_ratios(widths: Widths) -> str:
         return to_svg(figure, "widths", alt)
 
 
-def _ratio_line(ratios: np.ndarray) -> Any:
+def _ratio_line(ratios: np.ndarray) -> Figure:
     figure = new_figure(720, 220)
     axes = figure.add_axes((0, 0, 1, 1))
     low, high = min(ratios.min(), 0.5) / 1.3, max(ratios.max(), 2.0) * 1.3
@@ -85,7 +90,7 @@ def learning_curve(history: Sequence[Mapping[str, Any]], metric: str) -> str:
         return to_svg(figure, "learning", alt)
 
 
-def _few_ticks(axes: Any, is_share: bool) -> None:
+def _few_ticks(axes: Axes, is_share: bool) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))

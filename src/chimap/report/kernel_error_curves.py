@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
+from chimap._types import JSON
 from chimap.report._figure import INK, LINES, house_style, new_figure, to_svg
 from chimap.report._plain import one_line
 from chimap.report.comparison_curves import MARKERS, SIZE, legend_below
 from chimap.report.curves import log_axis
 from chimap.report.kernel_errors import FeatureError, KernelErrors
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 
 _FLOOR = 1e-16  # below it an error is rounding
 
@@ -74,7 +80,7 @@ def _error_figure(
         return _finished(figure, axes, errors, name, x_label, y_label)
 
 
-def _styles(errors: KernelErrors) -> dict[str, dict[str, Any]]:
+def _styles(errors: KernelErrors) -> dict[str, JSON]:
     """Colour and marker of each family, in the order in which they were measured."""
     families = list(dict.fromkeys(m.family for m in errors.measured))
     return {
@@ -86,7 +92,7 @@ def _styles(errors: KernelErrors) -> dict[str, dict[str, Any]]:
     }  # fmt: skip
 
 
-def _features_axis(axes: Any, sizes: Sequence[int]) -> None:
+def _features_axis(axes: Axes, sizes: Sequence[int]) -> None:
     """Ticks at the sizes themselves where they are few, else as on any logarithmic axis."""
     from matplotlib.ticker import NullLocator
 
@@ -100,7 +106,7 @@ def _features_axis(axes: Any, sizes: Sequence[int]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _finished(figure: Any, axes: Any, errors: KernelErrors, name: str, x_label: str, y_label: str) -> str:
+def _finished(figure: Figure, axes: Axes, errors: KernelErrors, name: str, x_label: str, y_label: str) -> str:
     axes.grid(axis="y")
     axes.set_xlabel(x_label, labelpad=8)
     axes.set_ylabel(y_label, labelpad=8)

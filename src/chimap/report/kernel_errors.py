@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from chimap._types import JSON
 from chimap.report._plain import plain
 
 
@@ -68,7 +68,7 @@ class KernelErrors:
         """The most accurate first."""
         return tuple(sorted(self.measured, key=lambda m: (m.error_relative, m.name)))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSON:
         """Plain JSON types."""
         found = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return plain(

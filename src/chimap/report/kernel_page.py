@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
+from chimap._types import JSON
 from chimap.report import _plain
 from chimap.report.html import as_markup, date_in_words, render, write_page
 from chimap.report.kernel import LearnedKernel
@@ -41,7 +41,7 @@ def render_learned_kernel(learned: LearnedKernel) -> str:
     )
 
 
-def _figures(learned: LearnedKernel) -> list[dict[str, Any]]:
+def _figures(learned: LearnedKernel) -> list[JSON]:
     """Title, what it says, and the SVG of each figure that there are numbers for."""
     from chimap.report import kernel_curves as curves
     from chimap.report.curves import strength_curve
@@ -79,7 +79,7 @@ def _figures(learned: LearnedKernel) -> list[dict[str, Any]]:
     return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in found]
 
 
-def _width_rows(learned: LearnedKernel) -> list[dict[str, Any]]:
+def _width_rows(learned: LearnedKernel) -> list[JSON]:
     """The widths as rows of a table, the most narrowed first."""
     if learned.widths is None:
         return []

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import base64
 import io
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap._validation import DataError
 from chimap.report._figure import BAD, GOOD
+
+if TYPE_CHECKING:
+    pass
+
 
 Shape = tuple[int, int]
 _SIDE = 168  # pixels of a picture

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.metrics import precision_recall_curve
 
+from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError, check_choice
 from chimap.report._plain import plain
 
@@ -28,7 +29,7 @@ class PrecisionRecall(NamedTuple):
         return np.append(best, 0.0)[place]
 
 
-def precision_recall(is_class: Any, scores: Any) -> PrecisionRecall:
+def precision_recall(is_class: ArrayLike, scores: ArrayLike) -> PrecisionRecall:
     """The curve of scores (n,), higher for the class; is_class (n,): true or 1, false or -1, and 0 for rows that do not
     count. Rows of equal scores come in together. Raises DataError without rows of the class.
 
@@ -70,7 +71,7 @@ METHODS: dict[str, Callable[[PrecisionRecall], float]] = {
 }  # fmt: skip
 
 
-def average_precision(is_class: Any, scores: Any, method: str = "area") -> float:
+def average_precision(is_class: ArrayLike, scores: ArrayLike, method: str = "area") -> float:
     """Average precision of scores (n,) for a class; see ``precision_recall`` for the arguments.
 
     method: "11-point", the mean of the best precision at recall t or beyond over t = 0, 0.1, ..., 1 (PASCAL VOC until
@@ -94,7 +95,7 @@ class RankingMetrics:
     it.
     """
 
-    classes: tuple[Any, ...]
+    classes: tuple[object, ...]
     curves: tuple[PrecisionRecall | None, ...]
     average_precision: np.ndarray
     method: str = "area"
@@ -115,7 +116,7 @@ class RankingMetrics:
         order = np.argsort(-self.average_precision, kind="stable")
         return order[np.isfinite(self.average_precision[order])]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSON:
         """Plain JSON types."""
         return {
             "mean_average_precision": plain(self.mean_average_precision),
@@ -127,7 +128,9 @@ class RankingMetrics:
         }
 
 
-def ranking_metrics(y_true: Any, scores: Any, classes: Sequence[Any], method: str = "area") -> RankingMetrics:
+def ranking_metrics(
+    y_true: ArrayLike, scores: ArrayLike, classes: Sequence[object], method: str = "area"
+) -> RankingMetrics:
     """Rank the rows by the scores (n, k) of each of k ``classes``.
 
     y_true: labels (n,); or (n, k) with 1 where a row is of the class, -1 where not and 0 where it does not count.

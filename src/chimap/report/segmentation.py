@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.report._plain import plain
 
@@ -19,7 +19,7 @@ class SegmentationMetrics:
     classes: the k names, by index in the masks. confusion: (k, k) int64, pixels that do not count left out.
     """
 
-    classes: tuple[Any, ...]
+    classes: tuple[object, ...]
     confusion: np.ndarray
 
     @property
@@ -39,7 +39,7 @@ class SegmentationMetrics:
         """Share of the pixels that are right."""
         return float(np.trace(self.confusion) / self.confusion.sum())
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSON:
         """Plain JSON types."""
         pairs = zip(self.classes, self.intersection_over_union, strict=True)
         return {
@@ -50,7 +50,7 @@ class SegmentationMetrics:
 
 
 def segmentation_metrics(
-    pairs: Iterable[tuple[np.ndarray, np.ndarray]], classes: Sequence[Any], void: int | None = 255
+    pairs: Iterable[tuple[np.ndarray, np.ndarray]], classes: Sequence[object], void: int | None = 255
 ) -> SegmentationMetrics:
     """Compare masks (true, predicted) of images, (height, width) of indices into ``classes``, image by image.
 

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap._validation import DataError
+from chimap.estimators.component_curves import ComponentCurves
 from chimap.report._plain import number, percent, plain
 from chimap.report.evaluation import ComponentScores, now, package_versions
 from chimap.report.html import as_markup, date_in_words, render, write_page
 from chimap.report.selection_curves import along_path, scores_by_components
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 def write_selection(
-    model: Any,
+    model: BaseEstimator,
     path: str | os.PathLike[str],
     *,
-    curves: Any = None,
+    curves: ComponentCurves | None = None,
     title: str | None = None,
     overwrite: bool = False,
 ) -> Path:
@@ -64,7 +68,7 @@ def write_selection(
     )
 
 
-def _component_figures(model: Any, curves: Any) -> list[tuple[str, str, str]]:
+def _component_figures(model: BaseEstimator, curves: ComponentCurves | None) -> list[tuple[str, str, str]]:
     found = []
     scores = ComponentScores.of(model.selection_)
     number = getattr(model, "n_components_", getattr(model, "n_principal_", None))
@@ -83,7 +87,7 @@ def _component_figures(model: Any, curves: Any) -> list[tuple[str, str, str]]:
     return found
 
 
-def _path_figures(model: Any) -> list[tuple[str, str, str]]:
+def _path_figures(model: BaseEstimator) -> list[tuple[str, str, str]]:
     path, found = model.path_, []
     if model.selection_ is not None:
         band, mean = model.selection_.standard_errors, model.selection_.scores.mean(axis=1)
@@ -101,7 +105,7 @@ def _path_figures(model: Any) -> list[tuple[str, str, str]]:
     return found
 
 
-def _facts(model: Any) -> dict[str, str]:
+def _facts(model: BaseEstimator) -> dict[str, str]:
     facts = {
         "rows": f"{model.n_rows_:,}",
         "features": f"{model.coef_.shape[1]:,}",

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
 from chimap import _arrays
+from chimap._types import JSON, ArrayLike, Rows
 from chimap.report._plain import plain
 from chimap.report.classification import classification_metrics
 from chimap.report.ranking import ranking_metrics
 from chimap.report.regression import regression_metrics
 from chimap.report.tasks import task_metrics
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+    from sklearn.model_selection import BaseCrossValidator
 
 _OF_CLASSES = {
     "accuracy": "Accuracy",
@@ -50,7 +55,7 @@ class SplitScores:
         words = _OF_CLASSES | {"R2": "R²"}
         return [(words.get(name, name), *_mean_and_deviation(v)) for name, v in self.scores.items()]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSON:
         """Plain JSON types."""
         scores = {}
         for name, values in self.scores.items():
@@ -59,7 +64,13 @@ class SplitScores:
         return {"n_splits": self.n_splits, "n_train": self.n_train, "n_test": self.n_test, **scores}
 
 
-def repeated_splits(estimator: Any, X: Any, y: Any, splits: Any, groups: Any = None) -> SplitScores:
+def repeated_splits(
+    estimator: BaseEstimator,
+    X: Rows,
+    y: np.ndarray,
+    splits: BaseCrossValidator,
+    groups: ArrayLike | None = None,
+) -> SplitScores:
     """Train a copy of the estimator on each split, and score it on the rest.
 
     estimator: a classifier with ``decision_function``, or a regressor. X: rows (n, bins), dense or CSR. y: labels (n,),
@@ -81,14 +92,14 @@ def repeated_splits(estimator: Any, X: Any, y: Any, splits: Any, groups: Any = N
     measure = _of_tasks if y.ndim == 2 else _of_classes if is_classifier(estimator) else _of_numbers
     scores, sizes = [], []
     for train, test in splits.split(X, y, groups):
-        together = {} if groups is None else {"groups": groups[train]}
+        together = {} if groups is None else {"groups": np.asarray(groups)[train]}
         model = clone(estimator).fit(_arrays.take_rows(X, train), y[train], **together)
         scores.append(measure(model, _arrays.take_rows(X, test), y[test]))
         sizes.append((len(train), len(test)))
     return SplitScores({name: np.array([own[name] for own in scores]) for name in scores[0]}, *sizes[0])
 
 
-def _of_classes(model: Any, X: Any, y: np.ndarray) -> dict[str, float]:
+def _of_classes(model: BaseEstimator, X: Rows, y: np.ndarray) -> dict[str, float]:
     outputs = np.asarray(model.decision_function(X))
     if outputs.ndim == 1:
         outputs = np.stack([-outputs, outputs], axis=1)
@@ -98,12 +109,12 @@ def _of_classes(model: Any, X: Any, y: np.ndarray) -> dict[str, float]:
     return dict(zip(_OF_CLASSES, found, strict=True))
 
 
-def _of_numbers(model: Any, X: Any, y: np.ndarray) -> dict[str, float]:
+def _of_numbers(model: BaseEstimator, X: Rows, y: np.ndarray) -> dict[str, float]:
     metrics = regression_metrics(y, model.predict(X))
     return {"R2": metrics.r2, "RMSE": metrics.rmse, "MAE": metrics.mae}
 
 
-def _of_tasks(model: Any, X: Any, Y: np.ndarray) -> dict[str, float]:
+def _of_tasks(model: BaseEstimator, X: Rows, Y: np.ndarray) -> dict[str, float]:
     has_labels = is_classifier(model)
     outputs = model.decision_function(X) if has_labels else model.predict(X)
     metrics = task_metrics(Y, outputs, [str(task) for task in range(Y.shape[1])], has_labels)

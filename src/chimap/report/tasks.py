@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import (
@@ -15,6 +14,7 @@ from sklearn.metrics import (
     root_mean_squared_error,
 )
 
+from chimap._types import JSON
 from chimap.report._plain import plain
 
 _OF_LABELS = ("ROC AUC", "average precision", "balanced accuracy")
@@ -56,7 +56,7 @@ class TaskMetrics:
         """Places of the tasks by the leading measure, ascending; those that lack it come last."""
         return np.argsort(self.measures[self.first], kind="stable")
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSON:
         """Plain JSON types."""
         tasks = [
             {"name": name, "rows": int(self.n_seen[i])}

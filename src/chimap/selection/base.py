@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
+from chimap._types import JSON
 from chimap._validation import check_choice, check_positive
 from chimap.model_files import register
 from chimap.solvers.base import Asked, Needs
@@ -71,7 +72,7 @@ class SelectionResult:
         return int(self.scores.shape[1])
 
     @property
-    def best(self) -> dict[str, Any]:
+    def best(self) -> JSON:
         """The settings that were chosen."""
         return {name: values[self.chosen].item() for name, values in self.settings.items()}
 
@@ -103,7 +104,7 @@ class SelectionResult:
         order = np.lexsort([self.settings[columns], self.settings[rows]])
         return first, second, order.reshape(first.size, second.size)
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> list[JSON]:
         """One row a candidate: its settings, mean score, standard error, and whether it was chosen."""
         scored = zip(self.means.tolist(), self.standard_errors.tolist(), strict=True)
         return [
@@ -163,7 +164,7 @@ class Selection(Protocol[Problem]):
         ...
 
 
-def fold_count(selection: Any) -> int:
+def fold_count(selection: str | int) -> int:
     """Folds that a selection takes: its number, five for "auto", one for "gcv". ValueError for anything else.
 
     Examples

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from chimap.model_files import register
 
 
-def checked_level(alpha: Any) -> float:
+def checked_level(alpha: object) -> float:
     """The share of rows whose truth may lie outside. Raises ValueError for what is not between 0 and 1."""
     if not isinstance(alpha, numbers.Real) or isinstance(alpha, bool) or not 0 < float(alpha) < 1:
         raise ValueError(

@@ -11,8 +11,7 @@ from chimap._validation import DataError
 from chimap.moments import Moments
 from chimap.selection.base import Choice, SelectionResult
 from chimap.selection.gcv_score import GcvScore, GcvScorer
-from chimap.selection.tried import TriedRows
-from chimap.solvers.base import Asked, Needs
+from chimap.solvers.base import Asked, Needs, Tried
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import LinearSolution, solution
 
@@ -31,7 +30,7 @@ def choose_by_gcv(
     on_score: Callable[[float, float], None] | None = None,
     scale: float | None = None,
     seed: int = 0,
-    tried: TriedRows | None = None,
+    tried: Tried | None = None,
 ) -> tuple[LinearSolution, SelectionResult]:
     """The strength of least generalised cross-validation, and ridge at it.
 
@@ -159,9 +158,9 @@ class LastWord:
         y_i - f_-i(x_i) = (y_i - f(x_i)) / (1 - h_i),   h_i = 1/n + (z_i - mean)' (Hc + alpha I)^-1 (z_i - mean)
     """
 
-    def __init__(self, scorer: GcvScorer, tried: TriedRows):
+    def __init__(self, scorer: GcvScorer, tried: Tried):
         self._scorer, self._tried = scorer, tried
-        self.name = tried.score.name
+        self.name = tried.measure
         self.scores: dict[float, float] = {}
 
     def between(self, top: GcvScore, alphas: Sequence[float] | None) -> GcvScore:

@@ -10,7 +10,7 @@ import numpy as np
 from chimap import _threads
 from chimap._validation import DataError
 from chimap.moments import Moments
-from chimap.selection.tried import TriedRows
+from chimap.solvers.base import Tried
 from chimap.solvers.cholesky import factorise, inverse_diagonal, solve, squared_norms
 
 _PROBES = 32
@@ -79,7 +79,7 @@ class GcvScorer:
             self.on_score(alpha, self.scores[alpha].score)
         return self.scores[alpha]
 
-    def left_out(self, tried: TriedRows, alpha: float) -> np.ndarray | None:
+    def left_out(self, tried: Tried, alpha: float) -> np.ndarray | None:
         """What ridge says of each of some of the rows when it is left out, (h, t), less the targets' shift; None where
         the matrix is singular to rounding."""
         if self._factor_of != alpha or alpha not in self.scores:

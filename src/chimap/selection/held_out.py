@@ -9,8 +9,7 @@ import numpy as np
 
 from chimap._validation import DataError
 from chimap.selection.base import Choice, SelectionResult
-from chimap.selection.tried import TriedRows
-from chimap.solvers.base import Asked, Needs
+from chimap.solvers.base import Asked, Needs, Tried
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import ridge
 
@@ -62,9 +61,9 @@ class HeldOutMoments:
                 step -= 2
             for beside in (step - 1, step + 1):
                 at(scale * 10 ** (beside / 2))
-        return _result(scores, tried.score.name), None
+        return _result(scores, tried.measure), None
 
-    def _score(self, problem: RidgeProblem, tried: TriedRows, alpha: float) -> tuple[float, float]:
+    def _score(self, problem: RidgeProblem, tried: Tried, alpha: float) -> tuple[float, float]:
         rest = problem.moments.folds[1]
         try:
             found = ridge(rest, alpha, problem.factor)

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from chimap._types import JSON, Parameters
 from chimap._validation import DataError
 from chimap.model_files import register
 from chimap.selection.jackknife import standard_error
@@ -40,7 +41,7 @@ class Candidate:
     """
 
     name: str
-    settings: dict[str, Any]
+    settings: Parameters
     is_baseline: bool = False
     shares: str = field(default="", compare=False)
     family: str = field(default="", compare=False)
@@ -63,7 +64,7 @@ class Outcome:
     """
 
     score: float
-    learned: dict[str, Any] = field(default_factory=dict)
+    learned: Parameters = field(default_factory=dict)
     deviations: tuple[float, ...] = ()
     predict_seconds: float = np.nan
 
@@ -98,7 +99,7 @@ class Trial:
     n_rows: int
     score: float
     seconds: float
-    learned: dict[str, Any] = field(default_factory=dict)
+    learned: Parameters = field(default_factory=dict)
     error: str = ""
     deviations: tuple[float, ...] = ()
     predict_seconds: float = np.nan
@@ -170,7 +171,7 @@ class RaceResult:
         """With one of the trials first."""
         return replace(self, trials=[trial, *(other for other in self.trials if other is not trial)])
 
-    def table(self) -> list[dict[str, Any]]:
+    def table(self) -> list[JSON]:
         """One row a candidate: name, score, rows, seconds, round, whether it is a linear baseline, error."""
         return [
             {

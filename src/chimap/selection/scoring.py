@@ -12,6 +12,7 @@ from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 
+from chimap._types import Scoring
 from chimap._validation import DataError
 
 _TEMPERATURES = (-3.0, 3.0)  # decades that a factor of the outputs is looked for in
@@ -40,7 +41,7 @@ class HeldOutScore:
 
     y: np.ndarray
     classes: np.ndarray | None
-    scoring: str | Callable[..., Any] | None = None
+    scoring: Scoring = None
     sample_weight: np.ndarray | None = None
 
     @property
@@ -50,7 +51,7 @@ class HeldOutScore:
             return "r2" if self.classes is None else "accuracy"
         return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
 
-    def __call__(self, outputs: np.ndarray, rows: Any = slice(None)) -> float:
+    def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
         """The score of the outputs of some rows; NaN where it is not defined for them (the AUC of one class)."""
         y, weight = self.y[rows], None if self.sample_weight is None else self.sample_weight[rows]
         if self.scoring is None and self.classes is not None:
@@ -76,7 +77,7 @@ class OutputScore(Protocol):
         """Of all rows (n,), or None."""
         ...
 
-    def __call__(self, outputs: np.ndarray, rows: Any = slice(None)) -> float:
+    def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
         """The score; NaN where it is not defined for them."""
         ...
 
@@ -101,7 +102,7 @@ class MeanScore:
 
     Y: np.ndarray
     classes: np.ndarray | None
-    scoring: str | Callable[..., Any] | None = None
+    scoring: Scoring = None
     sample_weight: np.ndarray | None = None
 
     @property
@@ -109,7 +110,7 @@ class MeanScore:
         """What the score is called in tables."""
         return f"mean {HeldOutScore(self.Y, self.classes, self.scoring).name}"
 
-    def each(self, outputs: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
+    def each(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
         """The scores of the tasks (t,); NaN where one is not defined for the rows."""
         Y, weights = self.Y[rows], None if self.sample_weight is None else self.sample_weight[rows]
         scores = np.full(Y.shape[1], np.nan)
@@ -124,7 +125,7 @@ class MeanScore:
             )
         return scores
 
-    def __call__(self, outputs: np.ndarray, rows: Any = slice(None)) -> float:
+    def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
         """See ``OutputScore``."""
         scores = self.each(outputs, rows)
         defined = np.isfinite(scores)
@@ -147,7 +148,14 @@ def r_squared(targets: np.ndarray, outputs: np.ndarray, weights: np.ndarray | No
     return float(np.where(spread > 0, explained, missed == 0).mean())
 
 
-def scored(scorer: Any, scoring: Any, model: Any, X: Any, y: np.ndarray, **more: Any) -> float:
+def scored(
+    scorer: Callable[..., float],
+    scoring: Scoring,
+    model: BaseEstimator,
+    X: np.ndarray,
+    y: np.ndarray,
+    **more: object,
+) -> float:
     """What a scorer says. Raises DataError, naming it, for whatever one of the user raises."""
     try:
         return float(scorer(model, X, y, **more))
@@ -187,7 +195,7 @@ def best_temperature(outputs: np.ndarray, place: np.ndarray) -> float:
 class _Regressor(RegressorMixin, BaseEstimator):
     """A model whose rows are the outputs themselves."""
 
-    def fit(self, X: Any, y: Any = None) -> _Regressor:
+    def fit(self, X: np.ndarray, y: np.ndarray | None = None) -> _Regressor:
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -204,7 +212,7 @@ class _Classifier(ClassifierMixin, BaseEstimator):
         self.classes, self.y = classes, y
         self.classes_ = classes
 
-    def fit(self, X: Any, y: Any = None) -> _Classifier:
+    def fit(self, X: np.ndarray, y: np.ndarray | None = None) -> _Classifier:
         return self
 
     def __sklearn_is_fitted__(self) -> bool:

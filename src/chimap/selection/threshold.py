@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from chimap._validation import DataError
 WORDS = ("f1", "balanced")
 
 
-def checked_threshold(threshold: Any) -> None:
+def checked_threshold(threshold: str | float | None) -> None:
     """Refuse what is neither None, a word nor a cost above 0. Raises ValueError."""
     if threshold is None or (isinstance(threshold, str) and threshold in WORDS):
         return

@@ -30,6 +30,11 @@ class TriedRows:
         """Of the rows, (h,), or None."""
         return self.score.sample_weight
 
+    @property
+    def measure(self) -> str:
+        """What the score is called."""
+        return self.score.name
+
     def __len__(self) -> int:
         return int(self.Z.shape[0])
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, Self
 
 import numpy as np
 
@@ -47,10 +47,42 @@ class Evidence:
 class Tried(Protocol):
     """See ``selection.tried.TriedRows``."""
 
+    @property
+    def Z(self) -> np.ndarray:
+        """Features (h, D)."""
+        ...
+
+    @property
+    def Y(self) -> np.ndarray:
+        """Targets (h, t)."""
+        ...
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """Of the rows, (h,), or None."""
+        ...
+
+    @property
+    def measure(self) -> str:
+        """What the score is called."""
+        ...
+
     def __len__(self) -> int: ...
 
-    def projected(self, basis: np.ndarray) -> Any:
+    def outputs(self, coef: np.ndarray, origin: np.ndarray, intercept: np.ndarray) -> np.ndarray:
+        """Of a linear model, (h, t)."""
+        ...
+
+    def scored(self, outputs: np.ndarray) -> float:
+        """The score of outputs."""
+        ...
+
+    def projected(self, basis: np.ndarray) -> Self:
         """In other coordinates."""
+        ...
+
+    def blocks(self) -> Iterator[slice]:
+        """Of rows."""
         ...
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import qr
 
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
-from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.base import Evidence, Needs, Tried
 from chimap.solvers.held_out import HeldOut, Witnesses, left_out, leverages, noise_of
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.principal import leading
@@ -30,7 +30,9 @@ class RidgeProblem:
 
     passes = 1
 
-    def __init__(self, moments: FoldMoments, device: str = "cpu", *, spans: bool = True, tried: Any = None):
+    def __init__(
+        self, moments: FoldMoments, device: str = "cpu", *, spans: bool = True, tried: Tried | None = None
+    ):
         whole = moments.whole()
         self.scale = float(whole.scatter_diagonal().mean())
         self._shifts, self._mean = whole.shifts, whole.mean

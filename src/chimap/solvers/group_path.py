@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -179,8 +179,20 @@ def full_scatter(moments: Moments) -> np.ndarray:
     return square
 
 
+class GroupProblem(Protocol):
+    """A loss with the group penalty, at any strength."""
+
+    def zero(self) -> LinearSolution:
+        """The solution without weights."""
+        ...
+
+    def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
+        """The solution at a strength, from another one on."""
+        ...
+
+
 def follow(
-    problem: Any,
+    problem: GroupProblem,
     alphas: Sequence[float] | np.ndarray,
     on_solution: Callable[[GroupSolution], bool | None] | None = None,
 ) -> list[GroupSolution]:
@@ -200,7 +212,8 @@ def follow(
     """
     for alpha in alphas:
         check_positive(float(alpha), "each of alpha")
-    found, last = [], problem.zero()
+    found: list[GroupSolution] = []
+    last = problem.zero()
     for alpha in np.sort(np.asarray(alphas, dtype=np.float64))[::-1]:
         last = problem.solve(float(alpha), last)
         found.append(last)

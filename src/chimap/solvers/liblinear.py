@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.svm import LinearSVC
 
 from chimap import _arrays
+from chimap._types import Rows
 from chimap.losses import Loss
 from chimap.moments.kept import KeptFeatures
 from chimap.solvers.base import Evidence, Needs
@@ -58,7 +59,7 @@ class HingeProblem(KeptProblem):
         )
 
 
-def usual_alpha(Z: Any, weights: np.ndarray) -> float:
+def usual_alpha(Z: Rows, weights: np.ndarray) -> float:
     """Where the search for the strength begins, for features Z (n, D), dense or CSR, of rows with weights (n,)."""
     values = _arrays.stored_values(Z)
     mean_square = float(np.vdot(values, values)) / Z.shape[0]
@@ -66,7 +67,7 @@ def usual_alpha(Z: Any, weights: np.ndarray) -> float:
 
 
 def margins(
-    Z: Any,
+    Z: Rows,
     Y: np.ndarray,
     weights: np.ndarray,
     alpha: float,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
@@ -52,6 +52,14 @@ def solution(moments: Moments, coef: np.ndarray, alpha: float) -> LinearSolution
     return LinearSolution(coef, moments.target_mean - moments.mean @ coef, alpha)
 
 
+class LeftOut(Protocol):
+    """A fold whose rows are left out."""
+
+    def take_from(self, square: np.ndarray) -> None:
+        """Subtract its scatter from the upper triangle of a matrix (D, D)."""
+        ...
+
+
 class Factor:
     """The Cholesky factor of Hc + alpha I, made by a backend in one (D, D) buffer that each strength overwrites."""
 
@@ -60,7 +68,7 @@ class Factor:
         self._backend = backend_of(device)
         self._cholesky: Cholesky | None = None
 
-    def of(self, moments: Moments, alpha: float | np.ndarray, less: Any = None) -> None:
+    def of(self, moments: Moments, alpha: float | np.ndarray, less: LeftOut | None = None) -> None:
         """Factorise at a strength, or one for each feature (D,).
 
         less: a fold that is left out; its ``take_from`` subtracts it from the upper triangle. Raises DataError if the

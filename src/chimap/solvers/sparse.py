@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
@@ -128,7 +128,7 @@ def _path(moments: Moments, alphas: np.ndarray, coefs: np.ndarray, residuals: np
     return SparsePath(alphas, found, residuals)
 
 
-def check_alphas(alphas: Any) -> np.ndarray:
+def check_alphas(alphas: float | Sequence[float]) -> np.ndarray:
     """Positive strengths, (s,) float64."""
     for alpha in np.atleast_1d(alphas):
         check_positive(float(alpha), "each of alpha")

@@ -6,12 +6,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays, _scaling, _threads
+from chimap._types import Rows
 from chimap.losses import Loss, Square
 from chimap.moments.kept import KeptFeatures
 from chimap.solvers.base import Evidence, Needs
@@ -86,7 +87,7 @@ class WideRidgeProblem(KeptProblem):
 class _Rows:
     """Features Z (n, D) and targets Y (n, t) of rows with weights w (n,), and products with their scatter."""
 
-    def __init__(self, Z: Any, Y: np.ndarray, weights: np.ndarray):
+    def __init__(self, Z: Rows, Y: np.ndarray, weights: np.ndarray):
         self.Z, self.Y, self.weights = Z, np.asarray(Y, dtype=np.float64), weights
         self.count = float(weights.sum())
         self.mean = np.asarray(Z.T @ weights) / self.count

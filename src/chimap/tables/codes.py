@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from chimap._types import Rows
 from chimap.features.additive import AnchorMap
 from chimap.features.additive.codes import look_up
 
@@ -53,11 +53,11 @@ class CodeTables:
         """'50 codes a bin'."""
         return f"{self.tables.shape[1]} codes a bin"
 
-    def scores(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    def scores(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """(scores (n, t) float64, outside (n,) bool) of rows, which are checked; no row is outside."""
         found = look_up(self.map.encode(rows), self.tables) + self.intercept
         return found, np.zeros(rows.shape[0], dtype=bool)
 
-    def bound(self, rows: Any) -> np.ndarray:
+    def bound(self, rows: Rows) -> np.ndarray:
         """No score is further off than this, (n,): ``worst_error``."""
         return np.full(rows.shape[0], self.worst_error)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from chimap.features.additive import AdditiveMap
+from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 
 _BEYOND = 2.0  # how far above the largest value that the fit has seen
@@ -39,7 +39,7 @@ class BinFunctions:
     ((50, 4, 1), True)
     """
 
-    def __init__(self, features: Any, coef: np.ndarray):
+    def __init__(self, features: FittedFeatures, coef: np.ndarray):
         self.n_bins, self.n_outputs = int(features.n_features_in_), coef.shape[1]
         self.parts = _parts(features, coef)
         signed = [part.map.kernel_.is_signed for part in self.parts]
@@ -142,7 +142,7 @@ def _features(psi: AdditiveMap, magnitudes: np.ndarray, bins: np.ndarray) -> np.
     return features
 
 
-def _parts(features: Any, coef: np.ndarray) -> list[Part]:
+def _parts(features: FittedFeatures, coef: np.ndarray) -> list[Part]:
     if isinstance(features, BlockFeatures):
         found = []
         for own, columns, first in zip(

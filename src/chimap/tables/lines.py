@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays, _loops, _threads
+from chimap._types import JSON, Rows
 
 _LANES = 16  # outputs that are added up together at most
 _BLOCK_BYTES = 2**17  # of tables that stay in cache while rows pass over them
@@ -75,7 +75,7 @@ class LineTables:
         """'48 straight pieces a bin'."""
         return f"{self.n_pieces} straight pieces a bin"
 
-    def scores(self, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+    def scores(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """(scores (n, t) float64, outside (n,) bool) of float32 rows (n, bins), dense or CSR.
 
         A row is outside, and its scores mean nothing, if it has a value beyond the table of its bin, one that is no
@@ -88,7 +88,7 @@ class LineTables:
             np.add(sums[:, : part.stop - part.start], self.intercept[part], out=found[:, part])
         return found, outside
 
-    def bound(self, rows: Any) -> np.ndarray:
+    def bound(self, rows: Rows) -> np.ndarray:
         """No score of a row that is not outside is further off than this, (n,) float64."""
         found, outside = np.zeros(rows.shape[0], dtype=np.float32), np.zeros(rows.shape[0], dtype=bool)
         entries = _arrays.to_sparse(rows)  # zeros are exact, whatever the error of the piece that they lie in
@@ -96,7 +96,7 @@ class LineTables:
             np.maximum(found, self._sums(entries, table, outside).max(axis=1), out=found)
         return found.astype(np.float64)
 
-    def _sums(self, rows: Any, table: np.ndarray, outside: np.ndarray) -> np.ndarray:
+    def _sums(self, rows: Rows, table: np.ndarray, outside: np.ndarray) -> np.ndarray:
         lanes, n = table.shape[2], rows.shape[0]
         out = np.zeros((n, lanes), dtype=np.float32)
         mirror = self.n_pieces if self.is_signed else 0
@@ -151,7 +151,7 @@ class LineTables:
         out[:, :, : lines.shape[3]] = lines.reshape(-1, 2, lines.shape[3])
         return out
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JSON:
         # what is packed is made again in less time than it takes to send it
         return {k: v for k, v in vars(self).items() if not k.startswith("_")}
 

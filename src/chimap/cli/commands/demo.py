@@ -17,6 +17,9 @@ from chimap.cli.support.fit_options import Settings
 if TYPE_CHECKING:
     import numpy as np
 
+    from chimap._types import Rows
+    from chimap.data.split import PartSource
+
 ABOUT = (
     "1797 scans of handwritten digits, each as the ink in 8 x 8 blocks of 16 pixels (UCI Optical Recognition "
     "of Handwritten Digits, test part, as in scikit-learn's load_digits). Written by 'chimap demo'."
@@ -134,7 +137,7 @@ def _others(data: Path, settings: Settings, gamma: float) -> dict[str, float]:
     }
 
 
-def _arrays_of(part: Any) -> tuple[np.ndarray, np.ndarray]:
+def _arrays_of(part: PartSource) -> tuple[Rows, np.ndarray | None]:
     chunk = next(iter(part.chunks(part.n_rows)))
     return chunk.X, chunk.y
 

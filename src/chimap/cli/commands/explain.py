@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,10 @@ from chimap.cli.support import data_rows, errors, held_out_rows, image_options, 
 
 if TYPE_CHECKING:
     import numpy as np
+    from sklearn.base import BaseEstimator
 
+    from chimap._types import JSON
+    from chimap.data import Source
     from chimap.explain import Explanation
     from chimap.report import ExplainedRow, ModelExplanation
 
@@ -132,7 +135,12 @@ def _check_output(output: Path | None) -> None:
 
 
 def _chosen(
-    model: Any, source: Any, y: np.ndarray | None, rows: str | None, output: Path | None, silent: bool
+    model: BaseEstimator,
+    source: Source,
+    y: np.ndarray | None,
+    rows: str | None,
+    output: Path | None,
+    silent: bool,
 ) -> tuple[np.ndarray, str]:
     """Places of the rows to explain, and which these are in words."""
     import numpy as np
@@ -148,7 +156,7 @@ def _chosen(
     return worst, which
 
 
-def _pixels(model: Any, shape: str | None, sample: Any) -> tuple[int, int] | None:
+def _pixels(model: BaseEstimator, shape: str | None, sample: Source | None) -> tuple[int, int] | None:
     """The picture that a row is: as given, or a square whose neighbouring pixels are alike."""
     import numpy as np
 
@@ -163,6 +171,7 @@ def _pixels(model: Any, shape: str | None, sample: Any) -> tuple[int, int] | Non
         return found
     if sample is None or getattr(model, "histograms_", None) is not None:
         return None
+
     from chimap import _arrays
 
     return picture_shape(np.asarray(_arrays.to_dense(sample.block(0, sample.n_rows).X), np.float64))
@@ -183,7 +192,7 @@ def _write(
             write_explanation(page, output, overwrite=overwrite)
     else:
         ranked = page.importance
-        arrays: dict[str, Any] = {
+        arrays: JSON = {
             "importance": ranked.by_bin, "bin_names": page.bin_names.astype(str),
             "output_names": np.asarray(page.output_names).astype(str),
         }  # fmt: skip

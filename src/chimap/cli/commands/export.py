@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from chimap.cli.support import errors, options, outputs, show
 
 if TYPE_CHECKING:
+    from chimap._types import JSON
     from chimap.export import Exported
 
 
@@ -77,7 +78,7 @@ def export(
         print(line)
 
 
-def _found(model: Path, done: Exported) -> dict[str, Any]:
+def _found(model: Path, done: Exported) -> JSON:
     compared = done.comparison
     return {
         "command": "export",

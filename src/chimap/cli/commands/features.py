@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -123,7 +123,12 @@ def features(
 
 
 def _check(
-    output: Path, words_file: Path, like: Path | None, settings: ImageSettings, overwrite: bool, *inputs: Any
+    output: Path,
+    words_file: Path,
+    like: Path | None,
+    settings: ImageSettings,
+    overwrite: bool,
+    *inputs: str | Path | None,
 ) -> None:
     """Refuse flags that do not go together, and paths that could not be written, before the work."""
     words = None if like is not None else words_file

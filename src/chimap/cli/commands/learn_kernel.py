@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +15,12 @@ from chimap.cli.support.score_lines import score_line
 from chimap.cli.support.training import Fitted, train
 
 if TYPE_CHECKING:
+    import numpy as np
+    from sklearn.base import BaseEstimator
+
+    from chimap._types import Parameters
     from chimap.report import LearnedKernel
+    from chimap.report.kernel import ChannelPath, ChannelWeights
 
 _SHOWN = 12  # widths or weights on the terminal; all are on the page and in the model
 
@@ -176,7 +182,7 @@ def learned(fitted: Fitted) -> LearnedKernel:
         "columns": source.n_features,
         "classes": len(model.classes_) if is_classifier else None,
     }
-    common: dict[str, Any] = {
+    common: Parameters = {
         "metric": metric,
         "data": {name: value for name, value in data.items() if value is not None},
         "settings": dict(model.training_["settings"]),
@@ -206,7 +212,7 @@ def learned(fitted: Fitted) -> LearnedKernel:
     )  # fmt: skip
 
 
-def _channels(model: Any) -> tuple[Any, Any]:
+def _channels(model: BaseEstimator) -> tuple[ChannelWeights, ChannelPath]:
     """Weights and path of a model of several kernels."""
     from chimap.report import ChannelPath, ChannelWeights
 
@@ -252,7 +258,7 @@ def summary(fitted: Fitted, found: LearnedKernel, output: Path, page: Path | Non
     }
 
 
-def _listed(names: Any, ratios: Any, narrower: str, wider: str) -> str:
+def _listed(names: Sequence[str], ratios: np.ndarray, narrower: str, wider: str) -> str:
     """The widths that moved most, a line each."""
     order = sorted(range(len(names)), key=lambda j: -abs(float(ratios[j]) - 1 / float(ratios[j])))
     lines = [

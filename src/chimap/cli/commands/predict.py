@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from chimap.cli.support import data_rows, errors, image_options, options, outputs, show
 from chimap.cli.support.options import Json, Overwrite
+
+if TYPE_CHECKING:
+    from chimap._types import JSON
 
 
 def predict(
@@ -106,7 +109,7 @@ def predict(
     print(f"{source.n_rows:,} predictions in {output} ({show.size(found['output_bytes'])}), {seconds}")
 
 
-def _found(model: Path, data: str, output: Path, rows: int, seconds: float) -> dict[str, Any]:
+def _found(model: Path, data: str, output: Path, rows: int, seconds: float) -> JSON:
     return {
         "command": "predict",
         "model": str(model),

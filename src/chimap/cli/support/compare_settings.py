@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chimap.cli.support import data_rows, flag_values
 from chimap.cli.support.options import Task
 
 if TYPE_CHECKING:
     import numpy as np
+    from sklearn.base import BaseEstimator
 
+    from chimap._types import JSON
     from chimap.data import Source
     from chimap.engines import Progress
     from chimap.report import Comparison, KernelErrors
@@ -108,12 +110,12 @@ class CompareSettings:
             **self._common(),
         )
 
-    def for_fit(self) -> dict[str, Any]:
+    def for_fit(self) -> JSON:
         """Flags that the fit of what is recommended has, too."""
         names = ("task", "seed", "memory", "precision", "scoring", "class_weight")
         return {name.replace("_", "-"): getattr(self, name) for name in names}
 
-    def _estimator(self, y: np.ndarray, name: str) -> Any:
+    def _estimator(self, y: np.ndarray, name: str) -> BaseEstimator:
         import numpy as np
 
         from chimap import HistogramClassifier, HistogramRegressor
@@ -130,7 +132,7 @@ class CompareSettings:
             scoring=self.scoring, race_seconds=self.race_seconds, class_weight=weights, **self._common()
         )
 
-    def _common(self) -> dict[str, Any]:
+    def _common(self) -> JSON:
         return {
             "memory": self.memory,
             "precision": self.precision,

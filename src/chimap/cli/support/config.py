@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from chimap._types import JSON, Parameters
+
 
 _NOT_KEPT = ("config_file", "save_config", "json", "overwrite", "help")
 
@@ -28,7 +32,7 @@ def _read(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
-def _words_of(path: Path) -> dict[str, Any]:
+def _words_of(path: Path) -> JSON:
     import tomllib
 
     from chimap._validation import DataError
@@ -40,7 +44,7 @@ def _words_of(path: Path) -> dict[str, Any]:
         raise DataError(
             f"--config {path} is not valid TOML: {error}. Write lines such as kernel = 'chi2'."
         ) from error
-    words: dict[str, Any] = {}
+    words: Parameters = {}
     for name, value in found.items():
         if isinstance(value, dict):
             raise DataError(
@@ -87,6 +91,6 @@ def save(context: typer.Context, path: Path | None) -> None:
         )
 
 
-def _toml(value: Any) -> str:
+def _toml(value: object) -> str:
     value = value.value if isinstance(value, Enum) else value
     return json.dumps(value if isinstance(value, bool | int | float) else str(value))

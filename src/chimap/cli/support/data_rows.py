@@ -6,14 +6,18 @@ import dataclasses
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from chimap._arrays import to_dense
 from chimap.cli.support import image_models, tasks
 from chimap.cli.support.options import Task
 from chimap.cli.support.show import busy
 
 if TYPE_CHECKING:
     import numpy as np
+    from sklearn.base import BaseEstimator
 
+    from chimap._types import JSON
     from chimap.data import Source, SvmlightSource
+    from chimap.data.formats.fields import Reading
 
 TASK_RULE = (
     "auto: text is classes; so are whole numbers, if at most 20 differ (up to 1000 with ten rows each) and each "
@@ -34,7 +38,7 @@ class Table:
     split: str | None = None
     sample_weight: str | None = None
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> JSON:
         """Those that were given."""
         return {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, False)}
 
@@ -46,14 +50,14 @@ _NO_BINS = ("groups", "split", "sample_weight")  # that name columns which are s
 def open_data(
     data: str,
     labels: str | None = None,
-    model: Any = None,
+    model: BaseEstimator | None = None,
     *,
     part: str | None = None,
     silent: bool = False,
     check_labels: image_models.CheckLabels | None = None,
     table: Table = AS_IT_IS,
     every_row: bool = False,
-    reading: Any = None,
+    reading: Reading | None = None,
 ) -> Source:
     """The source of a file. For a ``model``, svmlight text is read with the bins that the model knows, and images are
     described as those that it was fitted on; check_labels(labels, name) may refuse their labels before that. Columns
@@ -77,7 +81,7 @@ def open_data(
         raise ValueError(f"--part is for images, but {data} holds rows of bins; leave it out.")
     with busy(f"opening {data}"):
         training = (getattr(model, "training_", None) or {}).get("table") or {}
-        said: dict[str, Any] = _fitting(training, model) | table.given()
+        said: JSON = _fitting(training, model) | table.given()
         asked = [said.pop(name, None) for name in _NO_BINS]
         aside = [*(name for name in asked if name is not None), *_known_aside(model, labels)]
         source = open_source(data, labels, like=model, reading=reading, aside=aside, **said)
@@ -100,7 +104,7 @@ def open_data(
     return known
 
 
-def _fitting(training: dict[str, str], model: Any) -> dict[str, Any]:
+def _fitting(training: dict[str, str], model: BaseEstimator) -> JSON:
     """What was said of the training table, as far as it is not said by names of columns."""
     named = hasattr(model, "feature_names_in_")
     return {
@@ -110,7 +114,7 @@ def _fitting(training: dict[str, str], model: Any) -> dict[str, Any]:
     }
 
 
-def _known_aside(model: Any, labels: str | None) -> list[str]:
+def _known_aside(model: BaseEstimator, labels: str | None) -> list[str]:
     """Names of the columns that were no bins when the model was fitted, which new rows may have and need not; none
     where columns have no names. Without those of several tasks where labels are named, by a pattern perhaps."""
     about = getattr(model, "training_", None) or {}
@@ -121,7 +125,7 @@ def _known_aside(model: Any, labels: str | None) -> list[str]:
     return [name for name in known if name not in of_tasks]
 
 
-def _as_in_training(source: SvmlightSource, labels: str | None, model: Any) -> SvmlightSource:
+def _as_in_training(source: SvmlightSource, labels: str | None, model: BaseEstimator) -> SvmlightSource:
     """The text read as the training file was: it does not say itself how many columns it has, nor the first."""
     first = (getattr(model, "training_", None) or {}).get("zero_based")
     first = source.zero_based if first is None else first
@@ -131,7 +135,7 @@ def _as_in_training(source: SvmlightSource, labels: str | None, model: Any) -> S
     return type(source)(source.path, labels, n_features=n_features, zero_based=first)
 
 
-def check_bins(source: Source, model: Any) -> None:
+def check_bins(source: Source, model: BaseEstimator) -> None:
     """Refuse rows whose number of bins is not the model's."""
     from chimap._validation import DataError
 
@@ -217,7 +221,7 @@ def check_every_row(source: Source, precision: str) -> None:
     for chunk in source.chunks(4096):
         check_histograms(chunk.X, name=source.name, first_row=chunk.start)
         tops = chunk.X.max(axis=1)
-        over = np.flatnonzero((tops.toarray() if source.is_sparse else tops) > largest)
+        over = np.flatnonzero(to_dense(tops) > largest)
         if over.size:
             raise DataError(
                 f"{source.name}, row {chunk.start + over[0]}: a bin is too large for {precision}, above {largest:.3g}. "

@@ -6,7 +6,11 @@ from __future__ import annotations
 import ast
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from chimap._types import JSON
+
 
 _DECLARED_IN = ("histogram.py", "base.py")  # the first that has a constructor of models of histograms
 
@@ -21,7 +25,7 @@ def default(parameter: str) -> Any:
 
 
 @cache
-def _defaults() -> dict[str, Any]:
+def _defaults() -> JSON:
     folder = Path(__file__).parents[2] / "estimators"
     for name in _DECLARED_IN:
         for node in ast.walk(ast.parse((folder / name).read_text(encoding="utf-8"))):

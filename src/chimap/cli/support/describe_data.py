@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chimap.cli.support import data_rows, options, show
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from chimap._types import JSON
     from chimap.data import Source
     from chimap.engines import Progress
 
@@ -27,7 +28,7 @@ def describe(
     *,
     silent: bool,
     table: data_rows.Table = data_rows.AS_IT_IS,
-) -> tuple[dict[str, Any], dict[str, str | None]]:
+) -> tuple[JSON, dict[str, str | None]]:
     """As plain values, and in words."""
     from chimap.cli.support.fit_options import Settings
     from chimap.data.text_columns import text_columns
@@ -86,16 +87,18 @@ def _sums_line(least: float, most: float) -> str:
     return line
 
 
-def _scan(source: Source, progress: Progress) -> dict[str, Any]:
+def _scan(source: Source, progress: Progress) -> JSON:
     """Counts and ranges over all entries; those that are not finite are counted and left out of the rest."""
     import numpy as np
+
+    from chimap._arrays import stored_values
 
     nonzero = negative = not_finite = empty = 0
     ends, sums = [np.inf, -np.inf], [np.inf, -np.inf]
     with progress:
         progress.stage("reading", source.n_rows)
         for chunk in source.chunks(max(1, int(2**25 / max(1.0, source.row_bytes)))):
-            values = chunk.X.data if source.is_sparse else chunk.X
+            values = stored_values(chunk.X)
             is_finite = np.isfinite(values)
             not_finite += int(values.size - np.count_nonzero(is_finite))
             if not is_finite.all():
@@ -127,14 +130,14 @@ def _widen(ends: list[float], values: np.ndarray) -> None:
         ends[:] = min(ends[0], float(values.min())), max(ends[1], float(values.max()))
 
 
-def _labels(source: Source) -> dict[str, Any] | None:
+def _labels(source: Source) -> JSON | None:
     import numpy as np
 
     y = source.labels()
     if y is None:
         return None
     task, reason = data_rows.decide_task(y, options.Task.auto, source.name)
-    about: dict[str, Any] = {"task": task.value, "reason": reason}
+    about: JSON = {"task": task.value, "reason": reason}
     if y.ndim == 2:
         return about | {
             "tasks": source.task_names or y.shape[1],
@@ -146,7 +149,7 @@ def _labels(source: Source) -> dict[str, Any] | None:
     return about | {"counts": {str(c): int(n) for c, n in zip(classes, counts, strict=True)}}
 
 
-def _plan(source: Source, memory: str, components: str) -> dict[str, Any]:
+def _plan(source: Source, memory: str, components: str) -> JSON:
     """Features, chunks and peak of a fit of an exponential kernel. Raises MemoryBudgetError for too small a budget."""
     from chimap._validation import parse_memory
     from chimap.cli.support.fit_options import Settings
@@ -177,7 +180,7 @@ def _plan(source: Source, memory: str, components: str) -> dict[str, Any]:
     }
 
 
-def _plan_line(plan: dict[str, Any]) -> str:
+def _plan_line(plan: JSON) -> str:
     libraries = show.size(plan["library_bytes"])
     beside = f"and {libraries} for libraries" if libraries else "libraries not counted"
     if plan["features"] == "exact":
@@ -194,7 +197,7 @@ def _bad_line(negative: int, not_finite: int) -> str | None:
     return f"{' and '.join(bad)}: 'chimap fit' will refuse them" if bad else None
 
 
-def _labels_line(labels: dict[str, Any] | None, most: int = 12) -> str:
+def _labels_line(labels: JSON | None, most: int = 12) -> str:
     if labels is None:
         return "none; name a file with --labels"
     if "entries" in labels:

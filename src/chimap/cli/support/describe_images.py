@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from chimap.cli.support import image_models, show
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from chimap._types import JSON
     from chimap.images import ImageHistograms
 
-Described = tuple[dict[str, Any], dict[str, str | None]]
+Described: TypeAlias = "tuple[JSON, dict[str, str | None]]"
 
 
 def describe(path: str, labels: str | None) -> Described:
@@ -19,13 +22,13 @@ def describe(path: str, labels: str | None) -> Described:
 
     images = image_models.open_set(path, labels, None)
 
-    def counted(values: np.ndarray | None) -> dict[Any, int] | None:
+    def counted(values: np.ndarray | None) -> dict[object, int] | None:
         if values is None:
             return None
         names, counts = np.unique(values, return_counts=True)
         return dict(zip(names.tolist(), counts.tolist(), strict=True))
 
-    found: dict[str, Any] = {
+    found: JSON = {
         "data": images.name,
         "images": len(images),
         "classes": counted(images.labels),
@@ -52,7 +55,7 @@ def describe_words(path: Path) -> Described:
     from chimap.images import ImageHistograms
 
     histograms = ImageHistograms.load(path)
-    found: dict[str, Any] = {
+    found: JSON = {
         "words": str(path),
         "histograms": histograms.describe(),
         "bins": histograms.n_columns,
@@ -76,7 +79,7 @@ def blocks_flag(histograms: ImageHistograms) -> str:
     return f"--blocks {','.join(blocks)}" if len(blocks) > 1 else ""
 
 
-def _classes_line(classes: dict[Any, int] | None) -> str | None:
+def _classes_line(classes: dict[object, int] | None) -> str | None:
     if classes is None:
         return "none: the images lie in no folder of a class; --labels names some"
     least, most = min(classes, key=classes.__getitem__), max(classes, key=classes.__getitem__)

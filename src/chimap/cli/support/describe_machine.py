@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING
 
 from chimap.cli.support import blas, show
+
+if TYPE_CHECKING:
+    from chimap._types import JSON
+
+    pass
+
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "safetensors")
 _OPTIONAL = ("torch", "dask", "pyarrow", "zarr", "h5py", "opencv-python-headless", "onnx")
 
 
-def describe() -> tuple[dict[str, Any], dict[str, str | None]]:
+def describe() -> tuple[JSON, dict[str, str | None]]:
     """As plain values, and in words."""
     import numpy as np
     import scipy.linalg  # noqa: F401  brings a BLAS of its own
@@ -25,7 +31,7 @@ def describe() -> tuple[dict[str, Any], dict[str, str | None]]:
     np.ones((2, 2)) @ np.ones((2, 2))
     pools = [p for p in threadpool_info() if p["user_api"] == "blas"]
     keys = ("internal_api", "version", "architecture", "num_threads")
-    found: dict[str, Any] = {
+    found: JSON = {
         "version": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
@@ -63,7 +69,7 @@ def _listed(versions: dict[str, str]) -> str:
     return ", ".join(f"{name} {text}" for name, text in versions.items())
 
 
-def _blas_line(pool: dict[str, Any]) -> str:
+def _blas_line(pool: JSON) -> str:
     name = f"{pool['internal_api']} {pool['version']}"
     return f"{name}, kernels {pool['architecture']}, {pool['num_threads']} threads"
 

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chimap.cli.support import show
+
+if TYPE_CHECKING:
+    from safetensors import safe_open
+
+    from chimap._types import JSON
+
 
 _NORMALISED = {
     "l1": ", each row divided by its sum", "log1p": ", the logarithm of each entry and 1",
@@ -25,7 +31,7 @@ def is_model(path: str) -> bool:
     return start[8:] == b"{" and is_long_enough
 
 
-def describe(path: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
+def describe(path: Path) -> tuple[JSON, dict[str, str | None]]:
     """As plain values, and in words. Raises DataError for other files."""
     found = _found(path)
     training, tables = found["training"], found["tables"]
@@ -52,7 +58,7 @@ def describe(path: Path) -> tuple[dict[str, Any], dict[str, str | None]]:
     }
 
 
-def _found(path: Path) -> dict[str, Any]:
+def _found(path: Path) -> JSON:
     from safetensors import safe_open
 
     from chimap._files import kind_named, read_header
@@ -99,7 +105,7 @@ def _found(path: Path) -> dict[str, Any]:
         raise DataError(f"{path} is damaged: {error!r}. Fit the model again.") from error
 
 
-def _tables(state: dict[str, Any], file: Any) -> dict[str, Any] | None:
+def _tables(state: JSON, file: safe_open) -> JSON | None:
     """Of a compiled model: how many numbers, their bytes, and how far off a score is at most; None of others."""
     if "tables_" not in state:
         return None
@@ -116,7 +122,7 @@ def _tables(state: dict[str, Any], file: Any) -> dict[str, Any] | None:
     return {"kind": kind, "a_bin": shape[1], "bytes": 4 * math.prod(shape), "worst_error": worst}
 
 
-def _tables_line(tables: dict[str, Any]) -> str:
+def _tables_line(tables: JSON) -> str:
     worst = tables["worst_error"]
     off = (
         "" if worst is None else f"; no row's scores are off by more than {worst:.2g}, most rows' by far less"
@@ -129,7 +135,7 @@ def _loss_name(loss: Any) -> str:
     return loss if isinstance(loss, str) else loss["object"]
 
 
-def _plain(value: Any, file: Any) -> Any:
+def _plain(value: Any, file: safe_open) -> Any:
     """The header's JSON without the marks of lists and dictionaries; arrays stay names."""
     if not isinstance(value, dict):
         return value
@@ -140,14 +146,14 @@ def _plain(value: Any, file: Any) -> Any:
     return {key: _plain(item, file) for key, item in value.items()}
 
 
-def _classes(value: Any, file: Any) -> list[Any] | None:
+def _classes(value: Any, file: safe_open) -> list[Any] | None:
     if value is None:
         return None
     words = value.get("texts", value.get("objects"))
     return file.get_tensor(value["array"]).tolist() if words is None else list(words)
 
 
-def _tasks(state: dict[str, Any], file: Any) -> list[Any] | None:
+def _tasks(state: JSON, file: safe_open) -> list[Any] | None:
     """Names or numbers of the tasks of a model of several; None of others."""
     coef = state.get("_coef")
     n_outputs = 1 if coef is None else file.get_slice(coef["array"]).get_shape()[1]
@@ -164,7 +170,7 @@ def _classes_line(classes: list[Any] | None, most: int = 12) -> str | None:
     return f"{len(classes):,}: {', '.join(map(str, classes[:most]))}{more}"
 
 
-def _training_line(training: dict[str, Any]) -> str:
+def _training_line(training: JSON) -> str:
     date = training["date"].replace("T", " ").replace("+00:00", " UTC")
     line = f"{training['file']}, {training['rows_in_file']:,} rows, on {date}"
     split = training["split"]

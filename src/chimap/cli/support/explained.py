@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chimap.cli.support import show
 from chimap.cli.support.image_models import images_of
 
 if TYPE_CHECKING:
     import numpy as np
+    from sklearn.base import BaseEstimator
 
+    from chimap._types import Rows
     from chimap.data import Source
     from chimap.explain import Explanation, Importance
+    from chimap.images.reading.image_set import ImageSet
     from chimap.report import ExplainedRow, ModelExplanation
 
 SAMPLE = 1000  # rows that importance and densities are taken from
@@ -22,7 +25,7 @@ _PERMUTED = 300  # rows that bins are shuffled among
 _NUMBERS = 2**27  # of contributions that are in memory together
 
 
-def explainable(model: Any) -> Any:
+def explainable(model: BaseEstimator) -> BaseEstimator:
     """The model, or of a compiled one that which it was made from. Raises DataError for others."""
     from chimap._validation import DataError
 
@@ -73,7 +76,7 @@ def named_rows(source: Source, text: str) -> np.ndarray:
     return np.array(found)
 
 
-def margins(model: Any, source: Source, y: np.ndarray | None, silent: bool) -> np.ndarray:
+def margins(model: BaseEstimator, source: Source, y: np.ndarray | None, silent: bool) -> np.ndarray:
     """How clearly each row is answered, and rightly if its label is known: the worst mistake is the least, (n,)."""
     import numpy as np
 
@@ -96,7 +99,7 @@ def margins(model: Any, source: Source, y: np.ndarray | None, silent: bool) -> n
     return out
 
 
-def sample_of(source: Source, size: int = SAMPLE) -> tuple[Any, np.ndarray]:
+def sample_of(source: Source, size: int = SAMPLE) -> tuple[Source, np.ndarray]:
     """Some rows of a source as a source of their own, and their places."""
     from chimap.data.source import choose_rows
 
@@ -104,7 +107,7 @@ def sample_of(source: Source, size: int = SAMPLE) -> tuple[Any, np.ndarray]:
     return taken(source, places), places
 
 
-def taken(source: Source, places: np.ndarray) -> Any:
+def taken(source: Source, places: np.ndarray) -> Source:
     """Rows at places, in that order, as a source in memory."""
     import numpy as np
 
@@ -114,7 +117,7 @@ def taken(source: Source, places: np.ndarray) -> Any:
     return ArraySource(source.take(increasing)[order], name=source.name, column_names=source.column_names)
 
 
-def importance_of(model: Any, sample: Any, y: np.ndarray | None, kind: str) -> Importance:
+def importance_of(model: BaseEstimator, sample: Source | None, y: np.ndarray | None, kind: str) -> Importance:
     """Ranked bins. kind "auto": variance for additive models, slopes for others that have any, else variance."""
     if kind == "permutation":
         from chimap._validation import DataError
@@ -144,7 +147,11 @@ def check_room(n_rows: int, n_bins: int, n_outputs: int) -> None:
 
 
 def explained_rows(
-    model: Any, source: Source, places: np.ndarray, y: np.ndarray | None, shape: tuple[int, int] | None
+    model: BaseEstimator,
+    source: Source,
+    places: np.ndarray,
+    y: np.ndarray | None,
+    shape: tuple[int, int] | None,
 ) -> tuple[list[ExplainedRow], Explanation]:
     """Each row with what speaks for its answer, and all contributions."""
     import numpy as np
@@ -158,7 +165,7 @@ def explained_rows(
     values = np.asarray(_dense(model._rows_to_explain(rows)), np.float64)
     answers = model.labels_of(outputs) if hasattr(model, "classes_") else outputs[:, 0]
     try:
-        like: list[Any] = model.nearest(rows, k=_LANDMARKS)
+        like = model.nearest(rows, k=_LANDMARKS)
     except DataError:  # no sum over landmarks
         like = [None] * len(places)
     kept = getattr(model, "row_numbers_", None)
@@ -180,7 +187,9 @@ def explained_rows(
     return found, explanation
 
 
-def _against(model: Any, outputs: np.ndarray, answer: Any, truth: Any) -> tuple[np.ndarray, Any]:
+def _against(
+    model: BaseEstimator, outputs: np.ndarray, answer: object, truth: object
+) -> tuple[np.ndarray, object]:
     """Weights (t,) of the scores that make what speaks for the answer, and the class that it is compared with."""
     import numpy as np
 
@@ -199,7 +208,11 @@ def _against(model: Any, outputs: np.ndarray, answer: Any, truth: Any) -> tuple[
 
 
 def _pictures(
-    images: Any, place: int, values: np.ndarray, contributions: np.ndarray, shape: tuple[int, int] | None
+    images: ImageSet | None,
+    place: int,
+    values: np.ndarray,
+    contributions: np.ndarray,
+    shape: tuple[int, int] | None,
 ) -> tuple[str | None, str | None]:
     from chimap.report.examples import small_jpeg
     from chimap.report.painting import grey, painted
@@ -210,10 +223,10 @@ def _pictures(
 
 
 def page_of(
-    model: Any,
+    model: BaseEstimator,
     file: str,
     source: Source | None,
-    sample: Any,
+    sample: Source | None,
     importance: Importance,
     rows: list[ExplainedRow],
     which_rows: str,
@@ -248,12 +261,13 @@ def page_of(
     )
 
 
-def _dense(rows: Any) -> np.ndarray:
+def _dense(rows: Rows) -> np.ndarray:
+
     from chimap import _arrays
 
     return _arrays.to_dense(rows)
 
 
-def _item(value: Any) -> Any:
+def _item(value: object) -> object:
     """A number or text of Python's own."""
     return value.item() if hasattr(value, "item") else value

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chimap.cli.support import show
 from chimap.cli.support.fit_options import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from chimap._types import Parameters
     from chimap.cli.support.data_rows import Table
 
 FLAGS = {"normalize": "normalization", "n_terms": "terms", "n_components": "components"}
 """Parameters of estimators whose flag has another name."""
 
 
-def fit_command(
-    settings: Mapping[str, Any], data: str, labels: str | None, table: Table, given: Mapping[str, Any]
-) -> str:
+def fit_command(settings: Parameters, data: str, labels: str | None, table: Table, given: Parameters) -> str:
     """The command, on one line.
 
     settings: of the estimator. given: flags of ``compare`` that the fit has, too; those that are defaults are left out.
     """
     parts = ["chimap fit", show.quoted(data)]
-    words: dict[str, Any] = {
+    words: Parameters = {
         "labels": labels, **{name.replace("_", "-"): value for name, value in table.given().items()}
     }  # fmt: skip
     words |= {

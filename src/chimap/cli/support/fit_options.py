@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from chimap.cli.support.options import Engine, Precision, Task
 
 if TYPE_CHECKING:
     import numpy as np
+    from sklearn.base import BaseEstimator
+
+    from chimap._types import JSON
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,19 +124,19 @@ class Settings:
             raise ValueError(f"--test-fraction must be at least 0 and below 1; got {self.test_fraction:g}.")
         parse_memory(self.memory)
 
-    def weighing(self, y: np.ndarray) -> dict[str, Any]:
+    def weighing(self, y: np.ndarray) -> JSON:
         """The parameters of the model that say how classes count, whose labels are y."""
         return {
             "class_weight": flag_values.class_weight_of(self.class_weight, y),
             "threshold": flag_values.threshold_of(self.threshold),
         }
 
-    def estimator(self, task: Task) -> Any:
+    def estimator(self, task: Task) -> BaseEstimator:
         """The unfitted model that these settings describe, but for ``weighing``."""
         from chimap import HistogramClassifier, HistogramRegressor
         from chimap.features.additive import CATALOGUE as MAPS
 
-        n_terms: Any = "auto" if self.n_terms is None else self.n_terms
+        n_terms: int | str = "auto" if self.n_terms is None else self.n_terms
         return (HistogramClassifier if task is Task.classify else HistogramRegressor)(
             self.kernels if len(self.kernels) > 1 else self.kernels[0],
             gamma=flag_values.gamma_of(self.gamma),

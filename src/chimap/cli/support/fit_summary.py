@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from chimap.cli.support import show, tasks
 from chimap.cli.support.score_lines import score_line
 from chimap.cli.support.training import Fitted, cross_validated_r2
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from chimap._types import JSON
+
 
 _LISTED = 5  # candidates of the race that are shown
 
@@ -57,7 +63,7 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
     }
 
 
-def race_lines(model: Any) -> str | None:
+def race_lines(model: BaseEstimator) -> str | None:
     """The best of the race with scores and seconds, and one line against the linear machine; None without a race."""
     result = getattr(model, "race_", None)
     if result is None:
@@ -86,7 +92,7 @@ def weights_line(fitted: Fitted) -> str | None:
     return "; ".join(word for word in said if word) or None
 
 
-def threshold_line(model: Any) -> str | None:
+def threshold_line(model: BaseEstimator) -> str | None:
     """'-0.42: scores above it are of active (by f1, on rows held out)'; None without one."""
     if not hasattr(model, "threshold_"):
         return None
@@ -94,7 +100,7 @@ def threshold_line(model: Any) -> str | None:
     return f"{model.threshold_:.4g}: scores above it are of {model.classes_[1]} (by {rule}, on rows held out)"
 
 
-def loss_line(model: Any) -> str | None:
+def loss_line(model: BaseEstimator) -> str | None:
     """'logistic, 59 passes'; None for ridge, which needs no word."""
     loss = getattr(model, "chosen_", {}).get("loss", model.loss)
     if loss == "square":
@@ -102,7 +108,7 @@ def loss_line(model: Any) -> str | None:
     return f"{loss}, {model.n_passes_} passes" if model.n_passes_ else f"{loss}, by LIBLINEAR"
 
 
-def as_dict(fitted: Fitted, output: Path) -> dict[str, Any]:
+def as_dict(fitted: Fitted, output: Path) -> JSON:
     """What ``--json`` prints."""
     model, source = fitted.model, fitted.source
     held_out = fitted.held_out

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chimap.cli.support.options import Task
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from chimap._types import ClassWeight
 
-def class_weight_of(text: str | None, y: np.ndarray | None = None) -> Any:
+
+def class_weight_of(text: str | None, y: np.ndarray | None = None) -> ClassWeight:
     """ "balanced", or weights by label from ``active=5,inactive=1``; labels as they are among y, where that is given.
 
     >>> class_weight_of("1=5,0=0.5")
@@ -18,7 +20,7 @@ def class_weight_of(text: str | None, y: np.ndarray | None = None) -> Any:
     """
     if text is None or text == "balanced":
         return text
-    found: dict[Any, float] = {}
+    found: dict[object, float] = {}
     known = {} if y is None else {str(label): label for label in set(y.tolist())}
     for part in text.split(","):
         label, is_there, weight = part.rpartition("=")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from chimap.cli.support.data_rows import AS_IT_IS, Table
 
 if TYPE_CHECKING:
     import numpy as np
+    from sklearn.base import BaseEstimator
 
+    from chimap._types import JSON, Parameters
     from chimap.data import Source
     from chimap.data.split import PartSource
 
@@ -23,10 +25,10 @@ class Chosen(NamedTuple):
     training: Source | None = None
 
 
-def same_rows(one: dict[str, Any], other: dict[str, Any]) -> bool:
+def same_rows(one: Parameters, other: Parameters) -> bool:
     """Whether two fingerprints are of the same rows, be the file renamed and labelled otherwise."""
 
-    def key(fingerprint: dict[str, Any]) -> list[Any]:
+    def key(fingerprint: JSON) -> list[object]:
         member = str(fingerprint.get("name")).partition("::")[2]
         return [member, *(fingerprint.get(k) for k in ("bytes", "shape", "dtype", "digest"))]
 
@@ -45,7 +47,7 @@ class Parts:
     held_out: Source | None
     groups: np.ndarray | None
     is_held_out: np.ndarray
-    about: dict[str, Any] | None
+    about: JSON | None
 
     @classmethod
     def of(cls, source: Source, test_fraction: float, seed: int, table: Table = AS_IT_IS) -> Parts:
@@ -57,7 +59,7 @@ class Parts:
                 "--split says which rows are held out, and --test-fraction draws them: leave one out."
             )
         groups = groups_of(source, table)
-        about: dict[str, Any] | None = None
+        about: JSON | None = None
         if table.split is not None:
             about = {"column": table.split}
         elif test_fraction:
@@ -139,7 +141,7 @@ def test_rows(source: Source, column: str) -> np.ndarray:
     return np.asarray(is_test)
 
 
-def parts_again(source: Source, split: dict[str, Any]) -> tuple[PartSource, PartSource]:
+def parts_again(source: Source, split: JSON) -> tuple[PartSource, PartSource]:
     """The parts of the rows that a model was fitted on, from what its file says of the split."""
     from chimap.data import split_by, split_source
 
@@ -149,14 +151,14 @@ def parts_again(source: Source, split: dict[str, Any]) -> tuple[PartSource, Part
     return split_source(source, split["test_fraction"], split["seed"], groups)
 
 
-def _was_split_by(training: dict[str, Any] | None, column: str, source: Source) -> bool:
+def _was_split_by(training: JSON | None, column: str, source: Source) -> bool:
     """Whether a model was fitted on the training part of this file by this column."""
     if training is None or (training["split"] or {}).get("column") != column:
         return False
     return same_rows(training["fingerprint"], source.fingerprint())
 
 
-def choose_rows(model: Any, source: Source, all_rows: bool, table: Table = AS_IT_IS) -> Chosen:
+def choose_rows(model: BaseEstimator, source: Source, all_rows: bool, table: Table = AS_IT_IS) -> Chosen:
     """The rows that the model has not seen, as far as its file and --split tell."""
     training = getattr(model, "training_", None)
     if table.split is not None and not all_rows:
@@ -171,7 +173,7 @@ def choose_rows(model: Any, source: Source, all_rows: bool, table: Table = AS_IT
     if not same_rows(training["fingerprint"], source.fingerprint()):
         which = f"all {source.n_rows:,} rows; the model was trained on {training['file']}"
         return Chosen(source, which, None)
-    split: dict[str, Any] | None = training["split"]
+    split: JSON | None = training["split"]
     if split is not None and not all_rows:
         seen, held_out = parts_again(source, split)
         which = f"the {held_out.n_rows:,} rows of {source.n_rows:,} held out when the model was fitted"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chimap.cli.support import errors, show
 from chimap.cli.support.image_options import ImageSettings
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from chimap.images.reading import ImageSet
 
     CheckLabels = Callable[[np.ndarray | None, str], object]
+    from sklearn.base import BaseEstimator
 
 
 def holds_images(data: str) -> bool:
@@ -122,7 +123,7 @@ def training_rows(
 
 
 def rows_for(
-    model: Any,
+    model: BaseEstimator,
     data: str,
     labels: str | None,
     part: str | None,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from chimap.cli.support import explained
 
 if TYPE_CHECKING:
     import numpy as np
+    from sklearn.base import BaseEstimator
 
     from chimap.cli.support.score import Score
     from chimap.data import Source
@@ -20,7 +22,7 @@ _STEPS = 3
 _TOP = 10
 
 
-def insight_of(model: Any, source: Source, score: Score, training: Source | None) -> Insight:
+def insight_of(model: BaseEstimator, source: Source, score: Score, training: Source | None) -> Insight:
     """What is known of a model and the rows that it was measured on; training: rows that it learned from, or None."""
     from chimap.report import Insight, worst_mistakes
 
@@ -44,7 +46,9 @@ def insight_of(model: Any, source: Source, score: Score, training: Source | None
     )
 
 
-def _two(model: Any, y: np.ndarray, scores: np.ndarray, classes: Any) -> TwoClasses | None:
+def _two(
+    model: BaseEstimator, y: np.ndarray, scores: np.ndarray, classes: Sequence[object] | np.ndarray
+) -> TwoClasses | None:
     """Of two classes that both have rows, with the probabilities of ``predict_proba``."""
     import numpy as np
 
@@ -57,7 +61,7 @@ def _two(model: Any, y: np.ndarray, scores: np.ndarray, classes: Any) -> TwoClas
 
 
 def _curve(
-    model: Any, training: Source | None, source: Source, y: np.ndarray, is_unequal: bool
+    model: BaseEstimator, training: Source | None, source: Source, y: np.ndarray, is_unequal: bool
 ) -> LearningCurve | None:
     """Nested fits on a sample of the training rows, and a linear model on the same rows."""
     import numpy as np

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING
 
 from chimap.cli.support import flag_values
 from chimap.cli.support.fit_options import Settings
 from chimap.cli.support.options import Task
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from chimap._types import JSON
 
 
 class Method(StrEnum):
@@ -87,11 +92,11 @@ class KernelSettings(Settings):
                 if getattr(self, name) != getattr(KernelSettings, name):
                     raise ValueError(f"--{name.replace('_', '-')} is for --method widths; leave it out.")
 
-    def estimator(self, task: Task) -> Any:
+    def estimator(self, task: Task) -> BaseEstimator:
         """The unfitted model that these settings describe."""
         return self._widths(task) if self.method is Method.widths else self._multiple(task)
 
-    def _widths(self, task: Task) -> Any:
+    def _widths(self, task: Task) -> BaseEstimator:
         from chimap import FourierKernelLearner, FourierKernelRegressor
 
         return (FourierKernelLearner if task is Task.classify else FourierKernelRegressor)(
@@ -107,7 +112,7 @@ class KernelSettings(Settings):
             **self._common(),
         )
 
-    def _multiple(self, task: Task) -> Any:
+    def _multiple(self, task: Task) -> BaseEstimator:
         from chimap import MultipleKernelLearner, MultipleKernelRegressor
 
         return (MultipleKernelLearner if task is Task.classify else MultipleKernelRegressor)(
@@ -116,7 +121,7 @@ class KernelSettings(Settings):
             **self._common(),
         )
 
-    def _common(self) -> dict[str, Any]:
+    def _common(self) -> JSON:
         return {
             "blocks": flag_values.blocks_of(self.blocks),
             "n_components": self.n_components,

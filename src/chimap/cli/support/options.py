@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from chimap.data.formats.fields import Reading
+
 
 _ROWS = (
     "A table of counts: .csv, .tsv, .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (also a folder), "
@@ -124,7 +128,7 @@ Seed = Annotated[
 ]
 
 
-def reading_of(text: str | None, smiles: str | None, radius: int, size: int) -> Any:
+def reading_of(text: str | None, smiles: str | None, radius: int, size: int) -> Reading | None:
     """How rows are made of a column, or None where no column of text or SMILES is named."""
     from chimap.data import MorganCounts, WordCounts
 

@@ -23,6 +23,8 @@ from chimap.cli.support.score import answers, is_classifier
 from chimap.cli.support.tasks import names_of
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from chimap.data import Source
     from chimap.engines import Progress
 
@@ -46,8 +48,8 @@ Extras = dict[str, Extra]
 
 
 def writer(
-    output: Path, model: Any, wanted: Sequence[str] = (), coverage: float = 0.9
-) -> Callable[[Any, Source, Progress], None]:
+    output: Path, model: BaseEstimator, wanted: Sequence[str] = (), coverage: float = 0.9
+) -> Callable[[BaseEstimator, Source, Progress], None]:
     """What writes the predictions to this path; "-" is CSV on stdout. Raises ValueError where nothing can.
 
     wanted: of "scores", "probabilities", "sets" and "intervals", what is written beside them. coverage: of the latter.
@@ -66,7 +68,7 @@ def writer(
             raise ValueError(f"--output {output}: .npy holds one array, so no --{name}; use .npz or .csv.")
     extras = {name: EXTRAS[name](model, coverage, len(wanted)) for name in wanted}
 
-    def run(model: Any, source: Source, progress: Progress) -> None:
+    def run(model: BaseEstimator, source: Source, progress: Progress) -> None:
         from chimap._files import replacing
 
         chunks = (outputs for _, outputs in model.predict_chunks(source, progress))
@@ -81,12 +83,12 @@ def writer(
     return run
 
 
-def class_scores(model: Any, outputs: np.ndarray) -> np.ndarray:
+def class_scores(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
     """A score a class (n, classes): of two classes the first has the second's, negated. Of several tasks one each."""
     return np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs
 
 
-def _numbers(model: Any, kind: str, of: Callable[[np.ndarray], np.ndarray], n_kinds: int) -> Extra:
+def _numbers(model: BaseEstimator, kind: str, of: Callable[[np.ndarray], np.ndarray], n_kinds: int) -> Extra:
     """Numbers of every class or task, whose columns are called by these, and by the kind where there are several."""
     tasks = names_of(model)
     labels = model.classes_.tolist() if tasks is None else tasks
@@ -98,11 +100,11 @@ def _numbers(model: Any, kind: str, of: Callable[[np.ndarray], np.ndarray], n_ki
     return Extra(of, columns, text, (len(labels),))
 
 
-def _scores(model: Any, coverage: float, n_kinds: int) -> Extra:
+def _scores(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     return _numbers(model, "scores", lambda outputs: class_scores(model, outputs), n_kinds)
 
 
-def _probabilities(model: Any, coverage: float, n_kinds: int) -> Extra:
+def _probabilities(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     if not hasattr(model, "probabilities_of"):
         raise ValueError(
             f"a {type(model).__name__} has no probabilities; leave --probabilities out, or use --scores."
@@ -110,7 +112,7 @@ def _probabilities(model: Any, coverage: float, n_kinds: int) -> Extra:
     return _numbers(model, "probabilities", model.probabilities_of, n_kinds)
 
 
-def _sets(model: Any, coverage: float, n_kinds: int) -> Extra:
+def _sets(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     """The classes that a row may be of, with bars between."""
     model.sets_of(np.zeros((1, model._n_outputs)), 1 - coverage)  # says so now if there is nothing to go by
     tasks = names_of(model)
@@ -129,7 +131,7 @@ def _sets(model: Any, coverage: float, n_kinds: int) -> Extra:
     return Extra(of, ["set"], text, (model.classes_.size,), "bool")
 
 
-def _intervals(model: Any, coverage: float, n_kinds: int) -> Extra:
+def _intervals(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     """The lower and the upper end."""
     t = model._n_outputs
     model.intervals_of(np.zeros((1, t)), 1 - coverage)
@@ -145,7 +147,7 @@ def _intervals(model: Any, coverage: float, n_kinds: int) -> Extra:
     return Extra(of, columns, text, (2,) if t == 1 else (t, 2))
 
 
-EXTRAS: dict[str, Callable[[Any, float, int], Extra]] = {
+EXTRAS: dict[str, Callable[[BaseEstimator, float, int], Extra]] = {
     "scores": _scores,
     "probabilities": _probabilities,
     "sets": _sets,
@@ -154,14 +156,14 @@ EXTRAS: dict[str, Callable[[Any, float, int], Extra]] = {
 """What may be written beside predictions, by the flag that asks for it."""
 
 
-def _write_csv(file: IO[bytes], model: Any, source: Source, chunks: Chunks, extras: Extras) -> None:
+def _write_csv(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     _csv_lines(text, model, source, chunks, extras)
     text.flush()
     text.detach()
 
 
-def _csv_lines(text: Any, model: Any, source: Source, chunks: Chunks, extras: Extras) -> None:
+def _csv_lines(text: IO[str], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
     """A line a row: its name, where rows have names, the answer, and the numbers of every class that are wanted.
 
     Their columns are named by the classes, and where there are several kinds by these as well.
@@ -173,18 +175,18 @@ def _csv_lines(text: Any, model: Any, source: Source, chunks: Chunks, extras: Ex
     lines.writerow([*([source.id_name] if named else []), *header])
     names = iter(() if source.row_ids is None else source.row_ids)
     for outputs in chunks:
-        columns: list[list[Any]] = [list(itertools.islice(names, len(outputs)))] if named else []
+        columns: list[Any] = [list(itertools.islice(names, len(outputs)))] if named else []
         columns.extend(np.atleast_2d(answers(model, outputs).T).tolist())
         for extra in extras.values():
             columns.extend(extra.text(outputs))
         lines.writerows(zip(*columns, strict=True))
 
 
-def _precision(model: Any) -> str:
+def _precision(model: BaseEstimator) -> str:
     return "float32" if model.precision == "bfloat16" else str(model.precision)
 
 
-def _write_npy(file: IO[bytes], model: Any, source: Source, chunks: Chunks, extras: Extras) -> None:
+def _write_npy(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
     dtype = _answer_dtype(model)
     n_values = () if names_of(model) is None else (model._n_outputs,)
     _npy_header(file, (source.n_rows, *n_values), dtype)
@@ -192,7 +194,7 @@ def _write_npy(file: IO[bytes], model: Any, source: Source, chunks: Chunks, extr
         file.write(answers(model, outputs).astype(dtype, copy=False).tobytes())
 
 
-def _write_npz(file: IO[bytes], model: Any, source: Source, chunks: Chunks, extras: Extras) -> None:
+def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
     """``predictions``; with numbers of classes also these (n, classes), by their names, and ``classes`` (of tasks
     ``tasks``)."""
     # A zip file takes one member at a time, so that numbers of a second kind wait in memory.
@@ -219,7 +221,7 @@ def _write_npz(file: IO[bytes], model: Any, source: Source, chunks: Chunks, extr
         _npz_member(archive, "predictions", values)
 
 
-def _answer_dtype(model: Any) -> np.dtype:
+def _answer_dtype(model: BaseEstimator) -> np.dtype:
     if is_classifier(model):
         return np.dtype(np.int64) if model.multilabel_ else model.classes_.dtype
     return np.dtype(np.float64)
@@ -235,7 +237,7 @@ def _npz_member(archive: zipfile.ZipFile, name: str, values: np.ndarray) -> None
         npy.write_array(member, values, allow_pickle=False)
 
 
-FORMATS: dict[str, Callable[[IO[bytes], Any, Source, Chunks, Extras], None]] = {
+FORMATS: dict[str, Callable[[IO[bytes], BaseEstimator, Source, Chunks, Extras], None]] = {
     ".csv": _write_csv,
     ".npy": _write_npy,
     ".npz": _write_npz,

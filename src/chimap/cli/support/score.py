@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from chimap.cli.support import show, tasks
 from chimap.cli.support.data_rows import labels_of
 
 if TYPE_CHECKING:
     import numpy as np
+    from sklearn.base import BaseEstimator
+    from sklearn.model_selection import BaseCrossValidator
 
     from chimap.data import Source
     from chimap.engines import Progress
@@ -37,17 +39,19 @@ class Score(NamedTuple):
     outcome: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
 
-def is_classifier(model: Any) -> bool:
+def is_classifier(model: BaseEstimator) -> bool:
     """Whether the model answers with classes."""
     return hasattr(model, "classes_")
 
 
-def answers(model: Any, outputs: np.ndarray) -> np.ndarray:
+def answers(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
     """Labels, or predicted targets, (n,), of several tasks (n, t), of linear outputs (n, t)."""
     return model.labels_of(outputs) if is_classifier(model) else model.targets_of(outputs)
 
 
-def predictions(model: Any, source: Source, progress: Progress) -> tuple[np.ndarray, np.ndarray | None]:
+def predictions(
+    model: BaseEstimator, source: Source, progress: Progress
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Labels or predicted targets of all rows, (n,), and for classes the linear outputs (n, t), or None where they are
     too many to keep."""
     import numpy as np
@@ -61,7 +65,7 @@ def predictions(model: Any, source: Source, progress: Progress) -> tuple[np.ndar
     return np.concatenate(answered), np.concatenate(scores) if is_ranked else None
 
 
-def score(model: Any, source: Source, progress: Progress) -> Score:
+def score(model: BaseEstimator, source: Source, progress: Progress) -> Score:
     """Predict the rows of a source and compare with its labels."""
     import numpy as np
 
@@ -96,7 +100,9 @@ def score(model: Any, source: Source, progress: Progress) -> Score:
     return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
 
 
-def splitter(model: Any, n_splits: int, per_class: int | None, by_group: bool = False) -> Any:
+def splitter(
+    model: BaseEstimator, n_splits: int, per_class: int | None, by_group: bool = False
+) -> BaseCrossValidator:
     """What draws the splits: so many rows of each class to train on, or 70 % of the rows or of the groups, of one task
     the same share of every class. Raises ValueError where there are no classes to draw from."""
     from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
@@ -115,7 +121,13 @@ def splitter(model: Any, n_splits: int, per_class: int | None, by_group: bool = 
     return kind(n_splits, test_size=0.3, random_state=0)
 
 
-def check_splits(model: Any, y: np.ndarray, name: str, splits: Any, groups: np.ndarray | None = None) -> None:
+def check_splits(
+    model: BaseEstimator,
+    y: np.ndarray,
+    name: str,
+    splits: BaseCrossValidator,
+    groups: np.ndarray | None = None,
+) -> None:
     """Refuse labels and groups that cannot be split. Raises DataError."""
     import numpy as np
 
@@ -135,7 +147,9 @@ def check_splits(model: Any, y: np.ndarray, name: str, splits: Any, groups: np.n
         raise DataError(f"{name}: {error}{needs}") from error
 
 
-def repeated(model: Any, source: Any, splits: Any, groups: np.ndarray | None = None) -> SplitScores:
+def repeated(
+    model: BaseEstimator, source: Source, splits: BaseCrossValidator, groups: np.ndarray | None = None
+) -> SplitScores:
     """The model trained anew on splits of the source, with what it has of settings; whole groups on one side."""
     import numpy as np
 
@@ -146,7 +160,7 @@ def repeated(model: Any, source: Any, splits: Any, groups: np.ndarray | None = N
         return repeated_splits(model, source.take(rows), labels_of(source), splits, groups)
 
 
-def check_answers(model: Any, y: np.ndarray, name: str) -> None:
+def check_answers(model: BaseEstimator, y: np.ndarray, name: str) -> None:
     """Refuse labels that the model cannot answer with. Raises DataError."""
     import numpy as np
 
@@ -175,7 +189,7 @@ def check_answers(model: Any, y: np.ndarray, name: str) -> None:
         )
 
 
-def _baseline(model: Any, y: np.ndarray) -> Baseline:
+def _baseline(model: BaseEstimator, y: np.ndarray) -> Baseline:
     """What the training labels alone would answer; those evaluated where the model does not say."""
     from chimap.report import majority_baseline, mean_baseline
 

@@ -9,9 +9,10 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import numpy as np
     from rich.console import Console
 
     from chimap.engines import Progress
@@ -68,7 +69,7 @@ def next_commands(title: str, *commands: str) -> None:
         out.print(Text(f"  {command}", style="green"), soft_wrap=True)
 
 
-def as_json(value: Any) -> None:
+def as_json(value: object) -> None:
     """The one JSON object of ``--json``."""
     from chimap.report._plain import plain
 
@@ -144,7 +145,7 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
-def quoted(path: Any) -> str:
+def quoted(path: str | os.PathLike[str]) -> str:
     """A path as a shell takes it."""
     import shlex
 
@@ -159,7 +160,7 @@ def console(to_stderr: bool = False, plain_width: int = _PLAIN_WIDTH) -> Console
     return Console(stderr=to_stderr, highlight=False, width=None if stream.isatty() else plain_width)
 
 
-def class_weights(classes: Any, weights: Any) -> str | None:
+def class_weights(classes: np.ndarray | None, weights: np.ndarray | None) -> str | None:
     """'12.3 (active), 0.52 (inactive)', of some of the classes; None where they have none.
 
     >>> class_weights(["active", "inactive"], [12.3, 0.52])

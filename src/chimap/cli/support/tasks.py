@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chimap.cli.support.options import Task
 
 if TYPE_CHECKING:
     import numpy as np
+    from sklearn.base import BaseEstimator
 
     from chimap.report import TaskMetrics
 
@@ -34,14 +35,14 @@ def decide(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
     return Task.regress, "as asked" if wanted is Task.regress else f"{y.shape[1]} columns of numbers"
 
 
-def names_of(model: Any) -> list[str] | None:
+def names_of(model: BaseEstimator) -> list[str] | None:
     """The tasks, or targets, of a model of several; None for a model of one."""
     from chimap.estimators.targets import task_names
 
     return task_names(model)
 
 
-def check(model: Any, y: np.ndarray, name: str) -> None:
+def check(model: BaseEstimator, y: np.ndarray, name: str) -> None:
     """Refuse labels that are not those of the model's tasks. Raises DataError."""
     from chimap._validation import DataError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chimap.cli.support import data_rows, errors, flag_values, image_models, show
 from chimap.cli.support.fit_options import Settings
@@ -15,9 +15,12 @@ from chimap.cli.support.options import Engine, Task
 
 if TYPE_CHECKING:
     import numpy as np
+    from sklearn.base import BaseEstimator
 
+    from chimap._types import JSON
     from chimap.cli.support.score import Score
     from chimap.data import Source
+    from chimap.data.formats.fields import Reading
     from chimap.images import ImageHistograms
     from chimap.images.parts import PartFolder
 
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 class Fitted:
     """A model, what it was fitted on, and how it did on the rows held out (None without)."""
 
-    model: Any
+    model: BaseEstimator
     source: Source
     task_reason: str
     held_out: Score | None
@@ -46,7 +49,7 @@ def train(
     checkpoint_every: float = 60.0,
     images: ImageSettings | None = None,
     table: data_rows.Table = data_rows.AS_IT_IS,
-    reading: Any = None,
+    reading: Reading | None = None,
 ) -> Fitted:
     """Fit on a file or on images, score on the rows held out, and write the model, whose path has been checked."""
     from chimap._validation import DataError
@@ -146,9 +149,7 @@ def _decide(y: np.ndarray, name: str, settings: Settings, is_held_out: np.ndarra
     return task, reason
 
 
-def _remembered(
-    source: Source, parts: Parts, labels: str | None, settings: Settings, task: Task
-) -> dict[str, Any]:
+def _remembered(source: Source, parts: Parts, labels: str | None, settings: Settings, task: Task) -> JSON:
     """What the model file says of its training: plain values."""
     import numpy as np
 
@@ -156,7 +157,7 @@ def _remembered(
     from chimap.data import SvmlightSource
 
     y = data_rows.labels_of(parts.training)
-    about: dict[str, Any] = {
+    about: JSON = {
         "file": source.name,
         "labels": labels,
         "columns_aside": [*source.columns_aside],
@@ -178,7 +179,7 @@ def _remembered(
     return about | {"class_counts": [list(pair) for pair in pairs]}
 
 
-def cross_validated_r2(model: Any) -> float | None:
+def cross_validated_r2(model: BaseEstimator) -> float | None:
     """1 - error / total at the chosen strength, or None where the strength was given."""
     scores = model.selection_
     if scores is None or not scores.baseline > 0:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._types import Group, StoredArray
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, label_column, shown
 from chimap.data.formats.stored_rows import CscRows, CsrRows, DenseRows, StoredRows
 from chimap.data.io.containers import Container, ZarrContainer, children, container_of, is_group, is_store
 from chimap.data.io.files import is_folder
+from chimap.data.labels import Labels
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
 
 _LAYOUTS: dict[str, type[CsrRows] | type[CscRows]] = {
     "csr_matrix": CsrRows,
@@ -43,7 +49,7 @@ class AnnDataSource(KeyedSource):
     def _container_at(self, address: str) -> Container:
         return container_of(address)
 
-    def _found(self, root: Any, member: str | None, labels: Any) -> Keyed:
+    def _found(self, root: Group, member: str | None, labels: Labels) -> Keyed:
         where = self._container.address
         if not is_group(root) or "obs" not in root or "var" not in root:
             raise DataError(
@@ -57,12 +63,12 @@ class AnnDataSource(KeyedSource):
         label = labels.removeprefix("::").removeprefix("obs/") if isinstance(labels, str) else None
         if labels is None:
             label = next((name for name in LABEL_NAMES if name in columns), None)
-        y = None
+        y: np.ndarray | None = None
         if label in columns:
             y = label_column(*self._column(root["obs"], label), f"{where}, obs[{label!r}]")
         return Keyed(rows, self._index(root["obs"]), names, columns, y)
 
-    def _key(self, root: Any, member: str) -> str:
+    def _key(self, root: Group, member: str) -> str:
         there = ["X"] if "X" in root else []
         for group in ("layers", "obsm"):
             there += [f"{group}/{name}" for name in (children(root[group]) if group in root else [])]
@@ -72,14 +78,14 @@ class AnnDataSource(KeyedSource):
             raise DataError(f"{self._container.address}: no matrix {member!r}; there are {shown(there)}.")
         return key
 
-    def _names(self, root: Any, key: str, n_features: int) -> np.ndarray:
+    def _names(self, root: Group, key: str, n_features: int) -> np.ndarray:
         if key.startswith("obsm/"):
             stem = key.removeprefix("obsm/")
             return np.array([f"{stem}_{place}" for place in range(n_features)])
         owner = root["raw"] if key == "raw/X" and "var" in root["raw"] else root
         return self._index(owner["var"])
 
-    def _index(self, frame: Any) -> np.ndarray:
+    def _index(self, frame: Group) -> np.ndarray:
         """What names the rows of a stored data frame; of the older layout, the field of a compound array."""
         name = _index_name(frame)
         if name not in _columns(frame):
@@ -89,7 +95,7 @@ class AnnDataSource(KeyedSource):
             )
         return self._column(frame, name)[0]
 
-    def _column(self, frame: Any, name: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def _column(self, frame: Group, name: str) -> tuple[np.ndarray, np.ndarray | None]:
         """A column of a stored data frame, and which entries are missing (None: it cannot tell)."""
         if not is_group(frame):
             return _texts(frame[...][name]), None
@@ -112,13 +118,15 @@ class AnnDataSource(KeyedSource):
 class AnnDataObject(ArraySource):
     """The cells of an AnnData object in memory: ``X`` with ``obs_names``, ``var_names`` and labels of ``obs``."""
 
-    def __init__(self, data: Any, labels: Any = None) -> None:
+    def __init__(self, data: AnnData, labels: Labels = None) -> None:
         columns = [str(name) for name in data.obs.columns]
         if labels is None:
             labels = next((name for name in LABEL_NAMES if name in columns), None)
         if isinstance(labels, str) and labels in columns:
             column = data.obs[labels]
-            y = label_column(np.asarray(column.astype(object)), np.asarray(column.isna()), f"obs[{labels!r}]")
+            y: Labels = label_column(
+                np.asarray(column.astype(object)), np.asarray(column.isna()), f"obs[{labels!r}]"
+            )
         elif isinstance(labels, str) and "::" not in labels and "." not in labels:
             raise DataError(f"AnnData: no column {labels!r} in obs; there are {shown(columns)}.")
         else:
@@ -133,12 +141,12 @@ class AnnDataObject(ArraySource):
         )
 
 
-def is_anndata(X: Any) -> bool:
+def is_anndata(X: object) -> bool:
     """Whether X is an AnnData object; anndata is not imported to tell."""
     return type(X).__module__.partition(".")[0] == "anndata" and hasattr(X, "obs_names")
 
 
-def anndata_source(X: Any, labels: Any = None) -> Source:
+def anndata_source(X: AnnData, labels: Labels = None) -> Source:
     """A source for an AnnData object: of its file where it is backed by one."""
     return AnnDataSource(str(X.filename), labels) if X.isbacked else AnnDataObject(X, labels)
 
@@ -153,7 +161,7 @@ def is_anndata_store(address: str) -> bool:
         return root.attrs.get("encoding-type") == "anndata" or ("obs" in root and "var" in root)
 
 
-def _rows_of(node: Any, key: str, where: str) -> StoredRows:
+def _rows_of(node: Group | StoredArray, key: str, where: str) -> StoredRows:
     if not is_group(node):
         return DenseRows(node, key, where)
     attributes = dict(node.attrs)
@@ -167,13 +175,13 @@ def _rows_of(node: Any, key: str, where: str) -> StoredRows:
     return _LAYOUTS[kind](node, key, tuple(int(n) for n in shape), where)
 
 
-def _columns(frame: Any) -> list[str]:
+def _columns(frame: Group) -> list[str]:
     return (
         [*frame.dtype.names] if not is_group(frame) else [n for n in children(frame) if n != "__categories"]
     )
 
 
-def _index_name(frame: Any) -> str:
+def _index_name(frame: Group) -> str:
     if not is_group(frame):
         return str(frame.dtype.names[0])
     return _text(frame.attrs.get("_index", "_index"))
@@ -195,5 +203,5 @@ def _texts(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)

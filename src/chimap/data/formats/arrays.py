@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import JSON, MatrixLike, Rows
 from chimap._validation import DataError
-from chimap.data.labels import read_labels
+from chimap.data.labels import Labels, read_labels
 from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, digest, matrix_shape, row_ranges
 from chimap.data.source import Chunk, Source
 from chimap.data.table import as_names
@@ -31,11 +32,16 @@ class ArraySource(Source):
 
     can_seek = True
 
-    def __init__(self, X: Any, y: Any = None, name: str = "array", column_names: Any = None) -> None:
+    def __init__(
+        self,
+        X: MatrixLike,
+        y: Labels = None,
+        name: str = "array",
+        column_names: Iterable[object] | None = None,
+    ) -> None:
         self.name, self.column_names = name, as_names(column_names)
         self.is_sparse = _arrays.is_sparse(X)
-        rows: Any = X.tocsr() if self.is_sparse else _dense(X, name)
-        self._X = rows
+        self._X: Any = X.tocsr() if _arrays.is_sparse(X) else _dense(X, name)  # dense, or CSR if is_sparse
         self.n_rows, self.n_features = matrix_shape(self._X.shape, name)
         self.dtype = chunk_dtype(self._X.dtype, name)
         self._y = read_labels(y, self.n_rows)
@@ -43,7 +49,7 @@ class ArraySource(Source):
         self.has_labels = self._y is not None
         self.row_bytes = (
             csr_row_bytes(self._X.nnz, self.n_rows, self.dtype)
-            if self.is_sparse
+            if _arrays.is_sparse(self._X)
             else float(self.n_features * self.dtype.itemsize)
         )
 
@@ -57,14 +63,18 @@ class ArraySource(Source):
         """Labels of all rows, or None."""
         return self._y
 
-    def take(self, rows: np.ndarray) -> Any:
+    def take(self, rows: np.ndarray) -> Rows:
         """The rows with these increasing indices."""
         return self._rows(rows)
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> JSON:
         """Name, shape, dtype, and digests of the labels and of some evenly spaced rows."""
         some = self.take(np.unique(np.linspace(0, self.n_rows - 1, 64).astype(np.int64)))
-        content = digest(some.data, some.indices, some.indptr) if self.is_sparse else digest(some)
+        content = (
+            digest(some.data, some.indices, some.indptr)
+            if _arrays.is_sparse(some)
+            else digest(_arrays.to_dense(some))
+        )
         return {
             "name": self.name,
             "shape": [self.n_rows, self.n_features],
@@ -73,14 +83,14 @@ class ArraySource(Source):
             "labels": None if self._y is None else digest(self._y),
         }
 
-    def _rows(self, rows: slice | np.ndarray) -> Any:
+    def _rows(self, rows: slice | np.ndarray) -> Rows:
         part = self._X[rows]
         if self.is_sparse:
             return csr_rows(part.data, part.indices, part.indptr, self.n_features, self.dtype)
         return _arrays.as_rows(part.reshape(part.shape[0], -1), self.dtype)
 
 
-def _dense(X: Any, name: str) -> np.ndarray:
+def _dense(X: MatrixLike, name: str) -> np.ndarray:
     if np.ma.is_masked(X):
         raise DataError(f"{name}: a masked array with masked entries. Fill them first, X.filled(0).")
     try:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.arrow_columns import (
     FeatureColumns,
@@ -22,9 +23,13 @@ from chimap.data.formats.arrow_roles import columns_of
 from chimap.data.io.files import base_name, file_digest, plain_path
 from chimap.data.io.stream import BLOCK_BYTES, SeekableStream
 from chimap.data.label_text import TextLabels
-from chimap.data.labels import clean_labels, numbers_or_text, read_labels
+from chimap.data.labels import Labels, clean_labels, numbers_or_text, read_labels
 from chimap.data.rows import digest
 from chimap.data.table import Choice, check_not_counting, counts, unique_ids
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 # Arrow puts lists together in memory that grows with them, beside the levels of their values, and keeps what it frees:
 # so they are decoded in small batches, at sixteen times the bytes of one.
@@ -65,7 +70,7 @@ class ArrowSource(SeekableStream):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        labels: Any = None,
+        labels: Labels = None,
         features: str | list[str] | None = None,
         *,
         shuffle: bool = False,
@@ -205,12 +210,12 @@ class ArrowSource(SeekableStream):
             texts.add_coded(coded.dictionary.to_pylist(), checked_codes(coded, where))
         return texts.finish()
 
-    def _columns_of(self, label: str) -> Iterator[Any]:
+    def _columns_of(self, label: str) -> Iterator[pa.ChunkedArray]:
         for p, g in self._groups:
             for batch in self._parts[p].batches(g, [label], 2**16):
                 yield batch.column(label)
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         places = [(part.file.name, part.file.size, file_digest(part.file)) for part in self._parts]
         return {
             "bytes": sum(size for _, size, _ in places),
@@ -227,7 +232,7 @@ class ArrowSource(SeekableStream):
             )
 
 
-def _masked(column: Any) -> np.ma.MaskedArray:
+def _masked(column: pa.ChunkedArray) -> np.ma.MaskedArray:
     missing = column.is_null().to_numpy(zero_copy_only=False)
     if column.null_count:
         column = column.fill_null(0 if str(column.type) != "bool" else False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +11,13 @@ from chimap import _arrays
 from chimap._validation import DataError
 from chimap.data.formats.arrow_parts import Part
 from chimap.data.io.files import needed
+from chimap.data.labels import Labels
 from chimap.data.rows import chunk_dtype
 from chimap.data.table import LABEL_NAMES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 _INDEX = re.compile(
     r"__index_level_\d+__"
@@ -83,7 +88,7 @@ class FeatureColumns:
                 "bins. Write the part again with the columns of the others, or take it out."
             )
 
-    def rows(self, batch: Any, where: str, first_row: int) -> np.ndarray:
+    def rows(self, batch: pa.RecordBatch, where: str, first_row: int) -> np.ndarray:
         """The rows of a record batch, C-contiguous in ``dtype``.
 
         where, first_row: for errors, the row group and the row of it that the batch begins with.
@@ -98,7 +103,7 @@ class FeatureColumns:
             out[:, place] = batch.column(name).to_numpy(zero_copy_only=False)
         return out
 
-    def _from_lists(self, column: Any, where: str, first_row: int) -> np.ndarray:
+    def _from_lists(self, column: pa.ChunkedArray, where: str, first_row: int) -> np.ndarray:
         name, values = self.names[0], column.flatten()
         if not hasattr(column.type, "list_size"):
             lengths = np.diff(column.offsets.to_numpy())
@@ -120,7 +125,7 @@ class FeatureColumns:
         return _arrays.as_rows(flat.reshape(len(column), -1), self.dtype)
 
 
-def find_label(part: Part, labels: Any) -> str | None:
+def find_label(part: Part, labels: Labels) -> str | None:
     """The column or partition key that ``labels`` names; for None, one of the usual names; else None."""
     names = [*part.schema.names, *part.keys]
     if labels is None:
@@ -141,7 +146,7 @@ def check_label(part: Part, first: Part, label: str) -> None:
         )
 
 
-def as_values(column: Any) -> np.ndarray:
+def as_values(column: pa.ChunkedArray) -> np.ndarray:
     """The values of a column that is neither bins nor labels."""
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
@@ -156,7 +161,7 @@ def is_text(part: Part, name: str) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def checked_codes(column: Any, where: str) -> np.ndarray:
+def checked_codes(column: pa.ChunkedArray, where: str) -> np.ndarray:
     """The codes of a column of a dictionary, -1 where a value is missing. DataError for codes that it does not hold."""
     codes = column.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
     if codes.size and (codes.min() < -1 or codes.max() >= len(column.dictionary)):
@@ -164,7 +169,7 @@ def checked_codes(column: Any, where: str) -> np.ndarray:
     return codes
 
 
-def _usual(types: dict[str, Any], label: str | None, part: Part) -> list[str]:
+def _usual(types: dict[str, pa.DataType], label: str | None, part: Part) -> list[str]:
     left = [name for name in types if name != label and not _INDEX.fullmatch(name)]
     lists = [name for name in left if _is_list(types[name])]
     names = lists if len(lists) == 1 else left
@@ -173,7 +178,7 @@ def _usual(types: dict[str, Any], label: str | None, part: Part) -> list[str]:
     return names
 
 
-def _types(part: Part) -> dict[str, Any]:
+def _types(part: Part) -> dict[str, pa.DataType]:
     names = part.schema.names
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -181,24 +186,24 @@ def _types(part: Part) -> dict[str, Any]:
     return dict(zip(names, part.schema.types, strict=True))
 
 
-def _type_of(types: dict[str, Any], name: str, part: Part) -> Any:
+def _type_of(types: dict[str, pa.DataType], name: str, part: Part) -> pa.DataType:
     if name not in types:
         shown = ", ".join(list(types)[:10]) + (", ..." if len(types) > 10 else "")
         raise DataError(f"{part.file}: no column {name!r}; it holds {shown}.")
     return types[name]
 
 
-def _is_list(kind: Any) -> bool:
+def _is_list(kind: pa.DataType) -> bool:
     types = needed("pyarrow", "Arrow files").types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def _is_number(kind: Any) -> bool:
+def _is_number(kind: pa.DataType) -> bool:
     types = needed("pyarrow", "Arrow files").types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: pa.DataType, other: pa.DataType) -> bool:
     """Whether two types are the same but for the names of what lists hold and the codes of a dictionary."""
     one, other = (getattr(kind, "value_type", kind) if not _is_list(kind) else kind for kind in (one, other))
     if _is_list(one) and _is_list(other):
@@ -207,7 +212,7 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def _check_no_nulls(column: Any, name: str, where: str, first_row: int) -> None:
+def _check_no_nulls(column: pa.ChunkedArray, name: str, where: str, first_row: int) -> None:
     if column.null_count:
         place = np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0]
         raise DataError(

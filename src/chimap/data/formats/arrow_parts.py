@@ -5,12 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from chimap import _threads
+from chimap._types import Group
 from chimap._validation import DataError
 from chimap.data.io.files import DataFile, existing_file, files_under, is_folder, needed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 PARQUET = (".parquet", ".pq")
 IPC = (".feather", ".arrow", ".ipc")
@@ -29,11 +34,11 @@ class Part(ABC):
 
     def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
         self.file, self.keys = file, keys
-        self.schema: Any = None
+        self.schema: pa.Schema = None
         self.group_rows: list[int] = []
 
     @abstractmethod
-    def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[Any]:
+    def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """The rows of a row group as record batches. Raises DataError where they cannot be decoded."""
 
     @abstractmethod
@@ -53,7 +58,7 @@ class Part(ABC):
             ) from error
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _opened(self) -> Iterator[Group]:
         pyarrow = needed("pyarrow", "Parquet and Arrow files")
         if not self.file.is_local:
             with self.file.open() as opened:
@@ -84,7 +89,7 @@ class ParquetPart(Part):
                     size, self._leaf_bytes.get(leaf.path_in_schema, 0)
                 )
 
-    def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[Any]:
+    def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """See ``Part``."""
         parquet = needed("pyarrow.parquet", "Parquet files")
         with self._opened() as opened, self._naming(f", row group {group}"):
@@ -124,7 +129,7 @@ class IpcPart(Part):
             reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=[self._smallest()]))
             self.group_rows = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
 
-    def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[Any]:
+    def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """See ``Part``."""
         ipc = needed("pyarrow.ipc", "Arrow files")
         with self._opened() as opened, self._naming(f", row group {group}"):

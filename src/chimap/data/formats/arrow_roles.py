@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from chimap.data.formats.arrow_columns import is_text
 from chimap.data.formats.arrow_parts import Part
 from chimap.data.io.files import needed
 from chimap.data.table import Choice, naming_note, roles_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,9 @@ class ArrowRoles:
     notes: tuple[str, ...] = ()
 
 
-def columns_of(part: Part, label: str | None, choice: Choice, features: Any, where: str) -> ArrowRoles:
+def columns_of(
+    part: Part, label: str | None, choice: Choice, features: str | list[str] | None, where: str
+) -> ArrowRoles:
     """The roles of the columns, of which the first part is asked. DataError as for ``roles_of``."""
     names = list(part.schema.names)
     place = names.index(label) if label in names else None
@@ -49,7 +54,7 @@ def columns_of(part: Part, label: str | None, choice: Choice, features: Any, whe
     return ArrowRoles(bins, id, check_first, beside, (*roles.notes(where, id), *note))
 
 
-def pandas_index(schema: Any) -> list[str]:
+def pandas_index(schema: pa.Schema) -> list[str]:
     """The columns that hold the index of a data frame, as pandas says in the metadata of the file."""
     text = (schema.metadata or {}).get(b"pandas")
     try:
@@ -59,6 +64,6 @@ def pandas_index(schema: Any) -> list[str]:
     return [name for name in columns if isinstance(name, str)]
 
 
-def _is_list(kind: Any) -> bool:
+def _is_list(kind: pa.DataType) -> bool:
     types = needed("pyarrow", "Arrow files").types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))

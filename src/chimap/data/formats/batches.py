@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.io.stream import StreamSource
 from chimap.data.labels import check_labels
@@ -31,7 +31,7 @@ class BatchSource(StreamSource):
     ([(3, 5), (2, 5)], array([0, 1, 2, 3, 4]))
     """
 
-    def __init__(self, make_batches: Callable[[], Iterable[Any]], name: str = "batches") -> None:
+    def __init__(self, make_batches: Callable[[], Iterable[object]], name: str = "batches") -> None:
         if not callable(make_batches):
             raise ValueError(
                 f"make_batches must be a function that gives a new iterator at each call; got "
@@ -64,7 +64,7 @@ class BatchSource(StreamSource):
         self._digest = digest(np.array(sums))
         self._y = _joined([y for y in labels if y is not None], self.name, self.n_rows)
 
-    def _blocks(self) -> Iterator[Any]:
+    def _blocks(self) -> Iterator[Rows]:
         start = 0
         for number, batch in enumerate(self._make()):
             X, y = self._parts(batch, number)
@@ -76,13 +76,13 @@ class BatchSource(StreamSource):
                     "the same order; switch shuffling off."
                 )
             start = stop
-            if self.is_sparse:
+            if _arrays.is_sparse(X):
                 X = X.tocsr()
                 yield csr_rows(X.data, X.indices, X.indptr, self.n_features, self.dtype)
             else:
                 yield _arrays.as_rows(X, self.dtype)
 
-    def _parts(self, batch: Any, number: int) -> tuple[Any, np.ndarray | None]:
+    def _parts(self, batch: object, number: int) -> tuple[Rows, np.ndarray | None]:
         """X, with two axes, and y."""
         where = self._where(number)
         X, y = batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
@@ -96,7 +96,7 @@ class BatchSource(StreamSource):
             X = X.reshape(X.shape[0], math.prod(X.shape[1:]))
         return X, None if y is None else check_labels(y, X.shape[0], where)
 
-    def _check(self, X: Any, y: np.ndarray | None, number: int) -> None:
+    def _check(self, X: Rows, y: np.ndarray | None, number: int) -> None:
         """Refuse a batch that is not of the kind of the first."""
         if X.shape[1] != self.n_features:
             raise DataError(
@@ -116,7 +116,7 @@ class BatchSource(StreamSource):
     def _where(self, number: int) -> str:
         return f"{self.name}, batch {number}"
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         return {"digest": self._digest}
 
 

@@ -5,22 +5,27 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 
+from chimap._types import JSON, Group
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, shown
-from chimap.data.formats.stored_rows import CscRows, CsrRows
+from chimap.data.formats.stored_rows import CscRows, CsrRows, StoredRows
 from chimap.data.io.compressed import COMPRESSIONS, decompressed, read_piece
 from chimap.data.io.containers import Container, Hdf5Container, children
-from chimap.data.io.files import existing_file, file_digest, is_folder
+from chimap.data.io.files import DataFile, existing_file, file_digest, is_folder
 from chimap.data.io.range_source import OrderedSource
 from chimap.data.io.row_file import RowFile
-from chimap.data.labels import read_labels
+from chimap.data.labels import Labels, read_labels
 from chimap.data.source import Source
+
+if TYPE_CHECKING:
+    import biom
+
 
 _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
 _TSV_MARKS = (b"# Constructed from biom file", b"#OTU ID\t", b"#OTUID\t")
@@ -41,7 +46,7 @@ class BiomSource(KeyedSource):
     def _container_at(self, address: str) -> Container:
         return Hdf5Container(address)
 
-    def _found(self, root: Any, member: str | None, labels: Any) -> Keyed:
+    def _found(self, root: Group, member: str | None, labels: Labels) -> Keyed:
         where = self._container.address
         if member is not None:
             raise DataError(f"{where}: a BIOM file holds one table, so leave '::{member}' out.")
@@ -62,7 +67,9 @@ class BiomSource(KeyedSource):
         shape = (samples.size, observations.size)
         if "matrix" in root["sample"]:
             # Observations by samples, by columns, is the same as samples by observations, by rows.
-            rows: Any = CsrRows(root["sample/matrix"], "sample/matrix", shape, f"{where}::sample/matrix")
+            rows: StoredRows = CsrRows(
+                root["sample/matrix"], "sample/matrix", shape, f"{where}::sample/matrix"
+            )
         elif "matrix" in root["observation"]:
             key = "observation/matrix"
             rows = CscRows(root[key], key, shape, f"{where}::{key}")
@@ -81,7 +88,7 @@ class BiomJsonSource(ArraySource):
     References: biom-format.org, "The biom file format: Version 1.0".
     """
 
-    def __init__(self, path: str | os.PathLike[str], labels: Any = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], labels: Labels = None) -> None:
         self.path = existing_file(path)
         table = _json_table(self.path)
         shape, ids = _json_shape(table, self.path)
@@ -92,7 +99,7 @@ class BiomJsonSource(ArraySource):
         )
         self.held_bytes = self.row_bytes * self.n_rows
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> JSON:
         """Name, size, shape, and digests of the labels and of windows of the file."""
         return {**super().fingerprint(), "bytes": self.path.size, "digest": file_digest(self.path)}
 
@@ -109,7 +116,7 @@ class BiomTextSource(OrderedSource):
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, path: str | os.PathLike[str], labels: Any = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], labels: Labels = None) -> None:
         self.path = existing_file(path)
         self.name = self.path.name
         with decompressed(self.path) as stream:
@@ -186,7 +193,7 @@ class BiomTextSource(OrderedSource):
             if len(fields) > 1:
                 return fields, number
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         return {"bytes": self.path.size, "digest": file_digest(self.path)}
 
     def _check_unchanged(self) -> None:
@@ -196,14 +203,14 @@ class BiomTextSource(OrderedSource):
 class BiomObject(ArraySource):
     """The samples of a ``biom.Table`` in memory."""
 
-    def __init__(self, table: Any, labels: Any = None) -> None:
+    def __init__(self, table: biom.Table, labels: Labels = None) -> None:
         super().__init__(table.matrix_data.T.tocsr(), labels, "biom.Table")
         self.row_ids = checked_names(table.ids(), self.n_rows, "ids of samples")
         names = checked_names(table.ids(axis="observation"), self.n_features, "ids of observations")
         self.column_names = tuple(names.tolist())
 
 
-def is_biom_table(X: Any) -> bool:
+def is_biom_table(X: object) -> bool:
     """Whether X is a ``biom.Table``; biom is not imported to tell."""
     return type(X).__module__.partition(".")[0] == "biom" and hasattr(X, "matrix_data")
 
@@ -217,7 +224,7 @@ def is_biom_text(address: str) -> bool:
         return read_piece(file, stream, 0, "line 1").startswith(_TSV_MARKS)
 
 
-def biom_source(path: str | os.PathLike[str], labels: Any = None) -> Source:
+def biom_source(path: str | os.PathLike[str], labels: Labels = None) -> Source:
     """A source for a ``.biom`` file of any version, told apart by how it begins."""
     file = existing_file(path)
     with file.open() as opened:
@@ -234,7 +241,7 @@ def biom_source(path: str | os.PathLike[str], labels: Any = None) -> Source:
     )
 
 
-def _json_table(path: Any) -> dict[str, Any]:
+def _json_table(path: DataFile) -> JSON:
     try:
         with path.open() as file:
             table = json.load(file)
@@ -252,7 +259,7 @@ def _json_table(path: Any) -> dict[str, Any]:
     return dict(table)
 
 
-def _json_shape(table: dict[str, Any], path: Any) -> tuple[tuple[int, int], dict[str, list[str]]]:
+def _json_shape(table: JSON, path: str | os.PathLike[str]) -> tuple[tuple[int, int], dict[str, list[str]]]:
     """Observations and samples, and their ids."""
     ids = {key: [str(entry["id"]) for entry in table[key]] for key in ("rows", "columns")}
     shape = tuple(int(n) for n in table["shape"])
@@ -264,7 +271,7 @@ def _json_shape(table: dict[str, Any], path: Any) -> tuple[tuple[int, int], dict
     return (shape[0], shape[1]), ids
 
 
-def _json_matrix(table: dict[str, Any], shape: tuple[int, int], where: str) -> sp.csr_matrix:
+def _json_matrix(table: JSON, shape: tuple[int, int], where: str) -> sp.csr_matrix:
     """Samples by observations."""
     if table["matrix_type"] not in ("sparse", "dense"):
         raise DataError(f"{where}: matrix_type {table['matrix_type']!r}; expected sparse or dense.")

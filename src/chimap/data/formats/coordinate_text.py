@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
+from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.io.compressed import decompressed, read_piece
 from chimap.data.io.files import DataFile, needed
@@ -55,7 +56,7 @@ class CoordinateText:
             needed("pyarrow.csv", "Matrix Market files"),
         )
         names = ["row", "column"] if self._field == "pattern" else ["row", "column", "value"]
-        types: dict[str, Any] = {
+        types: JSON = {
             "row": pyarrow.int64(),
             "column": pyarrow.int64(),
             "value": pyarrow.float64(),

@@ -7,17 +7,18 @@ import io
 import os
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
+from chimap._types import JSON
 from chimap._validation import DataError, check_choice
 from chimap.data.formats.csv_columns import Ids, counts_on, is_heading, is_text
 from chimap.data.io.compressed import decompressed, read_piece, uncompressed_name
 from chimap.data.io.files import existing_file, file_digest, needed
 from chimap.data.io.stream import BLOCK_BYTES, StreamSource
 from chimap.data.label_text import TextLabels
-from chimap.data.labels import is_number, read_labels
+from chimap.data.labels import Labels, is_number, read_labels
 from chimap.data.table import (
     LABEL_NAMES,
     Choice,
@@ -26,6 +27,10 @@ from chimap.data.table import (
     roles_of,
     unique_ids,
 )
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 _OTHER_DELIMITERS = ";\t|"
 _QUOTED = 60  # characters of a field in an error
@@ -66,7 +71,7 @@ class CsvSource(StreamSource):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        labels: Any = None,
+        labels: Labels = None,
         *,
         header: bool | str = "auto",
         delimiter: str | None = None,
@@ -164,7 +169,7 @@ class CsvSource(StreamSource):
                 out[:, place] = column.to_numpy()
             yield out
 
-    def _batches(self, places: list[int], kind: str) -> Iterator[Any]:
+    def _batches(self, places: list[int], kind: str) -> Iterator[pa.RecordBatch]:
         """The columns at these places, all of one type, as record batches."""
         pyarrow, reader = needed("pyarrow", "CSV files"), needed("pyarrow.csv", "CSV files")
         names = [str(place) for place in range(len(self._names))]
@@ -224,7 +229,7 @@ class CsvSource(StreamSource):
             return "\t"
         return "," if "," in line else next((d for d in _OTHER_DELIMITERS if d in line), ",")
 
-    def _label_place(self, labels: Any) -> int | None:
+    def _label_place(self, labels: Labels) -> int | None:
         """The column that ``labels`` means, or None where it means no column."""
         if labels is None:
             return next((self._names.index(name) for name in LABEL_NAMES if name in self._names), None)
@@ -278,7 +283,7 @@ class CsvSource(StreamSource):
         except UnicodeDecodeError as error:
             raise DataError(f"{self.path}, line {line}: not text in UTF-8 ({error}).") from error
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         return {"bytes": self.path.size, "digest": file_digest(self.path)}
 
     def _check_unchanged(self) -> None:

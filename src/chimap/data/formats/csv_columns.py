@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from chimap.data.table import (
     counts,
 )
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 class Ids:
     """Texts of a column that may name the rows, gathered as they are read."""
@@ -20,7 +23,7 @@ class Ids:
         self._parts: list[np.ndarray] = []
         self._is_number = False
 
-    def add(self, column: Any, *, only_text: bool = False) -> bool:
+    def add(self, column: pa.ChunkedArray, *, only_text: bool = False) -> bool:
         """Take in some rows; for a column that is not named as the ids, unless it holds numbers. Whether they were."""
         if self._is_number or (only_text and not self._parts and not is_text(column)):
             self._is_number = True
@@ -35,13 +38,13 @@ class Ids:
         return np.char.strip(np.concatenate(self._parts))
 
 
-def is_text(column: Any) -> bool:
+def is_text(column: pa.ChunkedArray) -> bool:
     """Whether fewer than half of some fields are numbers: among more, others are mistakes."""
     texts = [text for text in column.slice(0, 1000).to_pylist() if text]
     return 2 * sum(is_number(text) for text in texts) < len(texts)
 
 
-def numbers_of(column: Any) -> np.ndarray | None:
+def numbers_of(column: pa.ChunkedArray) -> np.ndarray | None:
     """The numbers of a column of text, blank ones as NaN; None where one is not a number."""
     pyarrow, compute = needed("pyarrow", "CSV files"), needed("pyarrow.compute", "CSV files")
     try:
@@ -50,7 +53,7 @@ def numbers_of(column: Any) -> np.ndarray | None:
         return None
 
 
-def counts_on(column: Any, start: int) -> bool:
+def counts_on(column: pa.ChunkedArray, start: int) -> bool:
     """Whether a column of text counts the rows, one by one from ``start``."""
     values = numbers_of(column)
     return values is not None and counts(values, start)

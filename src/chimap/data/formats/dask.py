@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.io.stream import SeekableStream
-from chimap.data.labels import check_labels
+from chimap.data.labels import Labels, check_labels
 from chimap.data.rows import chunk_dtype
 
+if TYPE_CHECKING:
+    import dask.array as da
+    import dask.dataframe as dd
 
-def is_collection(X: Any) -> bool:
+
+def is_collection(X: object) -> bool:
     """Whether X is a Dask array or data frame; Dask is not imported to tell."""
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
@@ -35,7 +40,7 @@ class DaskSource(SeekableStream):
 
     is_sparse = False
 
-    def __init__(self, X: Any, labels: Any = None):
+    def __init__(self, X: da.Array | dd.DataFrame, labels: Labels = None):
         self.name = type(X).__name__.lower()
         if hasattr(X, "columns"):
             if isinstance(labels, str):
@@ -60,11 +65,11 @@ class DaskSource(SeekableStream):
         )
         self.has_labels = self._y is not None
 
-    def take(self, rows: np.ndarray) -> Any:
+    def take(self, rows: np.ndarray) -> Rows:
         """The rows with these increasing indices."""
         return _arrays.as_rows(_computed(self._X[np.asarray(rows)]), self.dtype)
 
-    def lazy(self, start: int, stop: int) -> Any:
+    def lazy(self, start: int, stop: int) -> Rows:
         """The rows from start to stop as a Dask array."""
         return self._X[start:stop]
 
@@ -75,11 +80,11 @@ class DaskSource(SeekableStream):
                 block = _computed(self.lazy(max(start, first), min(end, stop)))
                 yield _arrays.as_rows(block, self.dtype)
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         """Dask's own name of the graph, which differs when it is made of other things."""
         return {"graph": self._X.name}
 
 
-def _computed(collection: Any) -> np.ndarray:
+def _computed(collection: da.Array | dd.DataFrame) -> np.ndarray:
     """A numpy array of what may be lazy."""
     return np.asarray(collection.compute() if hasattr(collection, "compute") else collection)

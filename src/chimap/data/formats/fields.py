@@ -5,19 +5,24 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
+from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.keyed import checked_names
 from chimap.data.formats.records import ListRecords, Records, has_records, records_of
 from chimap.data.io.range_source import OrderedSource
 from chimap.data.io.row_file import RowFile
-from chimap.data.labels import clean_labels, numbers_or_text, read_labels
+from chimap.data.labels import Labels, clean_labels, numbers_or_text, read_labels
 
 _LABELS, _IDS = ("label", "y"), ("id",)  # columns taken for labels and ids where none are named
+
+
+Fields: TypeAlias = list[Any]
+"""Values of one field of some records, whatever they are: a reading knows."""
 
 
 class Reading(ABC):
@@ -36,20 +41,20 @@ class Reading(ABC):
         """Names of the bins."""
 
     @abstractmethod
-    def learned(self, fields: Iterator[list[Any]], where: str) -> Reading:
+    def learned(self, fields: Iterator[Fields], where: str) -> Reading:
         """The same with what it learns from all fields, some at a time; all are read."""
 
-    def takes(self, data: Any) -> bool:
+    def takes(self, data: object) -> bool:
         """Whether data are of the kind that this reads: a table with columns by name, a folder of texts, a list."""
         return isinstance(data, list) or (
             isinstance(data, str | os.PathLike) and has_records(os.fspath(data))
         )
 
     @abstractmethod
-    def rows(self, fields: list[Any], first: int, where: str) -> sp.csr_matrix:
+    def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
         """Rows of some fields, the first of which is record ``first``. DataError names the record."""
 
-    def source(self, data: Any, labels: Any = None, id: str | int | None = None) -> FieldSource:
+    def source(self, data: Any, labels: Labels = None, id: str | int | None = None) -> FieldSource:
         """Rows of a file, a folder or a list of fields, made by this reading as it is."""
         is_path = isinstance(data, str | os.PathLike)
         records = records_of(os.fspath(data)) if is_path else ListRecords(data)
@@ -68,7 +73,7 @@ class FieldSource(OrderedSource):
     """
 
     def __init__(
-        self, records: Records, reading: Reading, labels: Any = None, id: str | int | None = None
+        self, records: Records, reading: Reading, labels: Labels = None, id: str | int | None = None
     ) -> None:
         self._records, self.name = records, records.name
         there = records.columns
@@ -81,8 +86,8 @@ class FieldSource(OrderedSource):
             if isinstance(id, int)
             else id or next((name for name in _IDS if name in there and name != self._field), None)
         )
-        texts: list[Any] = []
-        ids: list[Any] = []
+        texts: Fields = []
+        ids: Fields = []
         self.n_rows = 0
         first_pass = self._first_pass(label, id, texts, ids)
         if reading.names:
@@ -102,9 +107,7 @@ class FieldSource(OrderedSource):
         self.has_labels = self._y is not None
         self._open()
 
-    def _first_pass(
-        self, label: str | None, id: str | None, labels: list[Any], ids: list[Any]
-    ) -> Iterator[list[Any]]:
+    def _first_pass(self, label: str | None, id: str | None, labels: Fields, ids: Fields) -> Iterator[Fields]:
         """The fields, some at a time; labels and ids go into the lists."""
         more = [name for name in (label, id) if name is not None]
         for batch in self._records.batches([self._field, *more]):
@@ -123,13 +126,13 @@ class FieldSource(OrderedSource):
         file.finish()
         return file
 
-    def _labels_of(self, values: list[Any], label: str) -> np.ndarray:
+    def _labels_of(self, values: Fields, label: str) -> np.ndarray:
         where = f"{self._records.address}, column {label!r}"
         if all(value is None or isinstance(value, str) for value in values):
             return numbers_or_text(values, where)
         return clean_labels(np.array(values, dtype=object), self.n_rows, where)
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         return self._records.content()
 
     def _check_unchanged(self) -> None:

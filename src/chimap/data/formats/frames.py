@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chimap._frames import is_frame, names_of, without_index
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
-from chimap.data.labels import clean_labels
+from chimap.data.labels import Labels, clean_labels
 from chimap.data.table import (
     LABEL_NAMES,
     Choice,
@@ -19,6 +19,11 @@ from chimap.data.table import (
     roles_of,
     unique_ids,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 
 class FrameSource(ArraySource):
@@ -37,7 +42,12 @@ class FrameSource(ArraySource):
     (('a', 'b'), ['s1', 's2'], ['cat', 'dog'])
     """
 
-    def __init__(self, table: Any, labels: Any = None, choice: Choice | None = None) -> None:
+    def __init__(
+        self,
+        table: pd.DataFrame | pl.DataFrame | pa.Table,
+        labels: Labels = None,
+        choice: Choice | None = None,
+    ) -> None:
         choice = choice or Choice()
         name = type(table).__name__ if not hasattr(table, "iloc") else "data frame"
         names = [str(column) for column in names_of(table)]
@@ -72,7 +82,7 @@ class FrameSource(ArraySource):
             self.row_ids = index
 
 
-def frame_rows(X: Any, y: Any) -> tuple[Any, Any]:
+def frame_rows(X: Any, y: Labels) -> tuple[Any, Any]:
     """Rows and labels as ``fit`` takes them: of a data frame without columns that hold its index; others as they are.
 
     Raises DataError for a series of labels in another order, for a first column that counts the rows, and for the name
@@ -95,7 +105,7 @@ def frame_rows(X: Any, y: Any) -> tuple[Any, Any]:
     return X, y
 
 
-def check_same_order(X: Any, y: Any, name: str = "X") -> None:
+def check_same_order(X: object, y: object, name: str = "X") -> None:
     """Refuse rows and labels of pandas whose indices hold the same entries in another order."""
     index, other = getattr(X, "index", None), getattr(y, "index", None)
     if index is None or other is None or callable(index) or callable(other) or len(index) != len(other):
@@ -108,7 +118,7 @@ def check_same_order(X: Any, y: Any, name: str = "X") -> None:
         )
 
 
-def _label_place(names: list[str], labels: Any) -> int | None:
+def _label_place(names: list[str], labels: Labels) -> int | None:
     if labels is None:
         return next((names.index(name) for name in LABEL_NAMES if name in names), None)
     if isinstance(labels, str) and labels in names:
@@ -116,7 +126,7 @@ def _label_place(names: list[str], labels: Any) -> int | None:
     return place_of(names, labels, "data frame", "labels") if isinstance(labels, int) else None
 
 
-def _column(table: Any, place: int) -> np.ndarray:
+def _column(table: pd.DataFrame | pl.DataFrame | pa.Table, place: int) -> np.ndarray:
     column = (
         table.iloc[:, place]
         if hasattr(table, "iloc")
@@ -130,7 +140,9 @@ def _column(table: Any, place: int) -> np.ndarray:
     return np.asarray(column.to_numpy())
 
 
-def _matrix(table: Any, bins: list[int], names: list[str], name: str) -> np.ndarray:
+def _matrix(
+    table: pd.DataFrame | pl.DataFrame | pa.Table, bins: list[int], names: list[str], name: str
+) -> np.ndarray:
     """The bins as one array of numbers."""
     columns = []
     for place in bins:

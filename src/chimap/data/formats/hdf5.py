@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from chimap._types import Group
 from chimap.data.formats.stored_array import StoredArraySource
 from chimap.data.io.containers import Hdf5Container
 
@@ -30,7 +29,7 @@ class Hdf5Source(StoredArraySource):
 
     _kind = Hdf5Container
 
-    def _names(self, root: Any) -> list[str]:
+    def _names(self, root: Group) -> list[str]:
         names: list[str] = []
         root.visititems(lambda name, item: names.append(name) if hasattr(item, "shape") else None)
         return names

@@ -7,16 +7,16 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from chimap._types import JSON, Group, Rows
 from chimap._validation import DataError
 from chimap.data.formats.stored_rows import StoredRows
 from chimap.data.io.containers import Container
 from chimap.data.io.files import existing_file, split_member
 from chimap.data.io.range_source import RangeSource, Read
-from chimap.data.labels import clean_labels, read_labels
+from chimap.data.labels import Labels, clean_labels, read_labels
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,9 @@ class Keyed:
 class KeyedSource(RangeSource):
     """A source over one matrix of a container; a subclass finds it (``_container``, ``_found``)."""
 
-    def __init__(self, path: str | os.PathLike[str], labels: Any = None, member: str | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], labels: Labels = None, member: str | None = None
+    ) -> None:
         address, member_of_path = split_member(path)
         member = member or member_of_path
         self._container = self._container_at(address)
@@ -57,7 +59,7 @@ class KeyedSource(RangeSource):
         self._y = found.y if found.y is not None else self._labels_elsewhere(labels, found.columns)
         self.has_labels = self._y is not None
 
-    def take(self, rows: np.ndarray) -> Any:
+    def take(self, rows: np.ndarray) -> Rows:
         """The rows with these increasing indices; what is stored without any of them is not read."""
         with self._container.opened() as root, self._container.naming():
             return self._rows.take(root, np.asarray(rows))
@@ -67,19 +69,19 @@ class KeyedSource(RangeSource):
         with self._container.opened() as root:
             read = self._rows.reader(root)
 
-            def named(start: int, stop: int) -> Any:
+            def named(start: int, stop: int) -> Rows:
                 with self._container.naming(f", rows {start} to {stop}"):
                     return read(start, stop)
 
             yield named
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         return self._container.content()
 
     def _check_unchanged(self) -> None:
         self._container.check_unchanged()
 
-    def _labels_elsewhere(self, labels: Any, columns: list[str]) -> np.ndarray | None:
+    def _labels_elsewhere(self, labels: Labels, columns: list[str]) -> np.ndarray | None:
         """Labels from an array or a file; a name that is neither is told what there is."""
         if isinstance(labels, str):
             try:
@@ -101,7 +103,7 @@ class KeyedSource(RangeSource):
         """What stands for the file or folder. FileNotFoundError if it is not there."""
 
     @abstractmethod
-    def _found(self, root: Any, member: str | None, labels: Any) -> Keyed:
+    def _found(self, root: Group, member: str | None, labels: Labels) -> Keyed:
         """The matrix that ``member`` names, or the usual one."""
 
 

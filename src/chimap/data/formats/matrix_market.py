@@ -5,20 +5,25 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.io
 
 from chimap import _arrays
+from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.formats.coordinate_text import CoordinateText
 from chimap.data.io.compressed import decompressed, read_piece
 from chimap.data.io.files import existing_file, file_digest
 from chimap.data.io.stream import BLOCK_BYTES, StreamSource
-from chimap.data.labels import read_labels
+from chimap.data.labels import Labels, read_labels
 from chimap.data.rows import csr_row_bytes, csr_rows, matrix_shape
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
 
 _BROKEN = (ValueError, OverflowError, EOFError, OSError, zlib.error)
 _COORDINATE_BYTES = 16 + 12  # an entry as it is read, row, column and value, and the same in CSR
@@ -50,7 +55,9 @@ class MatrixMarketSource(StreamSource):
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, path: str | os.PathLike[str], labels: Any = None, *, transpose: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], labels: Labels = None, *, transpose: bool = False
+    ) -> None:
         self.path = existing_file(path)
         self.name, self._transpose = self.path.name, transpose
         n_rows, n_columns, entries, layout, field, symmetry = self._parsed(scipy.io.mminfo)
@@ -80,19 +87,19 @@ class MatrixMarketSource(StreamSource):
         else:
             self.row_bytes = 8.0 * self.n_features
             self.held_bytes = 2 * self.row_bytes * self.n_rows
-        self._X: Any = None
+        self._X: Rows | None = None
         self._y = read_labels(labels, self.n_rows)
         self.has_labels = self._y is not None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JSON:
         # A copy in another process reads the file; the matrix is too large to send with every task.
         return {**self.__dict__, "_X": None}
 
-    def take(self, rows: np.ndarray) -> Any:
+    def take(self, rows: np.ndarray) -> Rows:
         """The rows with these indices, from memory where they are there."""
         return super().take(rows) if self._streamed is not None else _arrays.take_rows(self._loaded(), rows)
 
-    def _blocks(self) -> Iterator[Any]:
+    def _blocks(self) -> Iterator[Rows]:
         if self._streamed is None:
             yield self._loaded()
             return
@@ -105,7 +112,7 @@ class MatrixMarketSource(StreamSource):
             done, rest = last, [part[cut:] for part in parts]
         yield from self._rows(rest, done, self.n_rows)
 
-    def _rows(self, parts: list[np.ndarray], start: int, stop: int) -> Iterator[Any]:
+    def _rows(self, parts: list[np.ndarray], start: int, stop: int) -> Iterator[Rows]:
         """CSR of the rows from start to stop, whose entries these are in the order of rows."""
         for first in range(start, stop, _GAP_ROWS):
             indptr = np.searchsorted(parts[0], np.arange(first, min(first + _GAP_ROWS, stop) + 1))
@@ -131,10 +138,10 @@ class MatrixMarketSource(StreamSource):
             last = int(rows[-1])
         return text
 
-    def _loaded(self) -> Any:
+    def _loaded(self) -> Rows:
         if self._X is None:
             self._refuse_nul()
-            X = self._parsed(scipy.io.mmread)
+            X: Any = self._parsed(scipy.io.mmread)
             X = X.T if self._transpose else X
             if self.is_sparse:
                 rows = X.tocsr()
@@ -151,7 +158,7 @@ class MatrixMarketSource(StreamSource):
                         f"{self.path}: not text, it holds NUL bytes. It is damaged; copy it again."
                     )
 
-    def _parsed(self, parse: Any) -> Any:
+    def _parsed(self, parse: Callable[[_Forward], np.ndarray | sp.coo_array]) -> np.ndarray | sp.coo_array:
         with decompressed(self.path) as file:
             try:
                 return parse(_Forward(file))
@@ -161,7 +168,7 @@ class MatrixMarketSource(StreamSource):
                     "again, or write it with scipy.io.mmwrite."
                 ) from error
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         return {"bytes": self.path.size, "digest": file_digest(self.path)}
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from chimap._validation import DataError, check_positive
-from chimap.data.formats.fields import Reading
+from chimap.data.formats.fields import Fields, Reading
 from chimap.data.io.files import needed
 
 
@@ -53,11 +52,11 @@ class MorganCounts(Reading):
         """``morgan_0`` and on."""
         return tuple(f"morgan_{place}" for place in range(self.size))
 
-    def learned(self, fields: Iterator[list[Any]], where: str) -> MorganCounts:
+    def learned(self, fields: Iterator[Fields], where: str) -> MorganCounts:
         """The same: there is nothing to learn."""
         return self
 
-    def rows(self, fields: list[Any], first: int, where: str) -> sp.csr_matrix:
+    def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
         """The counts of each molecule."""
         chem = needed("rdkit.Chem", "columns of SMILES", "chem")
         generators = needed("rdkit.Chem.rdFingerprintGenerator", "columns of SMILES", "chem")

@@ -12,9 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from chimap._validation import DataError
-from chimap.data.formats.fields import FieldSource, Reading
+from chimap.data.formats.fields import Fields, FieldSource, Reading
 from chimap.data.formats.records import LINES, JsonRecords
 from chimap.data.io.compressed import uncompressed_name
+from chimap.data.labels import Labels
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class NamedCounts(Reading):
         is_path = isinstance(data, str | os.PathLike)
         return isinstance(data, list) or (is_path and uncompressed_name(os.fspath(data)).endswith(LINES))
 
-    def learned(self, fields: Iterator[list[Any]], where: str) -> NamedCounts:
+    def learned(self, fields: Iterator[Fields], where: str) -> NamedCounts:
         """With the names of all records."""
         names: set[str] = set()
         width, is_list, first = 0, False, 0
@@ -83,7 +84,7 @@ class NamedCounts(Reading):
             raise DataError(f"{where}: no counts in {self.column!r} of any record. Give at least one name.")
         return replace(self, bins=tuple(bins), is_list=is_list)
 
-    def rows(self, fields: list[Any], first: int, where: str) -> sp.csr_matrix:
+    def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
         """The counts of known names; others are passed over."""
         place = {name: at for at, name in enumerate(self.bins)}
         counts, columns, borders = [], [], [0]
@@ -115,7 +116,7 @@ class NamedCounts(Reading):
             )
 
 
-def jsonl_source(path: str, labels: Any = None) -> FieldSource:
+def jsonl_source(path: str, labels: Labels = None) -> FieldSource:
     """A source for ``.jsonl``: ``{"id": ..., "counts": {"name": n}, "label": ...}`` a line, or lists of counts."""
     records = JsonRecords(path)
     reading = NamedCounts()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.formats.npy_format import fill, read_header
 from chimap.data.io.files import existing_file, file_digest
-from chimap.data.labels import read_labels
+from chimap.data.labels import Labels, read_labels
 from chimap.data.rows import chunk_dtype, digest, matrix_shape, row_ranges
 from chimap.data.source import Chunk, Source
 
@@ -38,7 +39,7 @@ class NpySource(Source):
     is_sparse = False
     from_files = True
 
-    def __init__(self, path: str | os.PathLike[str], labels: Any = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], labels: Labels = None) -> None:
         self.path = existing_file(path)
         self.name = self.path.name
         with self.path.open() as file:
@@ -68,7 +69,7 @@ class NpySource(Source):
         """Labels of all rows, or None."""
         return self._y
 
-    def take(self, rows: np.ndarray) -> Any:
+    def take(self, rows: np.ndarray) -> Rows:
         """The rows with these increasing indices; nothing else is read (unless in Fortran order)."""
         if self._header.fortran_order:
             return super().take(rows)
@@ -80,7 +81,7 @@ class NpySource(Source):
                 out[run[0] : run[-1] + 1] = self._read(file, first, first + len(run))
         return out
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> JSON:
         """Name, size, shape, dtype, and digests of the labels and of windows of the file."""
         return {
             "name": self.name,

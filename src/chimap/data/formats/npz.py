@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.io.archive import Archive
 from chimap.data.io.files import file_digest, split_member
-from chimap.data.labels import read_labels
+from chimap.data.labels import Labels, read_labels
 from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, digest, matrix_shape, row_ranges
 from chimap.data.source import Chunk, Source
 from chimap.data.stored_names import label_beside, named_array, names_beside
@@ -48,7 +49,7 @@ class NpzSource(Source):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        labels: Any = None,
+        labels: Labels = None,
         member: str | None = None,
         *,
         id: str | int | None = None,
@@ -100,7 +101,7 @@ class NpzSource(Source):
         """Labels of all rows, or None."""
         return self._y
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> JSON:
         """Name, size, shape, dtype, and digests of the labels and of windows of the file.
 
         The last window holds the checksums of all members.
@@ -124,7 +125,7 @@ class _StoredRows(Protocol):
     is_sparse: bool
     row_bytes: float
 
-    def blocks(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
+    def blocks(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Rows]:
         """The rows of consecutive ranges."""
 
 
@@ -219,7 +220,7 @@ class _CsrRows:
         self.row_bytes = csr_row_bytes(int(self._indptr[-1]), self.n_rows, self.dtype)
         archive.hold([self._data, self._indices])
 
-    def blocks(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Any]:
+    def blocks(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Rows]:
         with self._archive.stream(self._data) as values, self._archive.stream(self._indices) as columns:
             for start, stop in ranges:
                 indptr = self._indptr[start : stop + 1]

@@ -6,11 +6,12 @@ import csv
 import io
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.arrow_parts import IPC, PARQUET, find_parts
 from chimap.data.io.compressed import COMPRESSIONS, decompressed, read_piece, uncompressed_name
@@ -22,6 +23,10 @@ BATCH = 1024  # records that are given at a time
 _TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv"), PARQUET + IPC
 LINES = (".jsonl", ".ndjson")
 _NO_LIMIT = 2**31 - 1
+
+
+Batch: TypeAlias = list[tuple[Any, ...]]
+"""Some records: of each the values of the columns that were asked for, whatever these hold."""
 
 
 class Records(ABC):
@@ -39,11 +44,11 @@ class Records(ABC):
         return base_name(self.address)
 
     @abstractmethod
-    def batches(self, columns: list[str]) -> Iterator[list[tuple[Any, ...]]]:
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
         """Some records at a time, each the values of these columns; None where a record has no such field."""
 
     @abstractmethod
-    def content(self) -> dict[str, Any]:
+    def content(self) -> JSON:
         """Bytes and digest, for fingerprints."""
 
     @abstractmethod
@@ -67,7 +72,7 @@ class _OneFile(Records):
         self._file = existing_file(address)
         self.address = self._file.address
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> JSON:
         """See ``Records``."""
         return {"bytes": self._file.size, "digest": file_digest(self._file)}
 
@@ -85,7 +90,7 @@ class TextRecords(_OneFile):
         if not self.columns:
             raise DataError(f"{address}: no heading with the names of columns. Add one as the first line.")
 
-    def batches(self, columns: list[str]) -> Iterator[list[tuple[Any, ...]]]:
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
         """See ``Records``."""
         self.check_columns(columns)
         places = [self.columns.index(name) for name in columns]
@@ -129,7 +134,7 @@ class ArrowRecords(Records):
         self._parts = find_parts(address)
         self.columns = list(self._parts[0].schema.names)
 
-    def batches(self, columns: list[str]) -> Iterator[list[tuple[Any, ...]]]:
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
         """See ``Records``."""
         self.check_columns(columns)
         for part in self._parts:
@@ -137,7 +142,7 @@ class ArrowRecords(Records):
                 for batch in part.batches(group, columns, BATCH):
                     yield list(zip(*(batch.column(name).to_pylist() for name in columns), strict=True))
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> JSON:
         """See ``Records``."""
         files = [part.file for part in self._parts]
         digests = np.array([f"{file.name} {file_digest(file)}" for file in files])
@@ -159,9 +164,9 @@ class JsonRecords(_OneFile):
             raise DataError(f"{address}: no records, only blank lines. Write one JSON object a line.")
         self.columns = list(first)
 
-    def batches(self, columns: list[str]) -> Iterator[list[tuple[Any, ...]]]:
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
         """See ``Records``."""
-        some: list[tuple[Any, ...]] = []
+        some: Batch = []
         for _, record in self._objects():
             some.append(tuple(record.get(name) for name in columns))
             if len(some) == BATCH:
@@ -170,7 +175,7 @@ class JsonRecords(_OneFile):
         if some:
             yield some
 
-    def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _objects(self) -> Iterator[tuple[int, JSON]]:
         number = 0
         with decompressed(self._file) as stream:
             while line := read_piece(self._file, stream, 0, f"line {number + 1}"):
@@ -205,14 +210,14 @@ class FolderRecords(Records):
         if not self._files:
             raise DataError(f"{address}: an empty folder; expected text files, in a folder for each class.")
 
-    def batches(self, columns: list[str]) -> Iterator[list[tuple[Any, ...]]]:
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
         """See ``Records``."""
         self.check_columns(columns)
         inner = [*self._files]
         for start in range(0, len(inner), BATCH):
             yield [tuple(self._field(at, name) for name in columns) for at in inner[start : start + BATCH]]
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> JSON:
         """See ``Records``."""
         listing = [f"{inner} {file.size}" for inner, file in self._files.items()]
         some = [file_digest(file) for file in [*self._files.values()][:: max(1, len(listing) // 16)]]
@@ -238,16 +243,16 @@ class FolderRecords(Records):
 class ListRecords(Records):
     """Values in memory, as the only column, called ``value``."""
 
-    def __init__(self, values: Any, address: str = "list") -> None:
+    def __init__(self, values: Iterable[object], address: str = "list") -> None:
         self.address, self.columns, self._values = address, ["value"], list(values)
 
-    def batches(self, columns: list[str]) -> Iterator[list[tuple[Any, ...]]]:
+    def batches(self, columns: list[str]) -> Iterator[Batch]:
         """See ``Records``."""
         self.check_columns(columns)
         for start in range(0, len(self._values), BATCH):
             yield [(value,) for value in self._values[start : start + BATCH]]
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> JSON:
         """See ``Records``."""
         return {"digest": digest(np.array([repr(value) for value in self._values]))}
 

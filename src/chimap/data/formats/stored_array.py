@@ -6,16 +6,16 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import JSON, Group, StoredArray
 from chimap._validation import DataError
 from chimap.data.io.containers import Container, is_group
 from chimap.data.io.files import base_name, split_member
 from chimap.data.io.stream import BLOCK_BYTES, SeekableStream
-from chimap.data.labels import clean_labels, one_column, read_labels
+from chimap.data.labels import Labels, clean_labels, one_column, read_labels
 from chimap.data.rows import chunk_dtype, matrix_shape
 from chimap.data.stored_names import label_beside, named_array, names_beside
 
@@ -36,7 +36,7 @@ class StoredArraySource(SeekableStream):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        labels: Any = None,
+        labels: Labels = None,
         member: str | None = None,
         *,
         id: str | int | None = None,
@@ -53,7 +53,9 @@ class StoredArraySource(SeekableStream):
             self._y = read_labels(None if self._has_label_here else labels, self.n_rows)
         self.has_labels = self._y is not None
 
-    def _look(self, root: Any, address: str, member: str | None, labels: Any, id: str | int | None) -> None:
+    def _look(
+        self, root: Group, address: str, member: str | None, labels: Labels, id: str | int | None
+    ) -> None:
         """What the container says of rows, names and labels."""
         names = self._names(root)
         self._member = self._rows_name(names, member)
@@ -109,23 +111,23 @@ class StoredArraySource(SeekableStream):
             for start in range(first - first % step, stop, step):
                 yield self._read(array, max(start, first), min(start + step, stop))
 
-    def _read(self, array: Any, start: int, stop: int) -> np.ndarray:
+    def _read(self, array: StoredArray, start: int, stop: int) -> np.ndarray:
         with self._container.naming(f", rows {start} to {stop}"):
             rows = np.asarray(array[start:stop])
         return _arrays.as_rows(rows.reshape(rows.shape[0], -1), self.dtype)
 
-    def _array(self, root: Any) -> Any:
+    def _array(self, root: Group) -> StoredArray:
         with self._container.naming():
             return root[self._member]
 
-    def _check_array(self, array: Any) -> None:
+    def _check_array(self, array: StoredArray) -> None:
         """Refuse an array that the library would misread; nothing to check by default."""
 
-    def _values_of(self, array: Any) -> np.ndarray:
+    def _values_of(self, array: StoredArray) -> np.ndarray:
         with self._container.naming(", names"):
             return self._container.values(array)
 
-    def _labels_of(self, array: Any, column: int | None, where: str) -> np.ndarray:
+    def _labels_of(self, array: StoredArray, column: int | None, where: str) -> np.ndarray:
         with self._container.naming(", labels"):
             values = self._container.values(array)
         return clean_labels(one_column(values, column, where), self.n_rows, where)
@@ -144,23 +146,23 @@ class StoredArraySource(SeekableStream):
         )
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _opened(self) -> Iterator[Group]:
         """The container, open while the block runs: a mapping from names to arrays."""
         with self._container.opened() as root:
             yield root if is_group(root) else {"": root}
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         return self._container.content()
 
     def _check_unchanged(self) -> None:
         self._container.check_unchanged()
 
     @abstractmethod
-    def _names(self, root: Any) -> list[str]:
+    def _names(self, root: Group) -> list[str]:
         """The names of all arrays in the container, with ``/`` between the steps."""
 
 
-def _label_name(names: list[str], labels: Any) -> tuple[str | None, int | None]:
+def _label_name(names: list[str], labels: Labels) -> tuple[str | None, int | None]:
     """The array of labels, and the column of it, that is meant; None if it is not in here."""
     if not isinstance(labels, str):
         return None, None

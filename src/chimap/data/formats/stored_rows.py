@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import JSON, DTypeLike, Group, Rows, StoredArray
 from chimap._validation import DataError
 from chimap.data.io.row_file import RowFile
 from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, matrix_shape
 
 PIECE_BYTES = 2**20  # read from the container at a time, or a storage chunk if that is more
 PARTS = ("data", "indices", "indptr")
-Read = Callable[[int, int], Any]  # the rows from start to stop: dense in ``dtype``, or canonical CSR
+Read = Callable[[int, int], Rows]  # the rows from start to stop: dense in ``dtype``, or canonical CSR
 
 
 class StoredRows(ABC):
@@ -28,17 +28,17 @@ class StoredRows(ABC):
     row_bytes: float
     held_bytes: float
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, where: str) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: DTypeLike, where: str) -> None:
         self.where = where
         self.n_rows, self.n_features = matrix_shape(shape, where)
         self.dtype = chunk_dtype(dtype, where)
         self.stored_rows = 1
 
     @abstractmethod
-    def reader(self, root: Any) -> Read:
+    def reader(self, root: Group) -> Read:
         """What reads ranges of rows, which come in their order: each storage chunk is then decoded once."""
 
-    def take(self, root: Any, rows: np.ndarray) -> Any:
+    def take(self, root: Group, rows: np.ndarray) -> Rows:
         """The rows with these increasing indices; what is far from any of them is not read."""
         read, parts, done = self.reader(root), [], 0
         for start, stop in self._runs(rows.tolist()):
@@ -64,14 +64,14 @@ class DenseRows(StoredRows):
 
     is_sparse = False
 
-    def __init__(self, array: Any, key: str, where: str) -> None:
+    def __init__(self, array: StoredArray, key: str, where: str) -> None:
         super().__init__(tuple(array.shape), array.dtype, where)
         self._key = key
         self.stored_rows = min(_unit(array), self.n_rows)
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
         self.held_bytes = _piece_bytes(array)
 
-    def reader(self, root: Any) -> Read:
+    def reader(self, root: Group) -> Read:
         """See ``StoredRows``."""
         pieces = _Pieces(root[self._key], self.dtype)
         return lambda start, stop: pieces.between(start, stop).reshape(stop - start, -1)
@@ -80,7 +80,7 @@ class DenseRows(StoredRows):
 class CsrRows(StoredRows):
     """Arrays ``data``, ``indices`` and ``indptr`` in a group: entries by row, one row after the other."""
 
-    def __init__(self, group: Any, key: str, shape: tuple[int, ...], where: str) -> None:
+    def __init__(self, group: Group, key: str, shape: tuple[int, ...], where: str) -> None:
         super().__init__(shape, _part(group, "data", where).dtype, where)
         self._key = key
         self._borders = _borders(group, self.n_rows, where)
@@ -89,11 +89,11 @@ class CsrRows(StoredRows):
             sum(_piece_bytes(group[part]) for part in ("data", "indices")) + self._borders.nbytes
         )
 
-    def reader(self, root: Any) -> Read:
+    def reader(self, root: Group) -> Read:
         """See ``StoredRows``."""
         values, columns = _entries(root[self._key], self.dtype)
 
-        def read(start: int, stop: int) -> Any:
+        def read(start: int, stop: int) -> Rows:
             borders = self._borders[start : stop + 1]
             ends = int(borders[0]), int(borders[-1])
             indices = columns.between(*ends)
@@ -116,7 +116,7 @@ class CsrRows(StoredRows):
 class CscRows(StoredRows):
     """The same arrays with entries by column. They are put in rows, in a temporary file, when the matrix is opened."""
 
-    def __init__(self, group: Any, key: str, shape: tuple[int, ...], where: str) -> None:
+    def __init__(self, group: Group, key: str, shape: tuple[int, ...], where: str) -> None:
         super().__init__(shape, _part(group, "data", where).dtype, where)
         self._key = key
         self._borders = _borders(group, self.n_features, where)
@@ -124,17 +124,17 @@ class CscRows(StoredRows):
         self._file: RowFile | None = self._by_rows(group)
         self.held_bytes = float(self._borders.nbytes) + self._file.held_bytes
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JSON:
         # A copy in another process reads the columns itself: the temporary file cannot be sent.
         return {**self.__dict__, "_file": None}
 
-    def reader(self, root: Any) -> Read:
+    def reader(self, root: Group) -> Read:
         """See ``StoredRows``."""
         if self._file is None:
             self._file = self._by_rows(root[self._key])
         return self._file.read
 
-    def _by_rows(self, group: Any) -> RowFile:
+    def _by_rows(self, group: Group) -> RowFile:
         n_entries = int(self._borders[-1])
         file = RowFile(self.n_rows, self.n_features, n_entries, self.dtype)
         values, rows = _entries(group, self.dtype)
@@ -160,7 +160,7 @@ class _Pieces:
     It is read in whole storage chunks, of which the last is kept for the next stretch.
     """
 
-    def __init__(self, array: Any, dtype: np.dtype) -> None:
+    def __init__(self, array: StoredArray, dtype: np.dtype) -> None:
         self._array, self._dtype, self._step = array, dtype, _step(array)
         self._first, self._kept = 0, np.empty((0, *array.shape[1:]), array.dtype)
 
@@ -182,35 +182,35 @@ class _Pieces:
         return out
 
 
-def _entries(group: Any, dtype: np.dtype) -> tuple[_Pieces, _Pieces]:
+def _entries(group: Group, dtype: np.dtype) -> tuple[_Pieces, _Pieces]:
     """Values and indices of a sparse matrix; indices as int32 where they are no wider."""
     indices = group["indices"]
     is_short = np.can_cast(indices.dtype, np.int32)
     return _Pieces(group["data"], dtype), _Pieces(indices, np.dtype(np.int32 if is_short else np.int64))
 
 
-def _unit(array: Any) -> int:
+def _unit(array: StoredArray) -> int:
     """Length of a storage chunk along the first axis; 1 where the array is in one piece."""
     chunks = getattr(array, "chunks", None)
     return 1 if not chunks else max(1, int(chunks[0]))
 
 
-def _step(array: Any) -> int:
+def _step(array: StoredArray) -> int:
     """Entries along the first axis that are read at a time: whole storage chunks."""
     unit, entry = _unit(array), _entry_bytes(array)
     return unit * max(1, PIECE_BYTES // (unit * entry))
 
 
-def _entry_bytes(array: Any) -> int:
+def _entry_bytes(array: StoredArray) -> int:
     return max(1, int(np.prod(array.shape[1:], dtype=np.int64)) * np.dtype(array.dtype).itemsize)
 
 
-def _piece_bytes(array: Any) -> float:
+def _piece_bytes(array: StoredArray) -> float:
     """What reading an array holds: a piece, and a copy in the decoder."""
     return 2.0 * min(_step(array), array.shape[0]) * _entry_bytes(array)
 
 
-def _part(group: Any, part: str, where: str) -> Any:
+def _part(group: Group, part: str, where: str) -> StoredArray:
     if part not in group:
         raise DataError(
             f"{where}: no array {part!r}; a sparse matrix is {', '.join(PARTS)}, but there are "
@@ -219,7 +219,7 @@ def _part(group: Any, part: str, where: str) -> Any:
     return group[part]
 
 
-def _borders(group: Any, n_lines: int, where: str) -> np.ndarray:
+def _borders(group: Group, n_lines: int, where: str) -> np.ndarray:
     """``indptr``, checked against the arrays that it divides."""
     sizes = [_part(group, part, where).shape for part in ("data", "indices")]
     borders = np.asarray(_part(group, "indptr", where)[...]).reshape(-1).astype(np.int64)

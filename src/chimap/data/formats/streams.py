@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -11,10 +12,15 @@ from chimap._validation import DataError
 from chimap.data.formats.batches import BatchSource
 from chimap.data.formats.keyed import shown
 from chimap.data.io.files import needed
-from chimap.data.labels import check_labels
+from chimap.data.labels import Labels, check_labels
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+Tables: TypeAlias = "Callable[[], Iterator[pa.Table]]"
 BATCH = 4096  # rows that are asked for at a time
 
 
@@ -26,7 +32,7 @@ class TableBatches:
     column of text names the rows.
     """
 
-    def __init__(self, tables: Callable[[], Iterator[Any]], name: str, label: str | None) -> None:
+    def __init__(self, tables: Tables, name: str, label: str | None) -> None:
         types = needed("pyarrow", name).types
         first = next(iter(tables()), None)
         if first is None:
@@ -54,7 +60,7 @@ class TableBatches:
         """Names of the columns; lists have none."""
         return None if self._list else tuple(self._bins)
 
-    def __call__(self) -> Iterator[Any]:
+    def __call__(self) -> Iterator[object]:
         """X, or (X, y), of each batch."""
         for number, table in enumerate(self._tables()):
             if table.num_rows:
@@ -69,7 +75,7 @@ class TableBatches:
             [str(value) for table in self._tables() for value in table.column(self._id).to_pylist()]
         )
 
-    def _rows(self, table: Any, number: int) -> np.ndarray:
+    def _rows(self, table: pa.Table, number: int) -> np.ndarray:
         columns = []
         for name in self._bins:
             column = table.column(name)
@@ -88,7 +94,7 @@ class TableBatches:
             [np.asarray(column.to_numpy(zero_copy_only=False), np.float64) for column in _flat(columns)], 1
         )
 
-    def _labels(self, table: Any, where: str) -> np.ndarray:
+    def _labels(self, table: pa.Table, where: str) -> np.ndarray:
         column = table.column(self._label)
         if column.null_count:
             raise DataError(
@@ -108,7 +114,7 @@ class TableSource(BatchSource):
 class LoaderBatches:
     """Batches of a ``DataLoader`` of torch: X, or (X, y), as arrays of numpy."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: Iterable[object]) -> None:
         if type(getattr(loader, "sampler", None)).__name__ in ("RandomSampler", "WeightedRandomSampler"):
             raise DataError(
                 "DataLoader: shuffles, so that each pass would read other rows. Make it with shuffle=False; the order "
@@ -116,7 +122,7 @@ class LoaderBatches:
             )
         self._loader = loader
 
-    def __call__(self) -> Iterator[Any]:
+    def __call__(self) -> Iterator[object]:
         """X, or (X, y), of each batch."""
         for batch in self._loader:
             if isinstance(batch, list | tuple) and len(batch) in (1, 2):
@@ -130,12 +136,12 @@ class LoaderBatches:
                 yield np.asarray(batch)
 
 
-def is_stream(X: Any) -> bool:
+def is_stream(X: object) -> bool:
     """Whether X gives batches; no library is imported to tell."""
     return _opener(X) is not None
 
 
-def stream_source(X: Any, labels: Any = None) -> Source:
+def stream_source(X: object, labels: Labels = None) -> Source:
     """A source of the batches of a polars LazyFrame, a DuckDB relation, a pyarrow Dataset, a Dataset of Hugging Face or
     a DataLoader of torch. labels: name of a column; of a DataLoader None, its batches are (X, y)."""
     opener = _opener(X)
@@ -144,7 +150,7 @@ def stream_source(X: Any, labels: Any = None) -> Source:
     return opener(X, labels)
 
 
-def _opener(X: Any) -> Callable[[Any, Any], Source] | None:
+def _opener(X: object) -> Callable[[object, Labels], Source] | None:
     modules, name = type(X).__module__.split("."), type(X).__name__
     if modules[:3] == ["torch", "utils", "data"] and hasattr(X, "batch_size"):
         return _of_loader
@@ -153,13 +159,13 @@ def _opener(X: Any) -> Callable[[Any, Any], Source] | None:
     return _of_tables if known and _tables_of(X) is not None else None
 
 
-def _of_loader(X: Any, labels: Any) -> Source:
+def _of_loader(X: Any, labels: Labels) -> Source:
     if labels is not None:
         raise DataError("DataLoader: labels are in its batches, (X, y); leave labels out.")
     return BatchSource(LoaderBatches(X), "DataLoader")
 
 
-def _of_tables(X: Any, labels: Any) -> Source:
+def _of_tables(X: object, labels: Labels) -> Source:
     tables, name = _tables_of(X), type(X).__name__
     if labels is not None and not isinstance(labels, str):
         raise DataError(f"{name}: labels must name one of its columns; got {type(labels).__name__}.")
@@ -167,7 +173,7 @@ def _of_tables(X: Any, labels: Any) -> Source:
     return TableSource(TableBatches(tables, name, labels), name)
 
 
-def _tables_of(X: Any) -> Callable[[], Iterator[Any]] | None:
+def _tables_of(X: object) -> Tables | None:
     """What makes a new iterator of Arrow tables, or None."""
     if hasattr(X, "collect_batches"):  # polars
         return lambda: (
@@ -182,18 +188,18 @@ def _tables_of(X: Any) -> Callable[[], Iterator[Any]] | None:
     return None
 
 
-def _flat(columns: list[Any]) -> list[Any]:
+def _flat(columns: list[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
     return [column.combine_chunks() if hasattr(column, "combine_chunks") else column for column in columns]
 
 
-def _is_text(types: Any, kind: Any) -> bool:
+def _is_text(types: ModuleType, kind: pa.DataType) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def _is_list(types: Any, kind: Any) -> bool:
+def _is_list(types: ModuleType, kind: pa.DataType) -> bool:
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def _is_number(types: Any, kind: Any) -> bool:
+def _is_number(types: ModuleType, kind: pa.DataType) -> bool:
     is_plain = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
     return bool(is_plain or types.is_decimal(kind))

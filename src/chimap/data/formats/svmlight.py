@@ -6,16 +6,16 @@ import io
 import math
 import os
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from chimap._types import CSR, JSON, Rows
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.io.compressed import decompressed, read_piece
 from chimap.data.io.files import DataFile, existing_file, file_digest
 from chimap.data.io.stream import StreamSource
 from chimap.data.label_text import masked, whole_numbers
-from chimap.data.labels import is_number, read_labels
+from chimap.data.labels import Labels, is_number, read_labels
 from chimap.data.rows import LARGEST_WIDTH, csr_row_bytes, csr_rows
 
 BLOCK_BYTES = 2**20
@@ -53,7 +53,7 @@ class SvmlightSource(StreamSource):
     def __init__(
         self,
         path: str | os.PathLike[str],
-        labels: Any = None,
+        labels: Labels = None,
         *,
         n_features: int | None = None,
         zero_based: bool | str = "auto",
@@ -89,7 +89,7 @@ class SvmlightSource(StreamSource):
         self._y = _clean(np.concatenate(scan.labels)) if given is None else given
         self.has_labels = True
 
-    def _blocks(self) -> Iterator[Any]:
+    def _blocks(self) -> Iterator[Rows]:
         for first_line, block in _blocks(self.path):
             X, _ = _parse(block, str(self.path), first_line, self._first_column)
             columns = X.indices - self._first_column
@@ -99,7 +99,7 @@ class SvmlightSource(StreamSource):
                 )
             yield csr_rows(X.data, columns, X.indptr, self.n_features, self.dtype)
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         return {"bytes": self.path.size, "digest": file_digest(self.path)}
 
     def _check_unchanged(self) -> None:
@@ -164,7 +164,7 @@ def _blocks(path: DataFile) -> Iterator[tuple[int, bytes]]:
             first_line += block.count(b"\n")
 
 
-def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[Any, np.ndarray]:
+def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[CSR, np.ndarray]:
     """CSR rows with columns as written, and labels; DataError names the first line that is at fault."""
     _refuse_grouped_digits(block, where, first_line, lowest)
     try:

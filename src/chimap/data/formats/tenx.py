@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from chimap._types import JSON, Group, StoredArray
 from chimap._validation import DataError
 from chimap.data.formats.coordinate_text import CoordinateText
 from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, shown
@@ -25,7 +25,7 @@ from chimap.data.io.files import (
 )
 from chimap.data.io.range_source import OrderedSource
 from chimap.data.io.row_file import RowFile
-from chimap.data.labels import read_labels
+from chimap.data.labels import Labels, read_labels
 
 _MATRIX, _CELLS, _FEATURES = ("matrix.mtx",), ("barcodes.tsv",), ("features.tsv", "genes.tsv")
 
@@ -44,7 +44,7 @@ class TenXFolderSource(OrderedSource):
 
     dtype = np.dtype(np.float64)
 
-    def __init__(self, path: str | os.PathLike[str], labels: Any = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], labels: Labels = None) -> None:
         self.path = plain_path(path)
         self.name = base_name(self.path)
         self._files = [_file_in(self.path, names) for names in (_MATRIX, _CELLS, _FEATURES)]
@@ -74,7 +74,7 @@ class TenXFolderSource(OrderedSource):
         file.finish()
         return file
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         return {
             "bytes": sum(file.size for file in self._files),
             "digest": "".join(file_digest(file)[:12] for file in self._files),
@@ -98,7 +98,7 @@ class TenXHdf5Source(KeyedSource):
     def _container_at(self, address: str) -> Container:
         return Hdf5Container(address)
 
-    def _found(self, root: Any, member: str | None, labels: Any) -> Keyed:
+    def _found(self, root: Group, member: str | None, labels: Labels) -> Keyed:
         groups = _groups(root)
         if member is None and len(groups) > 1:
             raise DataError(
@@ -150,7 +150,7 @@ def is_tenx_file(address: str) -> bool:
             return False
 
 
-def _groups(root: Any) -> list[str]:
+def _groups(root: Group) -> list[str]:
     return [
         key
         for key in children(root)
@@ -160,7 +160,7 @@ def _groups(root: Any) -> list[str]:
     ]
 
 
-def _features(group: Any, where: str) -> tuple[Any, Any]:
+def _features(group: Group, where: str) -> tuple[StoredArray, StoredArray]:
     """Arrays of the ids and the symbols of features."""
     if "features" in group and {"id", "name"} <= set(children(group["features"])):
         return group["features/id"], group["features/name"]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from chimap._validation import DataError
-from chimap.data.formats.fields import Reading
+from chimap.data.formats.fields import Fields, Reading
 
 _MOST_COUNTED = 2**21  # different words that are counted at a time
 
@@ -55,7 +54,7 @@ class WordCounts(Reading):
         """The vocabulary."""
         return self.vocabulary
 
-    def learned(self, fields: Iterator[list[Any]], where: str) -> WordCounts:
+    def learned(self, fields: Iterator[Fields], where: str) -> WordCounts:
         """With the words of all texts, in the order of the alphabet."""
         from sklearn.feature_extraction.text import CountVectorizer  # slow to import, for text alone
 
@@ -76,7 +75,7 @@ class WordCounts(Reading):
         chosen = sorted(word for _, word in sorted(common)[: self.most_words])
         return replace(self, vocabulary=tuple(chosen))
 
-    def rows(self, fields: list[Any], first: int, where: str) -> sp.csr_matrix:
+    def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
         """The counts of known words; other words are passed over."""
         _check(fields, first, self.column, where)
         from sklearn.feature_extraction.text import CountVectorizer
@@ -89,7 +88,7 @@ class WordCounts(Reading):
         return {word: place for place, word in enumerate(self.vocabulary)}
 
 
-def _check(texts: list[Any], first: int, column: str, where: str) -> None:
+def _check(texts: Fields, first: int, column: str, where: str) -> None:
     for row, text in enumerate(texts):
         if not isinstance(text, str):
             raise DataError(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
 
 import numpy as np
 
+from chimap._types import JSON, Group, StoredArray
 from chimap._validation import DataError
 from chimap.data.formats.stored_array import StoredArraySource
 from chimap.data.io.containers import ZarrContainer
@@ -39,12 +39,12 @@ class ZarrSource(StoredArraySource):
 
     _kind = ZarrContainer
 
-    def _names(self, root: Any) -> list[str]:
+    def _names(self, root: Group) -> list[str]:
         if isinstance(root, dict):
             return list(root)
         return sorted(name for name, item in root.members(max_depth=None) if hasattr(item, "shape"))
 
-    def _check_array(self, array: Any) -> None:
+    def _check_array(self, array: StoredArray) -> None:
         """Refuse a folder in the place of a chunk: the library reads such a chunk as filled with zeros."""
         home = os.path.join(self.path, *self._member.split("/"))
         if is_address(self.path) or not os.path.isdir(home):
@@ -59,6 +59,6 @@ class ZarrSource(StoredArraySource):
                         f"{self.path}::{self._member}: a folder in the place of chunk {inner}. Write it again."
                     )
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         some = self.take(np.unique(np.linspace(0, self.n_rows - 1, 16).astype(np.int64)))
         return {"bytes": self._container.n_bytes, "digest": digest(some)}

@@ -10,10 +10,11 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
+from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.npy_format import Header, fill, read_header
 from chimap.data.io.files import existing_file
@@ -54,7 +55,7 @@ class Archive:
             )
         self.members = [name.removesuffix(".npy") for name in self._sizes if name.endswith(".npy")]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JSON:
         # A copy in another process reads the file; what is held here is too large to send with every task.
         return {**self.__dict__, "_held": {}}
 

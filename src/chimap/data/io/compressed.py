@@ -8,10 +8,14 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from chimap._validation import DataError
 from chimap.data.io.files import DataFile, needed
+
+if TYPE_CHECKING:
+    pass
+
 
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
 LONGEST_LINE = 2**24  # bytes of a line of text

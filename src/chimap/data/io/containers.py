@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._types import JSON, Group, StoredArray
 from chimap._validation import DataError
 from chimap.data.io.files import (
     base_name,
@@ -21,6 +23,10 @@ from chimap.data.io.files import (
     needed,
 )
 from chimap.data.rows import digest
+
+if TYPE_CHECKING:
+    from zarr.storage import StoreLike
+
 
 ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")  # one of them lies in the folder of any store
 
@@ -40,11 +46,11 @@ class Container(ABC):
         return base_name(self.address)
 
     @abstractmethod
-    def opened(self) -> AbstractContextManager[Any]:
+    def opened(self) -> AbstractContextManager[Group]:
         """The root group while the block runs: ``root[name]``, ``name in root``, ``root.attrs``."""
 
     @abstractmethod
-    def content(self) -> dict[str, Any]:
+    def content(self) -> JSON:
         """Bytes and digest, for fingerprints."""
 
     @abstractmethod
@@ -52,7 +58,7 @@ class Container(ABC):
         """Raise DataError if the container has been written anew since it was first looked at."""
 
     @abstractmethod
-    def values(self, array: Any) -> np.ndarray:
+    def values(self, array: StoredArray) -> np.ndarray:
         """All of an array; text as an object array of str."""
 
     @contextmanager
@@ -77,7 +83,7 @@ class Hdf5Container(Container):
         self.address, self.n_bytes = self._file.address, self._file.size
 
     @contextmanager
-    def opened(self) -> Iterator[Any]:
+    def opened(self) -> Iterator[Group]:
         """See ``Container``."""
         h5py = needed("h5py", "HDF5 files")
         with self._file.open() as opened:
@@ -86,7 +92,7 @@ class Hdf5Container(Container):
             with root:
                 yield root
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> JSON:
         """See ``Container``."""
         return {"bytes": self.n_bytes, "digest": file_digest(self._file)}
 
@@ -94,7 +100,7 @@ class Hdf5Container(Container):
         """See ``Container``."""
         self._file.check_unchanged()
 
-    def values(self, array: Any) -> np.ndarray:
+    def values(self, array: StoredArray) -> np.ndarray:
         """See ``Container``."""
         h5py = needed("h5py", "HDF5 files")
         is_text = h5py.check_string_dtype(array.dtype) is not None
@@ -109,7 +115,7 @@ class ZarrContainer(Container):
         self._stamp, self.n_bytes = _stamp_of(self.address)
 
     @contextmanager
-    def opened(self) -> Iterator[Any]:
+    def opened(self) -> Iterator[Group]:
         """See ``Container``."""
         zarr = needed("zarr", "Zarr stores")
         self.check_unchanged()
@@ -120,7 +126,7 @@ class ZarrContainer(Container):
         finally:
             root.store.close()
 
-    def content(self) -> dict[str, Any]:
+    def content(self) -> JSON:
         """See ``Container``: the listing of the store, without times."""
         files = files_under(self.address) if is_folder(self.address) else {"": existing_file(self.address)}
         some = [files[inner] for inner in list(files)[:: max(1, len(files) // 16)]]
@@ -136,7 +142,7 @@ class ZarrContainer(Container):
                 "what writes it finish, then open it again."
             )
 
-    def values(self, array: Any) -> np.ndarray:
+    def values(self, array: StoredArray) -> np.ndarray:
         """See ``Container``."""
         values = np.asarray(array[...])
         return values.astype(object) if values.dtype.kind in "TU" else values
@@ -153,17 +159,17 @@ def is_store(folder: str) -> bool:
     return any(has_file(folder, name) for name in ZARR_MARKS)
 
 
-def is_group(node: Any) -> bool:
+def is_group(node: Group | StoredArray) -> bool:
     """Whether a node of a container is a group rather than an array."""
     return not hasattr(node, "shape")
 
 
-def children(node: Any) -> list[str]:
+def children(node: Group | StoredArray) -> list[str]:
     """Names of what lies directly in a group; none of an array."""
     return sorted(str(key) for key in node) if is_group(node) else []
 
 
-def _store(zarr: Any, address: str) -> Any:
+def _store(zarr: ModuleType, address: str) -> StoreLike:
     if is_address(address):
         return zarr.storage.FsspecStore.from_url(address, read_only=True)
     if address.lower().endswith(".zip"):

@@ -16,9 +16,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, cast
+from types import ModuleType
+from typing import IO, TYPE_CHECKING, cast
 
+from chimap._types import JSON
 from chimap._validation import DataError
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
 
 WINDOW = 2**16
 # What file systems of fsspec say about the last change of a file, each in words of its own.
@@ -197,7 +203,7 @@ def file_digest(file: DataFile) -> str:
     return total.hexdigest()
 
 
-def needed(module: str, what: str, extra: str = "data") -> Any:
+def needed(module: str, what: str, extra: str = "data") -> ModuleType:
     """An optional module. Raises ImportError that names the extra to install for ``what``, a plural."""
     try:
         return importlib.import_module(module)
@@ -218,7 +224,7 @@ def _look(address: str) -> DataFile:
         return _stamped(address, system.info(path))
 
 
-def _stamped(address: str, info: dict[str, Any]) -> DataFile:
+def _stamped(address: str, info: JSON) -> DataFile:
     stamps = [info[key] for key in STAMPS if key in info]
     # the memory file system gives a moment as a date or as seconds, depending on how it is asked
     stamp = str([s.timestamp() if isinstance(s, datetime) else s for s in stamps])
@@ -238,11 +244,13 @@ def _inside(folder: str, inner: str) -> str:
     return "::".join(parts)
 
 
-def _system(address: str) -> tuple[Any, str]:
+def _system(address: str) -> tuple[AbstractFileSystem, str]:
     """The file system of an address, and the path in it."""
     if address.startswith(_ARCHIVES) and "::" not in address:
         raise DataError(f"{address} is in an archive, but in which? Add it: {address}::ARCHIVE.")
-    return cast(tuple[Any, str], needed("fsspec.core", "addresses with ://").url_to_fs(address))
+    return cast(
+        "tuple[AbstractFileSystem, str]", needed("fsspec.core", "addresses with ://").url_to_fs(address)
+    )
 
 
 @contextmanager

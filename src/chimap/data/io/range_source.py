@@ -5,16 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._types import JSON, Rows
 from chimap.data.io.row_file import RowFile
 from chimap.data.rows import csr_row_bytes, digest, row_ranges
 from chimap.data.source import Chunk, Source
 
-Read = Callable[[int, int], Any]
+Read = Callable[[int, int], Rows]
 
 
 class RangeSource(Source):
@@ -45,7 +45,7 @@ class RangeSource(Source):
         """Labels of all rows, or None."""
         return self._y
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> JSON:
         """Name, shape, dtype, and digests of the labels and of some of the content."""
         return {
             "name": self.name,
@@ -60,7 +60,7 @@ class RangeSource(Source):
         """What reads the rows from start to stop, while the block runs; it is asked for them in their order."""
 
     @abstractmethod
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         """The part of the fingerprint that stands for the content: bytes and digest."""
 
     @abstractmethod
@@ -83,11 +83,11 @@ class OrderedSource(RangeSource):
         self.row_bytes = sparse_bytes if self.is_sparse else float(self.n_features * self.dtype.itemsize)
         self.held_bytes = self._file.held_bytes
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JSON:
         # A copy in another process reads the file itself: the temporary one cannot be sent.
         return {**self.__dict__, "_file": None}
 
-    def take(self, rows: np.ndarray) -> Any:
+    def take(self, rows: np.ndarray) -> Rows:
         """The rows with these increasing indices."""
         with self._reading() as read:
             return _arrays.stack_rows([read(row, row + 1) for row in np.asarray(rows).tolist()])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.rows import digest, regroup
 from chimap.data.source import Chunk, Source
@@ -43,7 +43,7 @@ class StreamSource(Source):
         """Labels of all rows, or None."""
         return self._y
 
-    def fingerprint(self) -> dict[str, Any]:
+    def fingerprint(self) -> JSON:
         """Name, shape, dtype, and digests of the labels and of some of the content."""
         return {
             "name": self.name,
@@ -54,11 +54,11 @@ class StreamSource(Source):
         }
 
     @abstractmethod
-    def _blocks(self) -> Iterator[Any]:
+    def _blocks(self) -> Iterator[Rows]:
         """All rows, in order: dense blocks in ``dtype``, or canonical CSR."""
 
     @abstractmethod
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         """The part of the fingerprint that stands for the content: bytes and digest."""
 
     def _check_unchanged(self) -> None:
@@ -77,9 +77,9 @@ class SeekableStream(StreamSource):
             yield Chunk(X, None if self._y is None else self._y[start : start + X.shape[0]], start)
             start += X.shape[0]
 
-    def _blocks(self) -> Iterator[Any]:
+    def _blocks(self) -> Iterator[Rows]:
         yield from self._blocks_between(0, self.n_rows)
 
     @abstractmethod
-    def _blocks_between(self, first: int, stop: int) -> Iterator[Any]:
+    def _blocks_between(self, first: int, stop: int) -> Iterator[Rows]:
         """The rows from first to stop, in order: dense blocks in ``dtype``, or canonical CSR."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -11,10 +12,16 @@ from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._types import JSON, MatrixLike, Rows, Transformed
 from chimap._validation import check_choice, check_positive
 from chimap.features.additive.coded import CodedMap
 from chimap.features.additive.codes import code_dtype
 from chimap.features.additive.quantise import kmeans_anchors, kmeans_bytes, rounded_down, steps_per_unit
+from chimap.kernels import Kernel
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _MOST_ANCHORS = 2**15  # so that codes of either sign fit in two bytes
 
@@ -59,11 +66,11 @@ class AnchorMap(CodedMap):
            [0.2, 0.7, 1.2]])
     """
 
-    n_terms: Any
+    n_terms: int | None  # type: ignore[assignment]
 
     def __init__(
         self,
-        kernel: Any = "chi2",
+        kernel: str | Kernel = "chi2",
         n_terms: int | None = None,
         n_anchors: int = 50,
         anchors: str = "uniform",
@@ -83,11 +90,11 @@ class AnchorMap(CodedMap):
 
     # --- using
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Transformed:
         """Features (n, n_terms_ * bins), or codes (n, bins), of rows X (n, bins); see ``output``."""
         return self.encode(X) if self.output == "codes" else super().transform(X)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Names "<bin>_term<q>", or "<bin>_code", in the order of the columns."""
         if self.output == "features":
             return super().get_feature_names_out(input_features)
@@ -122,7 +129,7 @@ class AnchorMap(CodedMap):
         if self.energy > 1:
             raise ValueError(f"energy is a share of the sum of eigenvalues, at most 1; got {self.energy!r}.")
 
-    def _fit_rows(self, rows: Any) -> None:
+    def _fit_rows(self, rows: Rows) -> None:
         if self.anchors == "uniform":
             self.scale_ = _arrays.column_maxima(rows)
             shape = np.linspace(0, 1, self.n_anchors)
@@ -252,15 +259,15 @@ class AnchorMap(CodedMap):
             starts = (bins.astype(np.int64) * size).astype(np.uint32)
             _loops.searched_codes(magnitudes, starts, places, size, self._lift, codes)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JSON:
         # the tables are remade in less time than it takes to send them
         return {k: v for k, v in super().__getstate__().items() if k != "_tables"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: JSON) -> None:
         super().__setstate__(state)
         self._tables = {}
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         if self.output == "codes":
             tags.transformer_tags.preserves_dtype = []

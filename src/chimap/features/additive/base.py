@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
 from chimap._validation import check_positive, validated_rows
+from chimap.backends.base import RowFeatures
 from chimap.kernels import AdditiveKernel, Kernel, as_kernel
 from chimap.kernels.additive import signature_powers
 from chimap.model_files import Transformer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _SAMPLE_VALUES = 2**20  # non-zero entries that a data-dependent map looks at
 
@@ -38,7 +46,7 @@ class AdditiveMap(Transformer, BaseEstimator):
 
     kernels: ClassVar[tuple[str, ...] | None] = None  # names of those it approximates, or None for every one
 
-    kernel: Any
+    kernel: str | Kernel
     n_terms: int
     kernel_: AdditiveKernel
     largest_: np.ndarray
@@ -47,7 +55,7 @@ class AdditiveMap(Transformer, BaseEstimator):
     # Subclasses whose _evaluate is that of gamma = 1 say so, and the power is applied here.
     _maps_plain_kernel = False
 
-    def fit(self, X: Any, y: Any = None) -> AdditiveMap:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> AdditiveMap:
         """Fit on rows X (n, bins), of which up to a million non-zero entries are looked at; y is not used.
 
         Raises DataError for NaN, infinite or (unless the kernel is signed) negative entries.
@@ -61,7 +69,7 @@ class AdditiveMap(Transformer, BaseEstimator):
         self._fit_rows(rows)
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Transformed:
         """Features (n, n_terms_out * bins) of rows X (n, bins): dense to dense, sparse to CSR, a tensor of torch (or an
         array of cupy) to one on its device.
 
@@ -82,7 +90,7 @@ class AdditiveMap(Transformer, BaseEstimator):
         n, n_bins = rows.shape
         self._evaluate_signed(rows, np.arange(n_bins), out.reshape(n, self._n_terms_out, n_bins))
 
-    def array_features(self, rows: Any) -> Any:
+    def array_features(self, rows: Array) -> Array:
         """Features (n, n_features_out) of checked dense rows by the operations of their own kind of array.
 
         Any kind of the Python array API will do, numpy's too, for which the compiled loops are much faster. A map
@@ -100,11 +108,11 @@ class AdditiveMap(Transformer, BaseEstimator):
             found = found * xp.sign(rows)[:, None, :]
         return xp.reshape(found, (rows.shape[0], self._n_features_out))
 
-    def bound(self, like: Any) -> Any:
+    def bound(self, like: Array) -> ArrayMap:
         """``array_features`` for arrays such as ``like``; random features keep their frequencies on its device so."""
         return self.array_features
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Dense features minus ``shift`` of checked rows, dense or CSR, into ``out`` of their dtype."""
         if _arrays.is_sparse(rows):
             self.transform_sparse(rows).toarray(out=out)
@@ -113,13 +121,13 @@ class AdditiveMap(Transformer, BaseEstimator):
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Names "<bin>_term<q>" in the order of the columns."""
         check_is_fitted(self)
         names = self._bin_names(input_features)
         return np.array([f"{name}_term{q}" for q in range(self._n_terms_out) for name in names], dtype=object)
 
-    def _bin_names(self, input_features: Any) -> Any:
+    def _bin_names(self, input_features: Sequence[str] | None) -> Sequence[str]:
         if input_features is not None:
             return input_features
         return getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
@@ -129,7 +137,7 @@ class AdditiveMap(Transformer, BaseEstimator):
         n = self._n_terms_out
         return f"{type(self).__name__}, {n} term{'s' if n != 1 else ''} a bin"
 
-    def bin_of(self, column: int | np.ndarray) -> tuple[Any, Any]:
+    def bin_of(self, column: int | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(bin, term) of output columns, the inverse of column = term * n_bins + bin."""
         check_is_fitted(self)
         return np.asarray(column) % self.n_features_in_, np.asarray(column) // self.n_features_in_
@@ -187,7 +195,7 @@ class AdditiveMap(Transformer, BaseEstimator):
         """Refuse parameters out of range, before any row is looked at."""
         check_positive(self.n_terms, "n_terms", integer=True)
 
-    def _fit_rows(self, rows: Any) -> None:
+    def _fit_rows(self, rows: Rows) -> None:
         """Learn from checked rows, dense or CSR: by default from a sample of their non-zero magnitudes."""
         values = _arrays.nonzero_values(rows, _SAMPLE_VALUES)
         self._fit_values(np.abs(values, out=values))
@@ -206,7 +214,7 @@ class AdditiveMap(Transformer, BaseEstimator):
         need not be contiguous.
         """
 
-    def _formula(self, xp: Any, x: Any) -> Any:
+    def _formula(self, xp: ModuleType, x: Array) -> Array:
         """What ``_evaluate`` gives of all bins, (n, terms, bins), by functions xp of arrays such as x (n, bins)."""
         magnitudes = np.ascontiguousarray(_arrays.to_host(x))
         n, n_bins = magnitudes.shape
@@ -241,7 +249,7 @@ class AdditiveMap(Transformer, BaseEstimator):
     def _keeps_zeros(self) -> bool:
         return True
 
-    def transform_sparse(self, rows: Any) -> Any:
+    def transform_sparse(self, rows: CSR) -> CSR:
         """CSR features of checked CSR rows."""
         # The entries are one row of a matrix; the layout of CSR is put together afterwards.
         features = np.empty((1, self._n_terms_out, rows.nnz), dtype=rows.dtype)
@@ -253,7 +261,7 @@ class AdditiveMap(Transformer, BaseEstimator):
         indptr = rows.indptr.astype(index) * self._n_terms_out
         return _arrays.csr(data, indices, indptr, (rows.shape[0], self._n_features_out))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = not getattr(self.kernel, "is_signed", False)
@@ -261,14 +269,14 @@ class AdditiveMap(Transformer, BaseEstimator):
         return tags
 
 
-def keeps_zeros(features: Any) -> bool:
+def keeps_zeros(features: object) -> bool:
     """Whether fitted features of zeros are zeros, so that CSR rows have CSR features."""
     return bool(getattr(features, "_keeps_zeros", False))
 
 
-def mapped(features: Any, rows: Any) -> Any:
+def mapped(features: RowFeatures, rows: Rows) -> Rows:
     """Features (n, D) of checked rows, in their dtype: CSR of CSR rows where zeros stay zeros, dense otherwise."""
-    if _arrays.is_sparse(rows) and keeps_zeros(features):
+    if _arrays.is_sparse(rows) and hasattr(features, "transform_sparse") and keeps_zeros(features):
         return features.transform_sparse(rows)
     Z = np.empty((rows.shape[0], features._n_features_out), dtype=rows.dtype)
     features.features_into(rows, Z)
@@ -286,7 +294,7 @@ def as_additive(kernel: str | Kernel, owner: str) -> AdditiveKernel:
     return resolved
 
 
-def check_map(candidate: Any) -> None:
+def check_map(candidate: object) -> None:
     """Refuse what is no additive map (a name, a class, another transformer)."""
     if not isinstance(candidate, AdditiveMap):
         raise ValueError(f"map must be an additive map such as OptimalMap(n_terms=2); got {candidate!r}.")

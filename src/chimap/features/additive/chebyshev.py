@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
 from chimap import _loops
+from chimap._types import Array
 from chimap._validation import check_positive
 from chimap.features.additive.base import AdditiveMap
+from chimap.kernels import Kernel
 
 
 class ChebyshevMap(AdditiveMap):
@@ -39,7 +41,7 @@ class ChebyshevMap(AdditiveMap):
     kernels = ("chi2",)
     _maps_plain_kernel = True
 
-    def __init__(self, kernel: Any = "chi2", n_terms: int = 3, scale: Any = "max"):
+    def __init__(self, kernel: str | Kernel = "chi2", n_terms: int = 3, scale: float | str = "max"):
         self.kernel = kernel
         self.n_terms = n_terms
         self.scale = scale
@@ -53,7 +55,7 @@ class ChebyshevMap(AdditiveMap):
         largest = float(values.max()) if values.size else 1.0
         self.scale_ = largest if self.scale == "max" else float(self.scale)
 
-    def _formula(self, xp: Any, x: Any) -> Any:
+    def _formula(self, xp: ModuleType, x: Array) -> Array:
         v = xp.astype(x, xp.float64) / self.scale_
         L = xp.log(xp.where(v > 0, v, xp.ones_like(v))) / np.pi
         terms = [2 * v / (v + 1)]

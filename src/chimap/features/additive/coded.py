@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _threads
+from chimap._types import MatrixLike, Transformed
 from chimap._validation import validated_rows
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.codes import code_dtype
@@ -52,7 +52,7 @@ class CodedMap(AdditiveMap):
         """Whether a bin's features are finitely many, which codes name."""
         return not self._blends
 
-    def encode(self, X: Any) -> Any:
+    def encode(self, X: MatrixLike) -> Transformed:
         """Codes (n, bins) of rows X (n, bins), uint8 or uint16: dense to dense, sparse to CSR; 0 is the code of 0.
         Arrays of torch and cupy give numpy's: codes are looked up by compiled loops.
 

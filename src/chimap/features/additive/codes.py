@@ -9,11 +9,11 @@ Source: Additive nearest neighbor feature maps, sec. 3.4.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays, _loops, _threads
+from chimap._types import Rows
 from chimap._validation import DataError, format_bytes
 from chimap.features.additive.base import AdditiveMap
 
@@ -25,7 +25,7 @@ def code_dtype(n_codes: int) -> np.dtype:
     return np.min_scalar_type(n_codes - 1)
 
 
-def check_codes(codes: Any, n_bins: int, n_codes: int) -> Any:
+def check_codes(codes: Rows, n_bins: int, n_codes: int) -> Rows:
     """Codes (n, n_bins) as C-contiguous whole numbers or CSR, or a DataError that names the place."""
     if _arrays.is_sparse(codes):
         codes = codes.tocsr()
@@ -54,7 +54,7 @@ def check_codes(codes: Any, n_bins: int, n_codes: int) -> Any:
     return codes
 
 
-def look_up(codes: Any, tables: np.ndarray) -> np.ndarray:
+def look_up(codes: Rows, tables: np.ndarray) -> np.ndarray:
     """sum_i tables[i, codes[:, i]]: outputs (n, t) of codes (n, bins), dense or CSR, and tables (bins, n_codes, t).
 
     In the dtype of the tables. For CSR the entries of code 0 must be zero, as they are for maps with Psi(0) = 0.
@@ -77,7 +77,7 @@ def look_up(codes: Any, tables: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(out[:, :t])
 
 
-def add_up(codes: Any, values: np.ndarray, n_codes: int) -> np.ndarray:
+def add_up(codes: Rows, values: np.ndarray, n_codes: int) -> np.ndarray:
     """Sums (bins, n_codes, t) of the rows of ``values`` (n, t) that have each code in each bin.
 
     The transpose of ``look_up``. Threads share out the bins, so that the sums do not depend on how many there are.
@@ -86,12 +86,15 @@ def add_up(codes: Any, values: np.ndarray, n_codes: int) -> np.ndarray:
     (n, bins), t = codes.shape, values.shape[1]
     padded = _in_lanes(values)
     out = _zeros((bins * n_codes, padded.shape[1]), values.dtype)
-    is_sparse = _arrays.is_sparse(codes)
-    parts: tuple[Any, ...] = (codes.data, codes.indices, codes.indptr) if is_sparse else (codes,)
-    scatter = _loops.scatter_sums_sparse if is_sparse else _loops.scatter_sums
+    parts: tuple[np.ndarray, ...]
+    if _arrays.is_sparse(codes):
+        parts, scatter = (codes.data, codes.indices, codes.indptr), _loops.scatter_sums_sparse
+        each = codes.nnz // max(1, bins)
+    else:
+        parts, scatter, each = (codes,), _loops.scatter_sums, n
     _threads.over_rows(
         bins,
-        (codes.nnz // max(1, bins) if is_sparse else n) * t,
+        each * t,
         lambda part: scatter(
             *parts, padded, part.start, part.stop, n_codes, out[part.start * n_codes : part.stop * n_codes]
         ),
@@ -131,7 +134,7 @@ class Storage:
         return ", ".join(f"{k.replace('_', ' ')} {format_bytes(v)}" for k, v in parts if v is not None)
 
 
-def storage(psi: AdditiveMap, X: Any) -> Storage:
+def storage(psi: AdditiveMap, X: Rows) -> Storage:
     """Bytes of rows X (n, bins), dense or sparse, as features and as codes of a fitted map (the tables not counted).
 
     Sparse forms are CSR with the indices that scipy gives it, and hold the non-zero features or codes alone.

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.linalg import eigh
 
 from chimap import _arrays, _loops, _scaling
+from chimap._types import Rows
 from chimap.features.additive.base import AdditiveMap, check_map
 from chimap.features.additive.nodes import density
 from chimap.features.additive.optimal import OptimalMap
-from chimap.kernels import AdditiveKernel
+from chimap.kernels import AdditiveKernel, Kernel
 
 _POINTS, _POINTS_A_BIN = 512, 64  # of the densities
 _TABLE_BYTES = (
@@ -54,7 +55,13 @@ class CompressedMap(AdditiveMap):
     True
     """
 
-    def __init__(self, kernel: Any = "chi2", n_terms: int = 3, base: Any = None, per_bin: bool = False):
+    def __init__(
+        self,
+        kernel: str | Kernel = "chi2",
+        n_terms: int = 3,
+        base: AdditiveMap | None = None,
+        per_bin: bool = False,
+    ):
         self.kernel = kernel
         self.n_terms = n_terms
         self.base = base
@@ -71,7 +78,7 @@ class CompressedMap(AdditiveMap):
     def _base(self) -> AdditiveMap:
         return self.base or OptimalMap(n_terms=4 * self.n_terms + 8)
 
-    def _fit_rows(self, rows: Any) -> None:
+    def _fit_rows(self, rows: Rows) -> None:
         magnitudes = _arrays.map_values(rows, np.abs)
         self.scales_ = np.ones(rows.shape[1])
         if self.per_bin:
@@ -88,7 +95,7 @@ class CompressedMap(AdditiveMap):
             moments = self._moments(points, counts, np.zeros(points.size, np.int64), [0, points.size])
             self.eigenvalues_, self.combinations_ = self._leading(moments)
 
-    def _fit_by_bin(self, magnitudes: Any) -> None:
+    def _fit_by_bin(self, magnitudes: Rows) -> None:
         values, starts = _arrays.values_by_bin(magnitudes)
         parts = [density(values[a:b], _POINTS_A_BIN) for a, b in pairwise(starts)]
         points, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -101,7 +108,9 @@ class CompressedMap(AdditiveMap):
             moments[empty] = np.average(moments, axis=0, weights=shares)
         self.eigenvalues_, self.combinations_ = self._leading(moments)
 
-    def _moments(self, points: np.ndarray, counts: np.ndarray, bins: np.ndarray, edges: Any) -> np.ndarray:
+    def _moments(
+        self, points: np.ndarray, counts: np.ndarray, bins: np.ndarray, edges: Sequence[int] | np.ndarray
+    ) -> np.ndarray:
         """E[c c'] (groups, terms, terms) over points (edges[g]:edges[g + 1] are those of group g)."""
         c = np.empty((1, self.base_._n_terms_out, points.size))
         self.base_._evaluate_signed(points[None], bins, c)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
 from chimap import _arrays, _loops
+from chimap._types import Array, Rows
 from chimap._validation import check_choice
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.nodes import greedy_nodes, log_histogram, minimax_nodes
+from chimap.kernels import Kernel
 
 
 class DirectMap(AdditiveMap):
@@ -44,7 +46,13 @@ class DirectMap(AdditiveMap):
 
     nodes_: np.ndarray
 
-    def __init__(self, kernel: Any = "chi2", n_terms: int = 3, nodes: Any = "greedy", per_bin: bool = False):
+    def __init__(
+        self,
+        kernel: str | Kernel = "chi2",
+        n_terms: int = 3,
+        nodes: float | str = "greedy",
+        per_bin: bool = False,
+    ):
         self.kernel = kernel
         self.n_terms = n_terms
         self.nodes = nodes
@@ -59,7 +67,7 @@ class DirectMap(AdditiveMap):
             if self.per_bin:
                 raise ValueError("per_bin chooses nodes for each bin; with given nodes it must be False.")
 
-    def _fit_rows(self, rows: Any) -> None:
+    def _fit_rows(self, rows: Rows) -> None:
         super()._fit_rows(rows)
         if self.per_bin:
             pooled: np.ndarray = self.nodes_
@@ -97,7 +105,7 @@ class DirectMap(AdditiveMap):
             )
         return nodes
 
-    def _formula(self, xp: Any, x: Any) -> Any:
+    def _formula(self, xp: ModuleType, x: Array) -> Array:
         product, terms = xp.ones_like(x), []
         for k in _arrays.beside(self.nodes_, x):  # numbers, or one a bin
             share = product / (x + k)

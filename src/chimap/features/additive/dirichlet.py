@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
 from chimap._validation import check_row_sums, validated_rows
-from chimap.kernels import DirichletKernel, as_kernel
+from chimap.kernels import DirichletKernel, Kernel, as_kernel
 from chimap.model_files import Transformer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _BLOCK_NUMBERS = 2**20  # of sparse rows made dense together
 
@@ -41,10 +45,10 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
     ((50, 3), True)
     """
 
-    def __init__(self, kernel: Any = "dirichlet"):
+    def __init__(self, kernel: str | Kernel = "dirichlet"):
         self.kernel = kernel
 
-    def fit(self, X: Any, y: Any = None) -> DirichletMap:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> DirichletMap:
         """Fit beta and the offset on rows X (n, bins), in one pass over them; y is not used.
 
         Raises DataError for NaN, infinite or negative entries, fewer than two rows (not empty) or bins, and rows that
@@ -71,7 +75,7 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         """f, of rows that sum to 1."""
         return float(self.kernel_.offset)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Transformed:
         """Features (n, bins), dense, in the floating type of X; of a tensor of torch, or an array of cupy, there.
 
         Raises DataError for rows of another width, and for entries and rows that ``fit`` refuses.
@@ -84,7 +88,7 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         self.features_into(rows, out)
         return out
 
-    def array_features(self, rows: Any) -> Any:
+    def array_features(self, rows: Array) -> Array:
         """Features (n, bins) of checked dense rows by the operations of their own kind of array."""
         xp, w = _arrays.namespace(rows), self.kernel_.whitening
         sums = xp.sum(rows, axis=1, keepdims=True)
@@ -96,7 +100,7 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         Z = scale * (xp.log(shares + offset) - mean)
         return Z + float(w.common) * xp.sum(scale * Z, axis=1, keepdims=True) * scale
 
-    def bound(self, like: Any) -> Callable[[Any], Any]:
+    def bound(self, like: Array) -> ArrayMap:
         """``array_features`` for arrays such as ``like``."""
         return self.array_features
 
@@ -104,7 +108,7 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         """'DirichletMap, one term a bin'."""
         return "DirichletMap, one term a bin"
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` (bins,) of checked rows, dense or CSR, into ``out`` of their dtype."""
         size = max(1, _BLOCK_NUMBERS // rows.shape[1]) if _arrays.is_sparse(rows) else max(1, rows.shape[0])
         for first in range(0, rows.shape[0], size):
@@ -132,7 +136,7 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
     def _n_features_out(self) -> int:
         return int(self.n_features_in_)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.dirichlet import DirichletMap
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.additive.optimal import OptimalMap
-from chimap.features.base import FeatureSettings, Footprint, gamma_bytes, median_bytes
+from chimap.features.base import Features, FeatureSettings, Footprint, gamma_bytes, median_bytes
 from chimap.kernels import AdditiveKernel, DirichletKernel, Kernel, Linear
 
 
@@ -23,7 +23,7 @@ class AdditiveFamily:
         return isinstance(kernel, AdditiveKernel)
 
     @classmethod
-    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+    def of(cls, settings: FeatureSettings, seed: int) -> Features:
         """See ``Family``."""
         if settings.map is None:
             return OptimalMap(settings.exact, settings.terms())
@@ -51,7 +51,7 @@ class DirichletFamily:
         return isinstance(kernel, DirichletKernel)
 
     @classmethod
-    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+    def of(cls, settings: FeatureSettings, seed: int) -> Features:
         """See ``Family``."""
         return DirichletMap(settings.exact)
 
@@ -77,7 +77,7 @@ class LinearFamily:
         return isinstance(kernel, Linear)
 
     @classmethod
-    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+    def of(cls, settings: FeatureSettings, seed: int) -> Features:
         """See ``Family``."""
         return IdentityMap()
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from scipy.optimize import minimize_scalar, nnls
 from scipy.special import betaln, gammaln
 
 from chimap import _loops
+from chimap._types import Array
 from chimap._validation import check_choice, check_positive
 from chimap.features.additive.base import AdditiveMap
-from chimap.kernels import AdditiveKernel
+from chimap.kernels import AdditiveKernel, Kernel
 
 WINDOWS = ("least-squares", "rectangular", "uniform")
 _BINS, _SHAPES = 32, (0.3, 1.0, 5.0)  # of the histograms whose error is expected
@@ -47,7 +48,11 @@ class HomogeneousMap(AdditiveMap):
     """
 
     def __init__(
-        self, kernel: Any = "chi2", n_terms: int = 3, window: str = "least-squares", period: Any = "auto"
+        self,
+        kernel: str | Kernel = "chi2",
+        n_terms: int = 3,
+        window: str = "least-squares",
+        period: float | str = "auto",
     ):
         self.kernel = kernel
         self.n_terms = n_terms
@@ -78,7 +83,7 @@ class HomogeneousMap(AdditiveMap):
     def _n_terms_out(self) -> int:
         return 1 + 2 * int(np.count_nonzero(self.amplitudes_[1:]))
 
-    def _formula(self, xp: Any, x: Any) -> Any:
+    def _formula(self, xp: ModuleType, x: Array) -> Array:
         v = xp.astype(x, xp.float64)
         positive = v > 0
         ln = xp.log(xp.where(positive, v, xp.ones_like(v)))

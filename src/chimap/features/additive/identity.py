@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
+from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
 from chimap._validation import validated_rows
 from chimap.kernels import Linear
 from chimap.model_files import Transformer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
@@ -28,7 +32,7 @@ class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
 
     _keeps_zeros = True
 
-    def fit(self, X: Any, y: Any = None) -> IdentityMap:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> IdentityMap:
         """Take the number of bins from rows X (n, bins); y is not used.
 
         Raises DataError for NaN and infinite entries.
@@ -37,7 +41,7 @@ class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         self.kernel_ = Linear()
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Transformed:
         """Rows X (n, bins) as they are, checked: dense, CSR, or a tensor of torch (or an array of cupy)."""
         check_is_fitted(self)
         return validated_rows(self, X, reset=False, signed=True, on_device=True)
@@ -50,15 +54,15 @@ class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         """'the bins as they are'."""
         return "the bins as they are"
 
-    def array_features(self, rows: Any) -> Any:
+    def array_features(self, rows: Array) -> Array:
         """Rows of any kind of array as they are."""
         return rows
 
-    def bound(self, like: Any) -> Any:
+    def bound(self, like: Array) -> ArrayMap:
         """``array_features`` for arrays such as ``like``."""
         return self.array_features
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Checked rows, dense or CSR, minus ``shift`` into ``out`` (n, bins) of their dtype."""
         self.transform_into(_arrays.to_dense(rows), out)
         if shift is not None:
@@ -68,11 +72,11 @@ class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         """Copy dense rows into ``out``."""
         out[:] = rows
 
-    def transform_sparse(self, rows: Any) -> Any:
+    def transform_sparse(self, rows: CSR) -> CSR:
         """CSR rows as they are."""
-        return _arrays.as_rows(rows)
+        return _arrays.to_sparse(_arrays.as_rows(rows))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
 from chimap import _arrays, _loops
+from chimap._types import RandomState, Rows
 from chimap._validation import check_positive
 from chimap.features.additive.base import AdditiveMap
-from chimap.kernels import AdditiveKernel
+from chimap.kernels import AdditiveKernel, Kernel
 from chimap.kernels.additive import signature_powers
 
 
@@ -43,7 +43,11 @@ class AdditiveKPCA(AdditiveMap):
     """
 
     def __init__(
-        self, kernel: Any = "chi2", n_terms: int = 3, n_landmarks: int = 64, random_state: Any = None
+        self,
+        kernel: str | Kernel = "chi2",
+        n_terms: int = 3,
+        n_landmarks: int = 64,
+        random_state: RandomState = None,
     ):
         self.kernel = kernel
         self.n_terms = n_terms
@@ -61,7 +65,7 @@ class AdditiveKPCA(AdditiveMap):
         super()._check_parameters()
         check_positive(self.n_landmarks, "n_landmarks", integer=True)
 
-    def _fit_rows(self, rows: Any) -> None:
+    def _fit_rows(self, rows: Rows) -> None:
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         values, starts = _arrays.values_by_bin(rows)
         n_bins, kernel = starts.size - 1, replace(self.kernel_, is_signed=False)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from scipy.linalg import eigh
 
 from chimap import _arrays, _loops, _threads
+from chimap._types import JSON, Array
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.nodes import density
-from chimap.kernels import AdditiveKernel
+from chimap.kernels import AdditiveKernel, Kernel
 
 _GRID = 512  # points of the density; the error of the discretisation is of second order in their spacing
 _FINE = 4096  # points that the functions on those of the grid are weighed at
@@ -52,7 +54,7 @@ class OptimalMap(AdditiveMap):
     True
     """
 
-    def __init__(self, kernel: Any = "chi2", n_terms: int = 3):
+    def __init__(self, kernel: str | Kernel = "chi2", n_terms: int = 3):
         self.kernel = kernel
         self.n_terms = n_terms
 
@@ -126,7 +128,7 @@ class OptimalMap(AdditiveMap):
         if dtype not in self._tables:
             self._tables[dtype] = tabulate(self.eigenfunctions, *self.range_, dtype)
 
-    def _formula(self, xp: Any, x: Any) -> Any:
+    def _formula(self, xp: ModuleType, x: Array) -> Array:
         dtype = np.dtype(np.float32 if x.dtype == xp.float32 else np.float64)
         self._prepare(dtype)
         values, drop, first = self._tables[dtype]
@@ -146,16 +148,18 @@ class OptimalMap(AdditiveMap):
         bits = magnitudes.view(np.int32 if magnitudes.itemsize == 4 else np.int64)
         _loops.table_features(bits, tables, bits.dtype.type(drop), bits.dtype.type(first), out)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JSON:
         # the tables are remade in less time than it takes to send them
         return {k: v for k, v in super().__getstate__().items() if k != "_tables"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: JSON) -> None:
         super().__setstate__(state)
         self._tables = {}
 
 
-def tabulate(function: Any, lowest: float, highest: float, dtype: np.dtype) -> tuple[np.ndarray, int, int]:
+def tabulate(
+    function: Callable[[np.ndarray], np.ndarray], lowest: float, highest: float, dtype: np.dtype
+) -> tuple[np.ndarray, int, int]:
     """Piecewise polynomials of a function of x > 0 over segments of the binary representation of x.
 
     The segments cover [lowest / 2^8, highest * 2^4]; one of zeros lies below them (x = 0 is there) and a constant

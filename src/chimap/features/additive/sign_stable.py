@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _products, _scaling, _threads
+from chimap._types import Array, ArrayLike, ArrayMap, DeviceArray, MatrixLike, RandomState, Rows, Transformed
 from chimap._validation import (
     DataError,
     check_choice,
@@ -21,6 +22,10 @@ from chimap._validation import (
 )
 from chimap.kernels import ArccosKernel, chi2
 from chimap.model_files import Transformer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _BLOCK_ROWS = 512  # rows projected together
 _TILE_BYTES = 2**18  # of bits in a core's cache while the other rows pass over them
@@ -57,12 +62,12 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
     ((50, 512), dtype('uint8'), True)
     """
 
-    def __init__(self, n_components: int = 1024, output: str = "features", random_state: Any = None):
+    def __init__(self, n_components: int = 1024, output: str = "features", random_state: RandomState = None):
         self.n_components = n_components
         self.output = output
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> SignStableProjection:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> SignStableProjection:
         """Draw R for the bins of rows X (n, bins), of which nothing else is looked at; y is not used."""
         check_positive(self.n_components, "n_components", integer=True)
         check_choice(self.output, "output", ("features", "bits"))
@@ -77,7 +82,7 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
     def _n_features_out(self) -> int:
         return -(-self.n_components // 8) if self.output == "bits" else self.n_components
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Transformed:
         """Features (n, n_components) or bits (n, ceil(n_components/8)) of rows X (n, bins), dense or sparse; those of a
         tensor of torch (or an array of cupy) on its device.
 
@@ -97,18 +102,18 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
             out[part] = np.packbits(projected > 0, axis=1)
         return out
 
-    def array_features(self, rows: Any) -> Any:
+    def array_features(self, rows: Array) -> Array:
         """Features (n, n_components) of checked dense rows by the operations of their own kind of array."""
         xp = _arrays.namespace(rows)
         return xp.astype(xp.sign(self._array_projections(rows)), rows.dtype) / float(
             np.sqrt(self.n_components)
         )
 
-    def bound(self, like: Any) -> Callable[[Any], Any]:
+    def bound(self, like: Array) -> ArrayMap:
         """``array_features`` for arrays such as ``like``."""
         return self.array_features
 
-    def _array_bits(self, rows: Any) -> Any:
+    def _array_bits(self, rows: Array) -> Array:
         xp = _arrays.namespace(rows)
         projected = self._array_projections(rows)
         spare = xp.zeros_like(projected[:, : -self.n_components % 8])
@@ -117,7 +122,7 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
         places = xp.asarray([128, 64, 32, 16, 8, 4, 2, 1], dtype=xp.uint8, device=rows.device)
         return xp.sum(octets * places, axis=2, dtype=xp.uint8)
 
-    def _array_projections(self, rows: Any) -> Any:
+    def _array_projections(self, rows: Array) -> Array:
         """R'x of rows of norm 1, float64: see ``_projections``."""
         xp = _arrays.namespace(rows)
         wide = xp.astype(rows, xp.float64)
@@ -127,14 +132,14 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
         tiny = float(np.finfo(np.float64).tiny)
         return (wide / xp.clip(sums, tiny)) @ _arrays.beside(self.frequencies_, wide)
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` (n_components,) of checked rows into ``out`` (n, n_components), of their dtype."""
         scale = out.dtype.type(1 / np.sqrt(self.n_components))
         shift = np.zeros(out.shape[1], out.dtype) if shift is None else shift.astype(out.dtype, copy=False)
         for part, projected in self._projections(rows):
             _signs_into(projected, scale, shift, out[part])
 
-    def estimate(self, bits: Any, others: Any = None) -> np.ndarray:
+    def estimate(self, bits: ArrayLike, others: ArrayLike | None = None) -> np.ndarray:
         """What the bits (n, ceil(n_components/8)) say of the kernel with others (m, ...), or among themselves, (n, m).
 
         1 - 2 h / D with h the bits that differ: the dot products of the features. cos(pi h / D), which is
@@ -152,7 +157,7 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
         out += 1
         return out
 
-    def _projections(self, rows: Any) -> Any:
+    def _projections(self, rows: Rows) -> Iterator[tuple[slice, np.ndarray]]:
         """(slice, R'x of its rows, float64) for blocks of rows; the same memory serves every block.
 
         In float64 whatever the rows are: an entry of R may be a million times the others, and its rounding in float32
@@ -168,7 +173,7 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
             _products.project(block, self.frequencies_, buffer[:size], projected[:size])
             yield part, projected[:size]
 
-    def _words(self, bits: Any, name: str) -> np.ndarray:
+    def _words(self, bits: ArrayLike, name: str) -> np.ndarray:
         """Packed bits as rows of 64-bit words, the last filled up by zeros."""
         n_bytes = -(-self.n_components // 8)
         bits = np.asarray(bits)
@@ -181,13 +186,13 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
         padded[:, :n_bytes] = bits
         return padded.view(np.uint64)
 
-    def _rows(self, X: Any, *, reset: bool) -> Any:
+    def _rows(self, X: MatrixLike, *, reset: bool) -> Rows | DeviceArray:
         rows = validated_rows(self, X, reset=reset, signed=False, on_device=not reset)
         if not _arrays.is_on_device(rows):
             row_sums(rows)
         return rows
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
@@ -198,7 +203,7 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
         return tags
 
 
-def _signs_into(projected: np.ndarray, scale: Any, shift: np.ndarray, z: np.ndarray) -> None:
+def _signs_into(projected: np.ndarray, scale: np.floating, shift: np.ndarray, z: np.ndarray) -> None:
     """Projections to features, on all threads."""
     _threads.over_rows(
         z.shape[0], z.shape[1], lambda rows: _loops.signs(projected[rows], scale, shift, z[rows])

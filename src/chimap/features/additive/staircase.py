@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops
+from chimap._types import CSR, MatrixLike, Rows
 from chimap._validation import check_choice, validated_rows
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.quantise import steps_per_unit
+from chimap.kernels import Kernel
 from chimap.kernels.additive import signature_powers
 
 
@@ -50,7 +50,7 @@ class StaircaseMap(AdditiveMap):
     kernels = ("intersection",)
     _maps_plain_kernel = True
 
-    def __init__(self, kernel: Any = "intersection", n_terms: int = 20, steps: str = "linear"):
+    def __init__(self, kernel: str | Kernel = "intersection", n_terms: int = 20, steps: str = "linear"):
         self.kernel = kernel
         self.n_terms = n_terms
         self.steps = steps
@@ -59,7 +59,7 @@ class StaircaseMap(AdditiveMap):
         super()._check_parameters()
         check_choice(self.steps, "steps", ("linear", "constant"))
 
-    def _fit_rows(self, rows: Any) -> None:
+    def _fit_rows(self, rows: Rows) -> None:
         self.scale_ = _arrays.column_maxima(rows)
 
     @property
@@ -80,7 +80,7 @@ class StaircaseMap(AdditiveMap):
         """Steps a unit of x, and the feature of a whole step; both (bins,) float64."""
         return steps_per_unit(self.scale_, self.n_terms), np.sqrt(self.scale_ / self.n_terms)
 
-    def transform_sparse(self, rows: Any) -> Any:
+    def transform_sparse(self, rows: CSR) -> CSR:
         """CSR features of checked CSR rows, without the steps that lie above the value."""
         features = super().transform_sparse(rows)
         features.eliminate_zeros()
@@ -88,7 +88,7 @@ class StaircaseMap(AdditiveMap):
 
     # --- the sparse form
 
-    def transform_sparse_form(self, X: Any) -> Any:
+    def transform_sparse_form(self, X: MatrixLike) -> CSR:
         """CSR rows (n, n_terms * bins) of rows X (n, bins), dense or sparse: at most two non-zeros a bin, or one.
 
         Column q * bins + i belongs to border q + 1 of bin i. v . (this) = (T v) . Psi(x) for every v.
@@ -112,7 +112,7 @@ class StaircaseMap(AdditiveMap):
         form.sort_indices()
         return form
 
-    def differences(self) -> Any:
+    def differences(self) -> sp.csr_array:
         """T (CSR, n_terms * bins square, two bands): weights of the features from weights of the sparse form.
 
         (T v)_q = v_q - v_{q-1} along the terms of each bin, v_{-1} = 0.
@@ -125,7 +125,7 @@ class StaircaseMap(AdditiveMap):
             format="csr",
         )
 
-    def metric(self) -> Any:
+    def metric(self) -> sp.csr_array:
         """M = T'T (CSR, three bands), the regulariser of the sparse form: |w|^2 = v'Mv for w = T v."""
         T = self.differences()
         return (T.T @ T).tocsr()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize_scalar, nnls
@@ -12,12 +11,17 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive.homogeneous import WINDOWS, discrete_spectrum
-from chimap.features.base import FeatureSettings, Footprint
+from chimap.features.base import Features, FeatureSettings, Footprint
 from chimap.kernels import Kernel
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name, stationary_gaussian
 from chimap.model_files import Transformer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _PAIRS = 2**17  # of values of one bin, whose differences the period is chosen on
 _POINTS = 512  # quantiles of them
@@ -54,17 +58,17 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
 
     def __init__(
         self,
-        kernel: Any = stationary_gaussian,
+        kernel: str | Kernel = stationary_gaussian,
         n_terms: int = 5,
         window: str = "least-squares",
-        period: Any = "auto",
+        period: float | str = "auto",
     ):
         self.kernel = kernel
         self.n_terms = n_terms
         self.window = window
         self.period = period
 
-    def fit(self, X: Any, y: Any = None) -> StationaryMap:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> StationaryMap:
         """Choose the spectrum on the differences within the bins of rows X (n, bins); y is not used.
 
         Raises DataError for NaN and infinite entries, ValueError for settings.
@@ -93,7 +97,7 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         try:
             kernel = stationary_by_name(self.kernel) if isinstance(self.kernel, str) else self.kernel
         except KeyError:
-            kernel = self.kernel
+            kernel = None
         if not isinstance(kernel, StationaryKernel):
             raise ValueError(
                 f"StationaryMap maps stationary kernels, such as 'additive-gaussian'; got {self.kernel!r}."
@@ -122,7 +126,7 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         refined = minimize_scalar(error, bounds=(low, high), method="bounded")
         return float(refined.x if refined.fun <= errors[best] else grid[best])
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Transformed:
         """Features (n, n_terms * bins), dense, of rows X (n, bins); of a device's array there."""
         check_is_fitted(self)
         rows = validated_rows(self, X, reset=False, signed=True, on_device=True)
@@ -132,7 +136,7 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         self.features_into(rows, out)
         return out
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` of checked rows, dense or CSR, into ``out`` of their dtype."""
         period, size = self.period_ * self.kernel_.width, max(1, _BLOCK_NUMBERS // rows.shape[1])
         for first in range(0, rows.shape[0], size):
@@ -146,7 +150,7 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
 
-    def array_features(self, rows: Any) -> Any:
+    def array_features(self, rows: Array) -> Array:
         """Features (n, n_features_out) of checked dense rows by the operations of their own kind of array."""
         xp = _arrays.namespace(rows)
         turns = xp.astype(rows, xp.float64) / (self.period_ * self.kernel_.width)
@@ -158,7 +162,7 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         features = xp.astype(xp.stack(terms, axis=1), rows.dtype)
         return xp.reshape(features, (rows.shape[0], self._n_features_out))
 
-    def bound(self, like: Any) -> Callable[[Any], Any]:
+    def bound(self, like: Array) -> ArrayMap:
         """``array_features`` for arrays such as ``like``."""
         return self.array_features
 
@@ -178,7 +182,7 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         return isinstance(kernel, StationaryKernel)
 
     @classmethod
-    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+    def of(cls, settings: FeatureSettings, seed: int) -> Features:
         """See ``Family``; an even number of terms gets the one that is missing to a pair."""
         return cls(settings.exact, settings.terms() | 1)
 
@@ -192,7 +196,7 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         """The differences that the period is chosen on."""
         return 32 * _PAIRS
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -210,7 +214,7 @@ class _Differences:
     n_bins: int
 
     @classmethod
-    def of(cls, rows: Any, width: float) -> _Differences:
+    def of(cls, rows: Rows, width: float) -> _Differences:
         n, d = rows.shape
         rng = np.random.default_rng(0)
         wanted = max(1, min(n * (n - 1) // 2, _PAIRS // d))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from chimap.features.base import FeatureSettings, Footprint
+from chimap.features.base import Features, FeatureSettings, Footprint
 from chimap.features.exact.features import ExactFeatures
 from chimap.kernels import Kernel
 
@@ -22,7 +22,7 @@ class ExactFamily:
         return True
 
     @classmethod
-    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+    def of(cls, settings: FeatureSettings, seed: int) -> Features:
         """See ``Family``."""
         return ExactFeatures(settings.exact, map=settings.map, n_terms=settings.terms(), random_state=seed)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
@@ -12,15 +12,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _threads
+from chimap._types import ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import DataError, validated_rows
 from chimap.features.additive import OptimalMap
-from chimap.features.additive.base import check_map, mapped
+from chimap.features.additive.base import AdditiveMap, check_map, mapped
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.exact.products import KeptRows
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.kernels.plain import Linear
 from chimap.model_files import Transformer
 from chimap.moments import rows_by_weight
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _ROWS = 1024  # whose values are computed together where a kernel has no map
 _ROUNDED_MEAN = 30  # eps that a mean of rows may be off by
@@ -61,12 +66,12 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
 
     def __init__(
         self,
-        kernel: Any = "exp-chi2",
+        kernel: str | Kernel = "exp-chi2",
         *,
-        gamma: Any = "mean",
-        map: Any = None,
+        gamma: float | str = "mean",
+        map: AdditiveMap | None = None,
         n_terms: int = 2,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.kernel = kernel
         self.gamma = gamma
@@ -74,7 +79,9 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         self.n_terms = n_terms
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> ExactFeatures:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> ExactFeatures:
         """Map and keep rows X (n, bins); y is not used.
 
         sample_weight (n,): by which rows are drawn that map and gamma are fitted on; None: on all rows.
@@ -99,7 +106,7 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
             )
         return self
 
-    def _fitted_map(self, kernel: Any, rows: Any) -> Any:
+    def _fitted_map(self, kernel: Kernel, rows: Rows) -> AdditiveMap | IdentityMap:
         base = kernel.kernel if isinstance(kernel, Exponential) else kernel
         if isinstance(base, Linear):
             return IdentityMap().fit(rows)
@@ -114,7 +121,7 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
 
     # --- kernel values
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: MatrixLike) -> np.ndarray:
         """Values (m, n) of rows X (m, bins) with the training rows."""
         check_is_fitted(self)
         rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed)
@@ -122,7 +129,7 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         self.features_into(rows, out)
         return out
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Values minus ``shift`` of checked rows into ``out`` (m, n), of their dtype."""
         if self.map_ is None:
             kept = _arrays.as_rows(self.rows_, out.dtype)
@@ -166,7 +173,7 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         """'values of the kernel with 342 rows'."""
         return f"values of the kernel with {self._n_features_out:,} rows"
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = not as_kernel(self.kernel, self.gamma).is_signed

@@ -4,12 +4,12 @@ loops."""
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from chimap import _arrays, _blas, _loops, _scaling, _threads
+from chimap._types import CSR, Rows
 
 _ROWS = 256  # whose kernel values one thread computes together
 _COLUMNS = 2048  # of them that stay in its cache from the product to the exponential
@@ -28,7 +28,7 @@ class KeptRows:
     all p columns (dense ones are empty there). ``squares`` (n,): |u_j - means|^2.
     """
 
-    def __init__(self, rows: Any):
+    def __init__(self, rows: Rows):
         self.n_columns = rows.shape[1]
         self.columns = _frequent(rows)
         dense = _dense_columns(rows, self.columns)
@@ -57,7 +57,7 @@ class KeptRows:
         some.data, some.rows, some.starts = rare.data, rare.indices, rare.indptr
         return some
 
-    def values_into(self, rows: Any, gamma: float | None, out: np.ndarray) -> None:
+    def values_into(self, rows: Rows, gamma: float | None, out: np.ndarray) -> None:
         """exp(-gamma |u - u_j|^2) of other rows u (m, p), or (u - means)'(u_j - means) where gamma is None, into out
         (m, n)."""
         dense = _dense_columns(rows, self.columns) - self.means
@@ -69,7 +69,7 @@ class KeptRows:
         self._values_of(other.dense, other._rare.tocsr(), other.squares, None, out)
 
     def _values_of(
-        self, dense: np.ndarray, rare: Any, squares: np.ndarray, gamma: float | None, out: np.ndarray
+        self, dense: np.ndarray, rare: CSR, squares: np.ndarray, gamma: float | None, out: np.ndarray
     ) -> None:
         def part(first: int) -> None:
             own = slice(first, min(first + _ROWS, dense.shape[0]))
@@ -92,7 +92,7 @@ class KeptRows:
         return np.asarray(self.squares if gamma is None else np.ones(n), dtype=np.float64)
 
     def _values(
-        self, dense: np.ndarray, rare: Any, squares: np.ndarray, gamma: float | None, out: np.ndarray
+        self, dense: np.ndarray, rare: CSR, squares: np.ndarray, gamma: float | None, out: np.ndarray
     ) -> None:
         """Of a few rows with the first out.shape[1] of these."""
         if self.columns.size:
@@ -148,7 +148,7 @@ class KeptRows:
         return float(2 * max(0.0, variance) * self.n_rows / max(1, self.n_rows - 1))
 
     @property
-    def _rare(self) -> Any:
+    def _rare(self) -> sp.csc_matrix:
         """Columns that are not dense, in CSC (n, p)."""
         return sp.csc_matrix((self.data, self.rows, self.starts), (self.n_rows, self.n_columns))
 
@@ -182,7 +182,7 @@ def exponentials_below(square: np.ndarray, squares: np.ndarray, gamma: float) ->
     _threads.tasks(reversed(range(0, n, _ROWS)), part)
 
 
-def _frequent(rows: Any) -> np.ndarray:
+def _frequent(rows: Rows) -> np.ndarray:
     """Columns that are kept dense: all of dense rows."""
     if not _arrays.is_sparse(rows):
         return np.arange(rows.shape[1])
@@ -190,19 +190,19 @@ def _frequent(rows: Any) -> np.ndarray:
     return np.flatnonzero(counts >= max(1, _DENSE_FROM * rows.shape[0]))
 
 
-def _dense_columns(rows: Any, columns: np.ndarray) -> np.ndarray:
+def _dense_columns(rows: Rows, columns: np.ndarray) -> np.ndarray:
     """These columns, dense; dense rows as they are where that is all of them."""
     if not _arrays.is_sparse(rows):
         return np.asarray(rows if columns.size == rows.shape[1] else rows[:, columns])
     return np.ascontiguousarray(rows[:, columns].toarray())
 
 
-def _without(rows: Any, columns: np.ndarray) -> Any:
+def _without(rows: Rows, columns: np.ndarray) -> CSR:
     """Rows in CSR whose entries in these columns are left out."""
     if not _arrays.is_sparse(rows):
         if columns.size == rows.shape[1]:
             return sp.csr_matrix(rows.shape, dtype=rows.dtype)
-        rows = sp.csr_matrix(rows)  # dense rows beside kept ones that came sparse
+        return _without(sp.csr_matrix(rows), columns)  # dense rows beside kept ones that came sparse
     kept = np.ones(rows.shape[1], dtype=bool)
     kept[columns] = False
     chosen = kept[rows.indices]

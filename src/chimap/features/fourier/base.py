@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._types import Array, ArrayMap, MatrixLike, Rows, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.fourier.projection import Projection
 from chimap.model_files import Transformer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 BLOCK_ROWS = 2048  # rows mapped and projected together: with fewer, copying the frequencies takes its toll
 
@@ -36,11 +40,11 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
     _signed: bool
 
     @abstractmethod
-    def _inputs(self, block: Any, buffer: np.ndarray) -> Any:
+    def _inputs(self, block: Rows, buffer: np.ndarray) -> Rows:
         """u of checked rows: dense into ``buffer`` (which is returned), or CSR."""
 
     @abstractmethod
-    def _array_inputs(self, rows: Any) -> Any:
+    def _array_inputs(self, rows: Array) -> Array:
         """u of checked dense rows of any kind of array, by its own operations."""
 
     def _check_features(self, samplings: tuple[str, ...]) -> None:
@@ -67,7 +71,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         """The frequencies W as a matrix (inputs, frequencies); made for the asking where they are structured."""
         return self.projection_.matrix
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: MatrixLike) -> Transformed:
         """Features (n, n_components), dense, in the floating type of X; of a tensor of torch (or an array of cupy) on
         its device."""
         check_is_fitted(self)
@@ -78,7 +82,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         self.features_into(rows, out)
         return out
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` (n_components,) of checked rows into ``out`` (n, n_components), of their dtype."""
         projection = self.projection_.astype(out.dtype)
         shift = np.zeros(out.shape[1], out.dtype) if shift is None else shift.astype(out.dtype, copy=False)
@@ -93,14 +97,14 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
             projection.project(self._inputs(block, own), own, z)  # angles, where their cosines will be
             waves(scale, offset, shift, z)
 
-    def bound(self, like: Any) -> Callable[[Any], Any]:
+    def bound(self, like: Array) -> ArrayMap:
         """The map of checked dense rows to features (n, n_components) by the operations of arrays such as ``like``,
         with the frequencies on its device. numpy's own have ``features_into``, which is compiled."""
         xp = _arrays.namespace(like)
         W, offset = (_arrays.beside(values, like) for values in (self.projection_.matrix, self.offset_))
         n_sines, scale = self.n_components - W.shape[1], float(np.sqrt(2.0 / self.n_components))
 
-        def features(rows: Any) -> Any:
+        def features(rows: Array) -> Array:
             angles = self._array_inputs(rows) @ W
             angles += offset
             found = xp.concat([xp.cos(angles), xp.sin(angles[:, :n_sines])], axis=1)
@@ -122,13 +126,13 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
     def _n_inputs(self) -> int:
         """Length of u(x)."""
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
 
-def waves(scale: Any, offset: np.ndarray, shift: np.ndarray, z: np.ndarray) -> None:
+def waves(scale: np.floating, offset: np.ndarray, shift: np.ndarray, z: np.ndarray) -> None:
     """Angles to features in place, on all threads."""
     _threads.over_rows(z.shape[0], z.shape[1], lambda rows: _loops.waves(scale, offset, shift, z[rows]))

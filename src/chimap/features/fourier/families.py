@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from chimap.features.additive.families import map_bytes, mapped_bins
-from chimap.features.base import FeatureSettings, Footprint, gamma_bytes, median_bytes
+from chimap.features.base import Features, FeatureSettings, Footprint, gamma_bytes, median_bytes
 from chimap.features.fourier.features import FourierFeatures
 from chimap.features.fourier.skewed import SkewedFourierFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
@@ -23,7 +23,7 @@ class FourierFamily:
         return isinstance(kernel, Exponential)
 
     @classmethod
-    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+    def of(cls, settings: FeatureSettings, seed: int) -> Features:
         """See ``Family``."""
         return FourierFeatures(
             settings.exact, settings.size(2048), map=settings.map, n_terms=settings.terms(),
@@ -55,7 +55,7 @@ class SkewedFourierFamily:
         return isinstance(kernel, Skewed)
 
     @classmethod
-    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+    def of(cls, settings: FeatureSettings, seed: int) -> Features:
         """See ``Family``."""
         sampling = _sampling(settings, "iid")
         return SkewedFourierFeatures(settings.exact, settings.size(2048), sampling, settings.form, seed)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from chimap import _arrays
+from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import validated_rows
 from chimap.features.additive import AdditiveMap, OptimalMap, check_map
 from chimap.features.additive.base import mapped
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.fourier.sampling import CATALOGUE as SAMPLING
-from chimap.kernels import AdditiveKernel, Exponential, as_kernel
+from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _CENTRE_ROWS = 64  # that the means of mapped bins are taken of
 _LARGE_MEAN = 16.0  # in standard deviations: means above it are subtracted
@@ -63,14 +68,14 @@ class FourierFeatures(RandomFeatures):
 
     def __init__(
         self,
-        kernel: Any = "exp-chi2",
+        kernel: str | Kernel = "exp-chi2",
         n_components: int = 1024,
-        gamma: Any = "mean",
-        map: Any = None,
+        gamma: float | str = "mean",
+        map: AdditiveMap | None = None,
         n_terms: int = 2,
         sampling: str = "orthogonal",
         form: str = "pair",
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.kernel = kernel
         self.n_components = n_components
@@ -83,7 +88,7 @@ class FourierFeatures(RandomFeatures):
 
     gamma_: float | None
 
-    def fit(self, X: Any, y: Any = None) -> FourierFeatures:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> FourierFeatures:
         """Fit the map and gamma on rows X (n, bins) and draw the frequencies; y is not used."""
         kernel = self._check_parameters()
         self._signed = kernel.is_signed
@@ -113,7 +118,7 @@ class FourierFeatures(RandomFeatures):
             )
         return kernel
 
-    def _fitted_map(self, kernel: Exponential, rows: Any) -> AdditiveMap | IdentityMap:
+    def _fitted_map(self, kernel: Exponential, rows: Rows) -> AdditiveMap | IdentityMap:
         """A clone of the map, set to the additive kernel that the exponential is of, fitted on the rows."""
         if not isinstance(kernel.kernel, AdditiveKernel):
             return IdentityMap().fit(rows)
@@ -129,9 +134,9 @@ class FourierFeatures(RandomFeatures):
     def _describe_inputs(self) -> str:
         return self.map_.describe()
 
-    def _inputs(self, block: Any, buffer: np.ndarray) -> Any:
+    def _inputs(self, block: Rows, buffer: np.ndarray) -> Rows:
         if _arrays.is_sparse(block):
-            inputs = self.map_.transform_sparse(block)
+            inputs: Rows = self.map_.transform_sparse(block)
         else:
             inputs = buffer
             self.map_.transform_into(block, buffer)
@@ -139,11 +144,11 @@ class FourierFeatures(RandomFeatures):
             return inputs
         return _arrays.minus_row(inputs, self.centre_.astype(inputs.dtype, copy=False))
 
-    def _array_inputs(self, rows: Any) -> Any:
+    def _array_inputs(self, rows: Array) -> Array:
         inputs = self.map_.array_features(rows)
         return inputs - _arrays.beside(self.centre_, inputs) if self.centre_.any() else inputs
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         kernel = self.kernel
         tags.input_tags.positive_only = kernel != "gaussian" and not getattr(kernel, "is_signed", False)
@@ -155,7 +160,7 @@ def _spread(n_rows: int) -> slice:
     return slice(None, None, -(-n_rows // _CENTRE_ROWS))
 
 
-def _centre(inputs: Any) -> np.ndarray:
+def _centre(inputs: Rows) -> np.ndarray:
     """Means (n_inputs,) of columns of inputs, dense or CSR, that are large beside their spread; 0 of the others."""
     wide = _arrays.as_rows(inputs, np.float64)
     means = _arrays.column_means(wide)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays, _loops, _products, _threads
+from chimap._types import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Matrix:
         """The same in another floating type."""
         return self if self.matrix.dtype == dtype else Matrix(self.matrix.astype(dtype))
 
-    def project(self, rows: Any, buffer: np.ndarray, out: np.ndarray) -> None:
+    def project(self, rows: Rows, buffer: np.ndarray, out: np.ndarray) -> None:
         """out[:, :m] = rows @ W for rows (n, n_inputs), dense or CSR, of the dtype of out (n, m or more), which is
         C-contiguous; buffer (n, n_inputs) is for CSR."""
         _products.project(rows, self.matrix, buffer, out)
@@ -83,7 +83,7 @@ class Hadamard:
             else Hadamard(self.signs, self.lengths.astype(dtype), self.n_inputs)
         )
 
-    def project(self, rows: Any, buffer: np.ndarray, out: np.ndarray) -> None:
+    def project(self, rows: Rows, buffer: np.ndarray, out: np.ndarray) -> None:
         """As ``Matrix.project``."""
         if _arrays.is_sparse(rows):
             rows = rows.toarray(out=buffer)

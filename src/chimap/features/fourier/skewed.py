@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from chimap import _arrays
+from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import validated_rows
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.fourier.quantiles import cauchy, sech
 from chimap.features.fourier.sampling import BY_QUANTILE
-from chimap.kernels import SkewedChi2, SkewedIntersection, as_kernel
+from chimap.kernels import Kernel, SkewedChi2, SkewedIntersection, as_kernel
 from chimap.kernels.skewed import NEAR, Skewed
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _QUANTILES = {SkewedChi2: sech, SkewedIntersection: cauchy}
 
@@ -51,11 +56,11 @@ class SkewedFourierFeatures(RandomFeatures):
 
     def __init__(
         self,
-        kernel: Any = "skewed-chi2",
+        kernel: str | Kernel = "skewed-chi2",
         n_components: int = 1024,
         sampling: str = "iid",
         form: str = "pair",
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.kernel = kernel
         self.n_components = n_components
@@ -63,7 +68,7 @@ class SkewedFourierFeatures(RandomFeatures):
         self.form = form
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> SkewedFourierFeatures:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> SkewedFourierFeatures:
         """Take c from rows X (n, bins), all above -c, and draw the frequencies; y is not used."""
         self._check_features(tuple(BY_QUANTILE))
         kernel = as_kernel(self.kernel)
@@ -86,7 +91,7 @@ class SkewedFourierFeatures(RandomFeatures):
         self._keep(drawn.scaled(self.kernel_.sigma), rng, rows.dtype)
         return self
 
-    def _check_above(self, rows: Any) -> None:
+    def _check_above(self, rows: Rows) -> None:
         """Raise DataError for entries not above -c, named by row and column."""
         c = rows.dtype.type(self._logarithm.c)
         if not (_arrays.stored_values(rows).min(initial=0) + c > 0):
@@ -99,18 +104,18 @@ class SkewedFourierFeatures(RandomFeatures):
     def _describe_inputs(self) -> str:
         return f"ln(x + {self._logarithm.c:.4g})"
 
-    def _inputs(self, block: Any, buffer: np.ndarray) -> Any:
+    def _inputs(self, block: Rows, buffer: np.ndarray) -> Rows:
         buffer[:] = self._logarithm.logarithms(_arrays.as_rows(block), self.centre_)
         return buffer
 
-    def _array_inputs(self, rows: Any) -> Any:
+    def _array_inputs(self, rows: Array) -> Array:
         c, xp, m = float(self._logarithm.c), _arrays.namespace(rows), _arrays.beside(self.centre_, rows)
         if not bool(xp.all(rows > -c)):
             self._logarithm.logarithms(_arrays.to_host(rows), self.centre_)  # names the place
         share = (rows - m) / (m + c)
         return xp.where(xp.abs(share) < NEAR, xp.log1p(share), xp.log((rows + c) / (m + c)))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True  # down to -c, which is the smaller the smaller the data
         return tags

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays, _blas
+from chimap._types import ArrayLike, Blocks, MatrixLike, RandomState, Rows
 from chimap._validation import DataError, check_blocks, check_choice
+from chimap.features.additive.base import AdditiveMap
 from chimap.features.fourier.base import BLOCK_ROWS, RandomFeatures, waves
 from chimap.features.fourier.features import FourierFeatures
 from chimap.features.fourier.projection import Matrix
 from chimap.features.fourier.skewed import SkewedFourierFeatures
-from chimap.kernels import Anisotropic, Exponential, SkewedIntersection, as_kernel
+from chimap.kernels import Anisotropic, Exponential, Kernel, SkewedIntersection, as_kernel
 from chimap.kernels.anisotropic import with_width
 from chimap.kernels.skewed import Skewed
 
@@ -67,16 +69,16 @@ class WidthFeatures:
 
     def __init__(
         self,
-        kernel: Any = "exp-chi2",
+        kernel: str | Kernel = "exp-chi2",
         n_components: int = 1024,
         *,
-        widths: Any = "block",
-        blocks: Any = None,
-        map: Any = None,
+        widths: str | ArrayLike = "block",
+        blocks: Blocks | None = None,
+        map: AdditiveMap | None = None,
         n_terms: int = 2,
         sampling: str = "auto",
         form: str = "pair",
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.kernel = kernel
         self.n_components = n_components
@@ -88,7 +90,7 @@ class WidthFeatures:
         self.form = form
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> WidthFeatures:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> WidthFeatures:
         """Fit the map and the widths to start from on rows X (n, bins), and draw the frequencies; y is not used.
 
         Raises ValueError for blocks that overlap or leave columns out, DataError for a block that is constant.
@@ -147,11 +149,11 @@ class WidthFeatures:
             )
         return widths
 
-    def pullback(self, rows: Any, log_widths: np.ndarray, slopes: Slopes) -> np.ndarray:
+    def pullback(self, rows: Rows, log_widths: np.ndarray, slopes: Slopes) -> np.ndarray:
         """dL/d log s (r,), float64, of checked rows (n, bins), given dL/dpsi; see ``Slopes``."""
         return self.pullback_at(self.at(log_widths), rows, slopes)
 
-    def pullback_at(self, features: RandomFeatures, rows: Any, slopes: Slopes) -> np.ndarray:
+    def pullback_at(self, features: RandomFeatures, rows: Rows, slopes: Slopes) -> np.ndarray:
         """``pullback`` at widths whose features ``at`` has made already."""
         dtype, n, D = rows.dtype, rows.shape[0], self.n_components
         W = features.projection_.astype(dtype).matrix
@@ -178,7 +180,7 @@ class WidthFeatures:
             total += np.einsum("ij,ij->j", own, back[:size])
         return np.bincount(self._inputs_of, weights=total, minlength=self.n_widths)
 
-    def _unit(self, X: Any) -> FourierFeatures | SkewedFourierFeatures:
+    def _unit(self, X: MatrixLike) -> FourierFeatures | SkewedFourierFeatures:
         kernel = as_kernel(self.kernel)
         check_choice(self.sampling, "sampling", ("auto", "orthogonal", "iid", "qmc"))
         if isinstance(kernel, Exponential):
@@ -202,7 +204,7 @@ class WidthFeatures:
             f"An additive kernel has none: use its exponential form, such as 'exp-{kernel.name}'."
         )
 
-    def _start(self, X: Any, names: list[str], blocks: list[np.ndarray]) -> np.ndarray:
+    def _start(self, X: MatrixLike, names: list[str], blocks: list[np.ndarray]) -> np.ndarray:
         """Widths at which each block takes the same share of a mean exponent of 1; equal within a block."""
         rows = _arrays.as_rows(_arrays.take_rows(_arrays.as_rows(X), slice(_SAMPLE_ROWS)))
         inputs = np.empty((rows.shape[0], self.unit_._n_inputs), dtype=rows.dtype)
@@ -233,7 +235,7 @@ class WidthFeatures:
         return isinstance(self.unit_.kernel_, SkewedIntersection)
 
 
-def partition(blocks: Any, n_columns: int) -> tuple[list[str], list[np.ndarray]]:
+def partition(blocks: Blocks | None, n_columns: int) -> tuple[list[str], list[np.ndarray]]:
     """Names and index arrays of blocks that hold each column exactly once; None is one block of all.
 
     Raises ValueError for blocks that overlap or leave columns out.
@@ -259,7 +261,7 @@ def partition(blocks: Any, n_columns: int) -> tuple[list[str], list[np.ndarray]]
 
 
 def width_groups(
-    widths: Any, block_names: list[str], blocks: list[np.ndarray], n_columns: int
+    widths: str | ArrayLike, block_names: list[str], blocks: list[np.ndarray], n_columns: int
 ) -> tuple[list[str], np.ndarray]:
     """Names of the widths (r,), and the width of each column (n_columns,); see ``WidthFeatures``."""
     if not isinstance(widths, str):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 
 from chimap import _arrays, _blas, _products
+from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_width
 from chimap.kernels import Kernel
 
@@ -18,7 +18,7 @@ _KMEANS_ROUNDS = 5
 BLOCK_NUMBERS = 2**21  # products of rows and centres that are in memory together
 
 
-def uniform(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Generator) -> Any:
+def uniform(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generator) -> Rows:
     """Rows at random, none equal to another."""
     order = rng.permutation(rows.shape[0])
     chosen: list[int] = []
@@ -33,7 +33,7 @@ def uniform(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Generato
     return _arrays.take_rows(rows, np.sort(chosen))
 
 
-def kmeans(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Generator) -> Any:
+def kmeans(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generator) -> Rows:
     """Centres of k-means on the rows, by a few of Lloyd's rounds from rows at random: the first ones gain the most."""
     mean = None if _arrays.is_sparse(rows) else rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
     if mean is not None:  # distances by products cancel where the mean dominates
@@ -54,7 +54,7 @@ def kmeans(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Generator
     return centres if kernel.is_signed else np.maximum(centres, 0)  # rounding may leave the domain
 
 
-def _nearest(rows: Any, centres: np.ndarray) -> np.ndarray:
+def _nearest(rows: Rows, centres: np.ndarray) -> np.ndarray:
     """The nearest centre of each row, (n,)."""
     across = np.ascontiguousarray(centres.T)
     halves = (np.einsum("ij,ij->i", centres, centres, dtype=np.float64) / 2).astype(centres.dtype)
@@ -73,7 +73,7 @@ def _nearest(rows: Any, centres: np.ndarray) -> np.ndarray:
     return found
 
 
-def rpcholesky(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Generator) -> Any:
+def rpcholesky(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generator) -> Rows:
     """Rows drawn one after the other, each with a chance in proportion to what of its K(x, x) is not yet explained.
 
     Pivots are proposed many at a time by the chances of the moment, and accepted one after the other with the share of
@@ -110,7 +110,7 @@ def rpcholesky(kernel: Kernel, rows: Any, n_landmarks: int, rng: np.random.Gener
 
 def _accepted(
     kernel: Kernel,
-    rows: Any,
+    rows: Rows,
     proposed: np.ndarray,
     residual: np.ndarray,
     factor: np.ndarray,
@@ -129,14 +129,14 @@ def _accepted(
     return np.array(accepted)
 
 
-CATALOGUE: dict[str, Callable[[Kernel, Any, int, np.random.Generator], Any]] = {
+CATALOGUE: dict[str, Callable[[Kernel, Rows, int, np.random.Generator], Rows]] = {
     "rpcholesky": rpcholesky,
     "uniform": uniform,
     "kmeans": kmeans,
 }
 
 
-def given_landmarks(landmarks: Any, rows: Any, owner: str) -> Any:
+def given_landmarks(landmarks: MatrixLike, rows: Rows, owner: str) -> Rows:
     """Landmarks that the user gives, as rows of the kind and dtype of ``rows``.
 
     Raises ValueError for what is no matrix of such rows, and DataError for landmarks that repeat each other.

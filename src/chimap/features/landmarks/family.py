@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from chimap.features.additive.families import map_bytes, mapped_bins
-from chimap.features.base import FeatureSettings, Footprint, gamma_bytes, median_bytes
+from chimap.features.base import Features, FeatureSettings, Footprint, gamma_bytes, median_bytes
 from chimap.features.landmarks.choosing import BLOCK_NUMBERS
 from chimap.features.landmarks.landmark_features import LandmarkFeatures, sample_rows
 from chimap.features.landmarks.nystroem import NystroemFeatures
@@ -23,7 +23,7 @@ class LandmarkFamily:
         return LandmarkFeatures.takes(kernel)
 
     @classmethod
-    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+    def of(cls, settings: FeatureSettings, seed: int) -> Features:
         """See ``Family``."""
         return LandmarkFeatures(
             settings.exact, settings.size(), map=settings.map, n_terms=settings.terms(1),
@@ -57,7 +57,7 @@ class NystroemFamily:
         return True
 
     @classmethod
-    def of(cls, settings: FeatureSettings, seed: int) -> Any:
+    def of(cls, settings: FeatureSettings, seed: int) -> Features:
         """See ``Family``."""
         return NystroemFeatures(settings.exact, settings.size(), random_state=seed)
 

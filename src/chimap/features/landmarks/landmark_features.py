@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
@@ -11,8 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _blas
+from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, RandomState, Rows, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive import check_map
+from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Folded
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
 from chimap.features.landmarks.kernel_values import add_to_all, exponentials, less_one
@@ -20,6 +22,10 @@ from chimap.features.landmarks.unit_gaussian import takes, unit_gaussian_map
 from chimap.features.landmarks.whitening import whitening
 from chimap.kernels import Gaussian, Kernel, as_kernel
 from chimap.model_files import Transformer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
 _SAMPLE_ROWS, _ROWS_A_LANDMARK = 4096, 4  # that k-means sees: the larger number
@@ -90,14 +96,14 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
 
     def __init__(
         self,
-        kernel: Any = "exp-chi2",
+        kernel: str | Kernel = "exp-chi2",
         n_components: int = 1000,
         *,
-        gamma: Any = "mean",
-        map: Any = None,
+        gamma: float | str = "mean",
+        map: AdditiveMap | None = None,
         n_terms: int = 1,
-        landmarks: Any = "kmeans",
-        random_state: Any = None,
+        landmarks: str | MatrixLike = "kmeans",
+        random_state: RandomState = None,
     ):
         self.kernel = kernel
         self.n_components = n_components
@@ -112,7 +118,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         """Whether the kernel is exponential over an additive kernel or over the linear one, or a product of such."""
         return takes(kernel)
 
-    def fit(self, X: Any, y: Any = None) -> LandmarkFeatures:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> LandmarkFeatures:
         """Fit the map and gamma on rows X (n, bins), choose landmarks and factorise their kernel; y is not used."""
         kernel = self._check_parameters()
         rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
@@ -139,7 +145,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
             )
         return kernel
 
-    def _choose(self, rows: Any, rng: np.random.Generator) -> np.ndarray:
+    def _choose(self, rows: Rows, rng: np.random.Generator) -> np.ndarray:
         """Landmarks as mapped rows (m, p), dense."""
         if not isinstance(self.landmarks, str):
             given = given_landmarks(self.landmarks, rows, type(self).__name__)
@@ -179,7 +185,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
             out[columns] = np.maximum(out[columns], getattr(factor.map, "largest_", 1.0))
         return out
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Transformed:
         """Features (n, n_landmarks_) of rows X (n, bins), dense, in their floating type; those of a tensor of torch (or
         an array of cupy) come on its device."""
         check_is_fitted(self)
@@ -190,7 +196,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         self.features_into(rows, out)
         return out
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` (m,) of checked rows into ``out`` (n, m), of their dtype."""
         triangle = self.projection_.astype(out.dtype, copy=False)
         # taken off in float64, so that what remains of a mean that dominates keeps its digits
@@ -199,7 +205,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
             _blas.multiply_triangle(part, triangle)
             add_to_all(constant, block, part)
 
-    def _kernel_blocks(self, rows: Any, out: np.ndarray) -> Any:
+    def _kernel_blocks(self, rows: Rows, out: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
         """Blocks of ``out`` as they are filled with kernel values less 1, and how many rows each has."""
         landmarks = self._mapped.astype(out.dtype, copy=False)
         halves = self._half_norms.astype(out.dtype, copy=False)
@@ -220,7 +226,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         weights = self.projection_.astype(np.float64) @ coef
         return Folded(KernelLessOne(self), weights, intercept + self._ones @ coef)
 
-    def bound(self, like: Any) -> Callable[[Any], Any]:
+    def bound(self, like: Array) -> ArrayMap:
         """The map of checked dense rows to features (n, m) by the operations of arrays such as ``like``, with the
         landmarks on its device. numpy's own have ``features_into``, which is compiled."""
         xp = _arrays.namespace(like)
@@ -230,7 +236,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
             for own in (self._mapped, self._half_norms, self.projection_, self._ones)
         )
 
-        def features(rows: Any) -> Any:
+        def features(rows: Array) -> Array:
             u = values(rows)
             exponents = u @ landmarks
             exponents -= halves
@@ -253,7 +259,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         fewer = f" (of {wanted:,} wanted)" if self.n_landmarks_ < wanted else ""
         return f"{self.n_landmarks_:,} landmarks{fewer}, {how}, over {self.unit_map_.describe()}"
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = not as_kernel(self.kernel, self.gamma).is_signed
@@ -271,7 +277,7 @@ class KernelLessOne:
     def _n_features_out(self) -> int:
         return int(self.landmark_features._n_features_out)
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """K(x, l) - 1 minus ``shift`` of checked rows into ``out`` (n, m), of their dtype."""
         for _ in self.landmark_features._kernel_blocks(rows, out):
             pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import eigh
@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _blas
+from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows, Transformed
 from chimap._validation import (
     check_choice,
     check_positive,
@@ -20,6 +21,10 @@ from chimap._validation import (
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
 from chimap.kernels import Kernel, as_kernel
 from chimap.model_files import Transformer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 _DOMINATED = 1e-3  # share of the Gram matrix about its mean below which single precision does not do
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
@@ -60,12 +65,12 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
 
     def __init__(
         self,
-        kernel: Any = "exp-chi2",
+        kernel: str | Kernel = "exp-chi2",
         n_components: int = 256,
-        gamma: Any = "mean",
-        landmarks: Any = "rpcholesky",
+        gamma: float | str = "mean",
+        landmarks: str | MatrixLike = "rpcholesky",
         cutoff: float | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ):
         self.kernel = kernel
         self.n_components = n_components
@@ -74,7 +79,7 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         self.cutoff = cutoff
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> NystroemFeatures:
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> NystroemFeatures:
         """Choose landmarks among rows X (n, bins) and solve their eigenproblem; y is not used.
 
         Raises DataError for entries that the kernel does not take and for given landmarks that repeat each other.
@@ -90,7 +95,7 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         self._solve(rows.dtype)
         return self
 
-    def _landmarks(self, rows: Any, rng: np.random.Generator) -> Any:
+    def _landmarks(self, rows: Rows, rng: np.random.Generator) -> Rows:
         if not isinstance(self.landmarks, str):
             return given_landmarks(self.landmarks, rows, type(self).__name__)
         check_choice(self.landmarks, "landmarks", tuple(CATALOGUE))
@@ -122,7 +127,7 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         self.projection_ = (vectors[:, order] / np.sqrt(self.eigenvalues_)).astype(precise)
         self._n_features_out = order.size
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Transformed:
         """Features (n, n_features_out), dense, in the floating type of X; n_features_out <= n_components. Those of a
         tensor of torch (or an array of cupy) come on its device."""
         check_is_fitted(self)
@@ -133,7 +138,7 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         self.features_into(rows, out)
         return out
 
-    def array_features(self, rows: Any) -> Any:
+    def array_features(self, rows: Array) -> Array:
         """Features of checked dense rows of any kind of array: kernel values by the loops here, their product there."""
         host = np.ascontiguousarray(_arrays.to_host(rows))
         out = np.empty((host.shape[0], self._n_features_out), host.dtype)
@@ -145,7 +150,7 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         way = self.landmarks if isinstance(self.landmarks, str) else "given"
         return f"{self.landmarks_.shape[0]:,} landmarks, {way}"
 
-    def features_into(self, rows: Any, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Features minus ``shift`` of checked rows into ``out`` (n, n_features_out), of their dtype."""
         # in double precision where the mean dominates
         dtype = np.result_type(out.dtype, self.projection_.dtype)
@@ -162,7 +167,7 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
             else:
                 out[part] = values @ projection - shift
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = not as_kernel(self.kernel, self.gamma).is_signed

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from chimap import _arrays, _blas, _loops, _products, _threads
+from chimap._types import CSR, Array, ArrayMap, Rows
 from chimap.features.additive import AdditiveMap, OptimalMap, check_map
 from chimap.features.additive.identity import IdentityMap
 from chimap.kernels import AdditiveKernel, Anisotropic, Exponential, Kernel, OnColumns, Product
@@ -29,7 +30,7 @@ class Factor:
 
     kernel: Exponential
     columns: np.ndarray | None
-    map: Any
+    map: AdditiveMap | IdentityMap
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +58,16 @@ class UnitGaussianMap:
         """'OptimalMap, 1 term a bin'."""
         return ", ".join(dict.fromkeys(factor.map.describe() for factor in self.factors))
 
-    def mapped(self, rows: Any) -> Any:
+    def mapped(self, rows: Rows) -> Rows:
         """Psi of checked rows, (n, p): CSR of CSR, in memory of its own."""
         parts = [mapped_by(factor.map, _columns_of(rows, factor.columns)) for factor in self.factors]
         return parts[0] if len(parts) == 1 else _arrays.stack_columns(parts)
 
-    def products(self, rows: Any, others: np.ndarray, out: np.ndarray) -> np.ndarray:
+    def products(self, rows: Rows, others: np.ndarray, out: np.ndarray) -> np.ndarray:
         """out[i, j] = u(x_i) . others[:, j] for checked rows and others (p, m) of their dtype; returns |u|^2 / 2."""
         if _arrays.is_sparse(rows):
             return self._sparse_products(rows, others, out)
-        u = self.mapped(rows)
+        u = _arrays.to_dense(self.mapped(rows))
         centre, scale = self._numbers(u.dtype)
         halves = np.empty(u.shape[0], u.dtype)
         _threads.over_rows(
@@ -77,16 +78,16 @@ class UnitGaussianMap:
         _products.project(u, others, u, out)
         return halves
 
-    def _sparse_products(self, rows: Any, others: np.ndarray, out: np.ndarray) -> np.ndarray:
+    def _sparse_products(self, rows: CSR, others: np.ndarray, out: np.ndarray) -> np.ndarray:
         u, dense, halves = self.split(rows)
         _products.sparse_product(u, others, out)
         if dense.shape[1]:
             _blas.multiply(dense, np.ascontiguousarray(others[self.centred]), out, add=True)
         return halves
 
-    def split(self, rows: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    def split(self, rows: CSR) -> tuple[CSR, np.ndarray, np.ndarray]:
         """u of CSR rows: as CSR without the centred bins, those bins (n, centred), dense; and |u|^2 / 2, (n,)."""
-        u = self.mapped(rows)
+        u = _arrays.to_sparse(self.mapped(rows))
         data = u.data.copy() if np.shares_memory(u.data, rows.data) else u.data
         u = _arrays.csr(data, u.indices, u.indptr, u.shape)
         centre, scale = self._numbers(u.dtype)
@@ -97,7 +98,7 @@ class UnitGaussianMap:
         _loops.centre_sparse(u.data, u.indices, u.indptr, places, centre, scale, dense, halves)
         return u, dense, halves
 
-    def values(self, rows: Any) -> Any:
+    def values(self, rows: Rows) -> Rows:
         """u of checked rows, (n, p), dense or CSR as they are."""
         if not _arrays.is_sparse(rows):
             centre, scale = self._numbers(rows.dtype)
@@ -107,7 +108,7 @@ class UnitGaussianMap:
         own = _arrays.csr(dense.reshape(-1), np.tile(self.centred, n), k * np.arange(n + 1), u.shape)
         return _arrays.as_rows(u + own)
 
-    def bound(self, like: Any) -> Callable[[Any], Any]:
+    def bound(self, like: Array) -> ArrayMap:
         """u of checked dense rows by the operations of arrays such as ``like``, on its device."""
         xp = _arrays.namespace(like)
         centre, scale = _arrays.beside(self.centre, like), _arrays.beside(self.scale, like)
@@ -116,7 +117,7 @@ class UnitGaussianMap:
             for factor in self.factors
         ]
 
-        def values(rows: Any) -> Any:
+        def values(rows: Array) -> Array:
             parts = [
                 factor.map.array_features(rows if columns is None else xp.take(rows, columns, axis=1))
                 for factor, columns in zip(self.factors, chosen, strict=True)
@@ -131,7 +132,7 @@ class UnitGaussianMap:
 
 
 def unit_gaussian_map(
-    kernel: Kernel, rows: Any, template: AdditiveMap | None, n_terms: int
+    kernel: Kernel, rows: Rows, template: AdditiveMap | None, n_terms: int
 ) -> tuple[UnitGaussianMap, Kernel]:
     """The map of checked rows for a kernel, fitted to them, and the kernel with its gammas as numbers.
 
@@ -153,7 +154,7 @@ def unit_gaussian_map(
     return UnitGaussianMap(factors, centre, np.concatenate(scales), np.flatnonzero(centre)), fitted
 
 
-def mapped_by(psi: Any, rows: Any) -> Any:
+def mapped_by(psi: AdditiveMap | IdentityMap, rows: Rows) -> Rows:
     """Psi of checked rows: CSR of CSR, dense of dense."""
     if _arrays.is_sparse(rows):
         return psi.transform_sparse(rows)
@@ -162,7 +163,7 @@ def mapped_by(psi: Any, rows: Any) -> Any:
     return out
 
 
-def _columns_of(rows: Any, columns: np.ndarray | None) -> Any:
+def _columns_of(rows: Rows, columns: np.ndarray | None) -> Rows:
     return rows if columns is None else _arrays.take_columns(rows, columns)
 
 
@@ -179,7 +180,7 @@ def _factors(kernel: Any, columns: np.ndarray | None) -> Iterator[tuple[Exponent
         yield kernel, columns
 
 
-def _with_gammas(kernel: Any, factors: Iterator[Factor]) -> Any:
+def _with_gammas(kernel: Kernel, factors: Iterator[Factor]) -> Kernel:
     """The kernel again, with the exponential kernels of its factors."""
     if isinstance(kernel, Product):
         return Product(tuple(_with_gammas(part, factors) for part in kernel.kernels))
@@ -191,7 +192,9 @@ def _with_gammas(kernel: Any, factors: Iterator[Factor]) -> Any:
     return next(factors).kernel
 
 
-def _fitted_map(kernel: Kernel, rows: Any, template: AdditiveMap | None, n_terms: int) -> Any:
+def _fitted_map(
+    kernel: Kernel, rows: Rows, template: AdditiveMap | None, n_terms: int
+) -> AdditiveMap | IdentityMap:
     """A clone of the map, set to the additive kernel that an exponential is of, fitted on the rows."""
     if not isinstance(kernel, AdditiveKernel):
         return IdentityMap().fit(rows)
@@ -201,7 +204,7 @@ def _fitted_map(kernel: Kernel, rows: Any, template: AdditiveMap | None, n_terms
     return fitted.set_params(kernel=kernel).fit(rows)
 
 
-def _spread(u: Any) -> tuple[np.ndarray, np.ndarray, float]:
+def _spread(u: Rows) -> tuple[np.ndarray, np.ndarray, float]:
     """Means (p,) of mapped rows, the share of rows that are not 0 there (p,), and the variance summed over columns."""
     n, p = u.shape
     if _arrays.is_sparse(u):

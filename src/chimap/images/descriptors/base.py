@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from types import ModuleType
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from chimap._types import ArrayLike
 from chimap._validation import DataError
 from chimap.data.io.files import needed
 
@@ -92,12 +94,12 @@ class CodedDescriptor(ABC):
         """The points of an image (H, W, 3) uint8 and their words."""
 
 
-def opencv() -> Any:
+def opencv() -> ModuleType:
     """OpenCV, at its first use. Raises ImportError that names the extra."""
     return needed("cv2", "Images", "vision")
 
 
-def check_image(image: Any, name: str = "image") -> np.ndarray:
+def check_image(image: ArrayLike, name: str = "image") -> np.ndarray:
     """An image as (H, W, 3) uint8, contiguous; gray ones get three equal planes.
 
     Raises DataError for other types and shapes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby, product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class BlockScan(Scan):
     """
 
     @staticmethod
-    def takes(descriptor: Any) -> bool:
+    def takes(descriptor: object) -> bool:
         """Whether its words are the numbers of blocks."""
         return isinstance(descriptor, HOGBlocks)
 
@@ -52,7 +52,7 @@ class BlockScan(Scan):
             stride = self._layout.step // grid.cell
             blocks = descriptor.blocks(image, grid.cell, [kind.borders for kind in kinds])
 
-            def added(kind: _Kind, blocks: Any = blocks, stride: int = stride) -> np.ndarray:
+            def added(kind: _Kind, blocks: np.ndarray = blocks, stride: int = stride) -> np.ndarray:
                 own = blocks[kind.borders]
                 values = own.reshape(-1, own.shape[2]) / self._n_blocks
                 sums = np.sum([at_level(values) for at_level in kind.sums], axis=0).reshape(

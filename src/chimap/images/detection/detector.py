@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import lcm
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from chimap.images.detection.scans import Layout, Scan
 from chimap.images.detection.word_scan import WordScan
 from chimap.images.histograms import ImageHistograms
 from chimap.tables import BinFunctions
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 SCANS: tuple[type[Scan], ...] = (WordScan, BlockScan, PixelScan)
 """Kinds of descriptors that can be scanned: the first that takes one serves."""
@@ -67,10 +71,10 @@ class WindowDetector:
 
     def __init__(
         self,
-        model: Any,
+        model: BaseEstimator,
         histograms: ImageHistograms,
         window: tuple[int, int],
-        target: Any = None,
+        target: object = None,
         step: int | None = None,
     ):
         self.histograms, self.window = histograms, (int(window[0]), int(window[1]))
@@ -188,7 +192,7 @@ def _step(histograms: ImageHistograms, step: int | None) -> int:
     return step
 
 
-def _output(model: Any, target: Any) -> tuple[int, float]:
+def _output(model: BaseEstimator, target: object) -> tuple[int, float]:
     """Which output of the model is the score of the target, and its sign."""
     classes = model.classes_.tolist()
     if target is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -12,6 +12,9 @@ from chimap._validation import DataError, check_positive
 from chimap.images.detection.detector import WindowDetector
 from chimap.images.histograms import ImageHistograms
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
 
 def hard_negatives(
     detector: WindowDetector,
@@ -19,7 +22,7 @@ def hard_negatives(
     *,
     most: int = 20,
     threshold: float = 0.0,
-    **scan: Any,
+    **scan: float,
 ) -> list[np.ndarray]:
     """Windows (height, width, 3) with scores above the threshold, up to ``most`` a scene, the worst mistakes first.
 
@@ -46,7 +49,7 @@ def hard_negatives(
 
 
 def mined_detector(
-    model: Any,
+    model: BaseEstimator,
     histograms: ImageHistograms,
     objects: Sequence[np.ndarray],
     others: Sequence[np.ndarray],
@@ -55,7 +58,7 @@ def mined_detector(
     rounds: int = 2,
     step: int | None = None,
     **mining: Any,
-) -> tuple[WindowDetector, Any]:
+) -> tuple[WindowDetector, BaseEstimator]:
     """A detector, and its model, fitted on windows and then on its own mistakes, round by round.
 
     Each round scans the scenes, adds what is found there to the windows without objects, and fits anew; it ends early

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ class PixelScan(Scan):
     """
 
     @staticmethod
-    def takes(descriptor: Any) -> bool:
+    def takes(descriptor: object) -> bool:
         """Whether its points are pixels with weights."""
         return isinstance(descriptor, OnPixels) and not isinstance(descriptor, OnGrids)
 
@@ -78,7 +77,9 @@ class PixelScan(Scan):
         return counts.reshape(left.size, -1) / totals[:, None]
 
 
-def _within(sums: np.ndarray, top: Any, bottom: Any, left: Any, right: Any) -> np.ndarray:
+def _within(
+    sums: np.ndarray, top: np.ndarray, bottom: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> np.ndarray:
     """The weights of each word in rectangles; differences of sums that are 0 up to rounding are 0 or more."""
     found = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
     return np.maximum(found, 0, out=found)

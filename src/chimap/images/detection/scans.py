@@ -27,7 +27,7 @@ class Layout(NamedTuple):
 
     @property
     def descriptor(self) -> Any:
-        """The descriptor."""
+        """The descriptor, of the kind that the scan takes."""
         return self.histograms.descriptors_[self.number]
 
 
@@ -42,7 +42,7 @@ class Scan(ABC):
 
     @staticmethod
     @abstractmethod
-    def takes(descriptor: Any) -> bool:
+    def takes(descriptor: object) -> bool:
         """Whether it scans histograms of this descriptor."""
 
     @abstractmethod
@@ -57,6 +57,8 @@ def extents(places: np.ndarray, length: int, n: int) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in pairwise(edges)]
 
 
-def cells(grid: tuple[int, int], x: np.ndarray, y: np.ndarray, window: tuple[int, int]) -> list[Any]:
+def cells(
+    grid: tuple[int, int], x: np.ndarray, y: np.ndarray, window: tuple[int, int]
+) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     """((top, bottom), (left, right)) of the points in each cell of a grid, row by row: numbers of y and of x."""
     return list(product(extents(y, window[0], grid[0]), extents(x, window[1], grid[1])))

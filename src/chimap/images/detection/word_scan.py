@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class WordScan(Scan):
     """
 
     @staticmethod
-    def takes(descriptor: Any) -> bool:
+    def takes(descriptor: object) -> bool:
         """Whether its points lie on grids."""
         return isinstance(descriptor, OnGrids)
 

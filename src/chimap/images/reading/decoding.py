@@ -5,12 +5,16 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap._validation import DataError, format_bytes
 from chimap.data.io.files import needed
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 
 # What is opened at all: formats of one picture that Pillow decodes by itself, without calling other programs.
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "JPEG2000", "AVIF")
@@ -42,7 +46,7 @@ def is_image_name(path: str) -> bool:
     return path.lower().endswith(ENDINGS)
 
 
-def open_picture(content: bytes, name: str) -> Any:
+def open_picture(content: bytes, name: str) -> Image:
     """The file opened by Pillow, header read and size checked, pixels not decoded yet.
 
     Raises ImageError, naming the file, for bytes of no known format and for more than ``MAX_PIXELS`` pixels, before any
@@ -91,7 +95,7 @@ def decode_image(content: bytes, name: str = "image") -> np.ndarray:
     return picture_pixels(open_picture(content, name), name)
 
 
-def picture_pixels(picture: Any, name: str) -> np.ndarray:
+def picture_pixels(picture: Image, name: str) -> np.ndarray:
     """``decode_image`` of an opened picture."""
     turned = _loaded(picture, name)
     if turned.mode in _DEEP:
@@ -116,7 +120,7 @@ def decode_mask(content: bytes, name: str = "mask") -> np.ndarray:
     return np.asarray(picture).astype(np.int64)
 
 
-def _loaded(picture: Any, name: str) -> Any:
+def _loaded(picture: Image, name: str) -> Image:
     """All pixels read, and turned upright."""
     turn = needed("PIL.ImageOps", "images", extra="vision").exif_transpose
     try:
@@ -126,7 +130,7 @@ def _loaded(picture: Any, name: str) -> Any:
         raise ImageError(f"{name}: damaged or cut off ({error}). Copy it again or remove it.") from error
 
 
-def _on_paper(picture: Any) -> Any:
+def _on_paper(picture: Image) -> Image:
     """RGB, transparent parts over white."""
     if not picture.has_transparency_data:
         return picture.convert("RGB")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from chimap._validation import DataError
 from chimap.images.reading.decoding import ImageError, decode_image, decode_mask, open_picture, picture_pixels
 from chimap.images.reading.files import ImageFiles
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +70,12 @@ class ImageSet:
         """Image i, (height, width, 3) uint8 RGB. Raises ImageError, naming the file, if it is broken."""
         return self.cut(i, decode_image(self.files.read(self.names[i]), self.where(i)))
 
-    def open(self, i: int) -> tuple[Any, int]:
+    def open(self, i: int) -> tuple[Image, int]:
         """Image i opened but not decoded, and its number of pixels; for ``pixels``."""
         picture = open_picture(self.files.read(self.names[i]), self.where(i))
         return picture, picture.width * picture.height
 
-    def pixels(self, i: int, picture: Any) -> np.ndarray:
+    def pixels(self, i: int, picture: Image) -> np.ndarray:
         """What ``read`` gives, of the opened image."""
         return self.cut(i, picture_pixels(picture, self.where(i)))
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any
 
 from chimap._validation import DataError, check_choice
 from chimap.data.formats.arrow_parts import PARQUET
 from chimap.data.io.files import existing_file, is_folder, plain_path
-from chimap.data.labels import read_labels
+from chimap.data.labels import Labels, read_labels
 from chimap.images.reading.decoding import ImageError, decode_image, decode_mask, is_image_name
 from chimap.images.reading.files import TAR, ZIP, open_files
 from chimap.images.reading.folders import class_folders
@@ -23,7 +22,7 @@ TABLES = (".csv", ".tsv")
 
 
 def open_images(
-    path: str | os.PathLike[str] | ImageSet, labels: Any = None, layout: str | None = None
+    path: str | os.PathLike[str] | ImageSet, labels: Labels = None, layout: str | None = None
 ) -> ImageSet:
     """The images at a path, with labels where there are any; a set comes back as it is.
 
@@ -72,7 +71,7 @@ def open_images(
     return _labelled(class_folders(files), labels)
 
 
-def _labelled(images: ImageSet, labels: Any) -> ImageSet:
+def _labelled(images: ImageSet, labels: Labels) -> ImageSet:
     """The set with other labels, or with those of one of its classes; None leaves them."""
     if labels is None:
         return images

@@ -52,7 +52,7 @@ class ImageReader:
     def __init__(
         self,
         images: ImageSet,
-        work: Callable[[int, np.ndarray], Any] | None = None,
+        work: Callable[[int, np.ndarray], object] | None = None,
         *,
         rows: Sequence[int] | np.ndarray | None = None,
         n_jobs: int | None = None,
@@ -72,7 +72,7 @@ class ImageReader:
     def __iter__(self) -> Iterator[tuple[int, Any]]:
         self.broken = {}
         budget = _Budget(self._memory)
-        waiting: deque[tuple[int, int, Future[Any]]] = deque()
+        waiting: deque[tuple[int, int, Future[object]]] = deque()
         pool = ThreadPoolExecutor(
             self._n_workers, thread_name_prefix="chimap-images", initializer=_threads.enter_pool
         )
@@ -98,7 +98,9 @@ class ImageReader:
         more = f" ... and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
         return f"{len(reasons)} of {len(self.rows)} images are broken: {' '.join(reasons[:_SHOWN])}{more}"
 
-    def _taken(self, budget: _Budget, place: int, i: int, result: Future[Any]) -> Iterator[tuple[int, Any]]:
+    def _taken(
+        self, budget: _Budget, place: int, i: int, result: Future[object]
+    ) -> Iterator[tuple[int, Any]]:
         """The result of the oldest image, or none if it is broken; its memory is free when the next is asked for."""
         try:
             value = result.result()
@@ -110,7 +112,7 @@ class ImageReader:
             yield i, value
         budget.give_back(place)
 
-    def _one(self, budget: _Budget, place: int, i: int) -> Any:
+    def _one(self, budget: _Budget, place: int, i: int) -> object:
         picture, n_pixels = self.images.open(i)
         needed = n_pixels * self._bytes_a_pixel
         if needed > self._memory:

@@ -6,17 +6,22 @@ import csv
 import json
 import os
 import threading
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chimap._validation import DataError
 from chimap.data.formats.arrow_parts import Part, find_parts
 from chimap.data.io.files import existing_file, needed
-from chimap.data.labels import check_labels, numbers_or_text, read_labels
+from chimap.data.labels import Labels, check_labels, numbers_or_text, read_labels
 from chimap.images.reading.decoding import ImageError, is_image_name
 from chimap.images.reading.files import FolderFiles, ImageFiles
 from chimap.images.reading.image_set import ImageSet
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 PATHS = ("path", "image", "file", "filename", "file_name", "image_path", "name")
 LABELS = ("label", "class", "y", "category", "target", "labels")
@@ -24,7 +29,7 @@ SPLITS = ("split", "part", "subset")
 BYTES = ("image", "img", "bytes", "jpg", "jpeg", "png", "content")
 
 
-def listed_images(path: str, labels: Any = None) -> ImageSet:
+def listed_images(path: str, labels: Labels = None) -> ImageSet:
     """A CSV or TSV file with a line an image: its path, from the folder of the file on, and its label.
 
     With a heading the columns are found by name (``PATHS``, ``LABELS``, ``SPLITS``); ``labels`` names another one, or
@@ -78,7 +83,7 @@ def _records(path: str) -> tuple[list[str] | None, list[list[str]]]:
 
 
 def _columns(
-    path: str, heading: list[str] | None, first: list[str], labels: Any
+    path: str, heading: list[str] | None, first: list[str], labels: Labels
 ) -> tuple[int, int | None, int | None]:
     """Columns of paths, labels and splits."""
     if heading is None:
@@ -90,7 +95,7 @@ def _columns(
             f"{path}: no column of paths among {', '.join(heading)}; call it {' or '.join(PATHS[:3])}."
         )
     named = isinstance(labels, str) and labels in heading
-    of_label = heading.index(labels) if named else _column(heading, LABELS) if labels is None else None
+    of_label = heading.index(str(labels)) if named else _column(heading, LABELS) if labels is None else None
     return where, of_label, _column(heading, SPLITS)
 
 
@@ -99,7 +104,7 @@ def _column(heading: list[str], names: tuple[str, ...]) -> int | None:
     return next((lower.index(name) for name in names if name in lower), None)
 
 
-def parquet_images(path: str, labels: Any = None) -> ImageSet:
+def parquet_images(path: str, labels: Labels = None) -> ImageSet:
     """A Parquet file, or a folder of them, with a column of the bytes of image files.
 
     The bytes are a binary column of a name in ``BYTES``, or a struct with a field ``bytes``, as data set hubs write
@@ -149,7 +154,7 @@ class ParquetImages(ImageFiles):
             raise ImageError(f"{self.where(path)}: no bytes in it. Remove the row.")
         return bytes(content)
 
-    def label_column(self, labels: Any) -> str | None:
+    def label_column(self, labels: Labels) -> str | None:
         """The column of labels: the one named, or one that is called so."""
         names = self._parts[0].schema.names
         if isinstance(labels, str):
@@ -186,7 +191,7 @@ class ParquetImages(ImageFiles):
         return (named or fitting)[0]
 
 
-def _holds_bytes(types: Any, kind: Any) -> bool:
+def _holds_bytes(types: ModuleType, kind: pa.DataType) -> bool:
     if types.is_struct(kind):
         return kind.get_field_index("bytes") >= 0
     return bool(types.is_binary(kind) or types.is_large_binary(kind))

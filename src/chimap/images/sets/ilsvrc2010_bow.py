@@ -8,11 +8,11 @@ import os
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from chimap._types import JSON, Rows
 from chimap._validation import DataError, check_choice
 from chimap.data.io.files import plain_path
 from chimap.data.io.stream import StreamSource
@@ -76,10 +76,10 @@ class Ilsvrc2010Bow(StreamSource):
         self._y = self._train_labels() if split == "train" else self._listed_labels(split)
         self.has_labels = self._y is not None
 
-    def _blocks(self) -> Iterator[Any]:
+    def _blocks(self) -> Iterator[Rows]:
         return map(self._block, self._parts)
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSON:
         total = hashlib.blake2b(digest_size=16)
         for part in self._parts[:: max(1, len(self._parts) // 10)]:
             total.update(self._files.read(part))
@@ -99,7 +99,7 @@ class Ilsvrc2010Bow(StreamSource):
         indptr = np.searchsorted(row_of, np.arange(len(rows) + 1))
         return sp.csr_matrix((counts.astype(np.float32), column, indptr), shape=(len(rows), self.n_features))
 
-    def _row(self, sbow: Any, where: str) -> np.ndarray:
+    def _row(self, sbow: np.ndarray, where: str) -> np.ndarray:
         """The column of each descriptor at each level."""
         try:
             entry = np.asarray(sbow).reshape(-1)[0]
