@@ -6,7 +6,6 @@ import dataclasses
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from chimap._arrays import to_dense
 from chimap.cli.support import image_models, tasks
 from chimap.cli.support.options import Task
 from chimap.cli.support.show import busy
@@ -215,6 +214,7 @@ def check_every_row(source: Source, precision: str) -> None:
     """
     import numpy as np
 
+    from chimap._arrays import to_dense
     from chimap._validation import DataError, check_histograms
 
     largest = np.finfo("float64" if precision == "float64" else "float32").max
