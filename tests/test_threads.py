@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from chimap import _threads, chi2
+from chimap import HistogramClassifier, _threads, chi2
 
 from .histograms import histograms
 
@@ -73,3 +73,20 @@ def test_an_error_in_a_slice_comes_out():
 
     with pytest.raises(RuntimeError, match="in a slice"):
         _threads.over_rows(100, 10**6, fail)
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "n_rows", "expected"), [(1, 320, 1), (None, 320, None), (None, 60, 1), (2, 60, 2)]
+)
+def test_all_of_a_fit_runs_on_the_threads_that_suit_it(monkeypatch, n_jobs, n_rows, expected):
+    """The race too; a few rows take one thread unless more are asked for."""
+    monkeypatch.setattr(_threads, "available", lambda: 3)
+    seen = []
+    race = HistogramClassifier._race
+    monkeypatch.setattr(
+        HistogramClassifier, "_race", lambda *given: (seen.append(_threads.count()), race(*given))[1]
+    )
+    rng = np.random.default_rng(0)
+    model = HistogramClassifier("hellinger", n_jobs=n_jobs)
+    model.fit(rng.random((n_rows, 4)), np.arange(n_rows) % 2)
+    assert seen == [expected or 3]

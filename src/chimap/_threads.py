@@ -15,6 +15,7 @@ from typing import TypeVar
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 _GRAIN = 2**15  # numbers a slice should hold to be worth a thread's waking
+_FEW_ROWS = 300
 _SLICES = 4  # a thread, so that a slow one does not keep the others waiting
 
 _limit: ContextVar[int | None] = ContextVar("chimap_threads", default=None)
@@ -51,6 +52,14 @@ def threads(n_jobs: int | None) -> Iterator[None]:
             yield
     finally:
         _limit.reset(token)
+
+
+def suited(n_jobs: int | None, n_rows: int) -> int | None:
+    """n_jobs as it is given; where it is None, 1 for so few rows that threads would wait longer than they work.
+
+    Measured with 30 to 200 rows on two cores that other work shared: fits took 18 s on one thread, 244 s on two.
+    """
+    return 1 if n_jobs is None and n_rows <= _FEW_ROWS else n_jobs
 
 
 def over_rows(n_rows: int, row_size: int, call: Callable[[slice], Result]) -> list[Result]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from chimap._threads import threads
+from chimap._threads import suited, threads
 from chimap._types import ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Scoring
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import DaskSource, Source, matched
@@ -194,17 +194,19 @@ class HistogramModel(BatchModel):
             self._objective(), self._device, self._given().get("n_principal"),
             is_local=is_local, has_checkpoint=checkpoint is not None, has_unlabelled=unlabelled is not None,
         )  # fmt: skip
-        self._race(source, groups, progress, is_plain)
-        self._settle(source, groups, is_plain=is_plain)
-        try:
-            self._fit_settled(source, progress, unlabelled, checkpoint, engine, groups)
-        except MemoryBudgetError as error:
-            n = self._given()["n_components"]
-            if self._keeps_rows or is_automatic(n) or not takes_components(self._settings()):
-                raise
-            most = most_components(n, self._room_for(source))
-            advice = f" At most about n_components={most} fits it." if most else ""
-            raise MemoryBudgetError(f"{error}{advice}") from None
+        n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
+        with threads(suited(self.n_jobs, n_rows)):
+            self._race(source, groups, progress, is_plain)
+            self._settle(source, groups, is_plain=is_plain)
+            try:
+                self._fit_settled(source, progress, unlabelled, checkpoint, engine, groups)
+            except MemoryBudgetError as error:
+                n = self._given()["n_components"]
+                if self._keeps_rows or is_automatic(n) or not takes_components(self._settings()):
+                    raise
+                most = most_components(n, self._room_for(source))
+                advice = f" At most about n_components={most} fits it." if most else ""
+                raise MemoryBudgetError(f"{error}{advice}") from None
         if hasattr(self, "race_"):
             self.stage_seconds_ = {"race": self.race_.seconds, **self.stage_seconds_}
         return self
@@ -224,17 +226,11 @@ class HistogramModel(BatchModel):
             )
         given = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
         clock = Stopwatch()
-        with threads(self.n_jobs), progress, engine_of(engine) as running, compilation(clock, progress):
+        with progress, engine_of(engine) as running, compilation(clock, progress):
             result = fit(
-                self._recipe(),
-                source,
-                running,
-                progress,
-                unlabelled=unlabelled,
-                checkpoint=given,
-                clock=clock,
-                groups=groups,
-            )
+                self._recipe(), source, running, progress,
+                unlabelled=unlabelled, checkpoint=given, clock=clock, groups=groups,
+            )  # fmt: skip
         self._batches = None
         self._adopt(result)
         self.stage_seconds_ = result.seconds

@@ -124,7 +124,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     device : str, default="cpu"
         Or "cuda" (needs torch): features, moments and the solution on that device, for loss="square".
     n_jobs : int, optional
-        Threads; None is all cores.
+        Threads; None is all cores, and one for up to 300 rows, which threads would not make faster.
     random_state : int, RandomState or None, default=None
         Of the sample, the race and random features.
     verbose : bool, default=False
