@@ -12,7 +12,7 @@ from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
 from chimap.estimators.race_candidates import Look, candidates, settings_for
 from chimap.estimators.race_rows import default_scoring, held_out_rows, rounds_of, rows_of_round
-from chimap.selection.race import Outcome
+from chimap.selection.race_trials import Outcome
 
 DIGITS = load_digits(return_X_y=True)
 
@@ -321,6 +321,7 @@ def test_kernels_that_are_much_alike_are_of_one_family():
 def test_weights_that_lose_on_fewer_rows_are_not_learned_on_all(monkeypatch):
     monkeypatch.setattr("chimap.estimators.race_rows.ROUNDS", (100, 200, 400))
     monkeypatch.setattr("chimap.estimators.race.ROUNDS", (100, 200, 400))
+    monkeypatch.setattr("chimap.estimators.race_bins.ROUNDS", (100, 200, 400))
     monkeypatch.setattr("chimap.estimators.race_rows.FEW", 600)
     X, y = digits(1000)
     gains = {200: -0.1, 400: 0.1}
@@ -330,7 +331,7 @@ def test_weights_that_lose_on_fewer_rows_are_not_learned_on_all(monkeypatch):
         tried.append(n_rows)
         return Outcome(score, {}, (0.0,)), lambda: 2 * weights
 
-    monkeypatch.setattr("chimap.estimators.race.Race.weigh", weigh)
+    monkeypatch.setattr("chimap.estimators.race_bins.WeighedBins.weigh", weigh)
     for wanted, last in (({200}, 1), ({200, 400}, 2)):
         tried: list[int] = []
         race = HistogramClassifier("auto", random_state=0).fit(X, y).race_

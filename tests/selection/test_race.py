@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from chimap._validation import DataError
-from chimap.selection.race import Candidate, Outcome, is_behind, race
+from chimap.selection.race import race
+from chimap.selection.race_trials import Candidate, Outcome, is_behind
 
 ROUNDS = [10, 20, 40]
 

@@ -9,7 +9,7 @@ from chimap._types import Parameters
 from chimap.estimators.race_candidates import Look, candidates
 from chimap.features.families import FAMILIES
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
-from chimap.selection.race import Candidate
+from chimap.selection.race_trials import Candidate
 
 SIZES = (256, 1024)
 _EVERY = 10**9  # rows that every candidate is entered for

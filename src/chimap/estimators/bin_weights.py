@@ -11,7 +11,7 @@ import numpy as np
 
 from chimap.features.weighted import learn_weights
 from chimap.selection.jackknife import standard_error
-from chimap.selection.race import SAME, Candidate, Outcome, Trial
+from chimap.selection.race_trials import SAME, Candidate, Outcome, Trial
 
 _ERRORS = 2  # standard errors that a gain must be above to be one
 

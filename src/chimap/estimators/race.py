@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
@@ -15,12 +15,11 @@ from sklearn.utils import check_random_state
 
 from chimap import _arrays
 from chimap._types import Parameters, Rows, Scoring
-from chimap._validation import DataError, check_histograms, parse_memory
+from chimap._validation import check_histograms, parse_memory
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
-from chimap.estimators.bin_weights import LearnedBins, learn_bins
-from chimap.estimators.race_candidates import Look
+from chimap.estimators.race_candidates import Look, is_free
 from chimap.estimators.race_rows import (
     HELD_OUT,
     ROUNDS,
@@ -31,25 +30,14 @@ from chimap.estimators.race_rows import (
     score_name,
     shared_tasks,
 )
-from chimap.features.weighted import learned_weights
 from chimap.fit.recipe import checked_alpha, given_weights
 from chimap.fit.trial_machines import Split
 from chimap.fit.trial_search import Fitted
 from chimap.fit.trials import Trials
 from chimap.selection.climb import Setting
 from chimap.selection.jackknife import deviations_of, parts_of_rows
-from chimap.selection.race import (
-    CLOSE,
-    HOPELESS,
-    SAME,
-    Candidate,
-    Outcome,
-    RaceResult,
-    Trial,
-    is_behind,
-    race,
-    trial_of,
-)
+from chimap.selection.race import CLOSE, HOPELESS, race
+from chimap.selection.race_trials import Candidate, Outcome, RaceResult, Trial, is_behind, trial_of
 from chimap.selection.scoring import OutputScore
 
 if TYPE_CHECKING:
@@ -58,7 +46,6 @@ if TYPE_CHECKING:
 
 _SHARE = 8  # of the memory budget that the sample may take
 MOST_SECONDS = 20.0  # of work
-_GRADIENTS = 1000  # rows whose gradients are averaged
 
 
 @dataclass(frozen=True)
@@ -81,9 +68,9 @@ class Race:
     seed: int
     weights: np.ndarray | None
     trials: Trials | None
-    _best: dict[str, Setting] = field(default_factory=dict)  # of each candidate in its last round
+    best: dict[str, Setting] = field(default_factory=dict)  # of each candidate in its last round
     _starts: dict[str, Setting] = field(default_factory=dict)  # of the first candidate of each family
-    _leaders: dict[int, Outcome] = field(default_factory=dict)  # the best so far of rounds, by their rows
+    leaders: dict[int, Outcome] = field(default_factory=dict)  # the best so far of rounds, by their rows
 
     @classmethod
     def on(cls, model: BaseEstimator, source: Source, groups: np.ndarray | None) -> Race:
@@ -165,7 +152,7 @@ class Race:
             with catch_warnings():
                 simplefilter("ignore", ConvergenceWarning)  # scores tell how far a trial came
                 fitted = self.fitted(candidate, train)
-            score, deviation, taken = self._scored(fitted, test)
+            score, deviation, taken = self.scored(fitted, test)
             scores.append(score)
             deviations.append(deviation / len(chosen))  # of the mean of scores on rows apart
             seconds.append(taken)
@@ -184,14 +171,14 @@ class Race:
         rows are held out in turn, the last round, which is of all of them, looks beyond it.
         """
         splits = self.splits_at(n_rows)
-        own = self._best.get(candidate.name)
+        own = self.best.get(candidate.name)
         start = self._starts.get(candidate.family) if own is None else own
         settings = {"bin_weights": given_weights(self.model.get_params(deep=False))} | candidate.settings
 
         def looks_on(score: float, outputs: Sequence[np.ndarray]) -> bool:
             if own is not None and (n_rows < max(self.splits_of) or len(splits) == 1):
                 return False
-            leader = self._leaders.get(n_rows)
+            leader = self.leaders.get(n_rows)
             if leader is None:
                 return True
             deviations = self._all_deviations(trials, splits, outputs)
@@ -199,11 +186,11 @@ class Race:
             return not is_behind(Outcome(score, deviations=tuple(deviations)), leader, errors)
 
         found = trials.best(settings, splits, start, looks_on)
-        self._best[candidate.name] = found.setting
+        self.best[candidate.name] = found.setting
         self._starts.setdefault(candidate.family or candidate.name, found.setting)
-        outcome = self._outcome_of(trials, found, splits)
-        if n_rows not in self._leaders or outcome.score > self._leaders[n_rows].score:
-            self._leaders[n_rows] = outcome
+        outcome = self.outcome_of(trials, found, splits)
+        if n_rows not in self.leaders or outcome.score > self.leaders[n_rows].score:
+            self.leaders[n_rows] = outcome
         return outcome
 
     def improved(self, result: RaceResult) -> RaceResult:
@@ -216,13 +203,14 @@ class Race:
             assert self.trials is not None
             splits = self.splits_at(n_rows)
             settings = {"bin_weights": given_weights(self.model.get_params(deep=False))} | candidate.settings
-            found = self.trials.best(settings, splits, self._best.get(candidate.name))
-            self._best[candidate.name] = found.setting
-            return self._outcome_of(self.trials, found, splits)
+            found = self.trials.best(settings, splits, self.best.get(candidate.name))
+            self.best[candidate.name] = found.setting
+            return self.outcome_of(self.trials, found, splits)
 
         return result.in_place_of(first, trial_of(first.candidate, run, first.round, first.n_rows))
 
-    def _outcome_of(self, trials: Trials, found: Fitted, splits: list[Split]) -> Outcome:
+    def outcome_of(self, trials: Trials, found: Fitted, splits: list[Split]) -> Outcome:
+        """Of machines that share their products, on these splits."""
         learned = {"alpha": found.alpha} | ({} if found.gamma is None else {"gamma": found.gamma})
         deviations = self._all_deviations(trials, splits, found.outputs)
         return Outcome(found.score, learned, tuple(deviations.tolist()), found.seconds)
@@ -238,90 +226,11 @@ class Race:
             ]
         )
 
-    def weigh(
-        self, candidate: Candidate, weights: np.ndarray, n_rows: int
-    ) -> tuple[Outcome, Callable[[], np.ndarray]]:
-        """See ``Weighing``: with the rows of a round; each split is a fit of its own."""
-        pairs = list(zip(self.splits_at(n_rows), weights, strict=True))
-        is_quick = self.trials is not None and self.trials.weighs(candidate.settings)
-        quick = self.trials if is_quick else None
-        fits = [
-            self._weighed_fit(candidate, own, split) if quick is None
-            else self._weighed_trial(quick, candidate, own, split)
-            for split, own in pairs
-        ]  # fmt: skip
-        outcomes = [outcome for outcome, _ in fits]
-        joined = Outcome(
-            float(np.mean([one.score for one in outcomes])), outcomes[-1].learned,
-            tuple(value / len(fits) for one in outcomes for value in one.deviations),
-            float(np.median([one.predict_seconds for one in outcomes])),
-        )  # fmt: skip
-        return joined, lambda: np.vstack([following() for _, following in fits])
-
-    def _weighed_trial(
-        self, trials: Trials, candidate: Candidate, weights: np.ndarray, split: Split
-    ) -> tuple[Outcome, Callable[[], np.ndarray]]:
-        settings = candidate.settings | {"bin_weights": weights}
-        leader = self._leaders.get(split[0].size)
-        found = trials.best(
-            settings, [split], self._best.get(candidate.name),
-            lambda score, outputs: len(self.splits) > 1 or leader is None or score > leader.score + SAME,
-        )  # fmt: skip
-        return self._outcome_of(trials, found, [split]), lambda: found.learned_weights(weights, self.seed)
-
-    def _weighed_fit(
-        self, candidate: Candidate, weights: np.ndarray, split: Split
-    ) -> tuple[Outcome, Callable[[], np.ndarray]]:
-        train, test = split
-        settings = candidate.settings | {"bin_weights": weights}
-        fitted = self.fitted(replace(candidate, settings=settings), train)
-        score, deviations, seconds = self._scored(fitted, test)
-        gamma = getattr(fitted.kernel_, "gamma", None)
-        learned = {"alpha": fitted.alpha_} | ({} if gamma is None else {"gamma": float(gamma)})
-
-        def following() -> np.ndarray:
-            model = fitted._mapped_model()
-            if model is None:
-                raise DataError(
-                    f"bin_weights='learn' takes gradients, which {fitted.features_.describe()} have none of. Give "
-                    "weights, or name an exponential kernel."
-                )
-            rows = fitted._prepare(_arrays.take_rows(self.rows, train[:_GRADIENTS]), 0, "the sample")
-            blocks = (
-                [part.columns for part in fitted._parts(weights.size)] if fitted.blocks is not None else None
-            )
-            return learned_weights(model, rows, weights, blocks)
-
-        return Outcome(score, learned, tuple(deviations.tolist()), seconds), following
-
     def _deviations(self, score: OutputScore, test: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         """Of the jackknife, of outputs for rows at these places."""
         groups = None if self.groups is None else self.groups[test]
         parts = parts_of_rows(test.size, groups, self.seed)
         return deviations_of(lambda some: score(outputs[some], test[some]), parts)
-
-    def learn_bins(self, first: Trial, progress: Progress) -> LearnedBins:
-        """Weights of bins for the candidate of a trial, learned with the rows of the last round.
-
-        Of many rows those of the round before are looked at first: weights that lose there have nothing to gain.
-        """
-        progress.stage("bins", None, "fits")
-        rounds = sorted(self.splits_of)
-        is_dear = self.trials is not None and rounds[-1] > ROUNDS[1]
-        for place in (len(rounds) - 2, len(rounds) - 1) if is_dear else (len(rounds) - 1,):
-            n_rows = rounds[place]
-
-            def weigh(
-                candidate: Candidate, weights: np.ndarray, n_rows: int = n_rows
-            ) -> tuple[Outcome, Callable[[], np.ndarray]]:
-                progress.advance()
-                return self.weigh(candidate, weights, n_rows)
-
-            looked = replace(first, round=first.round - (len(rounds) - 1 - place), n_rows=n_rows)
-            found = learn_bins(weigh, first.candidate, self.splits_of[n_rows], self.rows.shape[1], looked)
-            if not found.gain > 0:
-                break
-        return found
 
     def fitted(self, candidate: Candidate, chosen: np.ndarray) -> BaseEstimator:
         """The estimator with the settings of a candidate, fitted on rows of the sample at these places."""
@@ -342,7 +251,7 @@ class Race:
             return model.fit_source(source)
         return model.fit_source(source, groups=groups)
 
-    def _scored(self, fitted: BaseEstimator, test: np.ndarray) -> tuple[float, np.ndarray, float]:
+    def scored(self, fitted: BaseEstimator, test: np.ndarray) -> tuple[float, np.ndarray, float]:
         """(score on rows at these places, its deviations, seconds of a prediction)."""
         rows = _arrays.take_rows(self.rows, test)
         began = time.perf_counter()
@@ -352,31 +261,7 @@ class Race:
         return score(outputs, test), self._deviations(score, test, outputs), seconds
 
 
-def is_free(model: BaseEstimator, or_named: bool = False) -> bool:
-    """Whether the user has left features, loss and gamma open, and asks for nothing that exact machines do not do.
-
-    or_named: gamma may be given of a kernel that is named.
-    """
-    usual = {
-        "features": "auto",
-        "gamma": "mean",
-        "loss": "square",
-        "map": None,
-        "blocks": None,
-        "n_principal": None,
-        "device": "cpu",
-    }
-    given = model.get_params(deep=False)
-    if or_named and not _same(given["kernel"], "auto"):
-        del usual["gamma"]
-    return model.precision != "bfloat16" and all(_same(given[name], value) for name, value in usual.items())
-
-
 def _alphas(alpha: Any) -> list[float] | None:
     """To choose from; None for "auto"."""
     given = checked_alpha(alpha)
     return None if given is None else sorted(float(one) for one in np.atleast_1d(given))
-
-
-def _same(value: object, usual: object) -> bool:
-    return value is usual or (isinstance(value, str) and value == usual)

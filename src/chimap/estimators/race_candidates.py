@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,7 +11,10 @@ from chimap import _arrays
 from chimap._types import Parameters, Rows
 from chimap.features.exact.family import MOST_ROWS
 from chimap.fit.automatic import MOST_SUMMED
-from chimap.selection.race import Candidate
+from chimap.selection.race_trials import Candidate
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")
 MOST_CLASSES = 50  # that LIBLINEAR fits one after the other: beyond, it would take minutes
@@ -192,3 +196,27 @@ def settings_for(
     if "gamma" in settings:
         return {**settings, "features": "landmarks", "gamma": learned.get("gamma", "mean")}
     return {**settings, "features": "additive", "n_terms": 2 if is_sparse or 2 * n_bins <= MOST_SUMMED else 1}
+
+
+def is_free(model: BaseEstimator, or_named: bool = False) -> bool:
+    """Whether the user has left features, loss and gamma open, and asks for nothing that exact machines do not do.
+
+    or_named: gamma may be given of a kernel that is named.
+    """
+    usual = {
+        "features": "auto",
+        "gamma": "mean",
+        "loss": "square",
+        "map": None,
+        "blocks": None,
+        "n_principal": None,
+        "device": "cpu",
+    }
+    given = model.get_params(deep=False)
+    if or_named and not _same(given["kernel"], "auto"):
+        del usual["gamma"]
+    return model.precision != "bfloat16" and all(_same(given[name], value) for name, value in usual.items())
+
+
+def _same(value: object, usual: object) -> bool:
+    return value is usual or (isinstance(value, str) and value == usual)

@@ -13,8 +13,9 @@ from chimap._validation import DataError, parse_memory
 from chimap.data import Source
 from chimap.engines import Progress
 from chimap.estimators.bin_weights import LearnedBins
-from chimap.estimators.race import Race, is_free
-from chimap.estimators.race_candidates import candidates, settings_for, within
+from chimap.estimators.race import Race
+from chimap.estimators.race_bins import WeighedBins
+from chimap.estimators.race_candidates import candidates, is_free, settings_for, within
 from chimap.estimators.race_rehearsal import rehearsed
 from chimap.estimators.race_rows import score_name
 from chimap.features.base import FeatureSettings
@@ -22,7 +23,7 @@ from chimap.fit.automatic import is_automatic, is_slow, takes_wide
 from chimap.fit.exact import exact_bytes
 from chimap.fit.trials import Trials
 from chimap.selection.leave_one_out import FEW_ROWS
-from chimap.selection.race import SAME, Candidate, RaceResult, Trial
+from chimap.selection.race_trials import SAME, Candidate, RaceResult, Trial
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -126,7 +127,7 @@ def weigh_bins(
         candidate, 0, n_rows, outcome.score, time.perf_counter() - began, outcome.learned,
         deviations=outcome.deviations, predict_seconds=outcome.predict_seconds,
     )  # fmt: skip
-    bins = running.learn_bins(first, progress)
+    bins = WeighedBins(running).learn(first, progress)
     measure = score_name(running.scoring, model, running.y)
     result = RaceResult([first], measure, running.n_held_out, first.seconds, [first])
     return with_bins(result, bins), {"bin_weights": bins.weights}
@@ -149,7 +150,7 @@ def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:
 def _bins_if_any(running: Race, leader: Trial, progress: Progress) -> LearnedBins | None:
     """Learned weights; None for features without gradients, where the user did not ask for weights."""
     try:
-        return running.learn_bins(leader, progress)
+        return WeighedBins(running).learn(leader, progress)
     except DataError:
         if running.model.bin_weights != "auto":
             raise
