@@ -285,6 +285,19 @@ def test_no_weights_have_the_best_intercepts():
     np.testing.assert_allclose(start.intercept, np.log(50 / 150), rtol=1e-4)
 
 
+def test_passes_end_at_the_minimum_for_rows_that_are_not_centred():
+    """The conditions hold for rows as they are, their mean three times their spread and no shift taken off."""
+    loss = LOSSES["logistic"]()
+    Z, Y = problem(scale=0.1)
+    Y = targets_for(loss, Y)
+    whole = moments_of(Z, Y, shift=np.zeros(D), target_shift=np.zeros(Y.shape[1]))
+    passes = LossProblem(loss, chunks_of(Z, Y), whole, penalty_of())
+    alpha = 0.2 * passes.largest
+    solution = passes.solve(alpha, passes.zero())
+    assert solution.coef.any()
+    assert residual(loss, Z, Y, solution, penalty_of(), alpha) < 1e-5
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_the_best_weights_of_a_group_meet_their_equation(shared):
     """H w - v + level w / |w| = 0 for the group that was swept last, to rounding, from any length to begin with."""
