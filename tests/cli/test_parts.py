@@ -92,6 +92,13 @@ def test_exit_codes(capsys, error, code):
     assert ("Please report it" in said) == isinstance(error, KeyError)
 
 
+def test_notes_are_printed_once_and_errors_always(capsys, monkeypatch):
+    monkeypatch.setattr(errors, "noted", set())
+    for kind in ("note", "note", "error", "error"):
+        errors.say(kind, "x.csv: 3 rows")
+    assert [line.split()[1] for line in capsys.readouterr().err.splitlines()] == ["note:", "error:", "error:"]
+
+
 def test_an_interrupt_says_what_is_there(capsys, monkeypatch):
     monkeypatch.setattr(errors, "written", ["my.model"])
     assert errors.explain_interrupt() == 130

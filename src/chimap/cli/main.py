@@ -115,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     global _wants_everything
     words, _wants_everything = panels.as_help(arguments)
     errors.as_json = "--json" in words
-    errors.said.clear()
+    errors.noted.clear()
     try:
         code = app(args=words, prog_name="chimap", standalone_mode=False)
         sys.stdout.flush()

@@ -16,7 +16,7 @@ REPORT = (
 )
 
 as_json = False  # whether errors go to stdout as JSON, too
-said: set[str] = set()  # by this command, which reads some files twice
+noted: set[str] = set()  # notes and warnings of this command, which reads some files twice
 written: list[str] = []  # what this run has put in place, for the message after Ctrl-C
 
 # Flags of parameters that do not follow from the name: others are the name without n_, with hyphens.
@@ -106,11 +106,14 @@ def in_flags(message: str) -> str:
 
 
 def say(kind: str, message: str, code: int = 2) -> None:
-    """One line, ``chimap: error: ...`` or ``chimap: note: ...``, on stderr, once; with --json errors on stdout, too."""
+    """One line, ``chimap: error: ...`` or ``chimap: note: ...``, on stderr; with --json errors on stdout, too.
+
+    Notes and warnings are printed once. An error ends the command and is printed whatever came before it.
+    """
     line = " ".join(message.split())
-    if line not in said:
+    if kind == "error" or line not in noted:
         print(f"chimap: {kind}: {line}", file=sys.stderr, flush=True)
-    said.add(line)
+    noted.add(line)
     if as_json and kind == "error":
         print(json.dumps({"error": line, "exit_code": code}, ensure_ascii=False), flush=True)
 
