@@ -11,7 +11,7 @@ import chimap
 PACKAGE = Path(chimap.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 MOST_LINES = 300  # of a file, which holds one idea
-MOST_ANY = 229  # uses of Any in the package
+MOST_ANY = 180  # uses of Any in the package
 
 
 def folders() -> tuple[list[str], list[str]]:

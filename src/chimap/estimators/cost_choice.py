@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from chimap._types import RandomState
 from chimap._validation import check_choice, check_positive
 from chimap.selection.scoring import labels_of
 
@@ -17,7 +18,7 @@ _PLAIN_COST = 10.0  # where nothing can be held out
 Solve = Callable[[np.ndarray, np.ndarray, np.ndarray, float], tuple[np.ndarray, np.ndarray]]
 
 
-def given_costs(C: Any) -> list[float]:
+def given_costs(C: str | float | Sequence[float]) -> list[float]:
     """The values of C to choose from, ascending. Raises ValueError for what is neither "auto" nor numbers above 0."""
     if isinstance(C, str):
         check_choice(C, "C", ("auto",))
@@ -28,7 +29,7 @@ def given_costs(C: Any) -> list[float]:
     return sorted(costs)
 
 
-def folds_of(selection: Any, y: np.ndarray, random_state: Any) -> Any:
+def folds_of(selection: Any, y: np.ndarray, random_state: RandomState) -> Any:
     """A splitter of scikit-learn: the one given, or so many folds, with rows of every class where there are enough.
 
     None where there are too few rows to hold some out.

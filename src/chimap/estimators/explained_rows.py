@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 
+from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, rows_as_fitted
 from chimap.data import Source, matched
 from chimap.data.layouts import opener_of
@@ -19,7 +19,7 @@ class ExplainedRows:
     n_features_in_: int
 
     @abstractmethod
-    def _prepare(self, X: Any, first_row: int | np.ndarray, name: str) -> Any:
+    def _prepare(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """Rows as the features take them."""
 
     @property
@@ -27,7 +27,7 @@ class ExplainedRows:
     def _takes_signs(self) -> bool:
         """Whether bins may be negative."""
 
-    def _rows_to_explain(self, X: Any) -> Any:
+    def _rows_to_explain(self, X: MatrixLike) -> Rows:
         opener, reading = opener_of(X), getattr(self, "reading_", None)
         if opener is None and reading is not None and isinstance(X, list) and isinstance(X[0], str | dict):
             opener = reading.source
@@ -38,7 +38,7 @@ class ExplainedRows:
             return self._prepare(source.block(0, source.n_rows).X, 0, source.name)
         return self._prepare(rows_as_fitted(self, X), 0, "X")
 
-    def _reference(self, background: Any) -> np.ndarray:
+    def _reference(self, background: MatrixLike | None) -> np.ndarray:
         if background is not None:
             return mean_row(self._rows_to_explain(background))
         mean = getattr(self, "mean_row_", None)
@@ -48,7 +48,7 @@ class ExplainedRows:
             )
         return np.asarray(mean)
 
-    def _rows_like_the_fit(self) -> np.ndarray:
+    def _rows_like_the_fit(self) -> Rows:
         if getattr(self, "deviation_row_", None) is None:
             raise DataError("this model does not know what the rows of its fit were like: give rows X.")
         rows = rows_like(self._reference(None), self.deviation_row_, self._takes_signs)  # type: ignore[attr-defined]
@@ -73,6 +73,6 @@ class ExplainedRows:
         return bool(getattr(self, "multilabel_", False))
 
 
-def mean_row(rows: Any) -> np.ndarray:
+def mean_row(rows: Rows) -> np.ndarray:
     """The mean (columns,) of rows, dense or sparse, summed in float64."""
     return np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel().astype(rows.dtype) / rows.shape[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
@@ -56,7 +55,7 @@ class Explaining(ExplainedRows):
         """The scores as a function of mapped rows, where they are one."""
 
     @abstractmethod
-    def _outputs_of_prepared(self, rows: Any) -> np.ndarray:
+    def _outputs_of_prepared(self, rows: Rows) -> np.ndarray:
         """Linear outputs (n, t) of such rows."""
 
     # --- what a user asks
@@ -221,7 +220,7 @@ class Explaining(ExplainedRows):
         """Whether a score below 0 is an answer."""
         return self._is_of_tasks or len(getattr(self, "classes_", ())) == 2
 
-    def _kernel_values(self, rows: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _kernel_values(self, rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Kernel values (n, m) with the landmarks, their weights (m, t), and the scores (m, t) of themselves."""
         model = self._mapped_model()
         function = expansion_of(model)

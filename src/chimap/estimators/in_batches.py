@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap._threads import threads
-from chimap._types import ArrayLike, MatrixLike
+from chimap._types import ArrayLike, MatrixLike, Parameters
 from chimap.data import ArraySource, Source
 from chimap.engines import Progress
 from chimap.estimators.settled import SettledModel
@@ -26,7 +26,7 @@ class BatchModel(SettledModel):
     _batches: Batches | None
     _stale: bool  # whether batches came since the weights were solved for
     _codec: Codec
-    _y_checks: ClassVar[dict[str, Any]]
+    _y_checks: ClassVar[Parameters]
     _class_weighed: Any
 
     def _weighed(

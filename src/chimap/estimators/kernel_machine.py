@@ -163,7 +163,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         y: np.ndarray,
         w: np.ndarray,
         alpha: np.ndarray,
-    ) -> Any:
+    ) -> HeldOutRows | None:
         """Outputs of rows that are left out: of ridge each alone, of the hinge a fold."""
         if self.loss == "square":
             strength = 1 / self.C_
@@ -175,7 +175,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         weights, intercept = self._solve(gram[np.ix_(train, train)], targets[train], w[train], self.C_)
         return HeldOutRows(gram[np.ix_(test, train)] @ weights + intercept, y[test], w[test])
 
-    def _training_gram(self, rows: Any, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _training_gram(self, rows: Rows, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The kernel matrix centred by the shares (n,) of the rows in the sum of weights, and the means that were taken
         off: of its rows, or of the features of a map. Map and kernel are fitted on rows drawn by these shares."""
         sample = rows

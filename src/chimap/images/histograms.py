@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from chimap._types import ArrayLike, RandomState
+from chimap._types import ArrayLike, RandomState, Transformed
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.source import choose_rows
 from chimap.engines import Progress, RichProgress
@@ -132,7 +132,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         self._lay_out(pyramid)
         return self
 
-    def transform(self, X: Any, masks: Sequence[np.ndarray] | None = None) -> Any:
+    def transform(self, X: Images, masks: Sequence[np.ndarray] | None = None) -> Transformed:
         """Rows (n, columns) float32 of images X, dense or CSR.
 
         masks: region of each pixel, (H, W) each, for ``n_regions`` of two or more; an ``ImageSet`` with masks brings

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from chimap._types import ArrayLike
 from chimap._validation import DataError
 
 NAMES = ("y_true", "y_pred")
 
 
-def checked_labels(y: Any, name: str) -> np.ndarray:
+def checked_labels(y: ArrayLike, name: str) -> np.ndarray:
     """One label or number a row, (n,) with n >= 1. Raises DataError for any other shape."""
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -23,7 +22,7 @@ def checked_labels(y: Any, name: str) -> np.ndarray:
     return labels
 
 
-def checked_pair(y_true: Any, y_pred: Any) -> tuple[np.ndarray, np.ndarray]:
+def checked_pair(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """True and predicted answers, (n,) each. Raises DataError where one has more rows than the other."""
     y_true, y_pred = checked_labels(y_true, "y_true"), checked_labels(y_pred, "y_pred")
     if y_true.size != y_pred.size:

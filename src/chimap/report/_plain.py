@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else plural}"
 
 
-def number(value: Any, digits: int = 4, zeros: bool = False) -> str:
+def number(value: float | None, digits: int = 4, zeros: bool = False) -> str:
     """A number with ``digits`` significant digits, trailing ``zeros`` kept or not; a dash for NaN.
 
     >>> number(48.0), number(48.0, zeros=True), number(1.5e-7)
@@ -78,7 +78,7 @@ def number(value: Any, digits: int = 4, zeros: bool = False) -> str:
     return power if mantissa == "1" else f"{mantissa} × {power}"
 
 
-def short(value: Any) -> str:
+def short(value: float | None) -> str:
     """An error in few signs for a column of them: 0.0131 -> '0.013', 8.8e-7 -> '9e-07'."""
     if not _is_number(value):
         return "–"
@@ -129,5 +129,5 @@ def _superscript(exponent: int) -> str:
     return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from chimap._types import JSON, ArrayLike
 from chimap.report._answers import checked_labels, checked_numbers
 from chimap.report._plain import plain
 
@@ -22,12 +22,12 @@ class Baseline:
     name: str
     value: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSON:
         """Plain JSON types."""
         return {"name": self.name, "value": plain(float(self.value))}
 
 
-def majority_baseline(y_train: Any, y_true: Any) -> Baseline:
+def majority_baseline(y_train: ArrayLike, y_true: ArrayLike) -> Baseline:
     """Accuracy on ``y_true`` (n,) of answering with the most frequent label of ``y_train`` (m,) always."""
     classes, counts = np.unique(checked_labels(y_train, "y_train"), return_counts=True)
     answer = classes[np.argmax(counts)]
@@ -36,7 +36,7 @@ def majority_baseline(y_train: Any, y_true: Any) -> Baseline:
     )
 
 
-def mean_baseline(y_train: Any, y_true: Any) -> Baseline:
+def mean_baseline(y_train: ArrayLike, y_true: ArrayLike) -> Baseline:
     """Root mean squared error on ``y_true`` (n,) of answering with the mean of ``y_train`` (m,) always."""
     answer = checked_numbers(checked_labels(y_train, "y_train"), "y_train").mean()
     error = checked_numbers(checked_labels(y_true, "y_true"), "y_true") - answer

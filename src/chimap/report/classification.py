@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.metrics import (
@@ -18,6 +18,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
+from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError
 from chimap.report._answers import checked_pair
 from chimap.report._plain import plain
@@ -29,8 +30,8 @@ _UNEQUAL = 3  # times the rows of the smallest class that the largest may have b
 class ConfusedPair(NamedTuple):
     """Rows of class ``true`` that were taken for ``predicted``: how many, and their share of the class."""
 
-    true: Any
-    predicted: Any
+    true: object
+    predicted: object
     rows: int
     share: float
 
@@ -48,7 +49,7 @@ class ClassificationMetrics:
     average_precision: of two classes, that of the rarer one, sum (R_m - R_m-1) P_m; None without scores.
     """
 
-    classes: tuple[Any, ...]
+    classes: tuple[object, ...]
     confusion: np.ndarray
     precision: np.ndarray
     recall: np.ndarray
@@ -98,7 +99,7 @@ class ClassificationMetrics:
         """Mean F1 over the classes that have rows or were predicted."""
         return float(np.nanmean(self.f1))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSON:
         """Plain JSON types; None where a ratio is not defined."""
         columns = zip(self.classes, self.precision, self.recall, self.f1, self.support, strict=True)
         names = ("class", "precision", "recall", "f1", "support")
@@ -119,7 +120,7 @@ class ClassificationMetrics:
         }
 
 
-def accuracy(y_true: Any, y_pred: Any) -> float:
+def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
     """Share of equal labels: mean(y_true == y_pred), both (n,). DataError for no rows or unequal lengths.
 
     >>> accuracy([0, 1, 1, 0], [0, 1, 0, 0])
@@ -130,10 +131,10 @@ def accuracy(y_true: Any, y_pred: Any) -> float:
 
 
 def classification_metrics(
-    y_true: Any,
-    y_pred: Any,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
     *,
-    classes: Sequence[Any] | None = None,
+    classes: Sequence[object] | None = None,
     scores: np.ndarray | None = None,
     confidence: float = 0.95,
 ) -> ClassificationMetrics:
@@ -181,7 +182,7 @@ def most_confused(metrics: ClassificationMetrics, n: int = 10) -> list[ConfusedP
     ]
 
 
-def _classes(y_true: np.ndarray, y_pred: np.ndarray, classes: Sequence[Any] | None) -> np.ndarray:
+def _classes(y_true: np.ndarray, y_pred: np.ndarray, classes: Sequence[object] | None) -> np.ndarray:
     if y_true.dtype.kind in "US" and y_pred.dtype.kind not in "USO":
         raise DataError(f"y_true holds text and y_pred {y_pred.dtype}; give both as the same kind of label.")
     seen = np.union1d(y_true, y_pred)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 import numpy as np
 
@@ -99,7 +98,7 @@ class ModelExplanation:
 
     title: str
     model_name: str
-    data: Mapping[str, Any]
+    data: JSON
     importance: Importance
     is_additive: bool
     output_names: tuple[object, ...]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 
@@ -66,10 +65,10 @@ class LearnedKernel:
     title: str
     method: str
     metric: str
-    data: Mapping[str, Any]
-    settings: Mapping[str, Any]
+    data: JSON
+    settings: JSON
     widths: Widths | None = None
-    history: Sequence[Mapping[str, Any]] = ()
+    history: Sequence[JSON] = ()
     stopped: str | None = None
     channels: ChannelWeights | None = None
     path: ChannelPath | None = None

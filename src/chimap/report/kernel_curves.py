@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._types import JSON
 from chimap.report._figure import BAD, GOOD, INK, LINES, MUTED, house_style, new_figure, to_svg
 from chimap.report._plain import number, one_line, percent
 from chimap.report.curves import log_axis
@@ -64,7 +65,7 @@ def _ratio_line(ratios: np.ndarray) -> Figure:
     return figure
 
 
-def learning_curve(history: Sequence[Mapping[str, Any]], metric: str) -> str:
+def learning_curve(history: Sequence[JSON], metric: str) -> str:
     """Objective and score on validation rows by iteration, one above the other."""
     iterations = [step["iteration"] for step in history]
     panels = [("objective", GOOD, "objective", [step["objective"] for step in history])]

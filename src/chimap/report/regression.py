@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import (
@@ -11,6 +10,7 @@ from sklearn.metrics import (
     mean_squared_error,
 )
 
+from chimap._types import JSON, ArrayLike
 from chimap.report._answers import NAMES, checked_numbers, checked_pair
 from chimap.report._plain import plain
 from chimap.report.intervals import Interval, mean_interval, normal_quantile
@@ -46,14 +46,16 @@ class RegressionMetrics:
         """Prediction - target, (n,): positive where the model says too much."""
         return self.predictions - self.targets
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JSON:
         """Plain JSON types; None where a number is not defined."""
         names = ("r2", "r2_interval", "rmse", "rmse_interval", "mae", "mae_interval", "confidence")
         head = {"task": "regression", "rows": self.n_rows}
         return head | {name: plain(getattr(self, name)) for name in names}
 
 
-def regression_metrics(y_true: Any, y_pred: Any, *, confidence: float = 0.95) -> RegressionMetrics:
+def regression_metrics(
+    y_true: ArrayLike, y_pred: ArrayLike, *, confidence: float = 0.95
+) -> RegressionMetrics:
     """Measure predicted against true numbers, both (n,).
 
     The intervals are normal-theory ones for means over rows, without resampling: mean(|e|) +- z s / sqrt(n);

@@ -130,12 +130,12 @@ def _tables_line(tables: JSON) -> str:
     return f"{tables['a_bin']} {tables['kind']} a bin, {show.size(tables['bytes'])}{off}"
 
 
-def _loss_name(loss: Any) -> str:
+def _loss_name(loss: str | JSON) -> str:
     """The name given, or that of the class of an object."""
     return loss if isinstance(loss, str) else loss["object"]
 
 
-def _plain(value: Any, file: safe_open) -> Any:
+def _plain(value: object, file: safe_open) -> Any:
     """The header's JSON without the marks of lists and dictionaries; arrays stay names."""
     if not isinstance(value, dict):
         return value
@@ -146,14 +146,14 @@ def _plain(value: Any, file: safe_open) -> Any:
     return {key: _plain(item, file) for key, item in value.items()}
 
 
-def _classes(value: Any, file: safe_open) -> list[Any] | None:
+def _classes(value: JSON | None, file: safe_open) -> list[object] | None:
     if value is None:
         return None
     words = value.get("texts", value.get("objects"))
     return file.get_tensor(value["array"]).tolist() if words is None else list(words)
 
 
-def _tasks(state: JSON, file: safe_open) -> list[Any] | None:
+def _tasks(state: JSON, file: safe_open) -> list[object] | None:
     """Names or numbers of the tasks of a model of several; None of others."""
     coef = state.get("_coef")
     n_outputs = 1 if coef is None else file.get_slice(coef["array"]).get_shape()[1]
@@ -163,7 +163,7 @@ def _tasks(state: JSON, file: safe_open) -> list[Any] | None:
     return list(range(n_outputs)) if names is None else list(names["texts"])
 
 
-def _classes_line(classes: list[Any] | None, most: int = 12) -> str | None:
+def _classes_line(classes: list[object] | None, most: int = 12) -> str | None:
     if classes is None:
         return None
     more = ", ..." if len(classes) > most else ""
