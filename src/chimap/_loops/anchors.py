@@ -227,7 +227,7 @@ def kmeans_on_line(x, counts, k):
             stride //= 2
         cost, better = better, cost
     centres = np.empty(k)
-    found, j = 0, n
+    n_means, j = 0, n
     for m in range(k - 1, 0, -1):
         i = best[m, j]
         if i < j:
@@ -235,10 +235,10 @@ def kmeans_on_line(x, counts, k):
             for p in range(i, j):
                 total += counts[p] * x[p]
                 weight += counts[p]
-            centres[found] = total / weight
-            found += 1
+            centres[n_means] = total / weight
+            n_means += 1
         j = i
-    return centres[:found][::-1].copy()
+    return centres[:n_means][::-1].copy()
 
 
 @nb.njit(**EXACT)

@@ -9,15 +9,15 @@ from chimap._loops._compile import EXACT
 @nb.njit(**EXACT)
 def runs_of(ordered, atoms, counts):
     """How many different values there are; the first of them, where atoms has room, and how often each comes."""
-    found = 0
+    n_runs = 0
     for i in range(ordered.size):
         if i == 0 or ordered[i] != ordered[i - 1]:
-            found += 1
-            if found <= atoms.size:
-                atoms[found - 1] = ordered[i]
-        if found <= atoms.size:
-            counts[found - 1] += 1
-    return found
+            n_runs += 1
+            if n_runs <= atoms.size:
+                atoms[n_runs - 1] = ordered[i]
+        if n_runs <= atoms.size:
+            counts[n_runs - 1] += 1
+    return n_runs
 
 
 @nb.njit(**EXACT)

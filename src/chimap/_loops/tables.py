@@ -99,9 +99,9 @@ def _add_terms(typingctx, lanes, out, row, tables, places, x, first, n):
             return context.make_array(signature.args[k])(context, builder, arguments[k]).data
 
         def load(pointer):
-            found = builder.load(builder.bitcast(pointer, vector.as_pointer()))
-            found.align = 4
-            return found
+            loaded = builder.load(builder.bitcast(pointer, vector.as_pointer()))
+            loaded.align = 4
+            return loaded
 
         def term(k):
             place = builder.zext(builder.load(builder.gep(places_data, [k])), long)

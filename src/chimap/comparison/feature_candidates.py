@@ -76,10 +76,10 @@ def candidates_for(
     chosen = _chosen_maps(additive, maps)
     if isinstance(kernel, Exponential):
         names = ["optimal"] if maps is None else chosen
-        found = _fourier(kernel, names, terms, components, random_state)
+        candidates = _fourier(kernel, names, terms, components, random_state)
     else:
-        found = [_map(name, additive, terms, components, random_state) for name in chosen]
-    return found + (_landmarks(kernel, components, random_state) if maps is None else [])
+        candidates = [_map(name, additive, terms, components, random_state) for name in chosen]
+    return candidates + (_landmarks(kernel, components, random_state) if maps is None else [])
 
 
 def _chosen_maps(kernel: AdditiveKernel, names: Sequence[str] | None) -> list[str]:
@@ -177,11 +177,11 @@ def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[C
     made: list[Callable[..., Features]] = [NystroemFeatures]
     if LandmarkFeatures.takes(kernel):
         made.insert(0, LandmarkFeatures)
-    found = [_of_rows(make, kernel, components, seed) for make in made]
+    candidates = [_of_rows(make, kernel, components, seed) for make in made]
     if isinstance(kernel, MinMax):
         bits = lambda size: MinMaxFeatures(n_components=size, random_state=seed)  # noqa: E731
-        found.insert(0, Candidate("MinMaxFeatures", bits, kernel, components, "features"))
-    return found
+        candidates.insert(0, Candidate("MinMaxFeatures", bits, kernel, components, "features"))
+    return candidates
 
 
 def _of_rows(

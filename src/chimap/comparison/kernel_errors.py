@@ -60,8 +60,8 @@ def kernel_errors(
     --------
     >>> from chimap import open_source
     >>> source = open_source(np.random.default_rng(0).dirichlet(np.ones(8), 200))
-    >>> found = kernel_errors(source, kernel="chi2", maps=["optimal", "direct"], n_terms=[2])
-    >>> len(found.measured)
+    >>> errors = kernel_errors(source, kernel="chi2", maps=["optimal", "direct"], n_terms=[2])
+    >>> len(errors.measured)
     2
     """
     check_choice(precision, "precision", ("float32", "float64"))

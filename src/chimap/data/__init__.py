@@ -155,8 +155,8 @@ def open_source(
     beside = () if aside is None else tuple(words_of(aside))
     choice = Choice(id, columns, exclude, missing, None if names is None else tuple(map(str, names)), beside)
     if (words := task_words(path_or_array, labels)) is not None:
-        found = _with_tasks(path_or_array, words, choice, transpose, like, reading)
-        return labelled(found, missing)
+        opened = _with_tasks(path_or_array, words, choice, transpose, like, reading)
+        return labelled(opened, missing)
     join = labels if isinstance(labels, str) and is_join(labels) else None
     inside = None if join else _read_with(labels, missing)
     kept = getattr(like, "reading_", None)

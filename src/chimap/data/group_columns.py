@@ -65,10 +65,10 @@ def looks_like_groups(rows: Rows, values: np.ndarray, classes: np.ndarray | None
     if np.count_nonzero(known) < _FEWEST_ROWS:
         return False
     shares = ((same & alike).sum(axis=1) - 1) / (alike.sum(axis=1) - 1).clip(1)
-    chance, found = float(shares[known].mean()), float((within < beyond)[known].mean())
+    chance, nearer = float(shares[known].mean()), float((within < beyond)[known].mean())
     near = float(np.median(within[known] / beyond[known].clip(np.finfo(np.float64).tiny)))
     is_near = near <= _NEAR or (near <= _NEAR_OF_MANY and chance <= _MANY)
-    return found - chance >= _EXCESS * (1 - chance) and is_near
+    return nearer - chance >= _EXCESS * (1 - chance) and is_near
 
 
 def _codes(values: np.ndarray) -> np.ndarray | None:

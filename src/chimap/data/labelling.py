@@ -141,9 +141,9 @@ def joined(source: Source, labels: str, id: str | int | None = None, missing: ob
 def values_by_id(source: Source, column: str, id: str | int | None = None) -> np.ma.MaskedArray:
     """What ``TABLE::COLUMN`` says of each row of a source, (n_rows,), masked where the table has no such id."""
     at, values = _matches(source, column, id, None)
-    found = np.ma.MaskedArray(np.ma.getdata(values)[np.maximum(at, 0)])
-    found.mask = (at < 0) | np.ma.getmaskarray(values)[np.maximum(at, 0)]
-    return found
+    joined = np.ma.MaskedArray(np.ma.getdata(values)[np.maximum(at, 0)])
+    joined.mask = (at < 0) | np.ma.getmaskarray(values)[np.maximum(at, 0)]
+    return joined
 
 
 def _matches(

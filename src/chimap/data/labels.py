@@ -55,13 +55,13 @@ def check_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
     >>> check_labels([[1], [0]], 2, "y")
     array([1, 0])
     """
-    found = clean_labels(y, n_rows, where)
-    if np.ma.is_masked(found):
+    labels = clean_labels(y, n_rows, where)
+    if np.ma.is_masked(labels):
         raise DataError(
-            f"{where}, row {np.flatnonzero(np.ma.getmaskarray(found))[0]}: no label. Every row needs one; fill it, or "
+            f"{where}, row {np.flatnonzero(np.ma.getmaskarray(labels))[0]}: no label. Every row needs one; fill it, or "
             "remove the rows without."
         )
-    return found
+    return labels
 
 
 def clean_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:

@@ -150,18 +150,18 @@ def places_of(
     [1, 2, 0]
     """
     first = {name: place for place, name in reversed([*enumerate(names)])}
-    found: dict[int, None] = {}
+    places: dict[int, None] = {}
     for word in words_of(words):
-        found.update(dict.fromkeys(_meant(names, first, word, where, argument)))
-    return [*found]
+        places.update(dict.fromkeys(_meant(names, first, word, where, argument)))
+    return [*places]
 
 
 def place_of(names: Sequence[str], word: str | int, where: str, argument: str) -> int:
     """The place of the single column that a name or a place means. DataError if there is none."""
-    found = places_of(names, [word], where, argument)
-    if len(found) != 1:
-        raise DataError(f"{where}: {argument} {word!r} means {len(found)} columns, expected one.")
-    return found[0]
+    places = places_of(names, [word], where, argument)
+    if len(places) != 1:
+        raise DataError(f"{where}: {argument} {word!r} means {len(places)} columns, expected one.")
+    return places[0]
 
 
 def words_of(words: Columns | Sequence[str | int]) -> list[Any]:
@@ -176,21 +176,21 @@ def _meant(
 ) -> Iterable[int]:
     n = len(names)
     if isinstance(word, slice):
-        found: Iterable[int] = range(n)[word]
+        places: Iterable[int] = range(n)[word]
     elif not isinstance(word, str):
         place = int(word)
-        found = [place % n] if -n <= place < n else []
+        places = [place % n] if -n <= place < n else []
     elif word in first:
-        found = [first[word]]
+        places = [first[word]]
     elif any(mark in word for mark in "*?["):
-        found = [place for place, name in enumerate(names) if fnmatchcase(name, word)]
+        places = [place for place, name in enumerate(names) if fnmatchcase(name, word)]
     elif ":" in word:
-        found = _span(first, n, *word.split(":", 1))
+        places = _span(first, n, *word.split(":", 1))
     else:
-        found = [int(word) % n] if word.removeprefix("-").isdecimal() and -n <= int(word) < n else []
-    if not found:
+        places = [int(word) % n] if word.removeprefix("-").isdecimal() and -n <= int(word) < n else []
+    if not places:
         raise DataError(f"{where}: no column {word!r} ({argument}); there are {_shown(names)}.")
-    return found
+    return places
 
 
 def _span(first: dict[str, int], n: int, start: str, stop: str) -> Iterable[int]:
@@ -277,8 +277,8 @@ def as_names(names: Iterable[object] | None) -> tuple[str, ...] | None:
     """Names of columns as a tuple of text, or None where there are none or two are the same."""
     if names is None:
         return None
-    found = tuple(str(name) for name in names)
-    return found if len({*found}) == len(found) else None
+    plain = tuple(str(name) for name in names)
+    return plain if len({*plain}) == len(plain) else None
 
 
 def is_path(value: object) -> bool:

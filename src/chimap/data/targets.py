@@ -35,30 +35,30 @@ def clean_targets(Y: ArrayLike, n_tasks: int, where: str) -> np.ndarray:
         values = _numbers(values, where)
     if values.dtype.kind not in "fiub":
         raise DataError(f"{where}: expected numbers, got dtype {values.dtype}.")
-    found = np.where(mask, np.nan, values.astype(np.float64))
-    bad = np.isinf(found)
+    targets = np.where(mask, np.nan, values.astype(np.float64))
+    bad = np.isinf(targets)
     if bad.any():
         row, task = np.argwhere(bad)[0]
         raise DataError(
-            f"{where}, row {row}, task {task}: {found[row, task]}. Labels must be finite, or NaN if missing."
+            f"{where}, row {row}, task {task}: {targets[row, task]}. Labels must be finite, or NaN if missing."
         )
-    return found
+    return targets
 
 
 def _numbers(values: np.ndarray, where: str) -> np.ndarray:
     """Python objects as numbers, NaN where one says that nothing is there."""
-    found = np.full(values.shape, np.nan)
+    numbers = np.full(values.shape, np.nan)
     for (row, task), value in np.ndenumerate(values):
         if value is None or type(value).__name__ in ("NAType", "NaTType") or value == "":
             continue
         try:
-            found[row, task] = float(value)
+            numbers[row, task] = float(value)
         except (TypeError, ValueError) as error:
             raise DataError(
                 f"{where}, row {row}, task {task}: {str(value)!r}. Labels of several tasks are numbers, or missing "
                 "(NaN); give text labels of one task as one column."
             ) from error
-    return found
+    return numbers
 
 
 def task_words(data: object, labels: Any) -> str | list[str] | None:

@@ -51,10 +51,10 @@ class KeptRows:
 
     def sums(self, at: LossAt, folds: Sequence[int]) -> LossSums:
         """See ``FeatureRows``."""
-        found = at.empty()
+        sums = at.empty()
         for Z, Y, weights in self.chunks(folds):
-            at.add(found, Z, Y, weights)
-        return found
+            at.add(sums, Z, Y, weights)
+        return sums
 
 
 class ReplayedRows:

@@ -59,26 +59,26 @@ def learn_bins(
 
     rounds = learn_weights(fit_and_score, np.ones((n_splits, n_bins)), least_gain=error_of_gain)
     best = max(range(1, len(rounds)), key=lambda i: rounds[i].score)
-    equal, found = outcomes[0], outcomes[best]
+    equal, learned = outcomes[0], outcomes[best]
     weights = rounds[best].weights.mean(axis=0)
     trial = replace(
         first,
         candidate=Candidate(
             f"{candidate.name}, learned bins", candidate.settings | {"bin_weights": "learn"}
         ),
-        score=found.score, seconds=time.perf_counter() - began, learned=found.learned,
-        deviations=found.deviations, predict_seconds=found.predict_seconds,
+        score=learned.score, seconds=time.perf_counter() - began, learned=learned.learned,
+        deviations=learned.deviations, predict_seconds=learned.predict_seconds,
     )  # fmt: skip
-    kept = weights / weights.mean() if _is_better(found, equal) else None
-    return LearnedBins(trial, kept, found.score - equal.score)
+    kept = weights / weights.mean() if _is_better(learned, equal) else None
+    return LearnedBins(trial, kept, learned.score - equal.score)
 
 
-def _is_better(found: Outcome, equal: Outcome) -> bool:
+def _is_better(outcome: Outcome, equal: Outcome) -> bool:
     """Whether a score is above another by more than twice the error of the difference."""
-    gain = found.score - equal.score
+    gain = outcome.score - equal.score
     if not gain > SAME:
         return False
-    return not gain <= _ERRORS * _error_between(found, equal)  # where it is not known the score decides
+    return not gain <= _ERRORS * _error_between(outcome, equal)  # where it is not known the score decides
 
 
 def _error_between(one: Outcome, other: Outcome) -> float:

@@ -138,11 +138,11 @@ class ChannelObjective(WidthObjective):
         plain = self.features.at(x[:-1])
         self.whole = self.rows.moments(plain, self.dtype).whole()
         with self.rows.clock("solve"):
-            found, at_zero = self._solve(plain, self.whole, float(np.exp(x[-1])))
-        self._last_solution = found
-        self.solution = found if self.loss == Square() else unshifted(found, self.whole)
+            solved, at_zero = self._solve(plain, self.whole, float(np.exp(x[-1])))
+        self._last_solution = solved
+        self.solution = solved if self.loss == Square() else unshifted(solved, self.whole)
         scale = 1 / (at_zero or 1.0)
-        return plain, Outcome(found.objective * scale, 0.0, ScoreSlopes(self.loss, self.solution, scale))
+        return plain, Outcome(solved.objective * scale, 0.0, ScoreSlopes(self.loss, self.solution, scale))
 
     def weights(self, x: np.ndarray) -> LinearSolution:
         """Those that the last evaluation came to."""

@@ -103,15 +103,15 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
         return np.empty((0, 0), dtype=np.float32)  # nothing is expanded
 
     def _outputs_of(self, rows: Rows, first_row: int, name: str, room: np.ndarray) -> np.ndarray:
-        found, outside = self.tables_.scores(self._prepared(rows, first_row, name))
+        scores, outside = self.tables_.scores(self._prepared(rows, first_row, name))
         if outside.any():
             numbers = np.flatnonzero(outside)
             exact = self.exact_
             room = exact._room(numbers.size)
-            found[numbers] = exact._outputs_of(
+            scores[numbers] = exact._outputs_of(
                 _arrays.take_rows(rows, numbers), first_row + numbers, name, room
             )
-        return found
+        return scores
 
     def _prepared(self, rows: Rows, first_row: int, name: str) -> Rows:
         """Rows as the tables take them. Bins that tables of lines do not know are found when they are looked up."""

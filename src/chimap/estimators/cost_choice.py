@@ -73,7 +73,7 @@ def chosen_cost(
         own, held = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
         for cost in costs:
             alpha, intercept = solve(own, targets[train], w[train], cost)
-            found = labels_of(held @ alpha + intercept, classes)
-            right[cost] += float(w[test] @ (found == y[test]))
+            labels = labels_of(held @ alpha + intercept, classes)
+            right[cost] += float(w[test] @ (labels == y[test]))
     scores = {cost: count / w.sum() for cost, count in right.items()}
     return max(scores, key=lambda cost: scores[cost]), scores

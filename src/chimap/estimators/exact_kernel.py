@@ -114,12 +114,12 @@ class ExactKernelModel(BaseEstimator):
 
     def _distances(self, rows: Rows, others: Rows | None = None) -> np.ndarray:
         """Squared distances (r, n, m) in the columns of each width."""
-        kernel, found = self._kernel.kernel, []
+        kernel, distances = self._kernel.kernel, []
         for j in range(len(self.width_names_)):
             columns = np.flatnonzero(self.width_columns_ == j)
             other = None if others is None else _arrays.take_columns(others, columns)
-            found.append(np.maximum(kernel.distance(_arrays.take_columns(rows, columns), other), 0))
-        return np.array(found)
+            distances.append(np.maximum(kernel.distance(_arrays.take_columns(rows, columns), other), 0))
+        return np.array(distances)
 
     def _start(self, distances: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Log widths at which each group's mean share of the exponent is 1 / groups."""
@@ -157,13 +157,13 @@ class ExactKernelModel(BaseEstimator):
             self.history_.append(step | {"widths": np.exp(x[:-1])} | known)
 
         x = np.append(start, np.log(self.alpha))
-        found = minimize(
+        end = minimize(
             objective, x, jac=True, method="L-BFGS-B", bounds=[(v - _REACH, v + _REACH) for v in x], callback=note,
             options={"maxiter": self.max_iter, "ftol": self.tol, "gtol": 1e-9},
         )  # fmt: skip
-        self.start_widths_, self.widths_ = np.exp(start), np.exp(found.x[:-1])
-        self.alpha_, self.objective_ = float(np.exp(found.x[-1])), float(found.fun)
-        self.n_iter_, self.n_evaluations_ = max(1, int(found.nit)), int(found.nfev)
+        self.start_widths_, self.widths_ = np.exp(start), np.exp(end.x[:-1])
+        self.alpha_, self.objective_ = float(np.exp(end.x[-1])), float(end.fun)
+        self.n_iter_, self.n_evaluations_ = max(1, int(end.nit)), int(end.nfev)
 
     _y_checks: JSON
     _learn_targets: Callable[[np.ndarray], None]

@@ -208,10 +208,10 @@ class Explaining(ExplainedRows):
         chosen = scores.argmax(axis=1)
         signs = np.sign(scores[:, 0]) if self._speaks_for_two else np.ones(len(scores))
         answers = self._answers(outputs)
-        found = [
+        neighbours = [
             strongest(v, weights[:, c], k, sign) for v, c, sign in zip(values, chosen, signs, strict=True)
         ]
-        return [replace(one, answers=answers[one.places]) for one in found]
+        return [replace(one, answers=answers[one.places]) for one in neighbours]
 
     # --- its steps
 

@@ -102,19 +102,19 @@ class MomentsModel(BaseEstimator):
 
     def _solve_now(self) -> Self:
         whole = self._moments.whole()
-        found = self._solve(self._moments, whole)
-        self.coef_, self.intercept_, self.alpha_ = found.coef.T, found.intercept, found.alpha
+        solution = self._solve(self._moments, whole)
+        self.coef_, self.intercept_, self.alpha_ = solution.coef.T, solution.intercept, solution.alpha
         self.n_rows_ = whole.n_rows
         self._stale = False
         X, y, weights = self._witnesses
         Z = _arrays.to_dense(_arrays.as_rows(X, np.float64))
-        self._take_held_out(self._held_out(whole, found, Z, y, weights))
+        self._take_held_out(self._held_out(whole, solution, Z, y, weights))
         return self
 
     def _held_out(
         self,
         whole: Moments,
-        found: LinearSolution,
+        solution: LinearSolution,
         Z: np.ndarray,
         y: np.ndarray,
         weights: np.ndarray | None,

@@ -106,12 +106,12 @@ class KernelWeights:
             with clock("choose alpha"):
                 progress.stage("alpha", len(moments.folds) * alphas.size, "values")
                 errors = held_out_errors(
-                    moments, whole, penalty, alphas, SEARCH_TOLERANCE, lambda found: progress.advance()
+                    moments, whole, penalty, alphas, SEARCH_TOLERANCE, lambda solution: progress.advance()
                 )
                 result = of_path(moments, whole, alphas, errors)
         with clock("solve"):
             progress.stage("path", alphas.size, "values")
-            path = follow(SquareProblem(whole, penalty), alphas, lambda found: progress.advance())
+            path = follow(SquareProblem(whole, penalty), alphas, lambda solution: progress.advance())
         # too few rows for folds: the middle of the path
         chosen = alphas.size // 2 if result is None else result.chosen
         shown = self._attributes(path[chosen], path, penalty, chosen, 1)
@@ -154,7 +154,7 @@ class KernelWeights:
                 progress.stage("passes", None, "passes")
                 alphas = self.path_of(everything.largest, SMALLEST)
                 path = follow(everything, alphas if alphas.size == 1 else alphas[: alphas.size // 2 + 1])
-                chosen, found = len(path) - 1, path[-1]
+                chosen, solution = len(path) - 1, path[-1]
         else:
             with clock("choose alpha"):
                 progress.stage("alpha", None, "passes")
@@ -162,14 +162,14 @@ class KernelWeights:
                 chosen = result.chosen
             with clock("passes"):
                 progress.stage("passes", None, "passes")
-                found = everything.solve(path[chosen].alpha, path[chosen])
-        shown = self._attributes(found, path, penalty, chosen, passes[0])
+                solution = everything.solve(path[chosen].alpha, path[chosen])
+        shown = self._attributes(solution, path, penalty, chosen, passes[0])
         held_out = None
         if witnesses is not None and result is not None and np.any(witnesses.folds == 0):
             held_out = fold_outputs(path[chosen], whole, witnesses)
         elif witnesses is not None:
-            held_out = step_outputs(loss, found, _strengths(penalty, found), whole, witnesses)
-        return Learned(unshifted(found, whole), loss, result, passes[0], whole.n_rows, shown, held_out)
+            held_out = step_outputs(loss, solution, _strengths(penalty, solution), whole, witnesses)
+        return Learned(unshifted(solution, whole), loss, result, passes[0], whole.n_rows, shown, held_out)
 
     def _search(
         self, part: LossProblem, loss: Loss, rows: FeatureRows
@@ -177,8 +177,8 @@ class KernelWeights:
         """Down the path until the loss on fold 0 has risen some times."""
         errors: list[float] = []
 
-        def is_enough(found: GroupSolution) -> bool:
-            errors.append(held_out_loss(loss, rows, found))
+        def is_enough(solution: GroupSolution) -> bool:
+            errors.append(held_out_loss(loss, rows, solution))
             return len(errors) - 1 - int(np.argmin(errors)) >= _PATIENCE
 
         path = follow(part, self.path_of(part.largest, SMALLEST), is_enough)
@@ -187,15 +187,15 @@ class KernelWeights:
         return path, SelectionResult("holdout", tried, scores, np.ones(1), chosen, measure="loss")
 
     def _attributes(
-        self, found: GroupSolution, path: list[GroupSolution], penalty: L21, chosen: int, passes: int
+        self, groups: GroupSolution, path: list[GroupSolution], penalty: L21, chosen: int, passes: int
     ) -> Parameters:
         def weights(solution: LinearSolution) -> np.ndarray:
             return np.ascontiguousarray(penalty.norms(solution.coef).T) / np.sqrt(2)
 
         shown = {
-            "kernel_weights_": weights(found),
-            "kkt_residual_": found.residual,
-            "objective_": found.objective,
+            "kernel_weights_": weights(groups),
+            "kkt_residual_": groups.residual,
+            "objective_": groups.objective,
             "path_": KernelPath(
                 np.array([one.alpha for one in path]), np.array([weights(one) for one in path]),
                 np.array([one.objective for one in path]), np.array([one.residual for one in path]), chosen,
@@ -204,9 +204,9 @@ class KernelWeights:
         return shown | ({"n_iter_": passes} if self.counts_iterations else {})
 
 
-def held_out_loss(loss: Loss, rows: FeatureRows, found: LinearSolution) -> float:
+def held_out_loss(loss: Loss, rows: FeatureRows, solution: LinearSolution) -> float:
     """Mean loss over the rows of fold 0, summed over targets. Raises DataError where there are none."""
-    sums = rows.sums(LossAt(loss, found.coef, found.intercept), [0])
+    sums = rows.sums(LossAt(loss, solution.coef, solution.intercept), [0])
     if sums.count == 0:
         raise DataError(
             "fold 0 holds no rows: too few to choose a strength by. Use fewer folds, or give one."
@@ -214,13 +214,13 @@ def held_out_loss(loss: Loss, rows: FeatureRows, found: LinearSolution) -> float
     return float(sums.values.sum()) / sums.count
 
 
-def _strengths(penalty: L21, found: LinearSolution) -> np.ndarray:
+def _strengths(penalty: L21, solution: LinearSolution) -> np.ndarray:
     """Of the ridge (D,) whose gradient is that of the norm at the solution: weight_g alpha / |w_g|, the norms being
     means over targets. Features without weights have one beyond all others."""
-    norms = penalty.norms(found.coef).mean(axis=1)
-    levels = found.alpha * penalty.levels()
+    norms = penalty.norms(solution.coef).mean(axis=1)
+    levels = solution.alpha * penalty.levels()
     each = np.divide(levels, norms, out=np.full(norms.shape, np.inf), where=norms > 0)
-    largest = 1e9 * max(float(each[np.isfinite(each)].max(initial=0.0)), found.alpha)
+    largest = 1e9 * max(float(each[np.isfinite(each)].max(initial=0.0)), solution.alpha)
     strengths = np.empty(penalty.n_features)
     for members, strength in zip(penalty.members, each, strict=True):
         strengths[members] = min(strength, largest)

@@ -177,14 +177,14 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
         else:
             names = getattr(self, "feature_names_in_", None)
             source = matched(source, names, self.n_features_in_, type(self).__name__)
-        found = np.empty(source.n_rows)
+        factors = np.empty(source.n_rows)
         with threads(getattr(self, "n_jobs", None)):
             for chunk in source.chunks(self.rows_at_once):
                 rows = self._prepare(chunk.X, chunk.start, source.name)
-                found[chunk.start : chunk.start + rows.shape[0]] = 1 + self._posterior_variances(
+                factors[chunk.start : chunk.start + rows.shape[0]] = 1 + self._posterior_variances(
                     posterior, rows
                 )
-        return found
+        return factors
 
     def _posterior_variances(self, posterior: Posterior | DualPosterior, rows: Rows) -> np.ndarray:
         features = self._mapping()
@@ -227,15 +227,15 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
         Features that fold give a shorter form, unless it is their own numbers that are rounded.
         """
         learned = (self.features_, self._coef, self._intercept, self.precision)
-        found: Any
-        source, found = getattr(self, "_cast_weights", (None, None))
+        kept: Any
+        source, kept = getattr(self, "_cast_weights", (None, None))
         if source is None or any(a is not b for a, b in zip(source, learned, strict=True)):
             features = self._mapping()
             folded = (Folded if self._is_rounded else fold)(features, self._coef, self._intercept)
             weights = np.ascontiguousarray(folded.coef, dtype=self._dtype)
-            found = (folded.features, weights, folded.intercept)
-            self._cast_weights = (learned, found)
-        return found
+            kept = (folded.features, weights, folded.intercept)
+            self._cast_weights = (learned, kept)
+        return kept
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -156,8 +156,8 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         few = max(self.tol, _ROUGH)
         own = _arrays.take_rows(codes, learning)
         coef, intercept = self._minimise(own, signs[learning], w[learning], map, few, False)
-        found = look_up(_arrays.take_rows(codes, rest), map.tables(coef).transpose(1, 2, 0)) + intercept
-        return HeldOutRows(found, y[rest], w[rest])
+        outputs = look_up(_arrays.take_rows(codes, rest), map.tables(coef).transpose(1, 2, 0)) + intercept
+        return HeldOutRows(outputs, y[rest], w[rest])
 
     def decision_codes(self, codes: Rows) -> np.ndarray:
         """What ``decision_function`` gives of rows, from their codes (n, bins)."""
@@ -183,8 +183,8 @@ class LookupClassifier(ClassTargets, BaseEstimator):
     def _outputs_of_codes(self, codes: Rows) -> np.ndarray:
         check_is_fitted(self)
         codes = check_codes(codes, self.n_features_in_, self.map_.n_codes_)
-        found: np.ndarray = look_up(codes, self.tables_.transpose(1, 2, 0)) + self.intercept_
-        return found
+        outputs: np.ndarray = look_up(codes, self.tables_.transpose(1, 2, 0)) + self.intercept_
+        return outputs
 
     def _check_settings(self) -> None:
         check_choice(self.loss, "loss", tuple(LOSSES))
@@ -218,19 +218,19 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         # tolerance: over 1000 iterations in place of 521 for chi2, 412 in place of 442 for intersection. Not kept.
         start = np.zeros(t * (n_features + 1))
         steepest = np.abs(objective(start)[1]).max()
-        found = minimize(
+        end = minimize(
             objective, start, jac=True, method="L-BFGS-B",
             options={"maxiter": self.max_iter, "maxfun": 2 * self.max_iter, "maxcor": _PAIRS_KEPT,
                      "gtol": tol * steepest, "ftol": 0.0},
         )  # fmt: skip
-        if is_final and np.abs(found.jac).max() > tol * steepest and found.nit >= self.max_iter:
+        if is_final and np.abs(end.jac).max() > tol * steepest and end.nit >= self.max_iter:
             warnings.warn(
                 f"LookupClassifier stopped after max_iter={self.max_iter} iterations short of tol={self.tol}; "
                 "raise max_iter, tol or strength.", ConvergenceWarning, stacklevel=3,
             )  # fmt: skip
         if is_final:
-            self.n_iter_ = int(found.nit)
-        return found.x[: t * n_features].reshape(t, n_features), found.x[t * n_features :]
+            self.n_iter_ = int(end.nit)
+        return end.x[: t * n_features].reshape(t, n_features), end.x[t * n_features :]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

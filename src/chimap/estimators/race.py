@@ -185,10 +185,10 @@ class Race:
             errors = HOPELESS if own is None else CLOSE
             return not is_behind(Outcome(score, deviations=tuple(deviations)), leader, errors)
 
-        found = trials.best(settings, splits, start, looks_on)
-        self.best[candidate.name] = found.setting
-        self._starts.setdefault(candidate.family or candidate.name, found.setting)
-        outcome = self.outcome_of(trials, found, splits)
+        fitted = trials.best(settings, splits, start, looks_on)
+        self.best[candidate.name] = fitted.setting
+        self._starts.setdefault(candidate.family or candidate.name, fitted.setting)
+        outcome = self.outcome_of(trials, fitted, splits)
         if n_rows not in self.leaders or outcome.score > self.leaders[n_rows].score:
             self.leaders[n_rows] = outcome
         return outcome
@@ -203,17 +203,17 @@ class Race:
             assert self.trials is not None
             splits = self.splits_at(n_rows)
             settings = {"bin_weights": given_weights(self.model.get_params(deep=False))} | candidate.settings
-            found = self.trials.best(settings, splits, self.best.get(candidate.name))
-            self.best[candidate.name] = found.setting
-            return self.outcome_of(self.trials, found, splits)
+            fitted = self.trials.best(settings, splits, self.best.get(candidate.name))
+            self.best[candidate.name] = fitted.setting
+            return self.outcome_of(self.trials, fitted, splits)
 
         return result.in_place_of(first, trial_of(first.candidate, run, first.round, first.n_rows))
 
-    def outcome_of(self, trials: Trials, found: Fitted, splits: list[Split]) -> Outcome:
+    def outcome_of(self, trials: Trials, fitted: Fitted, splits: list[Split]) -> Outcome:
         """Of machines that share their products, on these splits."""
-        learned = {"alpha": found.alpha} | ({} if found.gamma is None else {"gamma": found.gamma})
-        deviations = self._all_deviations(trials, splits, found.outputs)
-        return Outcome(found.score, learned, tuple(deviations.tolist()), found.seconds)
+        learned = {"alpha": fitted.alpha} | ({} if fitted.gamma is None else {"gamma": fitted.gamma})
+        deviations = self._all_deviations(trials, splits, fitted.outputs)
+        return Outcome(fitted.score, learned, tuple(deviations.tolist()), fitted.seconds)
 
     def _all_deviations(
         self, trials: Trials, splits: list[Split], outputs: Sequence[np.ndarray]

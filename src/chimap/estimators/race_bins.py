@@ -45,12 +45,12 @@ class WeighedBins:
                 return self.weigh(candidate, weights, n_rows)
 
             looked = replace(first, round=first.round - (len(rounds) - 1 - place), n_rows=n_rows)
-            found = learn_bins(
+            learned = learn_bins(
                 weigh, first.candidate, self.race.splits_of[n_rows], self.race.rows.shape[1], looked
             )
-            if not found.gain > 0:
+            if not learned.gain > 0:
                 break
-        return found
+        return learned
 
     def weigh(
         self, candidate: Candidate, weights: np.ndarray, n_rows: int
@@ -77,11 +77,11 @@ class WeighedBins:
     ) -> tuple[Outcome, Callable[[], np.ndarray]]:
         settings = candidate.settings | {"bin_weights": weights}
         leader = self.race.leaders.get(split[0].size)
-        found = trials.best(
+        fitted = trials.best(
             settings, [split], self.race.best.get(candidate.name),
             lambda score, outputs: len(self.race.splits) > 1 or leader is None or score > leader.score + SAME,
         )  # fmt: skip
-        return self.race.outcome_of(trials, found, [split]), lambda: found.learned_weights(
+        return self.race.outcome_of(trials, fitted, [split]), lambda: fitted.learned_weights(
             weights, self.race.seed
         )
 

@@ -63,10 +63,10 @@ def held_out_rows(
         fewest = int(np.unique(y, return_counts=True)[1].min()) if stratifies else n
         folds = max(2, min(_FOLDS, fewest))
         splitter = (StratifiedKFold if stratifies else KFold)(folds, shuffle=True, random_state=rng)
-    found = splitter.split(np.zeros(n), y if stratifies or groups is not None else None, groups)
+    splits = splitter.split(np.zeros(n), y if stratifies or groups is not None else None, groups)
     return [
         (rng.permutation(train), rng.permutation(test) if test.size > HELD_OUT_BEFORE else test)
-        for train, test in found
+        for train, test in splits
     ]
 
 

@@ -78,20 +78,20 @@ class RidgeFromMoments(MomentsModel):
     def _held_out(
         self,
         whole: Moments,
-        found: LinearSolution,
+        solution: LinearSolution,
         Z: np.ndarray,
         y: np.ndarray,
         weights: np.ndarray | None,
     ) -> HeldOutRows | None:
         if self.n_components is None:
-            h = leverages(whole, found.alpha, Z - whole.shifts[0])
+            h = leverages(whole, solution.alpha, Z - whole.shifts[0])
         else:
             coordinates = self.pca_.transform(Z)[:, : self.n_components_]
             scatters = self.pca_.scatters[: self.n_components_]
-            h = np.square(coordinates) @ (1 / (scatters + found.alpha)) + 1 / whole.count
+            h = np.square(coordinates) @ (1 / (scatters + solution.alpha)) + 1 / whole.count
         Y = np.asarray(self._encode(y)) + self._target_shift()
         h = h if weights is None else h * weights
-        return HeldOutRows(left_out(Square(), Y, Z @ found.coef + found.intercept, h), y, weights)
+        return HeldOutRows(left_out(Square(), Y, Z @ solution.coef + solution.intercept, h), y, weights)
 
     def curves(self, X: MatrixLike, y: ArrayLike) -> ComponentCurves:
         """R² and, of a classifier, accuracy on other rows for every number of components and every strength tried.

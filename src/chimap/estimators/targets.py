@@ -75,9 +75,9 @@ def task_names(model: BaseEstimator) -> list[str] | None:
 
 def known_conformal(model: BaseEstimator) -> Conformal:
     """What a model knows of rows that were held out. Raises ValueError where it knows nothing."""
-    found: Conformal | None = getattr(model, "_conformal", None)
-    if found is None:
+    conformal: Conformal | None = getattr(model, "_conformal", None)
+    if conformal is None:
         raise ValueError(
             f"this {type(model).__name__} has no outputs of rows that were held out: fit it anew, on some rows more."
         )
-    return found
+    return conformal

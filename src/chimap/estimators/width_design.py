@@ -117,8 +117,8 @@ class WidthDesign:
         )  # fmt: skip
         is_small = tuned.n_rows * features.n_components <= _SMALL
         with _threads.one_thread() if is_small else nullcontext():
-            found = search.run(self.first_alpha(features, tuned, recipe))
-        return full.at(found.log_widths), _attributes(full, found, features.start_, objective.evaluations)
+            widths = search.run(self.first_alpha(features, tuned, recipe))
+        return full.at(widths.log_widths), _attributes(full, widths, features.start_, objective.evaluations)
 
     def objective(self, features: Adaptable, rows: TuningRows, recipe: Recipe) -> WidthObjective:
         """What is minimised over the widths."""
@@ -132,8 +132,8 @@ class WidthDesign:
         moments = rows.moments(features.at(features.start_), recipe.dtype)
         whole = moments.whole()
         with rows.clock("choose alpha"):
-            found = choose_alpha(moments, whole, "auto" if alpha is None else np.asarray(alpha))
-        return max(float(found.best["alpha"]), least_alpha(whole, recipe.dtype))
+            choice = choose_alpha(moments, whole, "auto" if alpha is None else np.asarray(alpha))
+        return max(float(choice.best["alpha"]), least_alpha(whole, recipe.dtype))
 
     def tuning_job(self, recipe: Recipe, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """A pass with so many features."""
@@ -189,15 +189,15 @@ def tune_components(asked: int | None, n_rows: int) -> int | None:
     return None if asked is None else min(asked, max(_FEWEST, n_rows))
 
 
-def _attributes(features: Adaptable, found: WidthsFound, start: np.ndarray, evaluations: int) -> Parameters:
+def _attributes(features: Adaptable, widths: WidthsFound, start: np.ndarray, evaluations: int) -> Parameters:
     """What a learner of widths shows."""
     return {
-        "widths_": np.exp(found.log_widths),
+        "widths_": np.exp(widths.log_widths),
         "width_names_": list(features.names_),
         "width_columns_": features.columns_,
         "start_widths_": np.exp(start),
-        "history_": found.history,
-        "stopped_": found.reason,
-        "n_iter_": max(1, len(found.history) - 1),
+        "history_": widths.history,
+        "stopped_": widths.reason,
+        "n_iter_": max(1, len(widths.history) - 1),
         "n_evaluations_": evaluations,
     }

@@ -83,9 +83,9 @@ class WidthRounds(WidthSearch):
         octave = climb(better, (0, 0), [(0, -1), (0, 1)])[1]
         value, log_alpha, self._moments = at(octave)
         self.objective.whole = self._moments.whole()
-        found = np.append(x[:-1] + octave * np.log(2) / 2, log_alpha)
-        self._last = found, value, np.zeros(x.size)
-        return found
+        point = np.append(x[:-1] + octave * np.log(2) / 2, log_alpha)
+        self._last = point, value, np.zeros(x.size)
+        return point
 
     def _with_alpha(self, log_widths: np.ndarray, log_alpha: float) -> tuple[float, float, FoldMoments]:
         """(squared error on folds held out over that of the mean, log strength, moments) at the best strength."""
@@ -143,15 +143,15 @@ class WidthRounds(WidthSearch):
         slopes = waves.slopes(mapped).astype(dtype)
         mixtures = output_mixtures(folds[0].n_targets, np.random.default_rng(0))
         scale = np.sqrt(2.0 / self.objective.features.n_components)
-        found = []
+        gradients = []
         for k in range(min(_SPLITS, len(folds))):
             turned, middle = [*folds[k:], *folds[:k]], len(folds) // 2
             coefs = (self._weights(part, x[-1])[0] for part in (turned[:middle], turned[middle:]))
             halves = [Half(frequencies, (scale * coef @ mixtures).astype(dtype), slopes) for coef in coefs]
-            found.append(Relevance.of(*halves))
-        return model.bins, mapped, reduce(add, found)
+            gradients.append(Relevance.of(*halves))
+        return model.bins, mapped, reduce(add, gradients)
 
     def _weights(self, folds: Sequence[Moments], log_alpha: float) -> tuple[np.ndarray, np.ndarray]:
         """Weights of ridge on some folds."""
-        found = ridge(FoldMoments.of(folds, self.objective.dtype).whole(), float(np.exp(log_alpha)))
-        return found.coef, found.intercept
+        solution = ridge(FoldMoments.of(folds, self.objective.dtype).whole(), float(np.exp(log_alpha)))
+        return solution.coef, solution.intercept

@@ -64,13 +64,13 @@ class TuningRows:
         """Of the features, fold by fold; one pass."""
         rows, source = self.rows, self.rows.source
         some = rows.prepare(source.block(0, min(FIRST_ROWS, source.n_rows)).X, 0, source.name)
-        found = empty_moments(features, some, rows.n_folds, rows.codec.shift, dtype)
-        sums = HOST.sums(features, found)
+        moments = empty_moments(features, some, rows.n_folds, rows.codec.shift, dtype)
+        sums = HOST.sums(features, moments)
         work = Pass(rows.prepare, rows.codec.encode, sums, rows.folds, self.clock, rows.weights)
         for chunk in self._read():
             work.add(chunk.X, chunk.y, chunk.start, source.name)
-        found.release_buffers()
-        return found
+        moments.release_buffers()
+        return moments
 
     def _read(self) -> Iterator[Chunk]:
         yield from self.clock.timed("read", chunks_ahead(self.rows.source, self.chunk_rows))
@@ -108,14 +108,14 @@ class WidthObjective:
         moments = self.rows.moments(plain, self.dtype)
         whole, alpha = moments.whole(), float(np.exp(x[-1]))
         with self.rows.clock("solve"):
-            found = held_out(moments, whole, alpha) if self.kind == "held-out" else training(whole, alpha)
+            value = held_out(moments, whole, alpha) if self.kind == "held-out" else training(whole, alpha)
         self.whole = whole
-        return plain, found
+        return plain, value
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """The objective and its gradient; two passes. Raises DataError, naming a parameter, where one is not finite."""
         self.evaluations += 1
-        plain, found = self.outcome(x)
+        plain, held = self.outcome(x)
         gradient = np.zeros(x.size)
         with self.rows.clock("gradient"):
             for rows, targets, folds, weights in self.rows.chunks():
@@ -127,15 +127,15 @@ class WidthObjective:
                     f: np.ndarray = folds,
                     w: np.ndarray = weights,
                 ) -> np.ndarray:
-                    slope = found.slopes.of(psi, Y[part], f[part])
+                    slope = held.slopes.of(psi, Y[part], f[part])
                     slope *= w[part, None].astype(slope.dtype)
                     return slope
 
                 gradient[:-1] += self.features.pullback_at(plain, rows, slopes)
-        gradient[-1] = found.alpha_slope if self.kind == "held-out" else 0.0
+        gradient[-1] = held.alpha_slope if self.kind == "held-out" else 0.0
         penalty, slope = self.penalty.value_and_slope(np.exp(x[:-1] - self.features.start_))
         gradient[:-1] += slope
-        value = found.value + penalty
+        value = held.value + penalty
         self._check_finite(value, gradient, x)
         return value, gradient
 
@@ -218,14 +218,14 @@ class WidthSearch:
             value, gradient = self._evaluate(x)
             return scale * value, scale * gradient
 
-        found = minimize(
+        end = minimize(
             scaled, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=self._stop,
             options={"maxiter": self.max_iter, "maxfun": 3 * self.max_iter + 3, "ftol": 0.0, "gtol": 1e-9, "maxls": 10},
         )  # fmt: skip
         best = min(
             self.history, key=lambda step: step["validation_error"] if self.validation else step["objective"]
         )
-        reason = self.reason or stop_reason(found)
+        reason = self.reason or stop_reason(end)
         return WidthsFound(np.log(best["widths"]), best["alpha"], self.history, reason)
 
     def _evaluate(self, x: np.ndarray) -> tuple[float, np.ndarray]:

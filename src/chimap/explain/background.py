@@ -15,8 +15,8 @@ def mean_and_deviation(rows: Rows) -> dict[str, np.ndarray]:
 
     Examples
     --------
-    >>> found = mean_and_deviation(np.array([[1.0, 2.0], [3.0, 2.0]]))
-    >>> found["mean_row_"].tolist(), found["deviation_row_"].tolist()
+    >>> row = mean_and_deviation(np.array([[1.0, 2.0], [3.0, 2.0]]))
+    >>> row["mean_row_"].tolist(), row["deviation_row_"].tolist()
     ([2.0, 2.0], [1.0, 0.0])
     """
     n = rows.shape[0]

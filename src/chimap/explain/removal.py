@@ -106,9 +106,9 @@ def _filled(rows: Rows, bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _without(rows: Rows, places: np.ndarray, bins: np.ndarray) -> Rows:
     """Copies of the rows at these places, each without its bin."""
-    found = _arrays.take_rows(rows, places)
-    if _arrays.is_sparse(found):
-        found.data[found.indices == np.repeat(bins, np.diff(found.indptr))] = 0
-        return _arrays.without_zeros(found)
-    found[np.arange(places.size), bins] = 0
-    return found
+    emptied = _arrays.take_rows(rows, places)
+    if _arrays.is_sparse(emptied):
+        emptied.data[emptied.indices == np.repeat(bins, np.diff(emptied.indptr))] = 0
+        return _arrays.without_zeros(emptied)
+    emptied[np.arange(places.size), bins] = 0
+    return emptied

@@ -69,13 +69,13 @@ def compare_onnx(path: Path, model: BaseEstimator, parts: ModelParts) -> Compari
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    found = dict(zip([o.name for o in session.get_outputs()], session.run(None, {"X": X}), strict=True))
+    outputs = dict(zip([o.name for o in session.get_outputs()], session.run(None, {"X": X}), strict=True))
     expected, answers = _of_model(model, X)
     if parts.classes is None:
-        return _compared(found["prediction"].reshape(expected.shape), expected, 0)
+        return _compared(outputs["prediction"].reshape(expected.shape), expected, 0)
     # labels of rows whose best two scores are as close as rounding may go either way
-    differing = int((np.asarray(found["label"], parts.classes.dtype) != answers).sum())
-    return _compared(found["scores"][:, -expected.shape[1] :], expected, differing)
+    differing = int((np.asarray(outputs["label"], parts.classes.dtype) != answers).sum())
+    return _compared(outputs["scores"][:, -expected.shape[1] :], expected, differing)
 
 
 def compare_tables(tables: BinTables, model: BaseEstimator, parts: ModelParts) -> Comparison:
@@ -97,6 +97,6 @@ def _of_model(model: BaseEstimator, X: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return outputs, answers
 
 
-def _compared(found: np.ndarray, expected: np.ndarray, differing: int) -> Comparison:
-    gap, size = np.abs(found - expected).max(), np.abs(expected).max()
+def _compared(outputs: np.ndarray, expected: np.ndarray, differing: int) -> Comparison:
+    gap, size = np.abs(outputs - expected).max(), np.abs(expected).max()
     return Comparison(int(expected.shape[0]), float(gap), float(size), differing)

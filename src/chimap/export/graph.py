@@ -71,13 +71,13 @@ class Graph:
         """(n, m) of a function that gives (n,) for each row (d,) of a constant matrix (m, d), one at a time."""
         outer, self._nodes = self._nodes, []
         name = self._name("row")
-        found = body(Value(self, name, matrix.dtype))
+        result = body(Value(self, name, matrix.dtype))
         inner, self._nodes = self._nodes, outer
         graph = self._onnx.helper.make_graph(
             inner, self._name("body"), [self.info(name, matrix.dtype, [matrix.shape[1]])],
-            [self.info(found.name, found.dtype, None)],
+            [self.info(result.name, result.dtype, None)],
         )  # fmt: skip
-        rows = self.node("Scan", self.constant(matrix), dtype=found.dtype, body=graph, num_scan_inputs=1)
+        rows = self.node("Scan", self.constant(matrix), dtype=result.dtype, body=graph, num_scan_inputs=1)
         return rows.transposed(1, 0)
 
     def model(

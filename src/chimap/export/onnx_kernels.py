@@ -141,10 +141,10 @@ def _product(kernel: Product, g: Graph, x: Value, Y: np.ndarray) -> Value:
 def term(kernel: AdditiveKernel, x: Value, y: Value) -> Value:
     """k(x, y) entry by entry: signs, the power of gamma, and the plain kernel of the magnitudes."""
     a, b = (_magnitude(value, kernel) for value in (x, y))
-    found = plain_term(kernel, a, b)
+    product = plain_term(kernel, a, b)
     if kernel.gamma != 1:
-        found = found * signature_power(a, kernel.gamma) * signature_power(b, kernel.gamma)
-    return found * x.apply("Sign") * y.apply("Sign") if kernel.is_signed else found
+        product = product * signature_power(a, kernel.gamma) * signature_power(b, kernel.gamma)
+    return product * x.apply("Sign") * y.apply("Sign") if kernel.is_signed else product
 
 
 def plain_term(kernel: AdditiveKernel, x: Value, y: Value) -> Value:

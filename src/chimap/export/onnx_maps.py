@@ -45,19 +45,19 @@ def terms(psi: AdditiveMap, g: Graph, x: Value) -> Value:
     )
 
 
-def _stack(g: Graph, found: list[Value]) -> Value:
-    return g.concatenated([value.expanded(1) for value in found], 1)
+def _stack(g: Graph, values: list[Value]) -> Value:
+    return g.concatenated([value.expanded(1) for value in values], 1)
 
 
 @terms.register
 def _direct(psi: DirectMap, g: Graph, x: Value) -> Value:
-    found: list[Value] = []
+    values: list[Value] = []
     product: Value | None = None
     for k in psi.nodes_:  # a number, or one a bin
         share = g.constant(np.ones(1, x.dtype)) / (x + k) if product is None else product / (x + k)
-        found.append(x * share * (2 * np.sqrt(k)))
+        values.append(x * share * (2 * np.sqrt(k)))
         product = (x - k) * share
-    return _stack(g, found)
+    return _stack(g, values)
 
 
 def _positive(x: Value) -> tuple[Value, Value]:
@@ -71,12 +71,12 @@ def _chebyshev(psi: ChebyshevMap, g: Graph, x: Value) -> Value:
     v = x.cast(np.float64) / psi.scale_
     is_positive, safe = _positive(v)
     L = safe.apply("Log") / np.pi
-    found = [is_positive.where(v * 2.0 / (v + 1.0) * np.sqrt(psi.scale_), 0.0)]
+    values = [is_positive.where(v * 2.0 / (v + 1.0) * np.sqrt(psi.scale_), 0.0)]
     for q in range(1, psi.n_terms):
         sign = 1.0 if q % 2 == 0 else -1.0
-        following = L * found[-1] * (-np.sqrt(2.0) if q == 1 else sign * 2.0 / q)
-        found.append(following if q < 3 else following + found[-2] * ((q - 2.0) / q))
-    return _stack(g, found).cast(x.dtype)
+        following = L * values[-1] * (-np.sqrt(2.0) if q == 1 else sign * 2.0 / q)
+        values.append(following if q < 3 else following + values[-2] * ((q - 2.0) / q))
+    return _stack(g, values).cast(x.dtype)
 
 
 @terms.register
@@ -85,11 +85,11 @@ def _homogeneous(psi: HomogeneousMap, g: Graph, x: Value) -> Value:
     is_positive, safe = _positive(v)
     log = safe.apply("Log")
     root = is_positive.where(safe.power(psi.kernel_.gamma / 2), 0.0)
-    found = [root * psi.amplitudes_[0]]
+    values = [root * psi.amplitudes_[0]]
     for j in 1 + np.flatnonzero(psi.amplitudes_[1:]):
         angle = log * (2 * np.pi / psi.period_ * j)
-        found += [root * angle.apply(wave) * psi.amplitudes_[j] for wave in ("Cos", "Sin")]
-    return _stack(g, found).cast(x.dtype)
+        values += [root * angle.apply(wave) * psi.amplitudes_[j] for wave in ("Cos", "Sin")]
+    return _stack(g, values).cast(x.dtype)
 
 
 @terms.register
@@ -118,13 +118,13 @@ def _optimal(psi: OptimalMap, g: Graph, x: Value) -> Value:
     segment = (
         (place * per_doubling + inner.cast(np.float64) + bias).at_least(0.0).at_most(last).cast(np.int64)
     )
-    found = []
+    values = []
     for coefficients in tables:
         value = g.constant(coefficients[-1]).take(segment, 0)
         for a in coefficients[-2::-1]:
             value = value * t + g.constant(a).take(segment, 0)
-        found.append(value)
-    return _stack(g, found)
+        values.append(value)
+    return _stack(g, values)
 
 
 @terms.register
@@ -170,8 +170,8 @@ def _anchors(psi: AnchorMap, g: Graph, x: Value) -> Value:
     starts = np.arange(n_bins) * (n_codes if psi._factors.shape[1] > 1 else 0)
     entries = g.constant(np.ascontiguousarray(table.T))
     if psi.has_codes:
-        found = entries.take((code + starts).cast(np.int64), 0)  # (n, bins, terms)
-        return found.transposed(0, 2, 1) * psi._amplitudes
+        looked_up = entries.take((code + starts).cast(np.int64), 0)  # (n, bins, terms)
+        return looked_up.transposed(0, 2, 1) * psi._amplitudes
     v = x.cast(np.float64).at_most(psi.scale_)
     own = g.constant(np.minimum(psi.anchors_, np.finfo(np.float64).max).reshape(-1))
     windows = [code + p for p in range(k)]

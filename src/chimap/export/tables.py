@@ -58,11 +58,11 @@ class BinTables:
         for i in range(X.shape[1]):
             sign, x, knots = np.sign(X[:, i]), np.abs(X[:, i]), self.knots[i]
             if self.kind == "steps":
-                found = self.values[i][np.maximum(np.searchsorted(knots, x, side="left") - 1, 0)]
+                terms = self.values[i][np.maximum(np.searchsorted(knots, x, side="left") - 1, 0)]
             else:
                 columns = self.values[i].T
-                found = np.stack([np.interp(x, knots, column) for column in columns], axis=1)
-            out += sign[:, None] * found
+                terms = np.stack([np.interp(x, knots, column) for column in columns], axis=1)
+            out += sign[:, None] * terms
         return out
 
 

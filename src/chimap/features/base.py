@@ -36,10 +36,10 @@ class Folded:
 
 def fold(features: RowFeatures, coef: np.ndarray, intercept: np.ndarray) -> Folded:
     """A linear model of fitted features, coef (D, t) and intercept (t,), by their ``fold`` where they have one."""
-    found: Folded = (
+    folded: Folded = (
         features.fold(coef, intercept) if hasattr(features, "fold") else Folded(features, coef, intercept)
     )
-    return found
+    return folded
 
 
 class FittedFeatures(RowFeatures, Protocol):

@@ -108,10 +108,10 @@ class BlockFeatures(Transformer, BaseEstimator):
             validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         )
         parts = zip(self.features_, self.columns_, strict=True)
-        found = [own.transform(_arrays.take_columns(rows, columns)) for own, columns in parts]
+        transformed = [own.transform(_arrays.take_columns(rows, columns)) for own, columns in parts]
         if not self._keeps_zeros:
-            found = [_arrays.to_dense(own) for own in found]
-        return _arrays.stack_columns(found)
+            transformed = [_arrays.to_dense(own) for own in transformed]
+        return _arrays.stack_columns(transformed)
 
     def transform_sparse(self, rows: CSR) -> Rows:
         """CSR features of checked CSR rows of all columns, where all blocks are additive maps."""
@@ -257,11 +257,11 @@ class BlockMoments:
     @classmethod
     def about(cls, features: BlockFeatures, rows: Rows) -> BlockMoments:
         """Empty ones about the means of these rows."""
-        found = []
+        moments = []
         for j in range(len(features.features_)):
             Z = features.block_features(j, rows)
-            found.append(Moments(Z.shape[1], 0, provisional_mean(Z), np.zeros(0)))
-        return cls(found)
+            moments.append(Moments(Z.shape[1], 0, provisional_mean(Z), np.zeros(0)))
+        return cls(moments)
 
     @property
     def parts(self) -> list[Moments]:

@@ -212,17 +212,17 @@ def solve_exactly(
         features.with_gamma(gamma)
     held_out = np.empty_like(choice.held_out)
     held_out[order] = choice.held_out + shift
-    found = choice.solution
-    solution = LinearSolution(found.weights, found.intercept + shift, found.alpha)
+    machine = choice.solution
+    solution = LinearSolution(machine.weights, machine.intercept + shift, machine.alpha)
     if np.isnan(Y).any():
         return ExactFit(solution, held_out, choice.result)
-    residuals = found.alpha * (found.weights if weights is None else found.weights / weights[:, None])
+    residuals = machine.alpha * (machine.weights if weights is None else machine.weights / weights[:, None])
     seen = ~np.isnan(choice.held_out[:, 0])
     noise = noise_of(
         residuals[seen], Y[seen] - choice.held_out[seen], None if weights is None else weights[seen]
     )
     return ExactFit(
-        solution, held_out, choice.result, noise, lambda: rows.posterior(found.alpha, choice.octaves)
+        solution, held_out, choice.result, noise, lambda: rows.posterior(machine.alpha, choice.octaves)
     )
 
 

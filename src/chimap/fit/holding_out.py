@@ -92,18 +92,18 @@ def holding_out(
 
 def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
     """Numbers (n_rows,) from 0 on of the groups of rows. Raises DataError."""
-    found = np.asarray(groups)
-    if found.shape != (n_rows,):
+    labels = np.asarray(groups)
+    if labels.shape != (n_rows,):
         raise DataError(
-            f"groups must be one for each of the {n_rows} rows that have labels; got {found.shape}."
+            f"groups must be one for each of the {n_rows} rows that have labels; got {labels.shape}."
         )
-    missing = np.array([group is None or group != group for group in found.tolist()])  # NaN is not itself
+    missing = np.array([group is None or group != group for group in labels.tolist()])  # NaN is not itself
     if missing.any():
         raise DataError(
             f"groups, row {int(missing.argmax())}: missing. Every row needs a group: give rows without one a name of "
             "their own, or leave them out."
         )
-    names, numbers = np.unique(found, return_inverse=True)
+    names, numbers = np.unique(labels, return_inverse=True)
     if names.size < 2:
         raise DataError("all rows are of one group: there is none to hold out. Leave groups out.")
     return np.asarray(numbers)

@@ -63,21 +63,21 @@ def fit_in_rows(
     with clock("choose alpha"):
         progress.stage("alpha", None, "values")
         score = codec.score(y, recipe.scoring, settings.row_weights)
-        found = solve_exactly(
+        machine = solve_exactly(
             exact, Y, order, together, score, shift, settings, lambda alpha, value: progress.advance()
         )
     kernel = features.kernel_
-    features, solution = _folded(features, exact, found)
+    features, solution = _folded(features, exact, machine)
     is_kept = _unscaled(features) is exact
     learned = Learned(
-        solution, Square(), found.selection, 1, source.n_rows,
-        posterior=found.posterior if is_kept else partial(_posterior_of_map, exact, found, weights, recipe.dtype),
+        solution, Square(), machine.selection, 1, source.n_rows,
+        posterior=machine.posterior if is_kept else partial(_posterior_of_map, exact, machine, weights, recipe.dtype),
     )  # fmt: skip
-    about |= {"held_out_": found.held_out, "kernel_": kernel}
+    about |= {"held_out_": machine.held_out, "kernel_": kernel}
     known = Known(recipe.seed, codec, features, about)
-    seen = ~np.isnan(found.held_out).all(axis=1)
+    seen = ~np.isnan(machine.held_out).all(axis=1)
     of_seen = None if source.weights is None else source.weights[seen]
-    held_out = HeldOutRows(found.held_out[seen], y[seen], of_seen, found.noise)
+    held_out = HeldOutRows(machine.held_out[seen], y[seen], of_seen, machine.noise)
     return FitResult(
         known, learned, solution.coef, solution.intercept, None, source.n_features, clock.seconds, 0, held_out
     )
@@ -153,14 +153,14 @@ def _unscaled(features: FittedFeatures) -> FittedFeatures:
 
 
 def _posterior_of_map(
-    exact: ExactFeatures, found: ExactFit, weights: np.ndarray | None, dtype: np.dtype
+    exact: ExactFeatures, machine: ExactFit, weights: np.ndarray | None, dtype: np.dtype
 ) -> Posterior | None:
     """Of an additive kernel, whose weights are those of its map: from the scatter of the mapped rows.
 
     None for more features than ``_MOST_MAPPED``, and for targets with missing entries.
     """
     rows = exact.rows_
-    if found.noise is None or rows.n_columns > _MOST_MAPPED:
+    if machine.noise is None or rows.n_columns > _MOST_MAPPED:
         return None
     moments = Moments(rows.n_columns, 0, rows.column_means(), np.zeros(0))
     for first in range(0, rows.n_rows, _CHUNK_ROWS):
@@ -168,15 +168,15 @@ def _posterior_of_map(
         Z = rows.take(own).centred() + moments.shifts[0]
         moments.update(Z, np.zeros((own.size, 0)), None if weights is None else weights[own])
     factor = Factor(rows.n_columns)
-    factor.of(moments, found.solution.alpha)
-    return Posterior.of(factor, moments.mean, moments.count, found.solution.alpha, dtype)
+    factor.of(moments, machine.solution.alpha)
+    return Posterior.of(factor, moments.mean, moments.count, machine.solution.alpha, dtype)
 
 
 def _folded(
-    features: FittedFeatures, exact: ExactFeatures, found: ExactFit
+    features: FittedFeatures, exact: ExactFeatures, machine: ExactFit
 ) -> tuple[FittedFeatures, LinearSolution]:
     """Features and weights for prediction: of an additive kernel the map and weights of its terms."""
-    solution = found.solution
+    solution = machine.solution
     if exact.map_ is None or not isinstance(exact.kernel_, AdditiveKernel | Linear):
         return features, solution
     coef, offset = exact.rows_.combine(solution.coef)

@@ -152,8 +152,8 @@ def keeping_job(
     """
     density, is_sparse = 1.0, False
     if keeps_zeros(features):
-        found = _arrays.to_sparse(mapped(features, _arrays.to_sparse(sample)))
-        density = found.nnz / max(1, found.shape[0] * found.shape[1])
+        mapped_sample = _arrays.to_sparse(mapped(features, _arrays.to_sparse(sample)))
+        density = mapped_sample.nnz / max(1, mapped_sample.shape[0] * mapped_sample.shape[1])
         is_sparse = source.is_sparse or density < _SPARSE_BELOW
     if is_sparse and sample.shape[0] < source.n_rows:
         density = min(1.0, _SAMPLE_ERROR * density)

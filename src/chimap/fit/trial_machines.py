@@ -120,7 +120,7 @@ class KernelMachine:
         values = np.tril(self._ridge.square, -1)
         values += values.T
         values[np.diag_indices(n)] = self._diagonal
-        found = list[Relevance]()
+        gradients = list[Relevance]()
         mixtures = output_mixtures(self.Y.shape[1], rng)
         for _ in range(_REPEATS):
             order = rng.permutation(n)
@@ -128,8 +128,8 @@ class KernelMachine:
                 self._half(np.sort(part), values, kept, alpha, mixtures)
                 for part in (order[: n // 2], order[n // 2 :])
             ]
-            found.append(Relevance.of(*halves))
-        return reduce(add, found)
+            gradients.append(Relevance.of(*halves))
+        return reduce(add, gradients)
 
     def _half(
         self, rows: np.ndarray, values: np.ndarray, kept: KeptRows, alpha: float, mixtures: np.ndarray
@@ -187,9 +187,9 @@ class MarginMachine:
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray:
         """See ``Machine``."""
-        found = margins(self.Z, self.Y, self.row_weights, alpha, SEARCH_TOLERANCE, self.seed, self._count)
+        outputs = margins(self.Z, self.Y, self.row_weights, alpha, SEARCH_TOLERANCE, self.seed, self._count)
         began = time.perf_counter()
-        out = np.asarray(self.others @ found.coef + found.intercept, dtype=np.float64)
+        out = np.asarray(self.others @ outputs.coef + outputs.intercept, dtype=np.float64)
         self.seconds = time.perf_counter() - began
         return out
 

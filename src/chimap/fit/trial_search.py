@@ -79,17 +79,19 @@ class Search:
         self._tried: dict[Setting, tuple[Scored, list[np.ndarray]]] = {}
         known = None if start is None else self._trial(start)
         if start is not None and known is not None and known[1] and not looks_on(known[0].score, known[1]):
-            found = start
+            fitted = start
         else:
-            found = climb(self._better, start or self._downhill(), _NEXT if self.chooses_gamma else _NEXT[:2])
-        trial = self._trial(found)
+            fitted = climb(
+                self._better, start or self._downhill(), _NEXT if self.chooses_gamma else _NEXT[:2]
+            )
+        trial = self._trial(fitted)
         if trial is None or not np.isfinite(trial[0].score):
             raise DataError(
                 "none of the strengths has a score: the matrix is singular to rounding, or the score is not a number"
             )
-        alpha = self._alpha(found[0])
+        alpha = self._alpha(fitted[0])
         return Fitted(
-            found, trial[0].score, trial[1], np.nan if alpha is None else alpha, None, 0.0, self.machines
+            fitted, trial[0].score, trial[1], np.nan if alpha is None else alpha, None, 0.0, self.machines
         )
 
     def _downhill(self) -> Setting:
@@ -126,9 +128,9 @@ class Search:
         ):
             # a machine that LIBLINEAR left early is a candidate as it is: its score on the rows held out decides
             warnings.simplefilter("ignore", ConvergenceWarning)
-            found = _threads.tasks(self.machines, lambda machine: machine.outputs(alpha, octaves))
-        outputs = [one + self.shift for one in found if one is not None]
-        if len(outputs) < len(found):
+            answers = _threads.tasks(self.machines, lambda machine: machine.outputs(alpha, octaves))
+        outputs = [one + self.shift for one in answers if one is not None]
+        if len(outputs) < len(answers):
             return Scored(-np.inf, np.inf), []
         tests = [test for _, test in self.splits]
         pairs = list(zip(outputs, tests, strict=True))

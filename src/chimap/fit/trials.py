@@ -93,12 +93,12 @@ class Trials:
         chooses = gamma is not None and settings.get("gamma") == "auto"
         search = Search(machines, splits, self.Y, self.codec.shift, self.score, self.alphas, chooses)
         try:
-            found = search.best(start, looks_on)
+            fitted = search.best(start, looks_on)
         finally:
             self.work += _EACH + sum(machine.work for machine in machines)
         n_scored = sum(test.size for _, test in splits)
         return replace(
-            found, gamma=None if gamma is None else gamma * 2.0 ** found.setting[1],
+            fitted, gamma=None if gamma is None else gamma * 2.0 ** fitted.setting[1],
             seconds=sum(machine.seconds for machine in machines) / max(1, n_scored),
         )  # fmt: skip
 

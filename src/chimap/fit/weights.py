@@ -73,9 +73,9 @@ def class_weights(
 
 def with_weights(source: Source, weights: np.ndarray | None) -> Source:
     """The rows of a source with weights (n_rows,) in place of those that it has."""
-    found = copy.copy(source)
-    found.weights = weights
-    return found
+    weighted = copy.copy(source)
+    weighted.weights = weights
+    return weighted
 
 
 def without_absent(source: Source) -> tuple[Source, np.ndarray | None]:

@@ -27,21 +27,21 @@ def described(descriptors: Described) -> dict[str, Descriptor]:
     else:
         several = descriptors if isinstance(descriptors, list | tuple) else [descriptors]
         listed = [(d if isinstance(d, str) else type(d).__name__.lower(), d) for d in several]
-    found: dict[str, Descriptor] = {}
+    by_name: dict[str, Descriptor] = {}
     for name, descriptor in listed:
         if isinstance(descriptor, str):
             check_choice(descriptor, "each of descriptors", tuple(DESCRIPTORS))
             descriptor = DESCRIPTORS[descriptor]
         if not isinstance(descriptor, Descriptor):
             raise ValueError(f"each of descriptors must be a name or a descriptor; got {descriptor!r}.")
-        if name in found:
+        if name in by_name:
             raise ValueError(
                 f"descriptors has two of the name {name!r}; give a mapping of names to descriptors."
             )
-        found[name] = descriptor
-    if not found:
+        by_name[name] = descriptor
+    if not by_name:
         raise ValueError("descriptors must hold at least one; got none.")
-    return found
+    return by_name
 
 
 class ImageArrays:

@@ -107,14 +107,14 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         if not len(images):
             raise DataError("there are no images to learn words from; give at least one.")
         self._check_settings()
-        found, pyramid = described(self.descriptors), self._pyramid
-        self.names_, self.descriptors_ = list(found), list(found.values())
+        descriptors, pyramid = described(self.descriptors), self._pyramid
+        self.names_, self.descriptors_ = list(descriptors), list(descriptors.values())
         seed = int(check_random_state(self.random_state).randint(2**31))
         chosen = choose_rows(len(images), self.n_images, seed)
         self.vocabularies_: list[Vocabulary | None] = []
         progress = progress or self._progress()
         with progress:
-            for name, descriptor in found.items():
+            for name, descriptor in descriptors.items():
                 if isinstance(descriptor, CodedDescriptor):
                     self.vocabularies_.append(None)
                     continue

@@ -61,8 +61,8 @@ class PartFolder:
         if not (self.path / _JOB).exists():
             _files.write_tensors(self.path / _JOB, _JOB, {"job": job}, arrays)
             return
-        meta, found = _files.read_tensors(self.path / _JOB, _JOB)
-        same = found.keys() == arrays.keys() and all(np.array_equal(found[k], arrays[k]) for k in found)
+        meta, tensors = _files.read_tensors(self.path / _JOB, _JOB)
+        same = tensors.keys() == arrays.keys() and all(np.array_equal(tensors[k], arrays[k]) for k in tensors)
         if meta["job"] != job or not same:
             self._claim.close()
             read = ("images", "learning")
@@ -154,10 +154,10 @@ class PartFolder:
 
     def broken(self) -> dict[str, str]:
         """Why images are broken, by name, of all parts."""
-        found: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for number in self.numbers:
-            found |= _files.read_header(self._file(number))["broken"]
-        return found
+            reasons |= _files.read_header(self._file(number))["broken"]
+        return reasons
 
     def remove(self) -> None:
         """The job is done."""

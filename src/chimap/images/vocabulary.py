@@ -76,9 +76,9 @@ def learn_vocabulary(sample: np.ndarray, n_words: int, learner: str = "sklearn",
             "Take fewer words, more or larger images, or a smaller step."
         )
     centres = _by_faiss(sample, n_words, seed) if learner == "faiss" else _by_sklearn(sample, n_words, seed)
-    found = Vocabulary(np.ascontiguousarray(centres, dtype=np.float32), 0.0)
-    distances = found.nearest(sample[:20000])[1]
-    return Vocabulary(found.centres, float(np.sqrt(distances.mean(dtype=np.float64))))
+    vocabulary = Vocabulary(np.ascontiguousarray(centres, dtype=np.float32), 0.0)
+    distances = vocabulary.nearest(sample[:20000])[1]
+    return Vocabulary(vocabulary.centres, float(np.sqrt(distances.mean(dtype=np.float64))))
 
 
 def _by_sklearn(sample: np.ndarray, n_words: int, seed: int) -> np.ndarray:

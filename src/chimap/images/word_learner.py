@@ -46,8 +46,8 @@ class WordLearner:
     def _learn(self, images: Any, chosen: np.ndarray, progress: Progress, keep: Keep) -> Arrays:
         sample = keep(f"sample {self.name}", partial(self._draw, images, chosen, progress))["vectors"]
         progress.stage(f"{self.name} words", None, "words")
-        found = learn_vocabulary(sample, self.n_words, self.learner, self.seed)
-        return {"centres": found.centres, "spread": np.array([found.spread])}
+        vocabulary = learn_vocabulary(sample, self.n_words, self.learner, self.seed)
+        return {"centres": vocabulary.centres, "spread": np.array([vocabulary.spread])}
 
     def _draw(self, images: Any, chosen: np.ndarray, progress: Progress) -> Arrays:
         progress.stage(f"{self.name} sample", len(chosen), "images")

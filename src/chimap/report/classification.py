@@ -154,16 +154,16 @@ def classification_metrics(
     precision, recall, f1, support = precision_recall_fscore_support(
         y_true, y_pred, labels=labels, zero_division=np.nan
     )
-    found = ClassificationMetrics(
+    metrics = ClassificationMetrics(
         tuple(labels.tolist()), confusion, precision, recall, f1, support.astype(np.int64), confidence
     )
     if scores is None or not support.all():  # of one class alone there is nothing to rank
-        return found
-    towards = scores if found.rarer == 1 else -scores
+        return metrics
+    towards = scores if metrics.rarer == 1 else -scores
     return replace(
-        found,
+        metrics,
         auc=float(roc_auc_score(y_true == labels[1], scores)),
-        average_precision=float(average_precision_score(y_true == labels[found.rarer], towards)),
+        average_precision=float(average_precision_score(y_true == labels[metrics.rarer], towards)),
     )
 
 

@@ -70,21 +70,21 @@ def _figures(comparison: Comparison) -> list[Parameters]:
     from chimap.report import comparison_curves as curves
 
     name = comparison.metric[0].upper() + comparison.metric[1:]
-    found = [
+    figures = [
         (f"{name} by prediction time", curves.score_by_prediction(comparison),
          "The line joins what nothing else beats in both; the ring is what is recommended."),
     ]  # fmt: skip
     if max(len(e.runs) for e in comparison.ranked) > 1:
-        found.insert(
+        figures.insert(
             0,
             (f"{name} by rows", curves.score_by_rows(comparison),
              "Round by round; those that left earlier are grey. Bars are one standard error."),
         )  # fmt: skip
-        found.append(
+        figures.append(
             (f"{name} by seconds", curves.score_by_seconds(comparison),
              "Of the fits of each round, in which machines share what they have in common.")
         )  # fmt: skip
-    return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in found]
+    return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in figures]
 
 
 def _error_figures(errors: KernelErrors) -> list[Parameters]:
@@ -92,7 +92,7 @@ def _error_figures(errors: KernelErrors) -> list[Parameters]:
 
     rows = f"{errors.n_gram_rows:,} rows"
     if errors.bound_of == "values":
-        found = [
+        figures = [
             ("Kernel error by terms", curves.value_error(errors),
              "Relative error over pairs of non-zero entries. No map that is the same in every bin can go below the "
              "dashed line (Eckart and Young)."),
@@ -100,12 +100,12 @@ def _error_figures(errors: KernelErrors) -> list[Parameters]:
              f"Relative Frobenius error of the kernel matrix of {rows}."),
         ]  # fmt: skip
     else:
-        found = [
+        figures = [
             ("Kernel error by features", curves.gram_error(errors),
              f"Relative Frobenius error of the kernel matrix of {rows}. No features of any kind can go below the "
              "dashed line (Eckart and Young), drawn where it is not zero."),
         ]  # fmt: skip
-    return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in found]
+    return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in figures]
 
 
 def _score(comparison: Comparison | None, value: float) -> str:

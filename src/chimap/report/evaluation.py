@@ -140,13 +140,13 @@ class ComponentScores:
 
 def package_versions() -> dict[str, str]:
     """Versions of chimap, Python and the libraries that compute."""
-    found = {}
+    versions = {}
     for name in ("chimap", "numpy", "scipy", "scikit-learn", "numba"):
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found | {
+    return versions | {
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
     }

@@ -25,10 +25,12 @@ class Likeness:
     contribution: float
 
     @classmethod
-    def of(cls, found: Neighbours, names: np.ndarray | None) -> list[Likeness]:
+    def of(cls, neighbours: Neighbours, names: np.ndarray | None) -> list[Likeness]:
         """Of all neighbours of a row; names of all landmarks, or None for their numbers."""
-        answers = found.answers if found.answers is not None else [None] * found.places.size
-        listed = zip(found.places, answers, found.similarities, found.contributions, strict=True)
+        answers = neighbours.answers if neighbours.answers is not None else [None] * neighbours.places.size
+        listed = zip(
+            neighbours.places, answers, neighbours.similarities, neighbours.contributions, strict=True
+        )
         return [
             cls(f"landmark {place}" if names is None else str(names[place]), a, float(s), float(c))
             for place, a, s, c in listed

@@ -108,10 +108,10 @@ def _common_parts(evaluation: Evaluation) -> JSON:
     }
 
 
-def _components_svg(found: ComponentScores) -> str:
+def _components_svg(scores: ComponentScores) -> str:
     from chimap.report.selection_curves import scores_by_components
 
-    return scores_by_components(found.n_components, found.alphas, found.r2, "held-out R²", found.chosen)
+    return scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", scores.chosen)
 
 
 def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics) -> JSON:

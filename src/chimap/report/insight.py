@@ -95,8 +95,8 @@ def worst_mistakes(
 
     names: of the rows, (n,). scores: (n, classes).
 
-    >>> found = worst_mistakes(np.array(["a", "b"]), np.array([0, 1]), np.array([1, 1]), np.eye(2)[[1, 1]], [0, 1])
-    >>> [(one.row, one.margin) for one in found]
+    >>> mistakes = worst_mistakes(np.array(["a", "b"]), np.array([0, 1]), np.array([1, 1]), np.eye(2)[[1, 1]], [0, 1])
+    >>> [(one.row, one.margin) for one in mistakes]
     [('a', 1.0)]
     """
     place = {name: i for i, name in enumerate(classes)}

@@ -80,14 +80,14 @@ class LearnedKernel:
 
     def as_dict(self) -> JSON:
         """In JSON's own types, without the widths of each iteration."""
-        found: JSON = {
+        facts: JSON = {
             "method": self.method, "data": self.data, "settings": self.settings, "stopped": self.stopped,
             "history": [{k: v for k, v in step.items() if k != "widths"} for step in self.history],
             "seconds": self.stages,
         }  # fmt: skip
         if self.widths is not None:
             rows = zip(self.widths.names, self.widths.start, self.widths.found, strict=True)
-            found["widths"] = [{"name": n, "start": s, "found": f} for n, s, f in rows]
+            facts["widths"] = [{"name": n, "start": s, "found": f} for n, s, f in rows]
         if self.channels is not None:
-            found["channels"] = dict(zip(self.channels.names, self.channels.shares, strict=True))
-        return plain(found)
+            facts["channels"] = dict(zip(self.channels.names, self.channels.shares, strict=True))
+        return plain(facts)

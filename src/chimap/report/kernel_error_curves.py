@@ -48,7 +48,7 @@ def _error_figure(
         figure = new_figure(*SIZE)
         axes = figure.add_axes((0, 0, 1, 1))
         sizes: list[int] = []
-        found: list[float] = []
+        heights: list[float] = []
         for family, style in _styles(errors).items():
             points = [
                 (m.size, max(e, _FLOOR))
@@ -59,22 +59,22 @@ def _error_figure(
                 x, y = zip(*sorted(points), strict=True)
                 axes.plot(x, y, label=one_line(family, 60), **style)
                 sizes += x
-                found += y
+                heights += y
         bound = [(size, e) for size, e in sorted(errors.bounds.items()) if e > _FLOOR]
         if has_bound and bound:
             x, y = zip(*bound, strict=True)
             axes.plot(
                 x, y, color=INK, linewidth=1.4, dashes=(4, 3), marker="_", label="least possible", zorder=5
             )
-            found += y
+            heights += y
         axes.set_yscale("log")
         if unit == "terms":
             axes.set_xticks(sorted(set(sizes)))
         else:
             axes.set_xscale("log")
             _features_axis(axes, sizes)
-        if found:
-            axes.set_ylim(min(found) / 2, max(found) * 2)
+        if heights:
+            axes.set_ylim(min(heights) / 2, max(heights) * 2)
             log_axis(axes.yaxis, *axes.get_ylim())
         x_label = "terms a bin" if unit == "terms" else "features in all"
         return _finished(figure, axes, errors, name, x_label, y_label)

@@ -70,9 +70,9 @@ class KernelErrors:
 
     def as_dict(self) -> JSON:
         """Plain JSON types."""
-        found = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        facts = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return plain(
-            found
+            facts
             | {
                 "measured": [dataclasses.asdict(m) | {"name": m.name} for m in self.ranked],
                 "refused": [dataclasses.asdict(one) for one in self.refused],

@@ -46,37 +46,37 @@ def _figures(learned: LearnedKernel) -> list[JSON]:
     from chimap.report import kernel_curves as curves
     from chimap.report.curves import strength_curve
 
-    found = []
+    figures = []
     if learned.widths is not None:
-        found.append(
+        figures.append(
             ("Widths found", curves.width_ratios(learned.widths),
              "A narrower kernel tells rows apart by smaller differences in these columns; a much wider one hardly "
              "looks at them. 1 is where the search began: every block with the same share of the mean exponent.")
         )  # fmt: skip
     if learned.history:
-        found.append(
+        figures.append(
             ("Learning curve", curves.learning_curve(learned.history, learned.metric),
              "Objective and score by iteration. "
              + ("The rows of validation take no part in learning; the widths of least error on them are kept."
                 if learned.history[0]["validation_score"] is not None else "No rows were kept for validation."))
         )  # fmt: skip
     if learned.channels is not None:
-        found.append(
+        figures.append(
             ("Channel weights", curves.channel_weights(learned.channels),
              "Share of each channel in the weights of the kernels, over all outputs.")
         )  # fmt: skip
     if learned.path is not None:
-        found.append(
+        figures.append(
             ("Regularisation path", curves.channel_path(learned.path),
              "From the left, where no channel is used, to weaker penalties. The dashed line is the strength chosen.")
         )  # fmt: skip
     if learned.curve is not None:
-        found.append(
+        figures.append(
             ("Regularisation path of the last fit", strength_curve(learned.curve),
              f"With the learned widths: {learned.curve.measure}, by strength; {learned.curve.method}."
              + (" The band is one standard error." if learned.curve.standard_errors.any() else ""))
         )  # fmt: skip
-    return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in found]
+    return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in figures]
 
 
 def _width_rows(learned: LearnedKernel) -> list[JSON]:
@@ -85,8 +85,8 @@ def _width_rows(learned: LearnedKernel) -> list[JSON]:
         return []
     widths = learned.widths
     rows = [
-        {"name": name, "start": float(start), "found": float(found), "ratio": float(ratio)}
-        for name, start, found, ratio in zip(
+        {"name": name, "start": float(start), "found": float(end), "ratio": float(ratio)}
+        for name, start, end, ratio in zip(
             widths.names, widths.start, widths.found, widths.ratios, strict=True
         )
     ]

@@ -136,8 +136,8 @@ def ranking_metrics(
     y_true: labels (n,); or (n, k) with 1 where a row is of the class, -1 where not and 0 where it does not count.
     Raises DataError for shapes that do not fit, and where no class has rows.
 
-    >>> found = ranking_metrics(["a", "b"], [[0.2, 0.1], [0.1, 0.3]], ["a", "b"])
-    >>> found.average_precision.tolist(), found.mean_average_precision
+    >>> metrics = ranking_metrics(["a", "b"], [[0.2, 0.1], [0.1, 0.3]], ["a", "b"])
+    >>> metrics.average_precision.tolist(), metrics.mean_average_precision
     ([1.0, 1.0], 1.0)
     """
     check_choice(method, "method", tuple(METHODS))

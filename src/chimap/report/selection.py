@@ -69,7 +69,7 @@ def write_selection(
 
 
 def _component_figures(model: BaseEstimator, curves: ComponentCurves | None) -> list[tuple[str, str, str]]:
-    found = []
+    figures = []
     scores = ComponentScores.of(model.selection_)
     number = getattr(model, "n_components_", getattr(model, "n_principal_", None))
     chosen = None if number is None else (number, model.alpha_)
@@ -77,32 +77,32 @@ def _component_figures(model: BaseEstimator, curves: ComponentCurves | None) -> 
         found_by = "components and weights" if hasattr(model, "n_components_") else "weights"
         said = f"Of the rows of each fold, {found_by} from the others; exact, from moments alone."
         svg = scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", chosen)
-        found.append(("R² by folds", said, svg))
+        figures.append(("R² by folds", said, svg))
     if curves is not None:
         on = f"On {curves.n_rows:,} rows given for it, components and weights from all rows of the fit."
         for name, values in (("R²", curves.r2), ("accuracy", curves.accuracy)):
             if values is not None:
                 svg = scores_by_components(curves.n_components, curves.alphas, values, name, chosen)
-                found.append((f"{name[0].upper()}{name[1:]} on other rows", on, svg))
-    return found
+                figures.append((f"{name[0].upper()}{name[1:]} on other rows", on, svg))
+    return figures
 
 
 def _path_figures(model: BaseEstimator) -> list[tuple[str, str, str]]:
-    path, found = model.path_, []
+    path, figures = model.path_, []
     if model.selection_ is not None:
         band, mean = model.selection_.standard_errors, model.selection_.scores.mean(axis=1)
         svg = along_path(path.alphas, mean, "held-out squared error", model.alpha_, band=band, id="error")
-        found.append(("Error by folds", "Mean of the folds held out; the band is one standard error.", svg))
+        figures.append(("Error by folds", "Mean of the folds held out; the band is one standard error.", svg))
     used = along_path(path.alphas, path.n_used.astype(float), "features in use", model.alpha_, id="used")
-    found.append(("Features in use", "With a weight that is not zero.", used))
+    figures.append(("Features in use", "With a weight that is not zero.", used))
     residuals = along_path(
         path.alphas, path.residuals, "residual", model.alpha_, logarithmic=True, id="residual"
     )
     said = (
         "Largest violation of the optimality conditions (Karush, Kuhn, Tucker), as a share of the strength."
     )
-    found.append(("Optimality", said, residuals))
-    return found
+    figures.append(("Optimality", said, residuals))
+    return figures
 
 
 def _facts(model: BaseEstimator) -> dict[str, str]:

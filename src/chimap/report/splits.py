@@ -83,9 +83,9 @@ def repeated_splits(
     >>> from chimap.data import PerClassSplits
     >>> X, y = load_digits(return_X_y=True)
     >>> model = HistogramClassifier("chi2", alpha=1.0)
-    >>> found = repeated_splits(model, X, y, PerClassSplits(30, n_splits=3, random_state=0))
-    >>> class_rate = found.scores["class_rate"]
-    >>> found.n_train, bool(class_rate.mean() > 0.9), bool(class_rate.std() < 0.03)
+    >>> repeated = repeated_splits(model, X, y, PerClassSplits(30, n_splits=3, random_state=0))
+    >>> class_rate = repeated.scores["class_rate"]
+    >>> repeated.n_train, bool(class_rate.mean() > 0.9), bool(class_rate.std() < 0.03)
     (300, True, True)
     """
     y = np.asarray(y)
@@ -105,8 +105,8 @@ def _of_classes(model: BaseEstimator, X: Rows, y: np.ndarray) -> dict[str, float
         outputs = np.stack([-outputs, outputs], axis=1)
     metrics = classification_metrics(y, model.classes_[outputs.argmax(axis=1)], classes=model.classes_)
     ranking = ranking_metrics(y, outputs, metrics.classes)
-    found = metrics.accuracy, metrics.balanced_accuracy, ranking.mean_average_precision
-    return dict(zip(_OF_CLASSES, found, strict=True))
+    values = metrics.accuracy, metrics.balanced_accuracy, ranking.mean_average_precision
+    return dict(zip(_OF_CLASSES, values, strict=True))
 
 
 def _of_numbers(model: BaseEstimator, X: Rows, y: np.ndarray) -> dict[str, float]:

@@ -88,9 +88,9 @@ class Calibration:
         loss = _softmax(F, _log_sigmoids(F, sigmoids), place, w)
         bounds = [(0, _MOST_SCALE)] * 2 + [(None, None)] * t
         start = np.concatenate([[0.5, 0.5], np.zeros(t)])
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-        power, own = float(found[1]), sigmoids * np.array([[unit], [1.0]])
-        return cls(float(found[0]) * unit, found[2:], own if power else None, power)
+        end = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+        power, own = float(end[1]), sigmoids * np.array([[unit], [1.0]])
+        return cls(float(end[0]) * unit, end[2:], own if power else None, power)
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
         """Probabilities (n, classes) of outputs (n, t); each row sums to one."""
@@ -219,8 +219,8 @@ def _sigmoids(
         return float(value) / w.sum(), (gradient + prior * (x - origin)) / w.sum()
 
     bounds = [(-np.log(_MOST_SCALE), np.log(_MOST_SCALE))] * k + [(None, None)] * k
-    found = minimize(loss, origin, jac=True, method="L-BFGS-B", bounds=bounds).x
-    return np.array([np.exp(found[:k]), found[k:]])
+    end = minimize(loss, origin, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return np.array([np.exp(end[:k]), end[k:]])
 
 
 def _softmax(F: np.ndarray, S: np.ndarray, place: np.ndarray, w: np.ndarray) -> Objective:

@@ -87,12 +87,14 @@ def score_leading(
     1
     """
     numbers, lambdas = np.unique(n_components), np.unique(np.asarray(alphas, dtype=np.float64))
-    found = []
+    results = []
     for number in numbers:
         kept = leading(borders, int(number))
         some = FoldMoments.of([fold.of_features(kept) for fold in folds.folds], folds.dtype)
-        found.append(choose_alpha(some, whole.of_features(kept), lambdas, lambda *_: on_score and on_score()))
-    return _of_pairs(numbers, lambdas, np.array([s.scores for s in found]), found[0].baseline, folds)
+        results.append(
+            choose_alpha(some, whole.of_features(kept), lambdas, lambda *_: on_score and on_score())
+        )
+    return _of_pairs(numbers, lambdas, np.array([s.scores for s in results]), results[0].baseline, folds)
 
 
 def _of_pairs(

@@ -138,13 +138,13 @@ class _Scorer:
         if alpha in self.scores:
             return
         try:
-            found = None if self.weights is None else self.weights.errors(alpha)
-            found = found or (_errors_directly(self.folds, self.whole, alpha, self.factor), 0)
+            errors = None if self.weights is None else self.weights.errors(alpha)
+            errors = errors or (_errors_directly(self.folds, self.whole, alpha, self.factor), 0)
         except DataError:
             # too small for these data, or for a fold of them: it cannot win, and it is listed with its infinite error
             self.scores[alpha] = (np.full(len(self.folds), np.inf), 0)
             return
-        self.scores[alpha] = found
+        self.scores[alpha] = errors
         if self.on_score is not None:
             self.on_score(alpha, float(self.mean(alpha)))
 

@@ -82,8 +82,8 @@ def choose_by_gcv(
     >>> rng = np.random.default_rng(0)
     >>> Z = rng.normal(size=(200, 3))
     >>> y = Z @ [1.0, 2.0, 3.0] + 0.1 * rng.normal(size=200)
-    >>> found, chosen = choose_by_gcv(Moments(3, 1).update(Z, y))
-    >>> found.coef.ravel().round(1).tolist(), chosen.rule
+    >>> solution, chosen = choose_by_gcv(Moments(3, 1).update(Z, y))
+    >>> solution.coef.ravel().round(1).tolist(), chosen.rule
     ([1.0, 2.0, 3.0], 'gcv')
     """
     if whole.n_rows < FEWEST_ROWS:

@@ -69,12 +69,12 @@ class GcvScorer:
 
     def at(self, alpha: float) -> GcvScore:
         """The score at a strength, and its slope."""
-        found = self._score(alpha)
-        if found is None and self.dtype != np.float64:
+        score = self._score(alpha)
+        if score is None and self.dtype != np.float64:
             self.dtype = np.dtype(np.float64)  # for this strength and those to come
             self.square = np.empty(self.square.shape)
-            found = self._score(alpha)
-        self.scores[alpha] = found or GcvScore(alpha, np.inf, 0.0, np.nan, np.empty((0, 0)))
+            score = self._score(alpha)
+        self.scores[alpha] = score or GcvScore(alpha, np.inf, 0.0, np.nan, np.empty((0, 0)))
         if self.on_score is not None:
             self.on_score(alpha, self.scores[alpha].score)
         return self.scores[alpha]
@@ -84,8 +84,8 @@ class GcvScorer:
         the matrix is singular to rounding."""
         if self._factor_of != alpha or alpha not in self.scores:
             self.at(alpha)
-        found = self.scores[alpha]
-        if not np.isfinite(found.score):
+        score = self.scores[alpha]
+        if not np.isfinite(score.score):
             return None
         whole, roots = self.whole, self._roots(alpha)
         origin, mean = whole.feature_sum / whole.count, whole.target_sum / whole.count
@@ -95,7 +95,7 @@ class GcvScorer:
         leverages = 1 / whole.count + squared_norms(self.square, X)
         if tried.weights is not None:
             leverages *= tried.weights
-        errors = tried.Y - tried.outputs(found.coef, origin, mean)
+        errors = tried.Y - tried.outputs(score.coef, origin, mean)
         return np.asarray(tried.Y - errors / np.maximum(1 - leverages, _LEAST_LEFT)[:, None])
 
     def _score(self, alpha: float) -> GcvScore | None:

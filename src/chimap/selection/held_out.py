@@ -66,11 +66,11 @@ class HeldOutMoments:
     def _score(self, problem: RidgeProblem, tried: Tried, alpha: float) -> tuple[float, float]:
         rest = problem.moments.folds[1]
         try:
-            found = ridge(rest, alpha, problem.factor)
+            solution = ridge(rest, alpha, problem.factor)
         except DataError:
             return -np.inf, -np.inf
         origin, mean = rest.feature_sum / rest.count, rest.target_sum / rest.count
-        outputs = tried.outputs(found.coef, origin, mean)
+        outputs = tried.outputs(solution.coef, origin, mean)
         errors = np.square(tried.Y - outputs).sum(axis=1)
         return tried.scored(outputs), -float(np.average(errors, weights=tried.weights))
 

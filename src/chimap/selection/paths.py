@@ -42,7 +42,7 @@ def score_path(
         )
     errors = []
     for k, fold in enumerate(folds.folds):
-        errors.append([held_out_error(fold, found) for found in solve(whole - fold, alphas).solutions])
+        errors.append([held_out_error(fold, solution) for solution in solve(whole - fold, alphas).solutions])
         if on_fold is not None:
             on_fold(k)
     return of_path(folds, whole, alphas, np.array(errors).T)

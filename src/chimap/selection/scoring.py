@@ -188,8 +188,8 @@ def best_temperature(outputs: np.ndarray, place: np.ndarray) -> float:
     def loss(decades: float) -> float:
         return -float(log_softmax(outputs * 10**decades, axis=1)[rows, place].mean())
 
-    found = minimize_scalar(loss, bounds=_TEMPERATURES, method="bounded")
-    return float(10**-found.x)
+    end = minimize_scalar(loss, bounds=_TEMPERATURES, method="bounded")
+    return float(10**-end.x)
 
 
 class _Regressor(RegressorMixin, BaseEstimator):

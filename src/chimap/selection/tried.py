@@ -40,10 +40,10 @@ class TriedRows:
 
     def outputs(self, coef: np.ndarray, origin: np.ndarray, intercept: np.ndarray) -> np.ndarray:
         """(z - origin)'coef + intercept, (h, t) float64, of the shifted targets."""
-        found = np.empty((len(self), coef.shape[1]))
+        outputs = np.empty((len(self), coef.shape[1]))
         for part in self.blocks():
-            found[part] = (self.Z[part].astype(np.float64) - origin) @ coef
-        return found + intercept
+            outputs[part] = (self.Z[part].astype(np.float64) - origin) @ coef
+        return outputs + intercept
 
     def scored(self, outputs: np.ndarray) -> float:
         """The score of outputs for the shifted targets; -inf where it is not defined."""

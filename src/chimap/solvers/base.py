@@ -113,12 +113,12 @@ class Problem(Protocol):
         """The minimum over all rows, for features and targets as they are."""
         ...
 
-    def held_out(self, found: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
         """Outputs of rows by machines that have not seen them, given what ``solve`` came to; None where there are
         none."""
         ...
 
-    def posterior(self, found: LinearSolution) -> Posterior | None:
+    def posterior(self, solution: LinearSolution) -> Posterior | None:
         """How sure the solution is of its outputs; None where the loss has no posterior."""
         ...
 

@@ -82,22 +82,22 @@ class DualRidge:
         if not factorise(self.square):
             return None
         right = np.column_stack([self.Y, np.ones(self.n_rows)])
-        found = solve(self.square, right).astype(np.float64)
-        if not np.isfinite(found).all():
+        solution = solve(self.square, right).astype(np.float64)
+        if not np.isfinite(solution).all():
             return None
         for _ in range(self._steps):
-            change = solve(self.square, right - self._product(found, alpha))
-            found += change
-            sizes = np.abs(found).max(axis=0), np.abs(change).max(axis=0)
+            change = solve(self.square, right - self._product(solution, alpha))
+            solution += change
+            sizes = np.abs(solution).max(axis=0), np.abs(change).max(axis=0)
             if not np.isfinite(sizes[1]).all() or (sizes[1] > 0.5 * sizes[0]).any():
                 return None  # the factor is of another matrix, to rounding
             if (sizes[1] <= _CLOSE * sizes[0]).all():
                 break
-        self._ones = found[:, -1]
+        self._ones = solution[:, -1]
         self._sum = self._ones.sum()
         intercept = self._ones @ self.Y / self._sum
         self.factor_of = alpha
-        return DualSolution(found[:, :-1] - np.outer(self._ones, intercept), intercept, alpha)
+        return DualSolution(solution[:, :-1] - np.outer(self._ones, intercept), intercept, alpha)
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
         """Residuals y_i - f_-i(x_i) (n - first, t) of rows from ``first`` on, of the solution that was made last.
@@ -111,15 +111,15 @@ class DualRidge:
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Residuals (n_g, t) of each group of rows when it is left out, of the solution that was made last."""
         self._check(solution)
-        found: list[np.ndarray] = [np.empty(0)] * len(groups)
+        left_out: list[np.ndarray] = [np.empty(0)] * len(groups)
 
         def visit(k: int, block: np.ndarray) -> None:
             rows = groups[k]
             block -= np.outer(self._ones[rows], self._ones[rows] / self._sum)
-            found[k] = np.linalg.solve(block, solution.weights[rows])
+            left_out[k] = np.linalg.solve(block, solution.weights[rows])
 
         inverse_blocks(self.square, groups, visit)
-        return found
+        return left_out
 
     @property
     def solved_ones(self) -> np.ndarray:

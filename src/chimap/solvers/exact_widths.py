@@ -87,15 +87,15 @@ def exact_held_out(
                 f"fold {k} holds {own.size} of {folds.size} rows: too few to hold out. Use fewer folds."
             )
         inner, cross = K[np.ix_(rest, rest)], K[np.ix_(own, rest)]
-        found, factor = dual_ridge(inner, Y[rest], alpha, w[rest])
-        errors, shares = found.outputs(cross) - Y[own], w[rest] / w[rest].sum()
+        solution, factor = dual_ridge(inner, Y[rest], alpha, w[rest])
+        errors, shares = solution.outputs(cross) - Y[own], w[rest] / w[rest].sum()
         R = w[own, None] * errors
         value += float((R * errors).sum())
         g = 2 * (cross - shares @ inner).T @ R
         b = cho_solve(factor, g - shares @ g, check_finite=False)
-        slope -= alpha * float((b * found.duals / w[rest, None]).sum())
-        M[np.ix_(own, rest)] += 2 * R @ found.duals.T
-        M[np.ix_(rest, rest)] -= (b + 2 * np.outer(shares, R.sum(axis=0))) @ found.duals.T
+        slope -= alpha * float((b * solution.duals / w[rest, None]).sum())
+        M[np.ix_(own, rest)] += 2 * R @ solution.duals.T
+        M[np.ix_(rest, rest)] -= (b + 2 * np.outer(shares, R.sum(axis=0))) @ solution.duals.T
     gradient = _in_widths(distances, K, M, x)
     gradient[-1] = slope
     return value / total, gradient / total

@@ -66,15 +66,15 @@ class FoldWeights:
             self._centre, self._whole_weights = alpha, self.factor.solve(self._V)
         nearest = sorted(self._found, key=lambda other: abs(np.log(other / alpha)))[:_NEAR]
         self._found = {other: self._found[other] for other in nearest}
-        found, iterations = self._iterate(alpha)
-        if found is None:
+        weights, iterations = self._iterate(alpha)
+        if weights is None:
             self._centre = 0.0  # the folds' own factors will take its place
             return None
-        self._found[alpha] = found
+        self._found[alpha] = weights
         errors = []
         for i, fold in enumerate(self.folds):
             own = slice(i * self._t, (i + 1) * self._t)
-            errors.append(fold.error(found.W[:, own], found.FW[:, own]))
+            errors.append(fold.error(weights.W[:, own], weights.FW[:, own]))
         return np.array(errors), iterations
 
     def _iterate(self, alpha: float) -> tuple[_Weights | None, int]:

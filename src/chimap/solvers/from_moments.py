@@ -63,40 +63,40 @@ class RidgeProblem:
         return self.in_features(ridge(self.whole, alpha, self.factor))
 
     def held_out(
-        self, found: LinearSolution, witnesses: Witnesses | None, kept: np.ndarray | None = None
+        self, solution: LinearSolution, witnesses: Witnesses | None, kept: np.ndarray | None = None
     ) -> HeldOut | None:
         """See ``Problem``: each row left out alone. kept: the features that have weights, or None for all."""
         if witnesses is None or self.n_rows < 2:
             return None
         shift, target_shift = self._shifts
-        outputs = witnesses.Z @ found.coef + (found.intercept + shift @ found.coef - target_shift)
+        outputs = witnesses.Z @ solution.coef + (solution.intercept + shift @ solution.coef - target_shift)
         Z = witnesses.Z if self._span is None else witnesses.Z @ self._span
         if kept is None:
-            h = leverages(self.whole, found.alpha, Z, self.factor)
+            h = leverages(self.whole, solution.alpha, Z, self.factor)
         else:
-            h = leverages(self.whole.of_features(kept), found.alpha, Z[:, kept])
+            h = leverages(self.whole.of_features(kept), solution.alpha, Z[:, kept])
         h = h if witnesses.weights is None else h * witnesses.weights
         found_without = left_out(self.loss, witnesses.Y, outputs, h)
         noise = noise_of(witnesses.Y - outputs, witnesses.Y - found_without, witnesses.weights)
         return HeldOut(witnesses.rows, found_without + target_shift, noise)
 
-    def posterior(self, found: LinearSolution) -> Posterior | None:
+    def posterior(self, solution: LinearSolution) -> Posterior | None:
         """See ``Problem``."""
-        self.factor.of(self.whole, found.alpha)
+        self.factor.of(self.whole, solution.alpha)
         dtype = self.moments.dtype
-        return Posterior.of(self.factor, self._mean, self.whole.count, found.alpha, dtype, self._span)
+        return Posterior.of(self.factor, self._mean, self.whole.count, solution.alpha, dtype, self._span)
 
-    def in_features(self, found: LinearSolution) -> LinearSolution:
+    def in_features(self, solution: LinearSolution) -> LinearSolution:
         """Weights of the features from those of the coordinates in which the problem is solved."""
-        return found if self._span is None else replace(found, coef=self._span @ found.coef)
+        return solution if self._span is None else replace(solution, coef=self._span @ solution.coef)
 
     def solve_leading(self, borders: np.ndarray, n_components: int, alpha: float) -> LinearSolution:
         """On the first coordinates of each block; weights of those that are left out are 0."""
         kept = leading(borders, n_components)
-        found = ridge(self.whole.of_features(kept), alpha)
+        solution = ridge(self.whole.of_features(kept), alpha)
         coef = np.zeros((self.whole.n_features, self.whole.n_targets))
-        coef[kept] = found.coef
-        return LinearSolution(coef, found.intercept, alpha)
+        coef[kept] = solution.coef
+        return LinearSolution(coef, solution.intercept, alpha)
 
 
 class RidgeSolver:

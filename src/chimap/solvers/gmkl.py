@@ -58,8 +58,8 @@ def gmkl(
     >>> from chimap.losses import Square
     >>> rng = np.random.default_rng(0)
     >>> Z, noise = rng.standard_normal((2, 60, 3))
-    >>> found = gmkl([Z @ Z.T, noise @ noise.T], Z[:, :1], Square(), C=0.05)
-    >>> found.weights.round(2).tolist()
+    >>> solution = gmkl([Z @ Z.T, noise @ noise.T], Z[:, :1], Square(), C=0.05)
+    >>> solution.weights.round(2).tolist()
     [0.43, 0.0]
     """
     grams = [np.asarray(K, dtype=np.float64) for K in grams]
@@ -70,14 +70,14 @@ def gmkl(
     problem = _Problem(grams, Y, loss, C)
     scales = np.array([np.trace(K) / Y.shape[0] for K in grams])
     start = 1 / np.where(scales > 0, scales, 1) / len(grams)
-    found = minimize(
+    end = minimize(
         problem, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(grams),
         options={"maxiter": max_iterations, "maxfun": 3 * max_iterations, "ftol": 1e-15, "gtol": 1e-9},
     )  # fmt: skip
-    objective, gradient = problem(found.x)
+    objective, gradient = problem(end.x)
     squares = np.array([float((problem.duals * (K @ problem.duals)).sum()) for K in grams])
-    norms = found.x * np.sqrt(np.maximum(squares, 0))
-    return GramSolution(found.x, problem.duals, problem.intercept, objective, norms, gradient)
+    norms = end.x * np.sqrt(np.maximum(squares, 0))
+    return GramSolution(end.x, problem.duals, problem.intercept, objective, norms, gradient)
 
 
 class _Problem:
@@ -110,14 +110,14 @@ class _Problem:
         beta = (vectors.T @ (K @ self.duals)) / np.where(roots > 0, roots, 1)[:, None]
         start = np.concatenate([beta.reshape(-1), self.intercept / scale])
         at_zero = float(np.linalg.norm(inner(np.zeros_like(start))[1])) or 1.0
-        found = minimize(
+        dual = minimize(
             inner, start, jac=True, method="L-BFGS-B",
             options={"maxiter": 5000, "maxfun": 10_000, "maxcor": 20, "ftol": 0.0, "gtol": _INNER * at_zero},
         )  # fmt: skip
-        beta, self.intercept = found.x[:-t].reshape(-1, t), scale * found.x[-t:]
+        beta, self.intercept = dual.x[:-t].reshape(-1, t), scale * dual.x[-t:]
         self.duals = -self.C * self.loss.gradient(self.Y, R @ beta + self.intercept)
         pulls = np.array([float((self.duals * (gram @ self.duals)).sum()) for gram in self.grams])
-        return float(found.fun) + float(weights.sum()), 1 - pulls / 2
+        return float(dual.fun) + float(weights.sum()), 1 - pulls / 2
 
 
 def _check(grams: list[np.ndarray], Y: np.ndarray) -> None:

@@ -42,8 +42,8 @@ class LossProblem:
     >>> y = np.where(Z[:, :1] > 0, 1.0, -1.0)
     >>> penalty = L21(1.0, [slice(0, 2), slice(2, 4)], 4)
     >>> problem = LossProblem(Logistic(), over(lambda: [(Z, y)]), Moments(4, 1).update(Z, y), penalty)
-    >>> found = problem.solve(problem.largest / 2, problem.zero())
-    >>> bool(found.coef[0, 0] > 0), found.coef[2:].tolist()
+    >>> solution = problem.solve(problem.largest / 2, problem.zero())
+    >>> bool(solution.coef[0, 0] > 0), solution.coef[2:].tolist()
     (True, [[0.0], [0.0]])
     """
 
@@ -109,14 +109,14 @@ class LossProblem:
             return np.vstack([W, x[-1] - gradient[-1] / (curvature * self._count)])
 
         x = np.vstack([start.coef, start.intercept + self._mean @ start.coef])
-        found = descend(evaluate, step, x, self.tolerance, self.max_passes)
-        residual = float(found.at.residuals.max())
+        end = descend(evaluate, step, x, self.tolerance, self.max_passes)
+        residual = float(end.at.residuals.max())
         if self.warns:
-            warn_if_short(residual, self.tolerance, alpha, found.evaluations)
-        W = found.x[:-1]
+            warn_if_short(residual, self.tolerance, alpha, end.evaluations)
+        W = end.x[:-1]
         return GroupSolution(
-            W, found.x[-1] - self._mean @ W, float(alpha), float(found.at.values.sum()), residual,
-            found.evaluations,
+            W, end.x[-1] - self._mean @ W, float(alpha), float(end.at.values.sum()), residual,
+            end.evaluations,
         )  # fmt: skip
 
     def _at_zero(self) -> np.ndarray:

@@ -34,8 +34,8 @@ class GroupSolution(LinearSolution):
     >>> Z = rng.normal(size=(100, 4))
     >>> moments = Moments(4, 1).update(Z, Z[:, 0])
     >>> problem = SquareProblem(moments, L21(1.0, [slice(0, 2), slice(2, 4)], 4))
-    >>> found = problem.solve(problem.largest / 10, problem.zero())
-    >>> bool(found.residual < 1e-6)
+    >>> solution = problem.solve(problem.largest / 10, problem.zero())
+    >>> bool(solution.residual < 1e-6)
     True
     """
 
@@ -79,8 +79,8 @@ class SquareProblem:
     >>> Z = rng.normal(size=(100, 4))
     >>> moments = Moments(4, 1).update(Z, Z[:, 0])
     >>> problem = SquareProblem(moments, L21(1.0, [slice(0, 2), slice(2, 4)], 4))
-    >>> found = problem.solve(problem.largest / 10, problem.zero())
-    >>> bool(found.coef[0, 0] > 0.5), found.coef[2:].tolist()  # the second group is left out
+    >>> solution = problem.solve(problem.largest / 10, problem.zero())
+    >>> bool(solution.coef[0, 0] > 0.5), solution.coef[2:].tolist()  # the second group is left out
     (True, [[0.0], [0.0]])
     """
 
@@ -114,13 +114,13 @@ class SquareProblem:
     def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
         """The minimum, from the weights of ``start`` on."""
         penalty = self.penalty.with_alpha(alpha)
-        found = self._quadratic.minimise(self._V, penalty, start.coef, self.tolerance)
-        residual = float(found.at.residuals.max())
-        warn_if_short(residual, self.tolerance, alpha, found.evaluations)
-        plain = solution(self.moments, found.x, float(alpha))
+        minimum = self._quadratic.minimise(self._V, penalty, start.coef, self.tolerance)
+        residual = float(minimum.at.residuals.max())
+        warn_if_short(residual, self.tolerance, alpha, minimum.evaluations)
+        plain = solution(self.moments, minimum.x, float(alpha))
         return GroupSolution(
-            plain.coef, plain.intercept, plain.alpha, float(found.at.values.sum()) + self._constant, residual,
-            found.evaluations,
+            plain.coef, plain.intercept, plain.alpha, float(minimum.at.values.sum()) + self._constant, residual,
+            minimum.evaluations,
         )  # fmt: skip
 
 
@@ -155,10 +155,10 @@ def group_lasso(moments: Moments, alphas: np.ndarray, groups: Sequence[np.ndarra
     penalty = L21(1.0, groups, moments.n_features, [len(group) ** 0.5 for group in groups])
     path = follow(SquareProblem(moments, penalty), moments.count * alphas)
     solutions = [
-        LinearSolution(found.coef, found.intercept, float(alpha))
-        for found, alpha in zip(path, alphas, strict=True)
+        LinearSolution(solution.coef, solution.intercept, float(alpha))
+        for solution, alpha in zip(path, alphas, strict=True)
     ]
-    return SparsePath(alphas, solutions, np.array([found.residual for found in path]))
+    return SparsePath(alphas, solutions, np.array([solution.residual for solution in path]))
 
 
 def largest_group_alpha(moments: Moments, groups: Sequence[np.ndarray]) -> float:
@@ -207,19 +207,19 @@ def follow(
     >>> moments = Moments(4, 1).update(Z, Z[:, 0])
     >>> problem = SquareProblem(moments, L21(1.0, [slice(0, 2), slice(2, 4)], 4))
     >>> path = follow(problem, [problem.largest / 2, problem.largest / 10])
-    >>> [bool(found.coef[0, 0] > 0.4) for found in path]
+    >>> [bool(solution.coef[0, 0] > 0.4) for solution in path]
     [True, True]
     """
     for alpha in alphas:
         check_positive(float(alpha), "each of alpha")
-    found: list[GroupSolution] = []
+    path: list[GroupSolution] = []
     last = problem.zero()
     for alpha in np.sort(np.asarray(alphas, dtype=np.float64))[::-1]:
         last = problem.solve(float(alpha), last)
-        found.append(last)
+        path.append(last)
         if on_solution is not None and on_solution(last):
             break
-    return found
+    return path
 
 
 def held_out_errors(
@@ -242,7 +242,7 @@ def held_out_errors(
             )
         # in one expression, so that the matrices of a fold are gone before those of the next
         path = follow(SquareProblem(whole - fold, penalty, tolerance), alphas, on_solution)
-        errors[:, k] = [held_out_error(fold, found) for found in path]
+        errors[:, k] = [held_out_error(fold, solution) for solution in path]
     return errors
 
 

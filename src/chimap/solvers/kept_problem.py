@@ -80,15 +80,15 @@ class KeptProblem(ABC):
             self._best = trial
         return trial.loss
 
-    def held_out(self, found: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
         """See ``Problem``: fold 0, by the best machine of the trials; where there were none, by one made for it."""
         if self.n_folds == 1:
             return None
-        if self._best is None or self._best.alpha != found.alpha:
-            self.trial(found.alpha)
+        if self._best is None or self._best.alpha != solution.alpha:
+            self.trial(solution.alpha)
         assert self._best is not None
         return HeldOut(self.kept.held_rows, self._best.outputs + self.kept.target_shift)
 
-    def posterior(self, found: LinearSolution) -> Posterior | None:
+    def posterior(self, solution: LinearSolution) -> Posterior | None:
         """See ``Problem``: there is none."""
         return None

@@ -36,8 +36,8 @@ class SmoothSolution(LinearSolution):
     --------
     >>> from chimap.losses import Square
     >>> rows = over(lambda: [(np.eye(2), np.array([[1.0], [2.0]]))])
-    >>> found = lbfgs(Square(), rows, 0.1, zero_solution(2, 1))
-    >>> found.converged, found.passes < 20
+    >>> solution = lbfgs(Square(), rows, 0.1, zero_solution(2, 1))
+    >>> solution.converged, solution.passes < 20
     (True, True)
     """
 
@@ -70,10 +70,10 @@ def over(chunks: Chunks) -> Rows:
     """
 
     def sums(at: LossAt) -> LossSums:
-        found = at.empty()
+        total = at.empty()
         for chunk in chunks():
-            at.add(found, *chunk)
-        return found
+            at.add(total, *chunk)
+        return total
 
     return sums
 
@@ -112,8 +112,8 @@ def lbfgs(
     >>> rng = np.random.default_rng(0)
     >>> Z = rng.normal(size=(200, 3))
     >>> y = np.where(Z[:, :1] > 0, 1.0, -1.0)
-    >>> found = lbfgs(Logistic(), over(lambda: [(Z, y)]), 1.0, zero_solution(3, 1))
-    >>> found.converged, bool(found.coef[0, 0] > 3)
+    >>> solution = lbfgs(Logistic(), over(lambda: [(Z, y)]), 1.0, zero_solution(3, 1))
+    >>> solution.converged, bool(solution.coef[0, 0] > 3)
     (True, True)
     """
     check_positive(tolerance, "tolerance")
@@ -129,11 +129,11 @@ def lbfgs(
 
     if objective.norm > goal:
         with objective.pools.limit(limits=1, user_api="blas"):
-            found = minimize(
+            end = minimize(
                 objective, x, jac=True, method="L-BFGS-B", callback=stop_at_goal,
                 options={"maxfun": max_passes, "maxiter": max_passes, "maxcor": PAIRS, "ftol": 0.0, "gtol": 0.0},
             )  # fmt: skip
-        x, reason = found.x, stop_reason(found)
+        x, reason = end.x, stop_reason(end)
     converged = bool(objective.norm <= goal)
     norm = objective.norm / (objective.norm_at_zero or 1.0)
     if not converged:
@@ -218,9 +218,9 @@ class _Objective:
         return sums
 
 
-def stop_reason(found: OptimizeResult) -> str:
+def stop_reason(end: OptimizeResult) -> str:
     """Why SciPy's L-BFGS-B ended, as the end of a sentence that begins with "because"."""
-    message = str(found.message).upper()
+    message = str(end.message).upper()
     reasons = {
         "ITERATIONS": "all iterations that it may take were taken",
         "EVALUATIONS": "all evaluations that it may make were made",

@@ -102,12 +102,12 @@ class ObservedDualRidge:
                 intercept[targets] = self.Y[np.ix_(rows, targets)].sum(axis=0)
                 continue
             machine = self._machine(rows, targets)
-            found = machine.solve(alpha)
-            if found is None:
+            solution = machine.solve(alpha)
+            if solution is None:
                 return None
-            weights[np.ix_(rows, targets)], intercept[targets] = found.weights, found.intercept
+            weights[np.ix_(rows, targets)], intercept[targets] = solution.weights, solution.intercept
             if self._leaves_out:
-                residuals[np.ix_(rows, targets)] = machine.leave_one_out(found)
+                residuals[np.ix_(rows, targets)] = machine.leave_one_out(solution)
         self._residuals, self._alpha = residuals, alpha if self._leaves_out else None
         return DualSolution(weights, intercept, alpha)
 
@@ -119,7 +119,7 @@ class ObservedDualRidge:
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
         """See ``DualRidge``; factors are made again."""
-        found = [np.full((group.size, self.Y.shape[1]), np.nan) for group in groups]
+        left_out = [np.full((group.size, self.Y.shape[1]), np.nan) for group in groups]
         for rows, targets in self._patterns:
             if rows.size < 2:
                 continue
@@ -130,8 +130,8 @@ class ObservedDualRidge:
             seen = [k for k, member in enumerate(members) if member.size]
             places = [np.searchsorted(rows, groups[k][members[k]]) for k in seen]
             for k, residuals in zip(seen, machine.leave_out(own, places), strict=True):
-                found[k][np.ix_(members[k], targets)] = residuals
-        return found
+                left_out[k][np.ix_(members[k], targets)] = residuals
+        return left_out
 
     def _machine(self, rows: np.ndarray, targets: np.ndarray) -> DualRidge:
         square = self.square[np.ix_(rows, rows)]

@@ -57,30 +57,30 @@ class PassesProblem:
         Not from the solution of the strength before: where rows are told apart with room to spare it is within the
         tolerance at once, and strengths could not be compared.
         """
-        found = self._fit(alpha, range(1, self.n_folds), self._ridge(alpha), _SEARCH_TOLERANCE)
-        sums = self.rows.sums(LossAt(self.loss, found.coef, found.intercept), [0])
+        solution = self._fit(alpha, range(1, self.n_folds), self._ridge(alpha), _SEARCH_TOLERANCE)
+        sums = self.rows.sums(LossAt(self.loss, solution.coef, solution.intercept), [0])
         loss = float(sums.values.sum()) / sums.count
         if self._best is None or (loss, -alpha) < (self._best[0], -self._best[1].alpha):
-            self._best = loss, found
+            self._best = loss, solution
         return loss
 
-    def held_out(self, found: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
         """See ``Problem``: fold 0 by the best machine of the trials, or each row left out by a step of Newton."""
         if witnesses is None:
             return None
-        if self._best is not None and self._best[1].alpha == found.alpha and np.any(witnesses.folds == 0):
+        if self._best is not None and self._best[1].alpha == solution.alpha and np.any(witnesses.folds == 0):
             return fold_outputs(self._best[1], self.whole, witnesses)
-        return step_outputs(self.loss, shifted(found, self.whole), found.alpha, self.whole, witnesses)
+        return step_outputs(self.loss, shifted(solution, self.whole), solution.alpha, self.whole, witnesses)
 
-    def posterior(self, found: LinearSolution) -> Posterior | None:
+    def posterior(self, solution: LinearSolution) -> Posterior | None:
         """See ``Problem``: there is none."""
         return None
 
     def _ridge(self, alpha: float) -> LinearSolution:
         """Ridge at the strength that shrinks as much at the largest curvature of the loss."""
         self._whiten(alpha)
-        found = solution(self.whole, self._factor.solve(self.whole.cross_scatter()), alpha)
-        return shifted(found, self.whole)
+        ridge = solution(self.whole, self._factor.solve(self.whole.cross_scatter()), alpha)
+        return shifted(ridge, self.whole)
 
     def _fit(
         self, alpha: float, folds: Sequence[int], start: LinearSolution, tolerance: float
@@ -92,14 +92,14 @@ class PassesProblem:
 
         def sums(at: LossAt) -> LossSums:
             self._on_pass()
-            found = self.rows.sums(replace(at, intercept=at.intercept - mean @ at.coef), folds)
-            found.coef -= np.outer(mean, found.intercept)
-            return found
+            sums = self.rows.sums(replace(at, intercept=at.intercept - mean @ at.coef), folds)
+            sums.coef -= np.outer(mean, sums.intercept)
+            return sums
 
         begin = replace(start, intercept=start.intercept + mean @ start.coef)
-        found = lbfgs(self.loss, sums, alpha, begin, whitening=self._factor, tolerance=tolerance)
-        self.passes += found.passes
-        return replace(found, intercept=found.intercept - mean @ found.coef)
+        end = lbfgs(self.loss, sums, alpha, begin, whitening=self._factor, tolerance=tolerance)
+        self.passes += end.passes
+        return replace(end, intercept=end.intercept - mean @ end.coef)
 
     def _whiten(self, alpha: float) -> None:
         least = _LEAST_RIDGE * float(self.whole.scatter_diagonal().sum())
@@ -130,35 +130,35 @@ def loss_of(loss: str | Loss, whole: Moments) -> Loss:
     return named(loss, spread) if isinstance(loss, str) else loss
 
 
-def shifted(found: LinearSolution, moments: Moments, sign: int = -1) -> LinearSolution:
+def shifted(solution: LinearSolution, moments: Moments, sign: int = -1) -> LinearSolution:
     """The same function of features and targets less the shifts of the moments (sign -1), or with them again (1)."""
-    intercept = found.intercept - sign * (moments.shift @ found.coef - moments.target_shift)
-    return LinearSolution(found.coef, intercept, found.alpha)
+    intercept = solution.intercept - sign * (moments.shift @ solution.coef - moments.target_shift)
+    return LinearSolution(solution.coef, intercept, solution.alpha)
 
 
-def unshifted(found: LinearSolution, moments: Moments) -> LinearSolution:
+def unshifted(solution: LinearSolution, moments: Moments) -> LinearSolution:
     """The same function of the features and targets as they are."""
-    return shifted(found, moments, 1)
+    return shifted(solution, moments, 1)
 
 
-def fold_outputs(found: LinearSolution, moments: Moments, witnesses: Witnesses) -> HeldOut:
-    """Outputs of the witnesses of fold 0 by a machine of the other folds; found: for features less the shift."""
+def fold_outputs(solution: LinearSolution, moments: Moments, witnesses: Witnesses) -> HeldOut:
+    """Outputs of the witnesses of fold 0 by a machine of the other folds; solution: for features less the shift."""
     held = witnesses.of(np.flatnonzero(witnesses.folds == 0))
-    return HeldOut(held.rows, held.Z @ found.coef + found.intercept + moments.shifts[1])
+    return HeldOut(held.rows, held.Z @ solution.coef + solution.intercept + moments.shifts[1])
 
 
 def step_outputs(
     loss: Loss,
-    found: LinearSolution,
+    solution: LinearSolution,
     strengths: float | np.ndarray,
     moments: Moments,
     witnesses: Witnesses,
 ) -> HeldOut:
-    """Outputs of the witnesses by a machine of all rows, each row left out; found: for features less the shift.
+    """Outputs of the witnesses by a machine of all rows, each row left out; solution: for features less the shift.
 
     strengths: of the ridge, one or (D,). The matrix of the step takes the mean curvature of the loss for all rows.
     """
-    outputs = witnesses.Z @ found.coef + found.intercept
+    outputs = witnesses.Z @ solution.coef + solution.intercept
     bends = np.average(curvatures(loss, witnesses.Y, outputs), axis=0, weights=witnesses.weights)
     curvature = max(float(bends.mean()), 1e-3 * loss.curvature)
     least = _LEAST_RIDGE * float(moments.scatter_diagonal().sum())

@@ -38,8 +38,8 @@ def ridge(moments: Moments, alpha: float, factor: Factor | None = None) -> Linea
     Examples
     --------
     >>> Z = np.arange(10.0)[:, None]
-    >>> found = ridge(Moments(1, 1).update(Z, 2 * Z[:, 0] + 1), alpha=1e-9)
-    >>> found.coef.round(6).tolist(), found.intercept.round(6).tolist()
+    >>> solution = ridge(Moments(1, 1).update(Z, 2 * Z[:, 0] + 1), alpha=1e-9)
+    >>> solution.coef.round(6).tolist(), solution.intercept.round(6).tolist()
     ([[2.0]], [1.0])
     """
     factor = factor or Factor(moments.n_features)

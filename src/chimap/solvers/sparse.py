@@ -58,7 +58,7 @@ class SparsePath:
     @property
     def n_used(self) -> np.ndarray:
         """Features with a weight that is not zero for some target, (s,)."""
-        return np.array([int(np.any(found.coef != 0, axis=1).sum()) for found in self.solutions])
+        return np.array([int(np.any(solution.coef != 0, axis=1).sum()) for solution in self.solutions])
 
 
 def alphas_below(largest: float, n_alphas: int, share: float = _SMALLEST) -> np.ndarray:
@@ -99,12 +99,12 @@ def largest_alpha(moments: Moments, l1_ratio: float = 1.0) -> float:
     return float(np.abs(moments.cross_scatter()).max() / (moments.count * l1_ratio))
 
 
-def held_out_error(fold: Moments, found: LinearSolution) -> float:
+def held_out_error(fold: Moments, solution: LinearSolution) -> float:
     """Mean over the rows of moments of |f(z) - y|^2, summed over targets."""
-    W = found.coef
+    W = solution.coef
     within = (W * (fold.scatter_product(W) - 2 * fold.cross_scatter())).sum(axis=0)
     within += fold.target_scatter()
-    bias = fold.mean @ W + found.intercept - fold.target_mean
+    bias = fold.mean @ W + solution.intercept - fold.target_mean
     return float((within / fold.count + bias**2).sum())
 
 
@@ -122,10 +122,10 @@ def _outside(gradient: np.ndarray, coefs: np.ndarray, bound: np.ndarray) -> np.n
 
 
 def _path(moments: Moments, alphas: np.ndarray, coefs: np.ndarray, residuals: np.ndarray) -> SparsePath:
-    found = [
+    solutions = [
         solution(moments, np.ascontiguousarray(coefs[:, :, s]), float(alphas[s])) for s in range(alphas.size)
     ]
-    return SparsePath(alphas, found, residuals)
+    return SparsePath(alphas, solutions, residuals)
 
 
 def check_alphas(alphas: float | Sequence[float]) -> np.ndarray:

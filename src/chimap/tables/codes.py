@@ -55,8 +55,8 @@ class CodeTables:
 
     def scores(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """(scores (n, t) float64, outside (n,) bool) of rows, which are checked; no row is outside."""
-        found = look_up(self.map.encode(rows), self.tables) + self.intercept
-        return found, np.zeros(rows.shape[0], dtype=bool)
+        scores = look_up(self.map.encode(rows), self.tables) + self.intercept
+        return scores, np.zeros(rows.shape[0], dtype=bool)
 
     def bound(self, rows: Rows) -> np.ndarray:
         """No score is further off than this, (n,): ``worst_error``."""

@@ -144,15 +144,15 @@ def _features(psi: AdditiveMap, magnitudes: np.ndarray, bins: np.ndarray) -> np.
 
 def _parts(features: FittedFeatures, coef: np.ndarray) -> list[Part]:
     if isinstance(features, BlockFeatures):
-        found = []
+        parts = []
         for own, columns, first in zip(
             features.features_, features.columns_, features.borders_[:-1], strict=True
         ):
-            found += [
+            parts += [
                 Part(part.map, columns, part.weights)
                 for part in _parts(own, coef[first : first + own._n_features_out])
             ]
-        return found
+        return parts
     if not isinstance(features, AdditiveMap):
         raise ValueError(
             f"tables hold additive models, whose score is a sum over bins; {type(features).__name__} mixes the bins. "

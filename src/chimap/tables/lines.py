@@ -81,20 +81,20 @@ class LineTables:
         A row is outside, and its scores mean nothing, if it has a value beyond the table of its bin, one that is no
         number, or one below 0 (or -0.0) where the kernel is not signed.
         """
-        found, outside = np.empty((rows.shape[0], self.n_outputs)), np.zeros(rows.shape[0], dtype=bool)
+        scores, outside = np.empty((rows.shape[0], self.n_outputs)), np.zeros(rows.shape[0], dtype=bool)
         for first, table in zip(range(0, self.n_outputs, _LANES), self._packed, strict=True):
             part = slice(first, min(self.n_outputs, first + _LANES))
             sums = self._sums(rows, table, outside)
-            np.add(sums[:, : part.stop - part.start], self.intercept[part], out=found[:, part])
-        return found, outside
+            np.add(sums[:, : part.stop - part.start], self.intercept[part], out=scores[:, part])
+        return scores, outside
 
     def bound(self, rows: Rows) -> np.ndarray:
         """No score of a row that is not outside is further off than this, (n,) float64."""
-        found, outside = np.zeros(rows.shape[0], dtype=np.float32), np.zeros(rows.shape[0], dtype=bool)
+        bounds, outside = np.zeros(rows.shape[0], dtype=np.float32), np.zeros(rows.shape[0], dtype=bool)
         entries = _arrays.to_sparse(rows)  # zeros are exact, whatever the error of the piece that they lie in
         for table in self._error_tables:
-            np.maximum(found, self._sums(entries, table, outside).max(axis=1), out=found)
-        return found.astype(np.float64)
+            np.maximum(bounds, self._sums(entries, table, outside).max(axis=1), out=bounds)
+        return bounds.astype(np.float64)
 
     def _sums(self, rows: Rows, table: np.ndarray, outside: np.ndarray) -> np.ndarray:
         lanes, n = table.shape[2], rows.shape[0]

@@ -56,14 +56,14 @@ def line_tables(
                 f"{functions.n_outputs} outputs), above the {format_bytes(most_bytes)} allowed. Raise memory, or the "
                 "tolerance."
             )
-        found = _fitted(functions, grid, bins)
-        if found.excess(tolerance) <= 1:
+        tables = _fitted(functions, grid, bins)
+        if tables.excess(tolerance) <= 1:
             tops = functions.tops
             return LineTables(
-                found.lines, found.errors, found.n_below, (1 / tops).astype(np.float32),
+                tables.lines, tables.errors, tables.n_below, (1 / tops).astype(np.float32),
                 np.asarray(intercept, np.float64), grid.power, functions.is_signed,
             )  # fmt: skip
-        grid = grid.finer(found.excess(tolerance))
+        grid = grid.finer(tables.excess(tolerance))
 
 
 @dataclass(frozen=True)
@@ -160,9 +160,9 @@ def _fitted(functions: BinFunctions, grid: _Grid, bins: np.ndarray) -> _Fitted:
         own = bins[start : start + size]
         x = u[:, None] * tops[own]
         g = functions(x, own)
-        found, error = _pieces(x, g, k)
+        pieces, error = _pieces(x, g, k)
         part = slice(start, start + own.size)
-        lines[part], errors[part] = found.transpose(1, 0, 2, 3), error.transpose(1, 0, 2)
+        lines[part], errors[part] = pieces.transpose(1, 0, 2, 3), error.transpose(1, 0, 2)
         known = np.arange(k)[:, None] >= n_below[part]
         worst += (error * known[:, :, None]).max(axis=0).sum(axis=0)
         largest += np.abs(g).max(axis=0).sum(axis=0)

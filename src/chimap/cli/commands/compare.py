@@ -121,7 +121,7 @@ def compare(
     source = data_rows.open_data(data, labels, table=table)
     data_rows.weigh(source, table)
     result: Comparison | None = None
-    found: KernelErrors | None = None
+    errors_by_kernel: KernelErrors | None = None
     try:
         if source.has_labels or not kernel_errors:
             data_rows.labels_of(source)  # says how to name them where there are none
@@ -129,7 +129,7 @@ def compare(
             parts = held_out_rows.Parts.of(source, 0.0, seed, table)
             result = settings.race(parts.training, parts.groups, show.progress(json))
         if kernel_errors:
-            found = settings.errors(source, show.progress(json))
+            errors_by_kernel = settings.errors(source, show.progress(json))
     except DataError:
         data_rows.check_every_row(source, precision.value)  # names the row of the file rather than of a part
         raise
@@ -137,7 +137,7 @@ def compare(
     if output is not None:
         with show.busy("drawing the page"):
             command = next(iter(commands.values()), None)
-            write_comparison(result, output, command=command, errors=found, overwrite=overwrite)
+            write_comparison(result, output, command=command, errors=errors_by_kernel, overwrite=overwrite)
         errors.written.append(str(output))
     if json:
         show.as_json(
@@ -145,11 +145,11 @@ def compare(
                 "command": "compare", "page": output and str(output),
                 "fit_command": next(iter(commands.values()), None),
                 **({} if result is None else result.as_dict()),
-                "kernel_errors": None if found is None else found.as_dict(),
+                "kernel_errors": None if errors_by_kernel is None else errors_by_kernel.as_dict(),
             }
         )  # fmt: skip
         return
-    _print(result, found, output, commands)
+    _print(result, errors_by_kernel, output, commands)
 
 
 def _commands(
@@ -169,7 +169,7 @@ def _commands(
 
 
 def _print(
-    result: Comparison | None, found: KernelErrors | None, output: Path | None, commands: dict[str, str]
+    result: Comparison | None, errors: KernelErrors | None, output: Path | None, commands: dict[str, str]
 ) -> None:
     """The tables, the recommendation, and what it takes."""
     from chimap.cli.support import comparison_table as tables
@@ -177,12 +177,12 @@ def _print(
     page = None if output is None else str(output)
     if result is not None:
         tables.print_comparison(result)
-    if found is not None:
-        tables.print_errors(found)
-        refused = "\n".join(f"{one.family}, {one.size:,}: {one.reason}" for one in found.refused)
-        facts = {"bound": tables.bound_line(found), "left out": refused or None}
+    if errors is not None:
+        tables.print_errors(errors)
+        refused = "\n".join(f"{one.family}, {one.size:,}: {one.reason}" for one in errors.refused)
+        facts = {"bound": tables.bound_line(errors), "left out": refused or None}
         show.facts(
-            f"Features of {found.kernel} beside the kernel itself",
+            f"Features of {errors.kernel} beside the kernel itself",
             facts | ({"page": page} if result is None else {}),
         )
     if result is None:

@@ -54,7 +54,7 @@ def demo(
     _write_digits(data)
     settings = dataclasses.replace(Settings(), kernel="exp-chi2", test_fraction=0.3, seed=seed)
     fitted = training.train(str(data), None, model, settings, overwrite=True, silent=json)
-    found = evaluate.measure(model, str(data), None, report, overwrite=True, silent=json)
+    evaluated = evaluate.measure(model, str(data), None, report, overwrite=True, silent=json)
     with show.busy("the same with a linear ridge and an exact kernel machine"):
         others = _others(data, settings, float(fitted.model.kernel_.gamma))
     seconds = time.perf_counter() - began
@@ -67,11 +67,11 @@ def demo(
                 "seconds": seconds,
                 "fit_seconds": sum(fitted.model.stage_seconds_.values()),
                 "reference_accuracy": others,
-                **page_of(found).as_dict(),
+                **page_of(evaluated).as_dict(),
             }
         )
         return
-    show.facts(f"Handwritten digits in {show.duration(seconds)}", _summary(found, fitted, others, report))
+    show.facts(f"Handwritten digits in {show.duration(seconds)}", _summary(evaluated, fitted, others, report))
     show.next_commands(
         "now on your own file:",
         "chimap fit data.npz --test-fraction 0.2 --output my.model",
@@ -143,12 +143,12 @@ def _arrays_of(part: PartSource) -> tuple[Rows, np.ndarray | None]:
 
 
 def _summary(
-    found: Evaluated, fitted: training.Fitted, others: dict[str, float], report: Path
+    evaluated: Evaluated, fitted: training.Fitted, others: dict[str, float], report: Path
 ) -> dict[str, str | None]:
-    metrics: Any = found.score.metrics
+    metrics: Any = evaluated.score.metrics
     low, high = (f"{100 * end:.1f}" for end in metrics.interval)
-    model = found.model
-    others = others | {found.score.baseline.name: found.score.baseline.value}
+    model = evaluated.model
+    others = others | {evaluated.score.baseline.name: evaluated.score.baseline.value}
     lines: dict[str, str | None] = {
         "data": f"{model.n_rows_:,} rows to learn from, {metrics.n_rows:,} held out; {model.n_features_in_} bins",
         "held-out accuracy": (

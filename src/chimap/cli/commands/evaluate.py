@@ -77,15 +77,17 @@ def evaluate(
       chimap evaluate photos.model photos/ --output report.html
       chimap evaluate photos.model photos/ --splits 5 --per-class 15
     """
-    found = measure(
+    evaluated = measure(
         model, data, labels, output, all_rows=all_rows, part=part, overwrite=overwrite, silent=json,
         splits=splits, per_class=per_class,
         table=data_rows.Table(id, columns, exclude, missing, transpose, groups, split),
     )  # fmt: skip
     if json:
-        show.as_json({"command": "evaluate", "report": output and str(output), **page_of(found).as_dict()})
+        show.as_json(
+            {"command": "evaluate", "report": output and str(output), **page_of(evaluated).as_dict()}
+        )
         return
-    show.facts(f"Evaluated {model} on {data}", summary(found, output))
+    show.facts(f"Evaluated {model} on {data}", summary(evaluated, output))
 
 
 def measure(
@@ -140,17 +142,19 @@ def measure(
     if chosen.warning:
         errors.say("warning", chosen.warning)
     try:
-        found = Evaluated(fitted, chosen, score(fitted, chosen.source, show.progress(silent)))
+        evaluated = Evaluated(fitted, chosen, score(fitted, chosen.source, show.progress(silent)))
     except DataError:
         data_rows.check_every_row(source, fitted.precision)  # names the row of the file rather than of a part
         raise
     if drawn is not None:
-        found = found._replace(splits=repeated(fitted, source, drawn, groups))
+        evaluated = evaluated._replace(splits=repeated(fitted, source, drawn, groups))
     if output is not None:
         from chimap.cli.support.insights import insight_of
 
         with show.busy("drawing the report"):
-            found = found._replace(insight=insight_of(fitted, chosen.source, found.score, chosen.training))
-            write_report(page_of(found), output, overwrite=overwrite)
+            evaluated = evaluated._replace(
+                insight=insight_of(fitted, chosen.source, evaluated.score, chosen.training)
+            )
+            write_report(page_of(evaluated), output, overwrite=overwrite)
         errors.written.append(str(output))
-    return found
+    return evaluated

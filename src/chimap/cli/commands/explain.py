@@ -111,11 +111,11 @@ def explain(
         pixels = _pixels(exact, shape, sample)
         importance = explained.importance_of(exact, sample, None if y is None else y[of_sample], kind)
         explanation: Explanation | None = None
-        found: list[ExplainedRow] = []
+        explained_rows: list[ExplainedRow] = []
         if source is not None and places is not None:
             explained.check_room(places.size, exact.n_features_in_, exact.intercept_.size)
-            found, explanation = explained.explained_rows(exact, source, places, y, pixels)
-        page = explained.page_of(exact, model.name, source, sample, importance, found, which, pixels)
+            explained_rows, explanation = explained.explained_rows(exact, source, places, y, pixels)
+        page = explained.page_of(exact, model.name, source, sample, importance, explained_rows, which, pixels)
     _write(page, explanation, output, overwrite)
     if json:
         show.as_json({"command": "explain", "output": output and str(output), **page.as_dict()})
@@ -166,9 +166,9 @@ def _pixels(model: BaseEstimator, shape: str | None, sample: Source | None) -> t
         sizes = re.fullmatch(r"(\d+)[x×](\d+)", shape.strip())
         if sizes is None:
             raise ValueError(f"--shape must be HEIGHTxWIDTH in pixels, such as 28x28; got {shape!r}.")
-        found = int(sizes[1]), int(sizes[2])
-        check_shape(found, model.n_features_in_)
-        return found
+        sides = int(sizes[1]), int(sizes[2])
+        check_shape(sides, model.n_features_in_)
+        return sides
     if sample is None or getattr(model, "histograms_", None) is not None:
         return None
 

@@ -71,12 +71,14 @@ def features(
     _check(output, words_file, like, settings, overwrite, images, labels, like)
     flag_values.check_least(seed, "--seed", 0)
     writer(output)
-    found = image_models.open_set(images, labels, part)
+    image_set = image_models.open_set(images, labels, part)
     histograms = _histograms(like, settings, seed, jobs)
     began = time.perf_counter()
     beside = f"{output}.parts, from which the same command goes on"
     errors.written.append(beside)
-    table = write_table(found, histograms, output, show.progress(json), strict=strict, overwrite=overwrite)
+    table = write_table(
+        image_set, histograms, output, show.progress(json), strict=strict, overwrite=overwrite
+    )
     errors.written[-1] = str(output)
     if like is None:
         table.histograms.save(words_file, overwrite=overwrite)
@@ -84,9 +86,11 @@ def features(
     broken = list(table.broken.values())
     if broken:
         more = f" ... and {len(broken) - 5} more" if len(broken) > 5 else ""
-        image_models.warn_of(f"{len(broken)} of {len(found)} images are broken: {' '.join(broken[:5])}{more}")
+        image_models.warn_of(
+            f"{len(broken)} of {len(image_set)} images are broken: {' '.join(broken[:5])}{more}"
+        )
     seconds = time.perf_counter() - began
-    described = len(found) - table.n_resumed
+    described = len(image_set) - table.n_resumed
     if json:
         show.as_json(
             {

@@ -63,16 +63,16 @@ def info(
     if memory is not None and (path is None or describe_model.is_model(path)):
         raise ValueError("--memory is about a fit on a data file; name one, or leave --memory out.")
     if path is None:
-        title, found, lines = "This installation", *describe_machine.describe()
+        title, facts, lines = "This installation", *describe_machine.describe()
     elif describe_model.is_model(path) and describe_images.is_words(path):
-        title, found, lines = f"Visual words {path}", *describe_images.describe_words(Path(path))
+        title, facts, lines = f"Visual words {path}", *describe_images.describe_words(Path(path))
     elif describe_model.is_model(path):
-        title, found, lines = f"Model {path}", *describe_model.describe(Path(path))
+        title, facts, lines = f"Model {path}", *describe_model.describe(Path(path))
     elif image_models.holds_images(path):
-        title, found, lines = f"Images {path}", *describe_images.describe(path, labels)
+        title, facts, lines = f"Images {path}", *describe_images.describe(path, labels)
     else:
         title = f"Data {path}"
-        found, lines = describe_data.describe(
+        facts, lines = describe_data.describe(
             path,
             labels,
             memory,
@@ -81,6 +81,6 @@ def info(
             table=data_rows.Table(id, columns, exclude, missing, transpose),
         )
     if json:
-        show.as_json({"command": "info", **found})
+        show.as_json({"command": "info", **facts})
     else:
         show.facts(title, lines)

@@ -150,20 +150,20 @@ def learn_kernel(
         iterations=iterations,
     )  # fmt: skip
     fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json)
-    found = learned(fitted)
+    learned_kernel = learned(fitted)
     if page is not None:
         from chimap.report import write_learned_kernel
 
         with show.busy("drawing the page"):
-            write_learned_kernel(found, page, overwrite=overwrite)
+            write_learned_kernel(learned_kernel, page, overwrite=overwrite)
         errors.written.append(str(page))
     if json:
         about = {"command": "learn-kernel", "model": str(output), "page": page and str(page)}
         held_out = fitted.held_out and fitted.held_out.metrics.as_dict()
-        show.as_json({**about, **found.as_dict(), "held_out": held_out})
+        show.as_json({**about, **learned_kernel.as_dict(), "held_out": held_out})
         return
     seconds = show.duration(sum(fitted.model.stage_seconds_.values()))
-    show.facts(f"Learned in {seconds}", summary(fitted, found, output, page))
+    show.facts(f"Learned in {seconds}", summary(fitted, learned_kernel, output, page))
 
 
 def learned(fitted: Fitted) -> LearnedKernel:
@@ -224,7 +224,7 @@ def _channels(model: BaseEstimator) -> tuple[ChannelWeights, ChannelPath]:
     return weights, ChannelPath(model.channels_, path.alphas, path.weights.sum(axis=1), errors, path.chosen)
 
 
-def summary(fitted: Fitted, found: LearnedKernel, output: Path, page: Path | None) -> dict[str, str | None]:
+def summary(fitted: Fitted, kernel: LearnedKernel, output: Path, page: Path | None) -> dict[str, str | None]:
     """What was found, in words."""
     model, about = fitted.model, fitted.model.describe()
     lines: dict[str, str | None] = {
@@ -233,24 +233,24 @@ def summary(fitted: Fitted, found: LearnedKernel, output: Path, page: Path | Non
         "kernel": show.kernel(about["kernel"], about["gamma"]),
         "features": about["features"],
     }
-    if found.widths is not None:
-        first, last = found.history[0], found.history[-1]
+    if kernel.widths is not None:
+        first, last = kernel.history[0], kernel.history[-1]
         lines["objective"] = (
             f"{first['objective']:.4f} to {last['objective']:.4f} in {last['iteration']} iterations "
-            f"({found.stopped})"
+            f"({kernel.stopped})"
         )
         lines["widths"] = _listed(
-            found.widths.names, found.widths.ratios, "{:.2f} x narrower", "{:.2f} x wider"
+            kernel.widths.names, kernel.widths.ratios, "{:.2f} x narrower", "{:.2f} x wider"
         )
-    if found.channels is not None:
-        shares = zip(found.channels.names, found.channels.shares, strict=True)
+    if kernel.channels is not None:
+        shares = zip(kernel.channels.names, kernel.channels.shares, strict=True)
         lines["channels"] = "\n".join(
             f"{name}: {show.percent(share)}" if share else f"{name}: not used"
             for name, share in list(shares)[:_SHOWN]
         )
     return lines | {
         "alpha": f"{model.alpha_:.4g}",
-        "held out": found.score,
+        "held out": kernel.score,
         "time": show.stages(model.stage_seconds_),
         "peak memory": show.size(show.peak_memory()),
         "page": str(page) if page else None,

@@ -101,12 +101,12 @@ def predict(
     if to_stdout:
         return
     errors.written.append(str(output))
-    found = _found(model, data, output, source.n_rows, time.perf_counter() - began)
+    facts = _found(model, data, output, source.n_rows, time.perf_counter() - began)
     if json:
-        show.as_json(found)
+        show.as_json(facts)
         return
-    seconds = show.duration(found["seconds"])
-    print(f"{source.n_rows:,} predictions in {output} ({show.size(found['output_bytes'])}), {seconds}")
+    seconds = show.duration(facts["seconds"])
+    print(f"{source.n_rows:,} predictions in {output} ({show.size(facts['output_bytes'])}), {seconds}")
 
 
 def _found(model: Path, data: str, output: Path, rows: int, seconds: float) -> JSON:

@@ -39,13 +39,13 @@ def _words_of(path: Path) -> JSON:
 
     try:
         with path.open("rb") as file:
-            found = tomllib.load(file)
+            options = tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(
             f"--config {path} is not valid TOML: {error}. Write lines such as kernel = 'chi2'."
         ) from error
     words: Parameters = {}
-    for name, value in found.items():
+    for name, value in options.items():
         if isinstance(value, dict):
             raise DataError(
                 f"--config {path}: [{name}] is a table; write options alone, such as kernel = 'chi2'."

@@ -33,9 +33,9 @@ def _defaults() -> JSON:
                 words = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
                 usual = node.args.args[len(node.args.args) - len(node.args.defaults) :]
                 pairs = [*zip(usual, node.args.defaults, strict=True), *words]
-                found = {
+                defaults = {
                     argument.arg: ast.literal_eval(value) for argument, value in pairs if value is not None
                 }
-                if "kernel" in found:
-                    return found
+                if "kernel" in defaults:
+                    return defaults
     raise LookupError("no estimator declares its kernel")

@@ -40,7 +40,7 @@ def describe(
         table = dataclasses.replace(table, exclude=texts or None)
     source = data_rows.open_data(path, labels, table=table)
     plan = None if memory is None else _plan(source, memory, components)
-    found = {
+    facts = {
         "data": source.name,
         "rows": source.n_rows,
         "bins": source.n_features,
@@ -53,21 +53,21 @@ def describe(
         "text_columns": texts,
         "plan": plan,
     }
-    return found, {
+    return facts, {
         "rows": f"{source.n_rows:,}"
         + (f", and {source.n_left_out:,} left out, without a label" if source.n_left_out else ""),
         "ids": None if source.row_ids is None else ", ".join(map(str, source.row_ids[:3])) + ", ...",
         "bins": f"{source.n_features:,}"
         + (", stored sparse" if source.is_sparse else "")
         + (f", named {', '.join(source.column_names[:3])}, ..." if source.column_names else ""),
-        "filled": f"{show.percent(found['density'], 2)} of the entries are not zero",
-        "range": f"{found['least']:.6g} to {found['most']:.6g}",
-        "sums": _sums_line(found["least_sum"], found["most_sum"]),
-        "empty rows": f"{found['empty_rows']:,}" if found["empty_rows"] else None,
-        "bad entries": _bad_line(found["negative"], found["not_finite"]),
-        "labels": _labels_line(found["labels"]),
+        "filled": f"{show.percent(facts['density'], 2)} of the entries are not zero",
+        "range": f"{facts['least']:.6g} to {facts['most']:.6g}",
+        "sums": _sums_line(facts["least_sum"], facts["most_sum"]),
+        "empty rows": f"{facts['empty_rows']:,}" if facts["empty_rows"] else None,
+        "bad entries": _bad_line(facts["negative"], facts["not_finite"]),
+        "labels": _labels_line(facts["labels"]),
         "text columns": _text_line(texts),
-        "plan": found["plan"] and _plan_line(found["plan"]),
+        "plan": facts["plan"] and _plan_line(facts["plan"]),
     }
 
 
@@ -164,15 +164,15 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     libraries = None if loaded is None else loaded + _RUNNING_BYTES
     n_targets = 1 if y is None else model._codec_type.of(y).n_targets
     model._settle(source, n_targets=n_targets)
-    found = {"memory_bytes": parse_memory(memory), "library_bytes": libraries}
+    facts = {"memory_bytes": parse_memory(memory), "library_bytes": libraries}
     if model._keeps_rows:
         peak = bytes_of_exact(model._given(), source)
-        return {**found, "components": source.n_rows, "features": "exact", "chunk_rows": source.n_rows,
+        return {**facts, "components": source.n_rows, "features": "exact", "chunk_rows": source.n_rows,
                 "peak_bytes": peak}  # fmt: skip
     job = largest_job(model._recipe(), source, n_targets)
     chunk_rows = chunk_rows_within(job, parse_memory(memory))
     return {
-        **found,
+        **facts,
         "components": job.n_features,
         "features": "landmarks",
         "chunk_rows": min(chunk_rows, source.n_rows),

@@ -28,18 +28,18 @@ def describe(path: str, labels: str | None) -> Described:
         names, counts = np.unique(values, return_counts=True)
         return dict(zip(names.tolist(), counts.tolist(), strict=True))
 
-    found: JSON = {
+    facts: JSON = {
         "data": images.name,
         "images": len(images),
         "classes": counted(images.labels),
         "parts": counted(images.splits),
         "masks": images.masks is not None,
     }
-    return found, {
+    return facts, {
         "images": f"{len(images):,}",
-        "classes": _classes_line(found["classes"]),
-        "parts": found["parts"] and ", ".join(f"{name}: {count:,}" for name, count in found["parts"].items()),
-        "masks": "one an image" if found["masks"] else None,
+        "classes": _classes_line(facts["classes"]),
+        "parts": facts["parts"] and ", ".join(f"{name}: {count:,}" for name, count in facts["parts"].items()),
+        "masks": "one an image" if facts["masks"] else None,
     }
 
 
@@ -55,7 +55,7 @@ def describe_words(path: Path) -> Described:
     from chimap.images import ImageHistograms
 
     histograms = ImageHistograms.load(path)
-    found: JSON = {
+    facts: JSON = {
         "words": str(path),
         "histograms": histograms.describe(),
         "bins": histograms.n_columns,
@@ -63,13 +63,13 @@ def describe_words(path: Path) -> Described:
         "coding": str(histograms.coder),
         "bytes": path.stat().st_size,
     }
-    return found, {
-        "histograms": found["histograms"],
+    return facts, {
+        "histograms": facts["histograms"],
         "descriptors": "\n".join(map(str, histograms.descriptors_)),
-        "coding": found["coding"],
+        "coding": facts["coding"],
         "bins": f"{histograms.n_columns:,}",
         "blocks": blocks_flag(histograms) or None,
-        "size": show.size(found["bytes"]),
+        "size": show.size(facts["bytes"]),
     }
 
 

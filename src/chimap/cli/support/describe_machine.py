@@ -31,7 +31,7 @@ def describe() -> tuple[JSON, dict[str, str | None]]:
     np.ones((2, 2)) @ np.ones((2, 2))
     pools = [p for p in threadpool_info() if p["user_api"] == "blas"]
     keys = ("internal_api", "version", "architecture", "num_threads")
-    found: JSON = {
+    facts: JSON = {
         "version": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
@@ -44,14 +44,14 @@ def describe() -> tuple[JSON, dict[str, str | None]]:
         "openblas_coretype": os.environ.get("OPENBLAS_CORETYPE"),
         "recommended_coretype": blas.recommended_coretype(),
     }
-    return found, {
-        "chimap": f"{found['version']}, Python {found['python']} on {found['platform']} ({found['machine']})",
-        "packages": _listed(found["packages"]),
-        "optional": _listed(found["optional"]) or "none installed",
-        "BLAS": "\n".join(dict.fromkeys(_blas_line(p) for p in found["blas"])) or "unknown",
-        "advice": _advice(found["recommended_coretype"]),
-        "cores": str(found["cores"]),
-        "memory": show.size(found["memory_bytes"]),
+    return facts, {
+        "chimap": f"{facts['version']}, Python {facts['python']} on {facts['platform']} ({facts['machine']})",
+        "packages": _listed(facts["packages"]),
+        "optional": _listed(facts["optional"]) or "none installed",
+        "BLAS": "\n".join(dict.fromkeys(_blas_line(p) for p in facts["blas"])) or "unknown",
+        "advice": _advice(facts["recommended_coretype"]),
+        "cores": str(facts["cores"]),
+        "memory": show.size(facts["memory_bytes"]),
     }
 
 
@@ -97,15 +97,15 @@ def build() -> str:
     import platform
     from importlib import metadata
 
-    found = [f"Python {platform.python_version()}", f"{platform.system()} {platform.machine()}"]
+    parts = [f"Python {platform.python_version()}", f"{platform.system()} {platform.machine()}"]
     for name in ("numpy", "scipy", "scikit-learn", "numba", "safetensors"):
         try:
-            found.append(f"{name} {metadata.version(name)}")
+            parts.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
-            found.append(f"no {name}")
+            parts.append(f"no {name}")
     try:
         origin = json.loads(metadata.distribution("chimap").read_text("direct_url.json") or "{}")
     except metadata.PackageNotFoundError:
         origin = {}
     commit = origin.get("vcs_info", {}).get("commit_id")
-    return ", ".join([*found, *([f"commit {commit[:12]}"] if commit else [])])
+    return ", ".join([*parts, *([f"commit {commit[:12]}"] if commit else [])])

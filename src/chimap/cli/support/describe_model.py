@@ -33,28 +33,28 @@ def is_model(path: str) -> bool:
 
 def describe(path: Path) -> tuple[JSON, dict[str, str | None]]:
     """As plain values, and in words. Raises DataError for other files."""
-    found = _found(path)
-    training, tables = found["training"], found["tables"]
-    features, alpha = found["features"], found["alpha"]
-    return found, {
-        "model": found["estimator"],
-        "kernel": show.kernel(found["kernel"], found["gamma"]),
-        "bins": f"{found['bins']:,}" + _NORMALISED.get(found["normalize"], ""),
-        "bin weights": show.bin_weights(found["bin_weights"], found["bin_names"]),
-        "features": found["made_of"]
+    facts = _found(path)
+    training, tables = facts["training"], facts["tables"]
+    features, alpha = facts["features"], facts["alpha"]
+    return facts, {
+        "model": facts["estimator"],
+        "kernel": show.kernel(facts["kernel"], facts["gamma"]),
+        "bins": f"{facts['bins']:,}" + _NORMALISED.get(facts["normalize"], ""),
+        "bin weights": show.bin_weights(facts["bin_weights"], facts["bin_names"]),
+        "features": facts["made_of"]
         if features is None
-        else f"{features:,} in {found['precision']}: {found['made_of']}",
+        else f"{features:,} in {facts['precision']}: {facts['made_of']}",
         "tables": None if tables is None else _tables_line(tables),
-        "classes": _classes_line(found["classes"]),
-        "tasks": _classes_line(found["tasks"]),
-        "rows": None if found["rows"] is None else f"{found['rows']:,}",
-        "loss": found["loss"],
+        "classes": _classes_line(facts["classes"]),
+        "tasks": _classes_line(facts["tasks"]),
+        "rows": None if facts["rows"] is None else f"{facts['rows']:,}",
+        "loss": facts["loss"],
         "alpha": None if alpha is None else f"{alpha:.4g}",
-        "class weights": show.class_weights(found["classes"], found["class_weight"]),
-        "threshold": None if found["threshold"] is None else f"{found['threshold']:.4g}",
+        "class weights": show.class_weights(facts["classes"], facts["class_weight"]),
+        "threshold": None if facts["threshold"] is None else f"{facts['threshold']:.4g}",
         "trained on": _training_line(training) if training else None,
-        "version": f"chimap {found['version']}",
-        "size": show.size(found["bytes"]),
+        "version": f"chimap {facts['version']}",
+        "size": show.size(facts["bytes"]),
     }
 
 

@@ -20,11 +20,11 @@ class Evaluated(NamedTuple):
     insight: Insight | None = None
 
 
-def page_of(found: Evaluated) -> Evaluation:
+def page_of(evaluated: Evaluated) -> Evaluation:
     """All that the page and ``--json`` show."""
     from chimap.report import Evaluation
 
-    model, source = found.model, found.chosen.source
+    model, source = evaluated.model, evaluated.chosen.source
     fitted = getattr(
         model, "exact_", model
     )  # of a compiled model the one that it was made from, if it is there
@@ -33,7 +33,7 @@ def page_of(found: Evaluated) -> Evaluation:
     data = {
         "file": source.name.partition(",")[0],
         "rows": source.n_rows,
-        "which rows": found.chosen.which,
+        "which rows": evaluated.chosen.which,
         "rows left out, without a label": source.n_left_out or None,
         "bins": source.n_features,
         "rows trained on": getattr(fitted, "n_rows_", None),
@@ -44,25 +44,25 @@ def page_of(found: Evaluated) -> Evaluation:
         title=f"{model.describe()['kernel']} on {data['file']}",
         model_name=type(model).__name__,
         data={name: value for name, value in data.items() if value is not None},
-        metrics=found.score.metrics,
-        baseline=found.score.baseline,
+        metrics=evaluated.score.metrics,
+        baseline=evaluated.score.baseline,
         curve=None if fitted is None else strength_curve(fitted),
         components=None if fitted is None else component_scores(fitted),
-        stages=seconds | {"predict": found.score.seconds},
+        stages=seconds | {"predict": evaluated.score.seconds},
         settings=model.get_params(deep=False) if fitted is None else _settings(fitted),
-        ranking=found.score.ranking,
-        examples=_examples(found),
-        splits=found.splits,
-        insight=found.insight,
+        ranking=evaluated.score.ranking,
+        examples=_examples(evaluated),
+        splits=evaluated.splits,
+        insight=evaluated.insight,
     )
 
 
-def _examples(found: Evaluated) -> Any:
+def _examples(evaluated: Evaluated) -> Any:
     """Images that were confused and that classes rank first, where the rows are of images; else None."""
     from chimap.cli.support.image_models import images_of
     from chimap.report import examples
 
-    score, images = found.score, images_of(found.chosen.source)
+    score, images = evaluated.score, images_of(evaluated.chosen.source)
     if score.ranking is None or score.outcome is None or images is None:
         return None
     return examples(score.metrics, score.ranking, *score.outcome, read=images.read)  # type: ignore[arg-type]

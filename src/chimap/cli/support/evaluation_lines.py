@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from chimap.report import ClassificationMetrics, RankingMetrics, RegressionMetrics, SplitScores
 
 
-def summary(found: Evaluated, output: Path | None) -> dict[str, str | None]:
+def summary(evaluated: Evaluated, output: Path | None) -> dict[str, str | None]:
     """The facts of an evaluation, in words."""
     from chimap.report import TaskMetrics
 
-    metrics, score = found.score.metrics, found.score
-    left_out = found.chosen.source.n_left_out
-    which = found.chosen.which + (f"; {left_out:,} left out, without a label" if left_out else "")
+    metrics, score = evaluated.score.metrics, evaluated.score
+    left_out = evaluated.chosen.source.n_left_out
+    which = evaluated.chosen.which + (f"; {left_out:,} left out, without a label" if left_out else "")
     head: dict[str, str | None] = {"rows": which}
     tail: dict[str, str | None] = {
-        "splits": None if found.splits is None else _splits_lines(found.splits),
+        "splits": None if evaluated.splits is None else _splits_lines(evaluated.splits),
         "baseline": _baseline_line(score),
         "time": f"{show.duration(score.seconds)}, {metrics.n_rows / max(score.seconds, 1e-9):,.0f} rows/s",
         "peak memory": show.size(show.peak_memory()),

@@ -58,22 +58,22 @@ def named_rows(source: Source, text: str) -> np.ndarray:
     from chimap.cli.support.flag_values import listed
 
     names = row_names(source)
-    found = []
+    chosen = []
     for word in listed(text):
         places = np.flatnonzero(names == word)
         if places.size:
-            found.append(int(places[0]))
+            chosen.append(int(places[0]))
         elif word.isdecimal() and int(word) < source.n_rows:
-            found.append(int(word))
+            chosen.append(int(word))
         else:
             some = ", ".join(names[:3])
             raise DataError(
                 f"--rows: {source.name} has no row {word!r}. Its {source.n_rows:,} rows are called {some}, ..., "
                 "or go by number from 0."
             )
-    if not found:
+    if not chosen:
         raise DataError("--rows must name rows by id or number, such as 0,17; got none.")
-    return np.array(found)
+    return np.array(chosen)
 
 
 def margins(model: BaseEstimator, source: Source, y: np.ndarray | None, silent: bool) -> np.ndarray:
@@ -171,20 +171,20 @@ def explained_rows(
     kept = getattr(model, "row_numbers_", None)
     landmarks = None if kept is None else np.array([f"row {i} of the fit" for i in kept])
     images = images_of(source)
-    found = []
+    shown = []
     for i, place in enumerate(places):
         truth = None if y is None else y[place]
         weights, rival = _against(model, outputs[i], answers[i], truth)
         contributions = explanation.contributions[i] @ weights
         pictures = _pictures(images, int(place), values[i], contributions, shape)
-        found.append(
+        shown.append(
             ExplainedRow(
                 str(names[place]), _item(truth), _item(answers[i]), _item(rival), contributions,
                 float(explanation.base @ weights), float(outputs[i] @ weights), values[i],
                 [] if like[i] is None else Likeness.of(like[i], landmarks), *pictures,
             )
         )  # fmt: skip
-    return found, explanation
+    return shown, explanation
 
 
 def _against(

@@ -20,7 +20,7 @@ def class_weight_of(text: str | None, y: np.ndarray | None = None) -> ClassWeigh
     """
     if text is None or text == "balanced":
         return text
-    found: dict[object, float] = {}
+    weights: dict[object, float] = {}
     known = {} if y is None else {str(label): label for label in set(y.tolist())}
     for part in text.split(","):
         label, is_there, weight = part.rpartition("=")
@@ -33,8 +33,8 @@ def class_weight_of(text: str | None, y: np.ndarray | None = None) -> ClassWeigh
                 f"--class-weight must be balanced, or labels with weights above 0, such as active=5,inactive=1; got "
                 f"{part!r}."
             )
-        found[known.get(label.strip(), label.strip())] = value
-    return found
+        weights[known.get(label.strip(), label.strip())] = value
+    return weights
 
 
 def threshold_of(text: str | None) -> float | str | None:
@@ -134,18 +134,18 @@ def blocks_of(text: str | None) -> dict[str, slice | str] | None:
     """
     if text is None:
         return None
-    found: dict[str, slice | str] = {}
+    blocks: dict[str, slice | str] = {}
     for part in listed(text):
         name, _, span = part.partition("=")
         start, colon, stop = span.partition(":")
         is_span = colon != "" and (start + stop).isdigit()
         is_good = start.isdigit() and stop.isdigit() and int(start) < int(stop) if is_span else span != ""
-        if not (name and is_good) or name in found or span.isdigit():
+        if not (name and is_good) or name in blocks or span.isdigit():
             raise ValueError(
                 f"--blocks must be different names with columns, such as 'sift=0:300,hog=hog_*'; got {part!r}."
             )
-        found[name] = slice(int(start), int(stop)) if is_span else span
-    return found
+        blocks[name] = slice(int(start), int(stop)) if is_span else span
+    return blocks
 
 
 def check_sampling(name: str) -> None:

@@ -58,15 +58,15 @@ class ImageSettings:
         from chimap.images import SIFT, ImageHistograms
         from chimap.images.descriptors import CATALOGUE
 
-        found = {}
+        descriptors = {}
         sizes = tuple(flag_values.whole_numbers(self.sizes, "--sizes"))
         for name in flag_values.listed(self.descriptors):
             descriptor = CATALOGUE[name]
             if isinstance(descriptor, SIFT):
                 descriptor = dataclasses.replace(descriptor, step=self.step, sizes=sizes)
-            found[name] = descriptor
+            descriptors[name] = descriptor
         return ImageHistograms(
-            found,
+            descriptors,
             n_words=self.words,
             coding=self.coding,
             grids=grids_of(self.grids),

@@ -95,12 +95,12 @@ def _curve(
             continue
         straight = HistogramClassifier("linear", normalize=model.normalize_, random_state=0)
         some = ArraySource(X[:n], t[:n], column_names=source.column_names)
-        found = []
+        points = []
         for one in (model, straight):
             anew = clone(one).fit_source(some)
-            found.append(anew.labels_of(anew.predict_source(held_out)))
+            points.append(anew.labels_of(anew.predict_source(held_out)))
         kept.append(int(n))
-        own.append(float(measure(y_held, found[0])))
-        linear.append(float(measure(y_held, found[1])))
+        own.append(float(measure(y_held, points[0])))
+        linear.append(float(measure(y_held, points[1])))
     name = "balanced accuracy" if is_unequal else "accuracy"
     return LearningCurve(name, np.array(kept), np.array(own), np.array(linear)) if len(kept) > 1 else None

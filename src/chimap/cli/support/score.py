@@ -91,12 +91,12 @@ def score(model: BaseEstimator, source: Source, progress: Progress) -> Score:
     seconds = time.perf_counter() - began
     if is_classifier(model):
         of_second = scores[:, 0] if scores is not None and scores.shape[1] == 1 else None
-        found = classification_metrics(y, predicted, classes=model.classes_, scores=of_second)
+        metrics = classification_metrics(y, predicted, classes=model.classes_, scores=of_second)
         if scores is None:
-            return Score(found, _baseline(model, y), seconds)
+            return Score(metrics, _baseline(model, y), seconds)
         each = scores if of_second is None else np.concatenate([-scores, scores], axis=1)
-        ranking = ranking_metrics(y, each, found.classes)
-        return Score(found, _baseline(model, y), seconds, ranking, (y, predicted, each))
+        ranking = ranking_metrics(y, each, metrics.classes)
+        return Score(metrics, _baseline(model, y), seconds, ranking, (y, predicted, each))
     return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
 
 

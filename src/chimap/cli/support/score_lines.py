@@ -44,8 +44,8 @@ def score_line(score: Score) -> str:
 def rare_class(metrics: ClassificationMetrics) -> str:
     """'12 of 40 rows of active found (30.0 %), 7 false alarms', of the rarer of two classes."""
     rare = metrics.rarer
-    found, there = int(metrics.confusion[rare, rare]), int(metrics.support[rare])
+    right, there = int(metrics.confusion[rare, rare]), int(metrics.support[rare])
     return (
-        f"{found:,} of {there:,} rows of {metrics.classes[rare]} found ({show.percent(found / there)}), "
+        f"{right:,} of {there:,} rows of {metrics.classes[rare]} found ({show.percent(right / there)}), "
         f"{int(metrics.confusion[1 - rare, rare]):,} false alarms"
     )

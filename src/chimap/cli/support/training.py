@@ -73,11 +73,11 @@ def train(
                 "--groups, --split and --sample-weight name columns of tables, and DATA holds images. Write their "
                 "histograms first: chimap features IMAGES --output FILE."
             )
-        found, y = image_models.readable_set(data, labels, images, silent, clock)
+        image_set, y = image_models.readable_set(data, labels, images, silent, clock)
         is_held_out = drawn_for_test(0, y.size, settings.test_fraction, settings.seed)
-        task, reason = _decide(y, found.name, settings, is_held_out)
+        task, reason = _decide(y, image_set.name, settings, is_held_out)
         source, histograms, described = image_models.training_rows(
-            found, images, is_held_out, settings.seed, settings.jobs, silent, clock, checkpoint
+            image_set, images, is_held_out, settings.seed, settings.jobs, silent, clock, checkpoint
         )
         parts = Parts.of(source, settings.test_fraction, settings.seed)
     else:

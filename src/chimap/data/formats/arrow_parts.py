@@ -184,18 +184,18 @@ def part_files(address: str) -> dict[str, DataFile]:
     """
     if not is_folder(address):
         return {"": existing_file(address)}
-    found = {
+    files = {
         inner: file
         for inner, file in files_under(address).items()
         if inner.lower().endswith(PARQUET + IPC) and not any(step[0] in "._" for step in inner.split("/"))
     }
-    if not found:
+    if not files:
         raise DataError(
             f"{address}: a folder without parts; expected files that end in {', '.join(PARQUET + IPC)} in it, "
             "or images in a folder for each class. Name the folder that holds them, or a file; a folder of texts for "
             "each class is read with --text."
         )
-    return found
+    return files
 
 
 def _keys(inner: str) -> dict[str, str]:

@@ -140,15 +140,15 @@ class CsvSource(StreamSource):
         self._take_ids(ids, first, may_be_index and len(self._names) > 1)
 
     def _take_ids(self, ids: Ids, first: int | None, may_be_index: bool) -> None:
-        found = ids.finish(self.n_rows)
+        ids_read = ids.finish(self.n_rows)
         if self._id is not None:
-            assert found is not None
+            assert ids_read is not None
             given = self._choice.id is not None
-            self.row_ids = unique_ids(found, str(self.path)) if given else found
+            self.row_ids = unique_ids(ids_read, str(self.path)) if given else ids_read
         elif (
-            found is not None and np.unique(found).size == found.size
+            ids_read is not None and np.unique(ids_read).size == ids_read.size
         ):  # a first column of text names the rows
-            self._id, self.row_ids = first, found
+            self._id, self.row_ids = first, ids_read
             self.notes = (*self.notes, naming_note(self._names[first or 0], str(self.path)))
             self._bins = [place for place in self._bins if place != first]
             if not self._bins:
@@ -156,7 +156,7 @@ class CsvSource(StreamSource):
                     f"{self.path}: no columns beside labels and ids. Give rows of bins; words of a column of text are "
                     f"counted by --text {self._names[first or 0]}, molecules by --smiles."
                 )
-        elif found is None and may_be_index and first is not None:
+        elif ids_read is None and may_be_index and first is not None:
             check_not_counting(self._names[first] if self._has_names else "0", self.n_rows, str(self.path))
 
     def _blocks(self) -> Iterator[np.ndarray]:
@@ -248,10 +248,10 @@ class CsvSource(StreamSource):
         """The error for the first line that is at fault; ``reason`` in words of the reader if none is found."""
         with decompressed(self.path) as file:
             try:
-                found = self._find_fault(io.TextIOWrapper(file, "utf-8-sig", newline=""))
+                fault = self._find_fault(io.TextIOWrapper(file, "utf-8-sig", newline=""))
             except (UnicodeDecodeError, EOFError, OSError, zlib.error, csv.Error) as error:
-                reason, found = f"{error}", None
-        place, what = found or (
+                reason, fault = f"{error}", None
+        place, what = fault or (
             "",
             f"cannot be read ({reason}). Is it damaged, cut off or not text in UTF-8?",
         )

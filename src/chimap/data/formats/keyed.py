@@ -45,18 +45,18 @@ class KeyedSource(RangeSource):
         self._container = self._container_at(address)
         self.name = self._container.name if member is None else f"{self._container.name}::{member}"
         with self._container.opened() as root, self._container.naming():
-            found = self._found(root, None if member is None else member.strip("/"), labels)
-        self._rows = found.rows
-        self.n_rows, self.n_features = found.rows.n_rows, found.rows.n_features
-        self.dtype, self.is_sparse = found.rows.dtype, found.rows.is_sparse
-        self.row_bytes, self.held_bytes = found.rows.row_bytes, found.rows.held_bytes
-        self.stored_rows = found.rows.stored_rows
+            arrays = self._found(root, None if member is None else member.strip("/"), labels)
+        self._rows = arrays.rows
+        self.n_rows, self.n_features = arrays.rows.n_rows, arrays.rows.n_features
+        self.dtype, self.is_sparse = arrays.rows.dtype, arrays.rows.is_sparse
+        self.row_bytes, self.held_bytes = arrays.rows.row_bytes, arrays.rows.held_bytes
+        self.stored_rows = arrays.rows.stored_rows
         where = self._container.address
-        self.row_ids = checked_names(found.ids, self.n_rows, f"{where}, ids of rows")
+        self.row_ids = checked_names(arrays.ids, self.n_rows, f"{where}, ids of rows")
         self.column_names = tuple(
-            checked_names(found.names, self.n_features, f"{where}, names of columns").tolist()
+            checked_names(arrays.names, self.n_features, f"{where}, names of columns").tolist()
         )
-        self._y = found.y if found.y is not None else self._labels_elsewhere(labels, found.columns)
+        self._y = arrays.y if arrays.y is not None else self._labels_elsewhere(labels, arrays.columns)
         self.has_labels = self._y is not None
 
     def take(self, rows: np.ndarray) -> Rows:

@@ -72,9 +72,9 @@ class MorganCounts(Reading):
                         f"{where}, record {first + row}: {self.column!r} is {smiles!r}, which RDKit reads as no "
                         "molecule. Mend it, or leave the record out."
                     )
-                found = sorted(generator.GetCountFingerprint(molecule).GetNonzeroElements().items())
-                bins += [place for place, _ in found]
-                counts += [count for _, count in found]
+                fingerprint = sorted(generator.GetCountFingerprint(molecule).GetNonzeroElements().items())
+                bins += [place for place, _ in fingerprint]
+                counts += [count for _, count in fingerprint]
                 borders.append(len(bins))
         parts = (np.array(counts, np.float32), np.array(bins, np.int32), np.array(borders, np.int32))
         return sp.csr_matrix(parts, shape=(len(fields), self.size))

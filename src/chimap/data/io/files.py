@@ -184,10 +184,10 @@ def files_under(folder: str) -> dict[str, DataFile]:
         with _reaching(folder):
             system, path = _system(folder)
             system.invalidate_cache()
-            found = {
+            files = {
                 name[len(path) :].strip("/"): info for name, info in system.find(path, detail=True).items()
             }
-        return {inner: _stamped(_inside(folder, inner), found[inner]) for inner in sorted(found)}
+        return {inner: _stamped(_inside(folder, inner), files[inner]) for inner in sorted(files)}
     names = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
     return {os.path.relpath(name, folder).replace(os.sep, "/"): _look(name) for name in sorted(names)}
 

@@ -98,15 +98,15 @@ class AdditiveMap(Transformer, BaseEstimator):
         """
         xp = _arrays.namespace(rows)
         magnitudes = xp.abs(rows) if self.kernel_.is_signed else rows
-        found = self._formula(xp, magnitudes)
+        features = self._formula(xp, magnitudes)
         if self._maps_plain_kernel and self.kernel_.gamma != 1:
             zero = xp.zeros_like(magnitudes)
             base = xp.where(magnitudes > 0, magnitudes, zero + 1)
             powers = xp.where(magnitudes > 0, base ** (0.5 * (self.kernel_.gamma - 1)), zero)
-            found = found * powers[:, None, :]
+            features = features * powers[:, None, :]
         if self.kernel_.is_signed:
-            found = found * xp.sign(rows)[:, None, :]
-        return xp.reshape(found, (rows.shape[0], self._n_features_out))
+            features = features * xp.sign(rows)[:, None, :]
+        return xp.reshape(features, (rows.shape[0], self._n_features_out))
 
     def bound(self, like: Array) -> ArrayMap:
         """``array_features`` for arrays such as ``like``; random features keep their frequencies on its device so."""

@@ -137,10 +137,10 @@ class OptimalMap(AdditiveMap):
         t = xp.astype(bits & ((1 << drop) - 1), x.dtype) / (1 << drop)
         terms = []
         for table in tables:
-            found = table[-1][segment]
+            polynomial = table[-1][segment]
             for p in range(values.shape[1] - 2, -1, -1):
-                found = table[p][segment] + t * found
-            terms.append(found)
+                polynomial = table[p][segment] + t * polynomial
+            terms.append(polynomial)
         return xp.stack(terms, axis=1)
 
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:

@@ -107,9 +107,9 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         def features(rows: Array) -> Array:
             angles = self._array_inputs(rows) @ W
             angles += offset
-            found = xp.concat([xp.cos(angles), xp.sin(angles[:, :n_sines])], axis=1)
-            found *= scale
-            return found
+            features = xp.concat([xp.cos(angles), xp.sin(angles[:, :n_sines])], axis=1)
+            features *= scale
+            return features
 
         return features
 

@@ -166,9 +166,9 @@ class WidthFeatures:
             part = slice(first, min(n, first + BLOCK_ROWS))
             size = part.stop - first
             own, a, z = inputs[:size], angles[:size], both[:size]
-            found = features._inputs(_arrays.take_rows(rows, part), own)
-            if _arrays.is_sparse(found):
-                found.toarray(out=own)
+            projected = features._inputs(_arrays.take_rows(rows, part), own)
+            if _arrays.is_sparse(projected):
+                projected.toarray(out=own)
             _blas.multiply(own, W, z[:, :m])
             waves(scale, offset, no_shift, z)
             G = slopes(part, z[:, :D]) if callable(slopes) else slopes[part]
@@ -208,9 +208,9 @@ class WidthFeatures:
         """Widths at which each block takes the same share of a mean exponent of 1; equal within a block."""
         rows = _arrays.as_rows(_arrays.take_rows(_arrays.as_rows(X), slice(_SAMPLE_ROWS)))
         inputs = np.empty((rows.shape[0], self.unit_._n_inputs), dtype=rows.dtype)
-        found = self.unit_._inputs(rows, inputs)
-        if _arrays.is_sparse(found):
-            found.toarray(out=inputs)
+        projected = self.unit_._inputs(rows, inputs)
+        if _arrays.is_sparse(projected):
+            projected.toarray(out=inputs)
         # what does not vary is exactly 0, not the square of a rounding error
         varies = inputs.max(axis=0) > inputs.min(axis=0)
         variances = varies * inputs.var(axis=0, dtype=np.float64, ddof=int(rows.shape[0] > 1))
@@ -242,11 +242,11 @@ def partition(blocks: Blocks | None, n_columns: int) -> tuple[list[str], list[np
     """
     if blocks is None:
         return ["all"], [np.arange(n_columns)]
-    names, found = check_blocks(blocks, n_columns)
-    times = np.bincount(np.concatenate(found), minlength=n_columns)
+    names, blocks_of = check_blocks(blocks, n_columns)
+    times = np.bincount(np.concatenate(blocks_of), minlength=n_columns)
     if np.any(times > 1):
         column = int(np.flatnonzero(times > 1)[0])
-        both = [name for name, columns in zip(names, found, strict=True) if column in columns]
+        both = [name for name, columns in zip(names, blocks_of, strict=True) if column in columns]
         raise ValueError(
             f"blocks overlap: column {column} is in {' and in '.join(map(repr, both))}. Each column belongs to one "
             "width."
@@ -257,7 +257,7 @@ def partition(blocks: Blocks | None, n_columns: int) -> tuple[list[str], list[np
             f"blocks miss {np.count_nonzero(times == 0)} of the {n_columns} columns, column {column} first. Put them "
             "into a block, or drop them from the rows."
         )
-    return names, found
+    return names, blocks_of
 
 
 def width_groups(

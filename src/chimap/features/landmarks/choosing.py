@@ -60,7 +60,7 @@ def _nearest(rows: Rows, centres: np.ndarray) -> np.ndarray:
     halves = (np.einsum("ij,ij->i", centres, centres, dtype=np.float64) / 2).astype(centres.dtype)
     size = max(1, BLOCK_NUMBERS // centres.shape[0])
     products = np.empty((min(size, rows.shape[0]), centres.shape[0]), centres.dtype)
-    found = np.empty(rows.shape[0], np.int64)
+    nearest = np.empty(rows.shape[0], np.int64)
     for first in range(0, rows.shape[0], size):
         block = _arrays.take_rows(rows, slice(first, first + size))
         own = products[: block.shape[0]]
@@ -69,8 +69,8 @@ def _nearest(rows: Rows, centres: np.ndarray) -> np.ndarray:
         else:
             _blas.multiply(block, across, own)
         own -= halves
-        found[first : first + size] = own.argmax(axis=1)
-    return found
+        nearest[first : first + size] = own.argmax(axis=1)
+    return nearest
 
 
 def rpcholesky(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generator) -> Rows:

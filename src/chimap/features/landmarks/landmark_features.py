@@ -157,13 +157,13 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
 
     def _factorise(self, landmarks: np.ndarray) -> None:
         dtype = landmarks.dtype
-        found = whitening(less_one(landmarks), float(np.finfo(dtype).eps))
+        whitened = whitening(less_one(landmarks), float(np.finfo(dtype).eps))
         # (p, m), so that a product with sparse rows reads them row by row
-        self._mapped = np.ascontiguousarray(landmarks[found.kept].T)
+        self._mapped = np.ascontiguousarray(landmarks[whitened.kept].T)
         self._half_norms = (np.square(self._mapped, dtype=np.float64).sum(axis=0) / 2).astype(dtype)
-        self.projection_ = np.ascontiguousarray(found.triangle, dtype=dtype)
-        self._ones = found.ones
-        self.n_landmarks_ = self._n_features_out = int(found.kept.size)
+        self.projection_ = np.ascontiguousarray(whitened.triangle, dtype=dtype)
+        self._ones = whitened.ones
+        self.n_landmarks_ = self._n_features_out = int(whitened.kept.size)
 
     @property
     def landmarks_(self) -> np.ndarray:
@@ -242,9 +242,9 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
             exponents -= halves
             exponents -= xp.sum(u * u, axis=1)[:, None] / 2
             less_one = xp.expm1(xp.minimum(exponents, xp.zeros_like(exponents[:1, :1])))
-            found = less_one @ triangle
-            found += ones
-            return found
+            features = less_one @ triangle
+            features += ones
+            return features
 
         return features
 

@@ -95,12 +95,12 @@ class HOGBlocks(CodedDescriptor):
     @property
     def block_grids(self) -> list[BlockGrid]:
         """The blocks of each size of cells; they are numbered grid by grid, row by row."""
-        found, first = [], 0
+        grids, first = [], 0
         for cell in self.cells:
             rows, columns = (side // cell - 1 for side in self.size)
-            found.append(BlockGrid(cell, rows, columns, first))
+            grids.append(BlockGrid(cell, rows, columns, first))
             first += rows * columns
-        return found
+        return grids
 
     def centres(self, grid: BlockGrid) -> tuple[np.ndarray, np.ndarray]:
         """x, y (blocks,) float32 of the middles of the blocks of a grid, in pixels of the window."""

@@ -119,11 +119,11 @@ def colour_planes(image: np.ndarray, colour: str) -> np.ndarray:
     ).astype(np.float32)
 
 
-def _contrast(found: np.ndarray, colour: str) -> np.ndarray:
+def _contrast(vectors: np.ndarray, colour: str) -> np.ndarray:
     """Of the planes' contrasts (n, planes) the one that is compared: of intensity, or the mean of red, green, blue."""
     if colour == "rgb":
-        return found.mean(axis=1)
-    return found[:, 2] if colour == "hsv" else found[:, 0]
+        return vectors.mean(axis=1)
+    return vectors[:, 2] if colour == "hsv" else vectors[:, 0]
 
 
 def _energies(plane: np.ndarray) -> np.ndarray:

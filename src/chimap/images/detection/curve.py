@@ -56,7 +56,7 @@ class MissRates:
 
 
 def matched(
-    found: Sequence[Sequence[Detection]], boxes: Sequence[Sequence[Box]], overlap: float = 0.5
+    detections: Sequence[Sequence[Detection]], boxes: Sequence[Sequence[Box]], overlap: float = 0.5
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scores (m,) of the detections of all images, and whether each is an object (m,).
 
@@ -68,13 +68,13 @@ def matched(
     Examples
     --------
     >>> from chimap.images import Detection
-    >>> found = [Detection((0, 0, 10, 10), 0.9), Detection((1, 0, 11, 10), 0.7), Detection((50, 50, 60, 60), 0.8)]
-    >>> scores, is_object = matched([found], [[(0, 0, 10, 10)]])
+    >>> detections = [Detection((0, 0, 10, 10), 0.9), Detection((1, 0, 11, 10), 0.7), Detection((50, 50, 60, 60), 0.8)]
+    >>> scores, is_object = matched([detections], [[(0, 0, 10, 10)]])
     >>> scores.tolist(), is_object.tolist()
     ([0.9, 0.8, 0.7], [True, False, False])
     """
     scores, is_object = [], []
-    for some, true in zip(found, boxes, strict=True):
+    for some, true in zip(detections, boxes, strict=True):
         left = np.array(true, dtype=float).reshape(-1, 4)
         for one in sorted(some, key=lambda detection: -detection.score):
             shares = shared_areas(np.array(one.box), left)

@@ -135,14 +135,14 @@ class WindowDetector:
         """
         check_positive(scale_step - 1, "scale_step - 1")
         image, step = check_image(image), self.step
-        found: list[Detection] = []
+        detections: list[Detection] = []
         for scale in self.scales(image.shape, scale_step, largest):
             scores = self.scores(_smaller(image, scale))
             for i, j in zip(*np.nonzero(scores > threshold), strict=True):
                 left, top = scale * step * j, scale * step * i
                 box = (left, top, left + scale * self.window[1], top + scale * self.window[0])
-                found.append(Detection(tuple(map(float, box)), float(scores[i, j])))  # type: ignore[arg-type]
-        return best_of(found, overlap)
+                detections.append(Detection(tuple(map(float, box)), float(scores[i, j])))  # type: ignore[arg-type]
+        return best_of(detections, overlap)
 
     def scales(
         self, shape: tuple[int, ...], scale_step: float = 1.2, largest: float | None = None
@@ -164,7 +164,7 @@ class WindowDetector:
 
 def _scans_of(histograms: ImageHistograms) -> list[type[Scan]]:
     """What scans each descriptor."""
-    found = []
+    scans = []
     for name, descriptor in zip(histograms.names_, histograms.descriptors_, strict=True):
         kind = next((scan for scan in SCANS if scan.takes(descriptor)), None)
         if kind is None:
@@ -172,10 +172,10 @@ def _scans_of(histograms: ImageHistograms) -> list[type[Scan]]:
                 f"windows are scanned for SIFT, ColourHistogram, LBP, HOGBlocks and PHOG; {name!r} is {descriptor}. "
                 "Fit histograms and model without it."
             )
-        found.append(kind)
+        scans.append(kind)
     if histograms.n_regions != 1:
         raise ValueError(f"windows are scanned for n_regions=1 only; the histograms have {histograms!r}.")
-    return found
+    return scans
 
 
 def _step(histograms: ImageHistograms, step: int | None) -> int:

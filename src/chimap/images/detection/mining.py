@@ -42,9 +42,9 @@ def hard_negatives(
     [(32, 32, 3), (32, 32, 3)]
     """
     return [
-        detector.cut(scene, found.box)
+        detector.cut(scene, detection.box)
         for scene in scenes
-        for found in detector.detect(scene, threshold, **scan)[:most]
+        for detection in detector.detect(scene, threshold, **scan)[:most]
     ]
 
 

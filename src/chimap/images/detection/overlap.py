@@ -30,9 +30,9 @@ def shared_areas(box: np.ndarray, others: np.ndarray) -> np.ndarray:
     return common / (areas - common)
 
 
-def best_of(found: list[Detection], overlap: float) -> list[Detection]:
+def best_of(detections: list[Detection], overlap: float) -> list[Detection]:
     """Those that no better one overlaps by more than this share of their union, best first."""
-    ordered = sorted(found, key=lambda one: -one.score)
+    ordered = sorted(detections, key=lambda one: -one.score)
     boxes = np.array([one.box for one in ordered]).reshape(-1, 4)
     left = np.ones(len(ordered), bool)
     kept = []

@@ -35,8 +35,8 @@ class PixelScan(Scan):
                 f"window {layout.window} is all border of {layout.descriptor}; take a larger one."
             )
         y, x = (np.arange(border, side - border, dtype=np.float32) for side in (height, width))
-        found = [cell for grid, _ in layout.levels for cell in cells(grid, x, y, layout.window)]
-        self._edges = border + np.array(found, np.int64)  # (cells, y and x, first and last + 1)
+        layout_cells = [cell for grid, _ in layout.levels for cell in cells(grid, x, y, layout.window)]
+        self._edges = border + np.array(layout_cells, np.int64)  # (cells, y and x, first and last + 1)
         bins = np.concatenate([np.arange(own.start, own.stop) for _, own in layout.levels])
         self._functions = functions.sums(bins[None])
         self._inside = border, height - border, width - border
@@ -81,5 +81,5 @@ def _within(
     sums: np.ndarray, top: np.ndarray, bottom: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
     """The weights of each word in rectangles; differences of sums that are 0 up to rounding are 0 or more."""
-    found = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
-    return np.maximum(found, 0, out=found)
+    totals = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+    return np.maximum(totals, 0, out=totals)

@@ -75,15 +75,15 @@ class WordScan(Scan):
         """The points of each cell of the window: a rectangle of each layer that has some."""
         window = self._layout.window
         layers = [cells(grid, x, y, window) for x, y in self._layout.descriptor.grids(window)]
-        found = []
+        places = []
         for cell in zip(*layers, strict=True):
             rectangles = [
                 [layer, top, left, bottom - top, right - left]
                 for layer, ((top, bottom), (left, right)) in enumerate(cell)
                 if bottom > top and right > left
             ]
-            found.append(np.array(rectangles, np.int64).reshape(-1, 5))
-        return found
+            places.append(np.array(rectangles, np.int64).reshape(-1, 5))
+        return places
 
     def _words(self, image: np.ndarray) -> np.ndarray:
         """(layers, H, W) int32: the word at each point of the layers, -1 beyond its grid."""

@@ -147,14 +147,14 @@ def _visible(paths: object) -> list[str]:
 
 
 def _walk(folder: str) -> list[str]:
-    found, seen = [], set()
+    names_below, seen = [], set()
     for at, folders, names in os.walk(folder, followlinks=True):
         seen.add(os.path.realpath(at))
         folders[:] = [
             f for f in folders if os.path.realpath(os.path.join(at, f)) not in seen
         ]  # links in a ring
-        found += [Path(at, name).relative_to(folder).as_posix() for name in names]
-    return found
+        names_below += [Path(at, name).relative_to(folder).as_posix() for name in names]
+    return names_below
 
 
 def _unpacked(file: DataFile) -> IO[bytes]:

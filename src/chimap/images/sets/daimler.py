@@ -29,8 +29,8 @@ def daimler_pedestrians(path: str | os.PathLike[str]) -> ImageSet:
     names, labels, splits = [], [], []
     for part in folders_in(files, root, PARTS):
         for folder, label in FOLDERS.items():
-            found = images_in(files, f"{root}{part}/{folder}/")
-            names += found
-            labels += [label] * len(found)
-            splits += [part] * len(found)
+            listed = images_in(files, f"{root}{part}/{folder}/")
+            names += listed
+            labels += [label] * len(listed)
+            splits += [part] * len(listed)
     return ImageSet(files, names, np.array(labels), np.array(splits))

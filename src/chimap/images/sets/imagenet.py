@@ -76,12 +76,12 @@ def synsets(files: ImageFiles, path: str) -> list[tuple[int, str, str]]:
     try:
         table = loadmat(io.BytesIO(files.read(path)), squeeze_me=True)["synsets"]
         number = next(name for name in table.dtype.names if name.endswith("_ID"))
-        found = [(int(row[number]), str(row["WNID"]), str(row["words"])) for row in np.atleast_1d(table)]
+        rows = [(int(row[number]), str(row["WNID"]), str(row["words"])) for row in np.atleast_1d(table)]
     except (ValueError, KeyError, TypeError, StopIteration) as error:
         raise DataError(
             f"{files.where(path)}: not the meta.mat of a development kit ({error}). Copy it again."
         ) from error
-    return sorted(found)
+    return sorted(rows)
 
 
 def _validation_labels(files: ImageFiles, names: list[str]) -> list[str] | None:
@@ -101,13 +101,13 @@ def _validation_labels(files: ImageFiles, names: list[str]) -> list[str] | None:
     if numbers is None or meta is None:
         return None
     by_number = {number: wnid for number, wnid, _ in synsets(files, meta)}
-    found = [by_number[int(line)] for line in lines_of(files, numbers)]
-    if len(found) != len(names):
+    labels = [by_number[int(line)] for line in lines_of(files, numbers)]
+    if len(labels) != len(names):
         raise DataError(
-            f"{files.where(numbers)}: {len(found)} labels for {len(names)} validation images. The images "
+            f"{files.where(numbers)}: {len(labels)} labels for {len(names)} validation images. The images "
             "must be those of this development kit, all of them."
         )
-    return found
+    return labels
 
 
 def _ending(files: ImageFiles, ending: str) -> str | None:

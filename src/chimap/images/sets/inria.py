@@ -42,12 +42,12 @@ def inria_person(
     labels: list[str] = []
     splits: list[str] = []
     for split in ("train", "test"):
-        found = [(name, _middle(size)) for name, size in _sizes(files, _people(files, root, split))]
+        examples = [(name, _middle(size)) for name, size in _sizes(files, _people(files, root, split))]
         scenes = _sizes(files, images_in(files, root + SCENES[split]))
-        found += [
+        examples += [
             (n, _random(size, rng)) for n, size in scenes if _fits(size) for _ in range(windows_a_scene)
         ]
-        for name, box in found:
+        for name, box in examples:
             names.append(name)
             boxes.append(box)
             labels.append("background" if name.startswith(root + SCENES[split]) else "person")
@@ -57,8 +57,8 @@ def inria_person(
 
 def _people(files: ImageFiles, root: str, split: str) -> list[str]:
     for folder in PEOPLE[split]:
-        if found := images_in(files, root + folder):
-            return found
+        if names := images_in(files, root + folder):
+            return names
     raise ORIGIN.absent(files, PEOPLE[split][0])
 
 

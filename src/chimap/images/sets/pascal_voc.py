@@ -56,11 +56,13 @@ def voc_classification(path: str | os.PathLike[str], year: int = 2007) -> ImageS
     labels: list[np.ndarray] = []
     for split in _lists(files, there, root, "Main", data):
         listed = [line.split()[0] for line in lines_of(files, f"{root}ImageSets/Main/{split}.txt")]
-        found = _from_lists(files, there, root, split, listed)
-        known = listed if found is not None else [i for i in listed if f"{root}Annotations/{i}.xml" in there]
+        examples = _from_lists(files, there, root, split, listed)
+        known = (
+            listed if examples is not None else [i for i in listed if f"{root}Annotations/{i}.xml" in there]
+        )
         ids += known
         splits += [split] * len(known)
-        labels += [found if found is not None else _from_xml(files, root, known)]
+        labels += [examples if examples is not None else _from_xml(files, root, known)]
     names = [f"{root}JPEGImages/{i}.jpg" for i in ids]
     y = np.concatenate(labels)
     return ImageSet(files, names, y, np.array(splits), class_names=CLASSES)
@@ -78,15 +80,15 @@ def voc_segmentation(path: str | os.PathLike[str], year: int = 2007, masks: str 
     root = _root(files, year, data)
     folder = "SegmentationClass" if masks == "class" else "SegmentationObject"
     there = set(files.paths)
-    found = [
+    triples = [
         (f"{root}JPEGImages/{i.strip()}.jpg", f"{root}{folder}/{i.strip()}.png", split)
         for split in _lists(files, there, root, "Segmentation", data)
         for i in lines_of(files, f"{root}ImageSets/Segmentation/{split}.txt")
     ]
-    found = [triple for triple in found if triple[1] in there]  # the masks of some test parts are secret
-    if not found:
+    triples = [triple for triple in triples if triple[1] in there]  # the masks of some test parts are secret
+    if not triples:
         raise data.absent(files, folder)
-    names, mask_names, splits = (list(column) for column in zip(*found, strict=True))
+    names, mask_names, splits = (list(column) for column in zip(*triples, strict=True))
     return ImageSet(files, names, splits=np.array(splits), class_names=CLASSES, masks=mask_names)
 
 
@@ -107,10 +109,10 @@ def _root(files: ImageFiles, year: int, data: Origin) -> str:
 
 def _lists(files: ImageFiles, there: set[str], root: str, task: str, data: Origin) -> list[str]:
     """The splits that there are lists of."""
-    found = [split for split in SPLITS if f"{root}ImageSets/{task}/{split}.txt" in there]
-    if not found:
+    lists = [split for split in SPLITS if f"{root}ImageSets/{task}/{split}.txt" in there]
+    if not lists:
         raise data.absent(files, f"{root}ImageSets/{task}/train.txt")
-    return found
+    return lists
 
 
 def _from_lists(
@@ -135,10 +137,10 @@ def _from_lists(
 def _from_xml(files: ImageFiles, root: str, ids: Sequence[str]) -> np.ndarray:
     labels = np.full((len(ids), len(CLASSES)), -1, dtype=np.int8)
     for row, i in enumerate(ids):
-        for found in _objects(files, f"{root}Annotations/{i}.xml"):
-            if found.name in CLASSES:
-                column = CLASSES.index(found.name)
-                labels[row, column] = max(labels[row, column], 0 if found.difficult else 1)
+        for thing in _objects(files, f"{root}Annotations/{i}.xml"):
+            if thing.name in CLASSES:
+                column = CLASSES.index(thing.name)
+                labels[row, column] = max(labels[row, column], 0 if thing.difficult else 1)
     return labels
 
 
