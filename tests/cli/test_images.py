@@ -114,6 +114,8 @@ def test_fit_and_evaluate(folder, results):
     found = json.loads(results["evaluate"].out)
     assert "held out" in found["data"]["which rows"]
     assert found["metrics"]["accuracy"] > 0.9
+    words = model.importance(open_source(folder / "photos.parquet").take(np.arange(39))).names
+    assert set(words) == set(model.histograms_.get_feature_names_out())
 
 
 def test_descriptors_are_blocks(folder, results):

@@ -154,13 +154,13 @@ def open_source(
     names = getattr(like, "feature_names_in_", None)
     beside = () if aside is None else tuple(words_of(aside))
     choice = Choice(id, columns, exclude, missing, None if names is None else tuple(map(str, names)), beside)
+    kept = getattr(like, "reading_", None)
+    reading = reading or (kept if kept is not None and kept.takes(path_or_array) else None)
     if (words := task_words(path_or_array, labels)) is not None:
         opened = _with_tasks(path_or_array, words, choice, transpose, like, reading)
         return labelled(opened, missing)
     join = labels if isinstance(labels, str) and is_join(labels) else None
     inside = None if join else _read_with(labels, missing)
-    kept = getattr(like, "reading_", None)
-    reading = reading or (kept if kept is not None and kept.takes(path_or_array) else None)
     source = _read(path_or_array, inside, choice, reading, transpose)
     if is_path(path_or_array) or is_frame(path_or_array):
         source.origin = _Origin(path_or_array, choice, source.reading, transpose, labels)

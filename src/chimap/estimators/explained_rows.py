@@ -56,6 +56,9 @@ class ExplainedRows:
 
     def _bin_names(self) -> np.ndarray:
         names = getattr(self, "feature_names_in_", None)
+        histograms = getattr(self, "histograms_", None)
+        if names is None and histograms is not None:  # cells and words of images
+            names = histograms.get_feature_names_out()
         return np.arange(self.n_features_in_) if names is None else np.asarray(names)
 
     def _output_names(self, n_outputs: int) -> np.ndarray:

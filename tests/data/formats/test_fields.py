@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 
+from chimap import HistogramRegressor
 from chimap._validation import DataError
 from chimap.data import open_source
 from chimap.data.formats.molecules import MorganCounts
@@ -71,6 +72,21 @@ def test_words_are_those_of_count_vectorizer(kind, tmp_path):
     rows = np.concatenate([chunk.X.toarray() for chunk in source.chunks(37)])
     np.testing.assert_array_equal(rows, X.toarray())
     np.testing.assert_array_equal(source.take(np.array([3, 99])).toarray(), X[[3, 99]].toarray())
+
+
+def test_texts_with_several_labels_are_read_as_in_the_fit(tmp_path):
+    path = tmp_path / "reviews.csv"
+    path.write_text(
+        "text,stars,helpful\n" + "".join(f"{['good', 'bad'][i % 2]} food,{i},{i % 3}\n" for i in range(8))
+    )
+    model = HistogramRegressor("chi2", features="additive").fit_source(
+        open_source(path, "stars,helpful", reading=WordCounts("text"))
+    )
+    other = tmp_path / "others.csv"
+    other.write_text("text,stars,helpful\ngood good food,1,2\nwine,3,4\n")
+    source = open_source(other, "stars,helpful", like=model)
+    assert source.task_names == ("stars", "helpful")
+    np.testing.assert_array_equal(source.take([0, 1]).toarray(), [[0, 1, 2], [0, 0, 0]])  # of bad, food, good
 
 
 def test_a_folder_of_texts(tmp_path):
