@@ -45,13 +45,14 @@ class ParameterError(ValueError):
 
 
 def check_histograms(
-    X: Rows, *, name: str = "X", signed: bool = False, first_row: int | np.ndarray = 0
-) -> None:
+    X: Rows, *, name: str = "X", signed: bool = False, first_row: int | np.ndarray = 0,
+    columns: Sequence[str] | None = None, ids: np.ndarray | None = None,
+) -> None:  # fmt: skip
     """Refuse entries that are NaN or infinite, and negative ones unless ``signed``.
 
     X is a float matrix (dense, or CSR) of rows of bins; ``first_row`` is added to the row in the message,
-    so that a chunk of a file names the row of the file; an array gives the number of each row instead. Raises
-    DataError.
+    so that a chunk of a file names the row of the file; an array gives the number of each row instead. columns:
+    their names. ids: of all rows of the file. Raises DataError.
     """
     from chimap import _arrays, _loops, _threads
 
@@ -68,7 +69,8 @@ def check_histograms(
         row, column = (int(i) for i in np.argwhere(bad)[0])
         value = X[row, column]
     number = first_row + row if isinstance(first_row, int) else int(first_row[row])
-    where = f"{name}, row {number}, column {column}"
+    row_name = "" if ids is None else f" ({str(ids[number])!r})"
+    where = f"{name}, row {number}{row_name}, column {column if columns is None else repr(columns[column])}"
     if np.isnan(value) or np.isinf(value):
         kind = "NaN" if np.isnan(value) else "infinity"
         raise DataError(
@@ -264,30 +266,6 @@ def check_blocks(blocks: Blocks, n_columns: int) -> tuple[list[str], list[np.nda
     if not indices:
         raise ValueError("blocks must hold at least one block of columns; got none.")
     return names, indices
-
-
-_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,
-          "K": 2**10, "M": 2**20, "G": 2**30, "TB": 10**12, "TIB": 2**40, "T": 2**40}  # fmt: skip
-
-
-def parse_memory(memory: str | int | float) -> int:
-    """Bytes of a memory budget: a number of bytes, or a text such as "512MiB", "1.5 GB", "2g".
-
-    >>> parse_memory("1GiB")
-    1073741824
-    """
-    if isinstance(memory, numbers.Real) and not isinstance(memory, bool) and memory > 0:
-        return int(memory)
-    text = str(memory).strip()
-    digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
-    unit = text[len(digits) :].strip().upper()
-    try:
-        size = float(digits) * _UNITS[unit]
-    except (ValueError, KeyError):
-        size = float("nan")
-    if not (np.isfinite(size) and size > 0):
-        raise ParameterError("memory", memory, "a number of bytes or a size such as '512MiB' or '2GiB'")
-    return int(size)
 
 
 def format_bytes(n: float) -> str:

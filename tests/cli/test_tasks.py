@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -193,3 +194,20 @@ def test_info_tells_of_tasks_and_of_text(folder):
     assert parquet.json["text_columns"] == ["kind"]
     assert parquet.json["bins"] == 5
     assert "tasks       3: 0, 1, 2" in matrix.out
+
+
+def test_without_labels_the_column_of_the_fit_is_taken(folder):
+    shutil.copy(folder / "kinds.csv", folder / "more-kinds.csv")
+    pd.read_csv(folder / "kinds.csv").drop(columns="kind").to_csv(folder / "unknown.csv", index=False)
+    given, found, other, written = run_many([
+        ["evaluate", "kind.model", "more-kinds.csv", "--labels", "kind", "--json"],
+        ["evaluate", "kind.model", "more-kinds.csv", "--json"],
+        ["evaluate", "kind.model", "unknown.csv"],
+        ["predict", "kind.model", "unknown.csv", "-o", "unknown-out.csv"],
+    ], folder)  # fmt: skip
+    assert found.json["metrics"] == given.json["metrics"]
+    assert "more-kinds.csv: labels are its column 'kind', as when the model was fitted." in found.err
+    assert "its column 'kind'" not in given.err
+    assert other.code != 0
+    assert "unknown.csv has no labels. Name them; the model was fitted with --labels kind." in other.err
+    assert written.code == 0, written.err

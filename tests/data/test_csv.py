@@ -52,7 +52,7 @@ def test_labels_by_name_number_array_and_file(tmp_path):
         assert open_source(numbers, labels).n_features == 2
     with pytest.raises(DataError, match=r"rows\.csv: no column 3; there are 3, the first is 0, the last -1"):
         open_source(path, 3)
-    with pytest.raises(FileNotFoundError, match="No such file: knid"):
+    with pytest.raises(DataError, match="no column and no file 'knid'"):
         open_source(path, "knid")
 
 

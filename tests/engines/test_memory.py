@@ -8,8 +8,11 @@ import pytest
 import scipy.sparse as sp
 
 from chimap import AdditiveKPCA, AnchorMap, CompressedMap, DirectMap, HistogramClassifier, open_source
-from chimap._validation import MemoryBudgetError, parse_memory
-from chimap.engines import Job
+from chimap._memory import LIBRARY_BYTES, budget_for, parse_memory, room_in
+from chimap._validation import MemoryBudgetError
+from chimap.engines import Job, chunk_rows_within
+from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
+from chimap.estimators.race_candidates import Look, candidates, within_room
 from chimap.fit.plan import largest_job
 from chimap.fit.rows import Preparation, PreparedRows
 from chimap.moments import DealtFolds, FoldMoments, OneVersusAll
@@ -143,3 +146,29 @@ def test_a_fit_stays_within_what_is_planned_for_the_smallest_chunk(features, bin
     named = re.search("Give memory='([0-9]+MiB)'", str(refused.value))[1]
     few = 4 * 2**20  # what a choice takes of few features, whatever their number
     assert peak_of(lambda: fit(named)) < 1.05 * parse_memory(named) + few
+
+
+def test_a_budget_counts_the_libraries():
+    job = Job(5000, 10, 1, 0, 0, 4000.0, 4000.0, 4, n_rows=100_000)
+    smallest = job.peak_bytes(1024)
+    assert smallest > LIBRARY_BYTES
+    with pytest.raises(MemoryBudgetError, match="libraries included") as refused:
+        chunk_rows_within(job, smallest + LIBRARY_BYTES - 1)
+    named = parse_memory(re.search("Give memory='([0-9]+MiB)'", str(refused.value))[1])
+    assert smallest + LIBRARY_BYTES < named < 1.1 * (smallest + LIBRARY_BYTES)
+    assert job.peak_bytes(chunk_rows_within(job, named)) <= room_in(named)
+    for needed in (2**20, LIBRARY_BYTES, LIBRARY_BYTES + 1, 2**31):
+        assert room_in(budget_for(needed)) == needed
+
+
+def test_a_race_leaves_out_margins_that_do_not_fit_the_memory():
+    source = open_source(SPARSE, LABELS)
+    entered = candidates(Look(False, 0.05, True, True, 2), 6000)
+    names = {one.name for one in entered if one.settings["loss"] == "hinge"}
+    assert "linear SVM, raw rows" in names
+    needed = int(0.05 * 6000 * 2000 * LIBLINEAR_ENTRY_BYTES)
+    left = {one.name for one in within_room(entered, 0.05, source, needed)}
+    assert {"linear SVM, raw rows", "linear SVM, square roots"} <= left
+    assert "chi2, l1 rows, SVM" in names - left  # of more features a bin
+    without = within_room(entered, 0.05, source, needed - 1)
+    assert [one for one in entered if one.settings["loss"] != "hinge"] == without

@@ -14,7 +14,8 @@ from sklearn.datasets import load_digits
 
 import chimap
 from chimap import MultipleKernelLearner, MultipleKernelRegressor
-from chimap._validation import DataError, MemoryBudgetError, parse_memory
+from chimap._memory import parse_memory
+from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.engines.rows import KeptRows
 from chimap.estimators.kernel_weights import held_out_loss

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._memory import parse_memory
 from chimap._threads import threads
 from chimap._types import Parameters
-from chimap._validation import DataError, MemoryBudgetError, format_bytes, parse_memory
+from chimap._validation import DataError, MemoryBudgetError, format_bytes
 from chimap.comparison.entrants import SIZES, all_kernels, features_of, named, of_kernel
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch

@@ -8,16 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from chimap import _arrays
+from chimap._memory import parse_memory
 from chimap._threads import threads
 from chimap._types import Rows
-from chimap._validation import (
-    DataError,
-    MemoryBudgetError,
-    check_choice,
-    check_histograms,
-    format_bytes,
-    parse_memory,
-)
+from chimap._validation import DataError, MemoryBudgetError, check_choice, check_histograms, format_bytes
 from chimap.comparison.feature_candidates import COMPONENTS, Candidate, candidates_for
 from chimap.comparison.kernel_error import GramOracle, ValueOracle
 from chimap.data import Source

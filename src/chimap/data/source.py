@@ -73,6 +73,8 @@ class Source(ABC):
     notes: sentences for the user about how the data were read.
     reading: how rows were made of text, molecules or named counts, which models keep; else None.
     columns_aside: names of columns of the data that are no bins, labels or ids, as far as they are known.
+    metadata, matrices: names of columns of metadata of the rows, and of other matrices of the same rows, where a file
+    has such.
     origin: what the rows were opened from, from which ``column`` reads more of them, or None.
     stored_rows: rows that are stored, and decoded, together, a row group for example; a part of them costs as much.
 
@@ -103,6 +105,8 @@ class Source(ABC):
     id_name: str = "id"
     reading: Any = None
     columns_aside: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+    matrices: tuple[str, ...] = ()
     origin: Origin | None = None
     stored_rows: int = 1
 

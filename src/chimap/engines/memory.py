@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chimap._memory import budget_for, room_in
 from chimap._validation import MemoryBudgetError, format_bytes
 from chimap.backends.host import PIECE_ROWS
 from chimap.data.source import TAKEN_BYTES
@@ -13,6 +14,8 @@ from chimap.selection.folds import working_bytes
 
 CHUNK_UNIT = 1024  # rows; chunks are multiples of it
 FIRST_ROWS = 1024  # of the sample, whose mean feature the moments are about
+_KEPT_ENTRY, _NODE = 12, 16  # bytes of an entry of float64 CSR, and of LIBLINEAR's copy of it
+LIBLINEAR_ENTRY_BYTES = _KEPT_ENTRY + _NODE
 _SPARE = 0.25  # of a chunk: what checks and the choice of folds take beside it
 
 
@@ -185,8 +188,8 @@ class KeepingJob(Job):
 
     @property
     def liblinear_bytes(self) -> int:
-        """Its own copy, a node of 16 bytes an entry and two more a row."""
-        return 16 * (self.n_stored + 2 * self.n_rows)
+        """Its own copy, a node an entry and two more a row."""
+        return _NODE * (self.n_stored + 2 * self.n_rows)
 
     def peak_bytes(self, chunk_rows: int) -> int:
         """See ``Job``."""
@@ -222,21 +225,24 @@ class KeepingJob(Job):
 
     @property
     def _entry_bytes(self) -> int:
-        return 12 if self.is_sparse else 8
+        return _KEPT_ENTRY if self.is_sparse else 8
 
 
 def chunk_rows_within(job: Job, budget: int) -> int:
-    """Rows a chunk, a multiple of 1024, such that the whole fit stays within ``budget`` bytes.
+    """Rows a chunk, a multiple of 1024, such that the whole fit, libraries included, stays within ``budget`` bytes.
 
     Raises MemoryBudgetError, with the smallest budget that would do, if not even the smallest chunk fits.
     """
     smallest = job.peak_bytes(CHUNK_UNIT)
-    if smallest > budget:
+    room = room_in(budget)
+    if smallest > room:
+        needed = budget_for(1.02 * smallest)
+        counted = ", libraries included" if needed > 1.02 * smallest else ""
         raise MemoryBudgetError(
-            f"memory={format_bytes(budget)} is too small: {job.need} {format_bytes(1.02 * smallest)}. Give "
-            f"memory='{-(-int(1.02 * smallest) // 2**20)}MiB', or {job.remedy}."
+            f"memory={format_bytes(budget)} is too small: {job.need} {format_bytes(needed)}{counted}. Give "
+            f"memory='{-(-needed // 2**20)}MiB', or {job.remedy}."
         )
     units = max(1, job.n_folds * MOST_ROWS // CHUNK_UNIT)
-    while units > 1 and job.peak_bytes(units * CHUNK_UNIT) > budget:
+    while units > 1 and job.peak_bytes(units * CHUNK_UNIT) > room:
         units -= 1
     return units * CHUNK_UNIT

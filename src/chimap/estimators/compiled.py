@@ -9,9 +9,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from chimap import _arrays
+from chimap._memory import parse_memory
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Rows
-from chimap._validation import parse_memory, rows_as_fitted
+from chimap._validation import rows_as_fitted
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.prediction import Prediction
 from chimap.estimators.real_targets import RealTargets

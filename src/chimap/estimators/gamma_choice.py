@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import clone
 
+from chimap._memory import parse_memory, room_in
 from chimap._types import ArrayLike
-from chimap._validation import parse_memory
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.fit.exact import exact_bytes
@@ -36,7 +36,7 @@ def gamma_of_sample(model: BaseEstimator, source: Source, groups: ArrayLike | No
         )
     labels = source.labels()
     assert labels is not None
-    places = choose_rows(source.n_rows, _rows_within(parse_memory(model.memory), source), seed)
+    places = choose_rows(source.n_rows, _rows_within(room_in(parse_memory(model.memory)), source), seed)
     sample: Source = ArraySource(source.take(places), labels[places], column_names=source.column_names)
     if source.weights is not None:
         sample = with_weights(sample, source.weights[places])

@@ -116,7 +116,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         Of kernel="auto": start no trial after so many seconds; the last round that is complete decides. None: the work
         is counted, and every machine chooses the same.
     memory : str or int, default="1GiB"
-        Budget of the fit, such as "512MiB", or bytes; interpreter and libraries are not counted.
+        Budget of the fit, such as "512MiB", or bytes. Interpreter and libraries are counted, with 256 MiB; of a budget
+        below 512 MiB they leave 256 MiB, or all of it, to the fit.
     precision : {"float32", "float64", "bfloat16"}, default="float32"
         Of features and their products; sums are always float64. bfloat16: features are rounded before anything else, at
         prediction too, and multiplied with float32 accumulation: faster on CUDA devices and on processors with units

@@ -10,16 +10,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
+from chimap._memory import parse_memory
 from chimap._threads import threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows
-from chimap._validation import (
-    MemoryBudgetError,
-    check_choice,
-    check_histograms,
-    format_bytes,
-    parse_memory,
-    rows_as_fitted,
-)
+from chimap._validation import MemoryBudgetError, check_choice, check_histograms, format_bytes, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.cost_choice import Solve, chosen_cost, folds_of, given_costs

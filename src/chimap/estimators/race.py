@@ -14,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from chimap import _arrays
+from chimap._memory import parse_memory, room_in
 from chimap._types import Parameters, Rows, Scoring
-from chimap._validation import check_histograms, parse_memory
+from chimap._validation import check_histograms
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
@@ -78,10 +79,19 @@ class Race:
         labels = source.labels()
         assert labels is not None
         seed = int(check_random_state(model.random_state).randint(2**31))
-        share = parse_memory(model.memory) / _SHARE / max(1.0, source.row_bytes)
-        places = choose_rows(source.n_rows, min(ROUNDS[-1] + HELD_OUT, max(200, int(share))), seed)
+        room = room_in(parse_memory(model.memory)) // _SHARE
+        places = choose_rows(
+            source.n_rows, min(ROUNDS[-1] + HELD_OUT, max(200, int(room / max(1.0, source.row_bytes)))), seed
+        )
         rows, y = source.take(places), labels[places]
-        check_histograms(rows, name=source.name, signed=True, first_row=places)
+        check_histograms(
+            rows,
+            name=source.name,
+            signed=True,
+            first_row=places,
+            columns=source.column_names,
+            ids=source.row_ids,
+        )
         sampled = None if groups is None else np.asarray(groups)[places]
         scoring = model.scoring if model.scoring is not None else default_scoring(model, labels)
         splits = held_out_rows(y, sampled, is_classifier(model), seed)
@@ -92,7 +102,7 @@ class Race:
         trials = Trials(
             rows, y, codec, codec.score(y, scoring, weights), weights,
             np.dtype("float64" if model.precision == "float64" else "float32"),
-            _alphas(model.alpha), model.n_terms, seed, parse_memory(model.memory) // _SHARE,
+            _alphas(model.alpha), model.n_terms, seed, room,
         )  # fmt: skip
         return cls(
             model, rows, y, sampled, splits, rounds, scoring, source.column_names, seed, weights,
@@ -146,6 +156,8 @@ class Race:
         """See ``Runner``: the mean over the splits."""
         if self.trials is not None and self.trials.takes(candidate.settings):
             return self._tried(self.trials, candidate, n_rows)
+        if self.trials is not None:
+            self.trials.let_go()  # a fit has the whole budget
         chosen = self.splits_at(n_rows)
         scores, deviations, seconds, learned = [], [], [], {}
         for train, test in chosen:

@@ -9,7 +9,11 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Parameters, Rows
+from chimap.data import Source
+from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
+from chimap.features.base import FeatureSettings
 from chimap.features.exact.family import MOST_ROWS
+from chimap.features.families import family_of
 from chimap.fit.automatic import MOST_SUMMED
 from chimap.selection.race_trials import Candidate
 
@@ -102,6 +106,20 @@ def within(entered: list[Candidate]) -> list[Candidate]:
         name = f"{kernel}, {normalize or 'raw'} rows"
         made.setdefault((kernel, normalize), Candidate(name, settings, candidate.is_baseline))
     return list(made.values())
+
+
+def within_room(entered: list[Candidate], density: float, source: Source, room: int) -> list[Candidate]:
+    """Those that memory has room for: margins keep the features of all rows, with LIBLINEAR's copy."""
+
+    def fits(candidate: Candidate) -> bool:
+        settings = candidate.settings
+        if settings["loss"] != "hinge":
+            return True
+        mapped = FeatureSettings(settings["kernel"], features=settings["features"])
+        n_features = family_of(mapped).footprint(mapped, source.n_features).features
+        return density * source.n_rows * n_features * LIBLINEAR_ENTRY_BYTES <= room
+
+    return [candidate for candidate in entered if fits(candidate)]
 
 
 def _rank(candidate: Candidate) -> tuple[bool, int, bool]:

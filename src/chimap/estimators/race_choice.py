@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chimap._memory import parse_memory, room_in
 from chimap._types import Parameters
-from chimap._validation import DataError, parse_memory
+from chimap._validation import DataError
 from chimap.data import Source
 from chimap.engines import Progress
 from chimap.estimators.bin_weights import LearnedBins
 from chimap.estimators.race import Race
 from chimap.estimators.race_bins import WeighedBins
-from chimap.estimators.race_candidates import candidates, is_free, settings_for, within
+from chimap.estimators.race_candidates import candidates, is_free, settings_for, within, within_room
 from chimap.estimators.race_rehearsal import rehearsed
 from chimap.estimators.race_rows import score_name
 from chimap.features.base import FeatureSettings
@@ -47,10 +48,10 @@ def race_of(
     DataError
         If no candidate can be fitted, if rows or groups are too few to hold any out, or for a scorer that raises.
     """
-    running, budget = Race.on(model, source, groups), parse_memory(model.memory)
-    entered = candidates(running.look, running.rows.shape[0])
+    running, room = Race.on(model, source, groups), room_in(parse_memory(model.memory))
+    entered = within_room(candidates(running.look, running.rows.shape[0]), running.look.density, source, room)
     matrix = exact_bytes(max(running.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
-    entered = entered if is_free(model) and matrix <= budget else within(entered)
+    entered = entered if is_free(model) and matrix <= room else within(entered)
     raced = running.run(entered, progress)
     if _is_in_time(model, raced):
         raced = running.improved(raced)
@@ -77,7 +78,7 @@ def race_of(
 def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Parameters:
     """What a candidate of the race becomes on all rows of the source."""
     needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
-    fits = keeps_rows and needed <= parse_memory(running.model.memory) and not is_slow(source)
+    fits = keeps_rows and needed <= room_in(parse_memory(running.model.memory)) and not is_slow(source)
     settings = settings_for(
         trial.candidate, trial.learned, source.n_rows, source.n_features, fits, source.is_sparse
     )

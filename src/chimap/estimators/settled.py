@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sklearn.utils import check_random_state
 
+from chimap._memory import parse_memory, room_in
 from chimap._threads import threads
 from chimap._types import Blocks, Parameters
-from chimap._validation import check_choice, check_positive, checked_weights, parse_memory
+from chimap._validation import check_choice, check_positive, checked_weights
 from chimap.data import Source
 from chimap.data.table import named_blocks
 from chimap.engines import Progress, chunk_rows_within
@@ -105,7 +106,7 @@ class SettledModel(LinearModel):
         self._taken = {}
         given = self._given()
         is_open = is_plain and not is_batch and is_automatic(given.get("features"))
-        if is_open and takes_exact(given, source, parse_memory(self.memory)):
+        if is_open and takes_exact(given, source, room_in(parse_memory(self.memory))):
             self._taken = {"features": "exact"}
         self._check_sizes()
         if is_automatic(given.get("gamma")) and not self._keeps_rows:

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.model_selection import GroupKFold
 
 from chimap import _threads
+from chimap._memory import budget_for, room_in
 from chimap._validation import MemoryBudgetError, check_choice, check_positive, format_bytes
 from chimap.features.exact import ExactFeatures
 from chimap.kernels import Exponential
@@ -117,10 +118,10 @@ class ExactSettings:
 
 def check_room(n_rows: int, needed: int, budget: int) -> None:
     """Raise MemoryBudgetError where the kernel matrix and the rows, as they are and mapped, are above the budget."""
-    if needed > budget:
+    if needed > room_in(budget):
         raise MemoryBudgetError(
             f"memory of {format_bytes(budget)} is too small for the kernel matrix of {n_rows:,} rows: it takes "
-            f"{format_bytes(needed)}. Give that much, take fewer rows, or use features='landmarks'."
+            f"{format_bytes(budget_for(needed))}. Give that much, take fewer rows, or use features='landmarks'."
         )
 
 

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils import check_random_state
 
+from chimap._memory import parse_memory
 from chimap._types import Parameters, RandomState, Scoring
-from chimap._validation import check_choice, check_positive, parse_memory
+from chimap._validation import check_choice, check_positive
 from chimap.backends import check_device, on_host
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.features.base import FittedFeatures

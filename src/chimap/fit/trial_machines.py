@@ -149,10 +149,15 @@ class KernelMachine:
         if octaves == self._octaves:
             return
         given = self.products
-        square, cross, diagonal, began = given.square.copy(), given.cross, given.squares, time.perf_counter()
+        if self._octaves is None:  # the matrices of one gamma are overwritten by those of the next
+            self._square = np.empty_like(given.square)
+            self._cross = given.cross if self.gamma is None else np.empty_like(given.cross)
+        square, cross, diagonal, began = self._square, self._cross, given.squares, time.perf_counter()
+        np.copyto(square, given.square)
         if self.gamma is not None:
             self.work += (square.size / 2 + cross.size) / _EXPONENTIALS
-            gamma, cross = self.gamma * 2.0**octaves, cross.copy()
+            gamma = self.gamma * 2.0**octaves
+            np.copyto(cross, given.cross)
             exponentials(cross, given.cross_squares, given.squares, gamma)
             self._preparing = given.seconds + time.perf_counter() - began
             exponentials_below(square, given.squares, gamma)
@@ -161,7 +166,7 @@ class KernelMachine:
             self._preparing = given.seconds
         self._diagonal = diagonal.astype(np.float64)
         self._ridge = _ridge(square, self._diagonal, self.Y, self.row_weights)
-        self._cross, self._octaves = cross, octaves
+        self._octaves = octaves
 
 
 def _ridge(

@@ -60,6 +60,11 @@ class Trials:
     def __post_init__(self) -> None:
         self.Y = np.asarray(self.codec.encode(self.y), dtype=np.float64)
 
+    def let_go(self) -> None:
+        """Free what trials share: the next one makes it again."""
+        self._mapped.clear()
+        self._products = None, []
+
     @classmethod
     def weighs(cls, settings: Parameters) -> bool:
         """Whether such a machine says which bins matter."""

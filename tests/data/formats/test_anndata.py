@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from chimap._arrays import to_dense
 from chimap._validation import DataError
+from chimap.cli.support.describe_data import describe
 from chimap.data import ArraySource, open_source
 from chimap.data.formats import stored_rows
 from chimap.data.io import row_file
@@ -53,7 +54,7 @@ def test_labels_are_columns_of_obs(cells, name, expected):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("celltype", r"no column and no file 'celltype' for labels; columns are cell_type, flag, holes"),
+        ("celltype", r"no column and no file 'celltype'; columns are cell_type, flag, holes"),
     ],
 )
 def test_labels_that_are_not_there(cells, name, message):
@@ -200,3 +201,20 @@ def test_an_estimator_takes_the_object(tmp_path):
     same = HistogramClassifier("chi2", random_state=0).fit(CSR, WORDS)
     np.testing.assert_array_equal(model.predict(data), same.predict(CSR))
     np.testing.assert_allclose(model.decision_function(data), same.decision_function(CSR))
+
+
+def test_info_lists_columns_of_obs_and_the_other_matrices(cells):
+    found, lines = describe(str(cells), "cell_type", None, "auto", silent=True)
+    kinds = {column["name"]: (column["kind"], column["distinct"]) for column in found["metadata"]}
+    assert kinds["cell_type"] == ("text", 2)
+    assert kinds["n"] == ("whole numbers", np.unique(LABELS).size)
+    assert kinds["flag"] == ("true or false", 2)
+    assert kinds["holes"] == (None, None)
+    assert "::obsm/X_pca" in lines["other matrices"]
+    assert "X" not in found["other_matrices"]
+    assert "cell_type: text, 2 different" in lines["columns of rows"]
+    assert "holes: with rows that have no value" in lines["columns of rows"]
+    assert (
+        describe(f"{cells}::obsm/X_pca", "cell_type", None, "auto", silent=True)[0]["other_matrices"][0]
+        == "X"
+    )

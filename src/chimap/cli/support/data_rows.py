@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chimap.cli.support import image_models, tasks
@@ -65,7 +66,6 @@ def open_data(
 
     Raises FileNotFoundError, and DataError for bad files and a number of bins other than the model's.
     """
-    from chimap import open_source
     from chimap._validation import DataError
     from chimap.cli.support.errors import say
     from chimap.data import SvmlightSource, matched
@@ -83,7 +83,7 @@ def open_data(
         said: JSON = _fitting(training, model) | table.given()
         asked = [said.pop(name, None) for name in _NO_BINS]
         aside = [*(name for name in asked if name is not None), *_known_aside(model, labels)]
-        source = open_source(data, labels, like=model, reading=reading, aside=aside, **said)
+        source = _opened(data, labels, model, {"reading": reading, "aside": aside, **said})
         for note in source.notes:
             say("note", note)
         if model is None:
@@ -101,6 +101,29 @@ def open_data(
     for note in known.notes[len(source.notes) :]:
         say("note", note)
     return known
+
+
+def _opened(data: str, labels: str | None, model: BaseEstimator | None, said: JSON) -> Source:
+    """The source; without ``labels`` those of the column that a model was fitted with, where the file has it."""
+    from chimap import open_source
+    from chimap._validation import DataError
+    from chimap.cli.support.errors import say
+
+    named = (getattr(model, "training_", None) or {}).get("labels")
+    if labels is None and named is not None and _is_column(named):
+        try:
+            found = open_source(data, named, like=model, **said)
+        except (DataError, FileNotFoundError):
+            pass  # for want of the column, or of the file: then the next line says so
+        else:
+            say("note", f"{found.name}: labels are its column {named!r}, as when the model was fitted.")
+            return found
+    return open_source(data, labels, like=model, **said)
+
+
+def _is_column(labels: str) -> bool:
+    """Whether labels of a fit were a column of its data rather than a file or a member, whose rows are its own."""
+    return "::" not in labels and not Path(labels).exists()
 
 
 def _fitting(training: dict[str, str], model: BaseEstimator) -> JSON:
@@ -219,7 +242,9 @@ def check_every_row(source: Source, precision: str) -> None:
 
     largest = np.finfo("float64" if precision == "float64" else "float32").max
     for chunk in source.chunks(4096):
-        check_histograms(chunk.X, name=source.name, first_row=chunk.start)
+        check_histograms(
+            chunk.X, name=source.name, first_row=chunk.start, columns=source.column_names, ids=source.row_ids
+        )
         tops = chunk.X.max(axis=1)
         over = np.flatnonzero(to_dense(tops) > largest)
         if over.size:

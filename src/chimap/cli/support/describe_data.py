@@ -51,6 +51,8 @@ def describe(
         **_scan(source, show.progress(silent)),
         "labels": _labels(source),
         "text_columns": texts,
+        "metadata": _metadata(source),
+        "other_matrices": [*source.matrices],
         "plan": plan,
     }
     return facts, {
@@ -67,8 +69,34 @@ def describe(
         "bad entries": _bad_line(facts["negative"], facts["not_finite"]),
         "labels": _labels_line(facts["labels"]),
         "text columns": _text_line(texts),
+        "columns of rows": "\n".join(map(_metadata_line, facts["metadata"])) or None,
+        "other matrices": ", ".join(f"::{name}" for name in source.matrices) or None,
         "plan": facts["plan"] and _plan_line(facts["plan"]),
     }
+
+
+def _metadata(source: Source) -> list[JSON]:
+    """Columns of metadata that come with the rows, by which labels and groups can be named."""
+    import numpy as np
+
+    from chimap._validation import DataError
+
+    found: list[JSON] = []
+    for name in source.metadata:
+        try:
+            values = source.column(name)
+        except DataError as error:  # a row without a value, or what cannot be labels
+            found.append({"name": name, "kind": None, "distinct": None, "note": str(error)})
+            continue
+        kind = {"U": "text", "O": "text", "b": "true or false", "i": "whole numbers"}.get(values.dtype.kind)
+        found.append({"name": name, "kind": kind or "numbers", "distinct": int(np.unique(values).size)})
+    return found
+
+
+def _metadata_line(column: JSON) -> str:
+    if column["kind"] is None:
+        return f"{column['name']}: with rows that have no value"
+    return f"{column['name']}: {column['kind']}, {column['distinct']:,} different"
 
 
 def _text_line(texts: list[str]) -> str | None:
@@ -151,7 +179,7 @@ def _labels(source: Source) -> JSON | None:
 
 def _plan(source: Source, memory: str, components: str) -> JSON:
     """Features, chunks and peak of a fit of an exponential kernel. Raises MemoryBudgetError for too small a budget."""
-    from chimap._validation import parse_memory
+    from chimap._memory import parse_memory
     from chimap.cli.support.fit_options import Settings
     from chimap.engines import chunk_rows_within
     from chimap.fit.automatic import bytes_of_exact

@@ -85,7 +85,7 @@ class Settings:
 
         n_descriptors: of images, which are blocks unless other ones are given.
         """
-        from chimap._validation import parse_memory
+        from chimap._memory import parse_memory
         from chimap.backends import check_device
 
         for kernel in self.kernels:
@@ -238,7 +238,7 @@ TestFraction = Annotated[
 Memory = Annotated[
     str,
     typer.Option(
-        metavar="SIZE", help="Memory that the fit may use, such as 512MiB, beside that of the libraries."
+        metavar="SIZE", help="Memory that the fit may use, such as 512MiB, that of the libraries included."
     ),
 ]
 PrecisionOption = Annotated[

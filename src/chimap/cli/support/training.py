@@ -52,12 +52,14 @@ def train(
     reading: Reading | None = None,
 ) -> Fitted:
     """Fit on a file or on images, score on the rows held out, and write the model, whose path has been checked."""
+    from chimap._memory import keep_no_large_blocks
     from chimap._validation import DataError
     from chimap.cli.support.score import score
     from chimap.data.split import drawn_for_test
     from chimap.engines import Stopwatch
     from chimap.fit.checkpoint import Checkpoint
 
+    keep_no_large_blocks()
     images = images or ImageSettings()
     is_images = image_models.holds_images(data)
     settings.check(len(flag_values.listed(images.descriptors)) if is_images else 0)

@@ -9,10 +9,11 @@ import numpy as np
 from chimap._types import Group, StoredArray
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
-from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, label_column, shown
+from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, label_column
 from chimap.data.formats.stored_rows import CscRows, CsrRows, DenseRows, StoredRows
 from chimap.data.io.containers import Container, ZarrContainer, children, container_of, is_group, is_store
 from chimap.data.io.files import is_folder
+from chimap.data.label_names import shown
 from chimap.data.labels import Labels
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES
@@ -56,7 +57,8 @@ class AnnDataSource(KeyedSource):
                 f"{where}: no AnnData, which has obs, var and X; it holds {shown(children(root))}. "
                 "Read it as plain arrays, with the ending .h5 or .zarr, or write it with AnnData.write_h5ad."
             )
-        key = self._key(root, member or "X")
+        there = _matrices(root)
+        key = self._key(there, member or "X")
         rows = _rows_of(root[key], key, f"{where}::{key}")
         names = self._names(root, key, rows.n_features)
         columns = [name for name in _columns(root["obs"]) if name != _index_name(root["obs"])]
@@ -66,13 +68,10 @@ class AnnDataSource(KeyedSource):
         y: np.ndarray | None = None
         if label in columns:
             y = label_column(*self._column(root["obs"], label), f"{where}, obs[{label!r}]")
-        return Keyed(rows, self._index(root["obs"]), names, columns, y)
+        matrices = tuple(name for name in there if name != key)
+        return Keyed(rows, self._index(root["obs"]), names, columns, y, matrices)
 
-    def _key(self, root: Group, member: str) -> str:
-        there = ["X"] if "X" in root else []
-        for group in ("layers", "obsm"):
-            there += [f"{group}/{name}" for name in (children(root[group]) if group in root else [])]
-        there += ["raw/X"] if "raw" in root and "X" in root["raw"] else []
+    def _key(self, there: list[str], member: str) -> str:
         key = f"{member}/X" if member == "raw" else member
         if key not in there:
             raise DataError(f"{self._container.address}: no matrix {member!r}; there are {shown(there)}.")
@@ -159,6 +158,14 @@ def is_anndata_store(address: str) -> bool:
         if not is_group(root):
             return False
         return root.attrs.get("encoding-type") == "anndata" or ("obs" in root and "var" in root)
+
+
+def _matrices(root: Group) -> list[str]:
+    """Names of all matrices whose rows are cells."""
+    there = ["X"] if "X" in root else []
+    for group in ("layers", "obsm"):
+        there += [f"{group}/{name}" for name in (children(root[group]) if group in root else [])]
+    return there + (["raw/X"] if "raw" in root and "X" in root["raw"] else [])
 
 
 def _rows_of(node: Group | StoredArray, key: str, where: str) -> StoredRows:

@@ -22,8 +22,9 @@ from chimap.data.formats.arrow_parts import Part, find_parts, part_files
 from chimap.data.formats.arrow_roles import columns_of
 from chimap.data.io.files import base_name, file_digest, plain_path
 from chimap.data.io.stream import BLOCK_BYTES, SeekableStream
+from chimap.data.label_names import labels_elsewhere
 from chimap.data.label_text import TextLabels
-from chimap.data.labels import Labels, clean_labels, numbers_or_text, read_labels
+from chimap.data.labels import Labels, clean_labels, numbers_or_text
 from chimap.data.rows import digest
 from chimap.data.table import Choice, check_not_counting, counts, unique_ids
 
@@ -109,7 +110,7 @@ class ArrowSource(SeekableStream):
             + self._columns.is_list * _LIST_SHARE * _LIST_BYTES
         )
         if label is None:
-            self._y = read_labels(labels, self.n_rows)
+            self._y = labels_elsewhere(labels, self.n_rows, str(self.path), first.schema.names)
             if self._y is not None and shuffle:
                 stored = np.split(np.arange(self.n_rows), np.cumsum(rows)[:-1])
                 self._y = self._y[np.concatenate([stored[i] for i in order])]

@@ -13,13 +13,14 @@ import scipy.sparse as sp
 from chimap._types import JSON, Group
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
-from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, shown
+from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names
 from chimap.data.formats.stored_rows import CscRows, CsrRows, StoredRows
 from chimap.data.io.compressed import COMPRESSIONS, decompressed, read_piece
 from chimap.data.io.containers import Container, Hdf5Container, children
 from chimap.data.io.files import DataFile, existing_file, file_digest, is_folder
 from chimap.data.io.range_source import OrderedSource
 from chimap.data.io.row_file import RowFile
+from chimap.data.label_names import shown
 from chimap.data.labels import Labels, read_labels
 from chimap.data.source import Source
 

@@ -17,8 +17,9 @@ from chimap.data.formats.csv_columns import Ids, counts_on, is_heading, is_text
 from chimap.data.io.compressed import decompressed, read_piece, uncompressed_name
 from chimap.data.io.files import existing_file, file_digest, needed
 from chimap.data.io.stream import BLOCK_BYTES, StreamSource
+from chimap.data.label_names import labels_elsewhere
 from chimap.data.label_text import TextLabels
-from chimap.data.labels import Labels, is_number, read_labels
+from chimap.data.labels import Labels, is_number
 from chimap.data.table import (
     LABEL_NAMES,
     Choice,
@@ -89,7 +90,7 @@ class CsvSource(StreamSource):
         id = None if self._id is None else self._names[self._id]
         self.notes = (*roles.notes(str(self.path), id), *self.notes)
         if self._label is None:
-            self._y = read_labels(labels, self.n_rows)
+            self._y = labels_elsewhere(labels, self.n_rows, str(self.path), self._names)
         self.has_labels = self._y is not None
         self.n_features = len(self._bins)
         known = {*self._bins, self._label, self._id}

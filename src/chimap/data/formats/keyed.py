@@ -14,9 +14,10 @@ from chimap._types import JSON, Group, Rows
 from chimap._validation import DataError
 from chimap.data.formats.stored_rows import StoredRows
 from chimap.data.io.containers import Container
-from chimap.data.io.files import existing_file, split_member
+from chimap.data.io.files import split_member
 from chimap.data.io.range_source import RangeSource, Read
-from chimap.data.labels import Labels, clean_labels, read_labels
+from chimap.data.label_names import labels_elsewhere
+from chimap.data.labels import Labels, clean_labels
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Keyed:
     """A matrix of a container and what goes with it.
 
     rows: how it is read. ids: of the rows. names: of the columns. columns: metadata of the rows by which labels can be
-    named. y: labels that were asked for, or None where they are not in the container.
+    named. y: labels that were asked for, or None where they are not in the container. matrices: others of its rows.
     """
 
     rows: StoredRows
@@ -32,6 +33,7 @@ class Keyed:
     names: np.ndarray
     columns: list[str]
     y: np.ndarray | None
+    matrices: tuple[str, ...] = ()
 
 
 class KeyedSource(RangeSource):
@@ -56,8 +58,11 @@ class KeyedSource(RangeSource):
         self.column_names = tuple(
             checked_names(arrays.names, self.n_features, f"{where}, names of columns").tolist()
         )
-        self._y = arrays.y if arrays.y is not None else self._labels_elsewhere(labels, arrays.columns)
+        self._y = (
+            arrays.y if arrays.y is not None else labels_elsewhere(labels, self.n_rows, where, arrays.columns)
+        )
         self.has_labels = self._y is not None
+        self.metadata, self.matrices = tuple(arrays.columns), arrays.matrices
 
     def take(self, rows: np.ndarray) -> Rows:
         """The rows with these increasing indices; what is stored without any of them is not read."""
@@ -80,23 +85,6 @@ class KeyedSource(RangeSource):
 
     def _check_unchanged(self) -> None:
         self._container.check_unchanged()
-
-    def _labels_elsewhere(self, labels: Labels, columns: list[str]) -> np.ndarray | None:
-        """Labels from an array or a file; a name that is neither is told what there is."""
-        if isinstance(labels, str):
-            try:
-                existing_file(split_member(labels)[0])
-            except FileNotFoundError as error:
-                remedy = (
-                    f"columns are {shown(columns)}. Name one of them, or a file of labels."
-                    if columns
-                    else "it holds none beside the counts. Where a table has labels by the ids of the rows, name that "
-                    f"and its column: metadata.tsv::{labels}."
-                )
-                raise DataError(
-                    f"{self._container.address}: no column and no file {labels!r} for labels; {remedy}"
-                ) from error
-        return read_labels(labels, self.n_rows)
 
     @abstractmethod
     def _container_at(self, address: str) -> Container:
@@ -127,8 +115,3 @@ def label_column(values: np.ndarray, missing: np.ndarray | None, where: str) -> 
     """A column of metadata as labels, masked where they are missing."""
     marked = values if missing is None else np.ma.MaskedArray(values, missing)
     return clean_labels(marked, len(values), where)
-
-
-def shown(names: list[str], most: int = 20) -> str:
-    """Names for a message."""
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "") or "none"

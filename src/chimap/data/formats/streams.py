@@ -10,8 +10,8 @@ import numpy as np
 
 from chimap._validation import DataError
 from chimap.data.formats.batches import BatchSource
-from chimap.data.formats.keyed import shown
 from chimap.data.io.files import needed
+from chimap.data.label_names import shown
 from chimap.data.labels import Labels, check_labels
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES

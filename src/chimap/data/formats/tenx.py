@@ -10,7 +10,7 @@ import numpy as np
 from chimap._types import JSON, Group, StoredArray
 from chimap._validation import DataError
 from chimap.data.formats.coordinate_text import CoordinateText
-from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, shown
+from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names
 from chimap.data.formats.stored_rows import CsrRows
 from chimap.data.io.compressed import decompressed, read_piece
 from chimap.data.io.containers import Container, Hdf5Container, children, is_group
@@ -25,6 +25,7 @@ from chimap.data.io.files import (
 )
 from chimap.data.io.range_source import OrderedSource
 from chimap.data.io.row_file import RowFile
+from chimap.data.label_names import shown
 from chimap.data.labels import Labels, read_labels
 
 _MATRIX, _CELLS, _FEATURES = ("matrix.mtx",), ("barcodes.tsv",), ("features.tsv", "genes.tsv")

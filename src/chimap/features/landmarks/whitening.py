@@ -22,23 +22,26 @@ class Whitening:
 
 
 def whitening(less_one: np.ndarray, precision: float) -> Whitening:
-    """Of K_LL - 1 (m, m), float64, for kernel values that come in the given relative precision.
+    """Of K_LL - 1 (m, m), float64, which is overwritten, for kernel values of the given relative precision.
 
     K_LL = R'R by Cholesky. The first landmark is a pivot in closed form: what remains of entry i, j is
     K_ij - K_i1 K_1j = e_ij - e_i1 - e_1j - e_i1 e_1j with e = K - 1, the Gram matrix of the landmarks about the first.
     So kernels that are nearly 1 throughout keep all of their digits. Landmarks of which less remains than
     ``precision`` times the trace of that matrix are left out: divided by it, rounding would be a feature of its own.
     """
-    first = less_one[0, 1:]
-    about = less_one[1:, 1:] - first[:, None]
-    about -= first
-    about -= first[:, None] * first
+    first, about = less_one[0, 1:].copy(), less_one[1:, 1:]
+    for row, value in zip(about, first, strict=True):  # no second matrix of them
+        row -= value
+        row -= first
+        row -= value * first
     least = precision * float(np.trace(about))
     factor, kept = _factor(about, least)
     n = kept.size
     inverse, _ = lapack.dtrtri(factor, lower=0, overwrite_c=1) if n else (factor, 0)
     triangle = np.zeros((n + 1, n + 1))
-    triangle[0, 0], triangle[1:, 1:] = 1.0, np.triu(inverse)
+    triangle[0, 0] = 1.0
+    for place in range(n):
+        triangle[place + 1, place + 1 :] = inverse[place, place:]
     ones = np.ones(n + 1)
     if n:
         ones[1:] = -first[kept] @ triangle[1:, 1:]

@@ -1,0 +1,68 @@
+"""Memory budgets: what is written, what one leaves to a fit (the whole process counts), blocks that are freed."""
+
+from __future__ import annotations
+
+import ctypes
+import numbers
+
+import numpy as np
+
+from chimap._validation import ParameterError
+
+_MMAP_THRESHOLD = -3  # of mallopt, in malloc.h of glibc
+LIBRARY_BYTES = 2**28  # the interpreter with numpy, scipy, scikit-learn and numba (262 MiB on Linux)
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,
+          "K": 2**10, "M": 2**20, "G": 2**30, "TB": 10**12, "TIB": 2**40, "T": 2**40}  # fmt: skip
+
+
+def parse_memory(memory: str | int | float) -> int:
+    """Bytes of a memory budget: a number of bytes, or a text such as "512MiB", "1.5 GB", "2g".
+
+    >>> parse_memory("1GiB")
+    1073741824
+    """
+    if isinstance(memory, numbers.Real) and not isinstance(memory, bool) and memory > 0:
+        return int(memory)
+    text = str(memory).strip()
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+    unit = text[len(digits) :].strip().upper()
+    try:
+        size = float(digits) * _UNITS[unit]
+    except (ValueError, KeyError):
+        size = float("nan")
+    if not (np.isfinite(size) and size > 0):
+        raise ParameterError("memory", memory, "a number of bytes or a size such as '512MiB' or '2GiB'")
+    return int(size)
+
+
+def room_in(budget: int) -> int:
+    """Bytes of a budget that a fit may take: what the libraries leave of it.
+
+    A budget of less than twice the libraries leaves as much as they take, at most all of it: it can only mean what a
+    fit takes beside them.
+
+    >>> [room_in(mib * 2**20) // 2**20 for mib in (64, 256, 300, 512, 1024)]
+    [64, 256, 256, 256, 768]
+    """
+    return max(min(budget, LIBRARY_BYTES), budget - LIBRARY_BYTES)
+
+
+def budget_for(needed: float) -> int:
+    """The smallest budget that leaves so many bytes to a fit.
+
+    >>> [budget_for(mib * 2**20) // 2**20 for mib in (64, 256, 300)]
+    [64, 256, 556]
+    """
+    return int(needed) + (LIBRARY_BYTES if needed > LIBRARY_BYTES else 0)
+
+
+def keep_no_large_blocks() -> None:
+    """Let the allocator of glibc return every freed block of a MiB or more to the system, in this process.
+
+    By itself it comes to keep freed blocks of up to 32 MiB for later ones: the stages of a fit differ in the sizes of
+    their matrices, so that what one has freed stays resident beside what the next takes (100 to 200 MiB).
+    """
+    try:
+        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 2**20)
+    except (AttributeError, OSError, TypeError):  # another C library, or another system
+        return
