@@ -178,6 +178,34 @@ def test_tasks_are_evaluated_each_on_its_rows(folder):
     assert "labels of 1 task(s), but the model has 3" in wrong.err
 
 
+def test_rows_are_explained_by_the_task_that_is_answered_worst(folder):
+    labels, doses = ["--labels", "task_*"], ["--labels", "dose,potency"]
+    told, measured, plain = run_many([
+        ["explain", "tox.model", "tox.csv", *labels, "--json", "-o", "tox.html"],
+        ["explain", "doses.model", "tox.parquet", *doses, "--json"],
+        ["explain", "doses.model", "tox.parquet", "--json"],
+    ], folder)  # fmt: skip
+    for result in (told, measured, plain):
+        assert result.code == 0, result.err
+    model, source = load(folder / "tox.model"), open_source(folder / "tox.csv", "task_*", columns="a:e")
+    scores = model.decision_function(source.take(np.arange(source.n_rows)))
+    signs = 2 * source.labels() - 1
+    first = told.json["rows"][0]
+    name, task = first["row"].split(", ")
+    place, k = source.row_ids.tolist().index(name), model.task_names_.tolist().index(task)
+    assert first["score"] == pytest.approx(abs(scores[place, k]), rel=1e-4)
+    assert scores[place, k] * signs[place, k] == pytest.approx(np.nanmin(scores[place] * signs[place]))
+    assert (first["predicted"], first["truth"]) == (int(scores[place, k] > 0), int(source.labels()[place, k]))
+    table = pd.read_parquet(folder / "tox.parquet")
+    in_spreads = []
+    for row in measured.json["rows"]:
+        task = row["row"].split(", ")[1]
+        in_spreads.append(abs(row["predicted"] - row["truth"]) / table[task].std(ddof=0))
+    assert in_spreads[0] > 0
+    assert in_spreads == pytest.approx(sorted(in_spreads, reverse=True), rel=0.2)  # spreads of rows held out
+    assert all(row["truth"] is None for row in plain.json["rows"])
+
+
 def test_info_tells_of_tasks_and_of_text(folder):
     data, model, words, parquet, matrix = run_many([
         ["info", "tox.csv", "--labels", "task_*"],

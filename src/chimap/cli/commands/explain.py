@@ -146,12 +146,13 @@ def _chosen(
     import numpy as np
 
     from chimap.cli.support import explained
+    from chimap.cli.support.margins import margins
 
     if rows is not None:
         return explained.named_rows(source, rows), "The rows that were asked for."
     if output is not None and output.suffix.lower() in _ARRAYS:
         return np.arange(source.n_rows), "All rows."
-    worst = np.argsort(explained.margins(model, source, y, silent), kind="stable")[: explained.MISTAKES]
+    worst = np.argsort(margins(model, source, y, silent), kind="stable")[: explained.MISTAKES]
     which = "The worst mistakes first." if y is not None else "The least sure answers first."
     return worst, which
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chimap.cli.support import show
+from chimap.cli.support import show, tasks
 from chimap.cli.support.image_models import images_of
+from chimap.cli.support.margins import of_tasks, spread_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,29 +77,6 @@ def named_rows(source: Source, text: str) -> np.ndarray:
     return np.array(chosen)
 
 
-def margins(model: BaseEstimator, source: Source, y: np.ndarray | None, silent: bool) -> np.ndarray:
-    """How clearly each row is answered, and rightly if its label is known: the worst mistake is the least, (n,)."""
-    import numpy as np
-
-    out = np.empty(source.n_rows)
-    for start, outputs in model.predict_chunks(source, show.progress(silent)):
-        part = slice(start, start + len(outputs))
-        if not hasattr(model, "classes_"):
-            out[part] = 0.0 if y is None else -np.abs(outputs[:, 0] - y[part])
-            continue
-        scores = np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs.copy()
-        if y is None:
-            best = np.partition(scores, -2, axis=1)
-            out[part] = best[:, -1] - best[:, -2]
-            continue
-        true = np.searchsorted(model.classes_, y[part]).clip(0, model.classes_.size - 1)
-        rows = np.arange(len(outputs))
-        own = scores[rows, true]
-        scores[rows, true] = -np.inf
-        out[part] = own - scores.max(axis=1)
-    return out
-
-
 def sample_of(source: Source, size: int = SAMPLE) -> tuple[Source, np.ndarray]:
     """Some rows of a source as a source of their own, and their places."""
     from chimap.data.source import choose_rows
@@ -163,7 +141,12 @@ def explained_rows(
     explanation = model.explain(rows)
     outputs = explanation.scores
     values = np.asarray(_dense(model._rows_to_explain(rows)), np.float64)
-    answers = model.labels_of(outputs) if hasattr(model, "classes_") else outputs[:, 0]
+    answers = model.labels_of(outputs) if hasattr(model, "classes_") else outputs
+    task_names = tasks.names_of(model)
+    if task_names is not None:
+        truths = None if y is None else y[places]
+        spread = None if y is None else spread_of(y)
+        number = of_tasks(model, outputs, truths, spread).argmin(axis=1)
     try:
         like = model.nearest(rows, k=_LANDMARKS)
     except DataError:  # no sum over landmarks
@@ -173,13 +156,20 @@ def explained_rows(
     images = images_of(source)
     shown = []
     for i, place in enumerate(places):
-        truth = None if y is None else y[place]
-        weights, rival = _against(model, outputs[i], answers[i], truth)
+        name, answer, truth = str(names[place]), answers[i], None if y is None else y[place]
+        if task_names is None:
+            answer = answer if hasattr(model, "classes_") else answer[0]
+            weights, rival = _against(model, outputs[i], answer, truth)
+        else:  # the task that is answered worst
+            k = number[i]
+            name, answer = f"{name}, {task_names[k]}", answer[k]
+            truth = None if truth is None else truth[k].astype(answers.dtype)
+            weights, rival = _of_task(model, int(k), outputs.shape[1], answer)
         contributions = explanation.contributions[i] @ weights
         pictures = _pictures(images, int(place), values[i], contributions, shape)
         shown.append(
             ExplainedRow(
-                str(names[place]), _item(truth), _item(answers[i]), _item(rival), contributions,
+                name, _item(truth), _item(answer), _item(rival), contributions,
                 float(explanation.base @ weights), float(outputs[i] @ weights), values[i],
                 [] if like[i] is None else Likeness.of(like[i], landmarks), *pictures,
             )
@@ -205,6 +195,15 @@ def _against(
     weights = np.zeros(outputs.size)
     weights[order[0]], weights[rival] = 1.0, -1.0
     return weights, classes[rival]
+
+
+def _of_task(model: BaseEstimator, k: int, n_tasks: int, answer: object) -> tuple[np.ndarray, object]:
+    """The same for one task of several: its score, turned round where the answer is no."""
+    import numpy as np
+
+    weights = np.zeros(n_tasks)
+    weights[k] = -1.0 if hasattr(model, "classes_") and answer == 0 else 1.0
+    return weights, 1 - int(weights[k] > 0) if hasattr(model, "classes_") else None
 
 
 def _pictures(
