@@ -140,3 +140,14 @@ def test_svmlight_takes_qid_comments_labels_of_any_number_and_rows_without_colum
         next(source.chunks(9)).X.toarray(), [[2, 0, 1, 0, 0], [0, 0, 0, 0, 0], [0, 1e-3, 0, 0, 0]]
     )
     np.testing.assert_array_equal(source.labels(), [0.5, -1, 2])
+
+
+def test_svmlight_parses_no_block_of_blank_lines(tmp_path, monkeypatch):
+    monkeypatch.setattr(svmlight, "BLOCK_BYTES", 100)
+    path = tmp_path / "rows.svm"
+    path.write_text("1 1:2\n" + "\n" * 1000)
+    parse, parsed = svmlight._parse, []
+    monkeypatch.setattr(svmlight, "_parse", lambda block, *rest: parsed.append(block) or parse(block, *rest))
+    source = svmlight.SvmlightSource(path)
+    assert [chunk.X.toarray().tolist() for chunk in source.chunks(9)] == [[[2.0]]]
+    assert len(parsed) == 2  # once when it was opened, once for its rows

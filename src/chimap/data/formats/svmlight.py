@@ -91,6 +91,8 @@ class SvmlightSource(StreamSource):
 
     def _blocks(self) -> Iterator[Rows]:
         for first_line, block in _blocks(self.path):
+            if block.isspace():  # the parser takes a microsecond a blank line
+                continue
             X, _ = _parse(block, str(self.path), first_line, self._first_column)
             columns = X.indices - self._first_column
             if columns.max(initial=0) >= self.n_features:

@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
 
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
-LONGEST_LINE = 2**24  # bytes of a line of text
-LARGEST_RATIO, LEAST_UNPACKED = (
-    300,
-    2**26,
-)  # tables of zeros come to 200; so many bytes may be unpacked of any file
+LONGEST_LINE = 2**24  # bytes of a line of text, and of blanks in a row in compressed text
+LARGEST_RATIO = 300  # tables of zeros come to 200
+LEAST_UNPACKED = 2**26  # bytes that may be unpacked of any file
 
 
 def uncompressed_name(name: str) -> str:
@@ -40,7 +38,7 @@ def uncompressed_name(name: str) -> str:
 def decompressed(file: DataFile) -> Iterator[IO[bytes]]:
     """The bytes of a file, decompressed as its ending says, while the block runs.
 
-    Reading raises DataError where a compressed file unpacks to more than any table does.
+    Reading raises DataError where a compressed file unpacks to more than any table does, or to blanks.
     """
     with file.open() as opened:
         stream = _stream(file, opened)
@@ -79,6 +77,7 @@ class _Bounded:
     def __init__(self, file: DataFile, stream: IO[bytes]) -> None:
         self._file, self._stream = file, stream
         self._left = max(LEAST_UNPACKED, LARGEST_RATIO * file.size)
+        self._blank = 0  # bytes of blanks since the last others
 
     def read(self, size: int = -1) -> bytes:
         return self._counted(self._stream.read(self._left + 1 if size < 0 else size))
@@ -119,6 +118,12 @@ class _Bounded:
                 f"{self._file}: unpacks to more than {LARGEST_RATIO} times its size, which rows of data do not. "
                 "If it is "
                 "what you mean, unpack it first and name the unpacked file."
+            )
+        self._blank = self._blank + len(piece) if piece.isspace() else 0
+        if self._blank > LONGEST_LINE:
+            raise DataError(
+                f"{self._file}: more than {LONGEST_LINE >> 20} MiB of blanks in a row, which rows of data do not have. "
+                "Write it again without them."
             )
         return piece
 
