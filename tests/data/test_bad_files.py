@@ -267,6 +267,21 @@ def test_csr_parts_of_other_numbers(tmp_path, changed, message):
         open_source(tmp_path / "rows.npz")
 
 
+@pytest.mark.parametrize("ending", ["feather", "parquet"])
+def test_an_arrow_table_without_columns(tmp_path, ending):
+    pyarrow = pytest.importorskip("pyarrow")
+    path, table = tmp_path / f"rows.{ending}", pyarrow.table({})
+    if ending == "feather":
+        with pyarrow.OSFile(str(path), "wb") as file, pyarrow.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(table, path)
+    with pytest.raises(DataError, match=rf"rows\.{ending}.*no columns"):
+        open_source(path)
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_two_members_of_one_name(tmp_path):
     np.save(tmp_path / "X.npy", np.eye(3))

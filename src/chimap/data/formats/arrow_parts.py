@@ -125,6 +125,8 @@ class IpcPart(Part):
                 )
             opened.seek(0)
             self.schema = ipc.open_file(opened).schema
+            if not self.schema.names:
+                raise DataError(f"{file}: no columns. Write it again, with bins.")
             # Only a message tells the rows of its batch: that of the column that is the least to read.
             reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=[self._smallest()]))
             self.group_rows = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
