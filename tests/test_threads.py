@@ -75,6 +75,19 @@ def test_an_error_in_a_slice_comes_out():
         _threads.over_rows(100, 10**6, fail)
 
 
+def test_products_on_one_thread_are_not_limited_again(monkeypatch):
+    """Setting the limit takes longer than a small product."""
+    limited = []
+    controller = _threads._controller()
+    monkeypatch.setattr(_threads, "_controller", lambda: limited.append(1) or controller)
+    with _threads.threads(1):
+        assert _threads.tasks([1, 2], lambda i: 2 * i) == [2, 4]
+    assert not limited
+    with _threads.threads(2):
+        _threads.tasks([1, 2], lambda i: 2 * i)
+    assert limited
+
+
 @pytest.mark.parametrize(
     ("n_jobs", "n_rows", "expected"), [(1, 320, 1), (None, 320, None), (None, 60, 1), (2, 60, 2)]
 )

@@ -15,7 +15,8 @@ from benchmarks.measure import report
 from chimap import ExactKernelRegressor, FourierKernelRegressor, HistogramRegressor
 from chimap.data import ArraySource
 from chimap.engines import Stopwatch
-from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPenalty
+from chimap.estimators.tuning_rows import TuningRows
+from chimap.estimators.width_search import WidthObjective, WidthPenalty
 from chimap.features.fourier import WidthFeatures
 from chimap.solvers.exact_widths import exact_training
 

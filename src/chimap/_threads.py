@@ -94,7 +94,7 @@ def tasks(items: Iterable[Item], call: Callable[[Item], Result]) -> list[Result]
 @contextmanager
 def blas_alone() -> Iterator[None]:
     """Products within the block stay on the thread that calls them; blocks may be nested."""
-    if getattr(_inside, "pool", False) or getattr(_inside, "alone", False):
+    if getattr(_inside, "pool", False) or getattr(_inside, "alone", False) or _limit.get() == 1:
         yield
         return
     _inside.alone = True

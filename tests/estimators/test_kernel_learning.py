@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,8 +14,10 @@ from chimap import FourierKernelLearner, FourierKernelRegressor, HistogramRegres
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.engines import Progress, Stopwatch
+from chimap.estimators import tuning_rows
+from chimap.estimators.tuning_rows import TuningRows
 from chimap.estimators.width_rounds import WidthRounds
-from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPenalty
+from chimap.estimators.width_search import WidthObjective, WidthPenalty
 from chimap.features.fourier import WidthFeatures
 from chimap.fit.rows import PreparedRows
 from chimap.moments import DealtFolds
@@ -48,6 +51,23 @@ def test_gradient_of_the_objective(kernel, kind, penalty):
         assert gradient[-1] == 0  # the strength is given
         gradient, exact = gradient[:-1], exact[:-1]
     np.testing.assert_allclose(gradient, exact, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("kept", "n_prepared"), [(2**18, 4), (0, 14)])
+def test_few_rows_are_prepared_once(monkeypatch, kept, n_prepared):
+    objective = objective_of(chimap.Exponential(chimap.chi2, 1.0), "held-out")
+    x = np.append(objective.features.start_, np.log(0.05))
+    value, gradient = objective(x)
+    monkeypatch.setattr(tuning_rows, "_KEPT", kept)
+    sizes, plain = [], objective.rows.rows
+    counted = replace(plain, prepare=lambda X, first, name: sizes.append(X.shape[0]) or X)
+    objective.rows = replace(objective.rows, rows=counted)
+    for _ in range(2):
+        again = objective(x)
+        assert again[0] == value
+        np.testing.assert_array_equal(again[1], gradient)
+    # the first rows and three chunks; else these for the moments and the chunks for the gradient, at each evaluation
+    assert len(sizes) == n_prepared
 
 
 def relevant_and_noise(n=900, seed=0):

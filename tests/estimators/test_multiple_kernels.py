@@ -308,7 +308,8 @@ def test_joint_form_of_classes_and_its_model_file(tmp_path):
 def test_gradient_in_the_widths_is_that_of_the_objective(name):
     from chimap.engines import Stopwatch
     from chimap.estimators.channel_widths import ChannelObjective, ChannelWidths
-    from chimap.estimators.width_search import TuningRows, WidthPenalty
+    from chimap.estimators.tuning_rows import TuningRows
+    from chimap.estimators.width_search import WidthPenalty
     from chimap.features.base import FeatureSettings
     from chimap.fit.design import parts_of
     from chimap.fit.rows import PreparedRows

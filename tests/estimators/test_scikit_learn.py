@@ -131,3 +131,10 @@ def test_clone_and_pickle(kernel):
     assert clone(model).get_params()["kernel"] == kernel
     copy = pickle.loads(pickle.dumps(model.fit(X, y)))
     np.testing.assert_array_equal(copy.decision_function(X), model.decision_function(X))
+
+
+def test_the_signature_is_read_once():
+    """Reading it takes a millisecond, and a fit asks for the parameters some twenty times."""
+    assert HistogramRegressor._get_param_names() is HistogramRegressor._get_param_names()
+    assert HistogramRegressor._get_param_names() != FourierKernelRegressor._get_param_names()
+    assert set(HistogramRegressor().get_params()) == set(signature(HistogramRegressor).parameters)

@@ -28,7 +28,8 @@ from chimap import (
 )
 from chimap.data import ArraySource
 from chimap.engines import Stopwatch
-from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPenalty
+from chimap.estimators.tuning_rows import TuningRows
+from chimap.estimators.width_search import WidthObjective, WidthPenalty
 from chimap.features.base import FeatureSettings
 from chimap.features.fourier import WidthFeatures
 from chimap.fit.design import Part, PlainDesign

@@ -13,8 +13,9 @@ from chimap._types import Rows
 from chimap.engines import Job
 from chimap.estimators.adaptable import Adaptable
 from chimap.estimators.kernel_weights import SEARCH_TOLERANCE, SMALLEST, KernelWeights
+from chimap.estimators.tuning_rows import TuningRows
 from chimap.estimators.width_design import WidthDesign
-from chimap.estimators.width_search import TuningRows, WidthObjective, WidthPenalty
+from chimap.estimators.width_search import WidthObjective, WidthPenalty
 from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import WidthFeatures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +49,13 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
     _coef: np.ndarray
     _intercept: np.ndarray
     _cast_weights: tuple[Any, ...]
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """As of scikit-learn, which reads the signature anew each time; a fit asks twenty times."""
+        names: list[str] = super()._get_param_names()
+        return names
 
     def _given(self) -> Parameters:
         """The parameters."""

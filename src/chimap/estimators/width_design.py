@@ -15,9 +15,9 @@ from chimap.data import ArraySource, Source, split_source
 from chimap.data.source import choose_rows
 from chimap.engines import Job, Progress, Stopwatch, chunk_rows_within
 from chimap.estimators.adaptable import Adaptable
+from chimap.estimators.tuning_rows import TuningRows
 from chimap.estimators.width_rounds import WidthRounds
 from chimap.estimators.width_search import (
-    TuningRows,
     WidthObjective,
     WidthPenalty,
     WidthSearch,

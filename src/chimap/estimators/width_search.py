@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
 
-from chimap._types import Parameters, Rows
+from chimap._types import Parameters
 from chimap._validation import DataError
-from chimap.backends.host import HOST
-from chimap.data.io.read_ahead import chunks_ahead
-from chimap.data.source import Chunk
-from chimap.engines import Progress, Stopwatch
-from chimap.engines.local import Pass
-from chimap.engines.memory import FIRST_ROWS
+from chimap.engines import Progress
 from chimap.estimators.adaptable import Adaptable
+from chimap.estimators.tuning_rows import TuningRows
 from chimap.features.base import FittedFeatures
-from chimap.fit.passes import empty_moments
-from chimap.fit.rows import PreparedRows
-from chimap.moments import FoldMoments, Moments
+from chimap.moments import Moments
 from chimap.solvers import LinearSolution, ridge
 from chimap.solvers.lbfgs import stop_reason
 from chimap.solvers.widths import Outcome, held_out, total_scatter, training
@@ -35,45 +28,6 @@ _REACH = np.log(
     1e4
 )  # a width, or the strength, may leave its start by this factor: beyond, a block is off or alone
 _FIRST_STEP = 0.7  # of the log width that the objective feels most: a factor of two
-
-
-@dataclass(frozen=True)
-class TuningRows:
-    """Rows that are read again at each evaluation, in chunks of so many."""
-
-    rows: PreparedRows
-    chunk_rows: int
-    clock: Stopwatch
-
-    @property
-    def n_rows(self) -> int:
-        """In all."""
-        return self.rows.source.n_rows
-
-    def chunks(self) -> Iterator[tuple[Rows, np.ndarray, np.ndarray, np.ndarray]]:
-        """Checked rows, targets (rows, t), folds (rows,) and weights (rows,)."""
-        rows, codec = self.rows, self.rows.codec
-        for chunk in self._read():
-            prepared = rows.prepare(chunk.X, chunk.start, rows.source.name)
-            folds = rows.folds(chunk.start, prepared.shape[0])
-            weights = rows.weights(chunk.start, prepared.shape[0])
-            weights = np.ones(prepared.shape[0]) if weights is None else weights
-            yield prepared, np.asarray(codec.encode(np.asarray(chunk.y))) + codec.shift, folds, weights
-
-    def moments(self, features: FittedFeatures, dtype: np.dtype) -> FoldMoments:
-        """Of the features, fold by fold; one pass."""
-        rows, source = self.rows, self.rows.source
-        some = rows.prepare(source.block(0, min(FIRST_ROWS, source.n_rows)).X, 0, source.name)
-        moments = empty_moments(features, some, rows.n_folds, rows.codec.shift, dtype)
-        sums = HOST.sums(features, moments)
-        work = Pass(rows.prepare, rows.codec.encode, sums, rows.folds, self.clock, rows.weights)
-        for chunk in self._read():
-            work.add(chunk.X, chunk.y, chunk.start, source.name)
-        moments.release_buffers()
-        return moments
-
-    def _read(self) -> Iterator[Chunk]:
-        yield from self.clock.timed("read", chunks_ahead(self.rows.source, self.chunk_rows))
 
 
 @dataclass(frozen=True)

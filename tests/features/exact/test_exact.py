@@ -128,3 +128,15 @@ def test_products_of_weights_with_kept_rows_are_those_with_rows_about_their_mean
     np.testing.assert_allclose(weights @ some, weights @ some.centred())
     assert some.shape == (20, 12)
     assert 0 < kept.columns.size <= 12
+
+
+def test_rows_without_rare_columns_take_no_part_in_sparse_matrices(monkeypatch):
+    """Making one takes longer than the products of 100 rows."""
+    kept = KeptRows(np.random.default_rng(0).random((40, 5)))
+    expected = kept.centred() @ kept.centred().T
+    monkeypatch.setattr(KeptRows, "_rare", property(lambda self: pytest.fail("a sparse matrix of nothing")))
+    some, out, square = kept.take(np.arange(7)), np.empty((7, 40)), np.empty((40, 40))
+    kept.products_with(some, out)
+    kept.gram_into(square, None)
+    np.testing.assert_allclose(out, expected[:7], atol=1e-12)
+    np.testing.assert_allclose(np.tril(square, -1), np.tril(expected, -1), atol=1e-12)

@@ -53,27 +53,28 @@ class KeptRows:
         """Some of these rows, about the same means."""
         some = copy(self)
         some.dense, some.squares = self.dense[rows], self.squares[rows]
-        rare = self._rare.tocsr()[rows].tocsc()
-        some.data, some.rows, some.starts = rare.data, rare.indices, rare.indptr
+        if (rare := self._rare_rows) is not None:
+            chosen = rare[rows].tocsc()
+            some.data, some.rows, some.starts = chosen.data, chosen.indices, chosen.indptr
         return some
 
     def values_into(self, rows: Rows, gamma: float | None, out: np.ndarray) -> None:
         """exp(-gamma |u - u_j|^2) of other rows u (m, p), or (u - means)'(u_j - means) where gamma is None, into out
         (m, n)."""
         dense = _dense_columns(rows, self.columns) - self.means
-        rare = _without(rows, self.columns)
+        rare = _without(rows, self.columns)  # what kept rows do not have counts in the squares
         self._values_of(dense, rare, _scaling.row_squares(dense) + _scaling.row_squares(rare), gamma, out)
 
     def products_with(self, other: KeptRows, out: np.ndarray) -> None:
         """(u - means)'(u_j - means) of kept rows u about the same means, such as ``take`` gives, into out (m, n)."""
-        self._values_of(other.dense, other._rare.tocsr(), other.squares, None, out)
+        self._values_of(other.dense, other._rare_rows, other.squares, None, out)
 
     def _values_of(
-        self, dense: np.ndarray, rare: CSR, squares: np.ndarray, gamma: float | None, out: np.ndarray
+        self, dense: np.ndarray, rare: CSR | None, squares: np.ndarray, gamma: float | None, out: np.ndarray
     ) -> None:
         def part(first: int) -> None:
             own = slice(first, min(first + _ROWS, dense.shape[0]))
-            self._values(dense[own], rare[own], squares[own], gamma, out[own])
+            self._values(dense[own], _slice_of(rare, own), squares[own], gamma, out[own])
 
         _threads.tasks(range(0, dense.shape[0], _ROWS), part)
 
@@ -82,24 +83,26 @@ class KeptRows:
 
         What lies above the diagonal is spoilt beside it.
         """
-        n, rare = self.n_rows, self._rare.tocsr()
+        n, rare = self.n_rows, self._rare_rows
 
         def part(first: int) -> None:
             own = slice(first, min(first + _ROWS, n))
-            self._values(self.dense[own], rare[own], self.squares[own], gamma, square[own, : own.stop])
+            self._values(
+                self.dense[own], _slice_of(rare, own), self.squares[own], gamma, square[own, : own.stop]
+            )
 
         _threads.tasks(reversed(range(0, n, _ROWS)), part)  # the largest first
         return np.asarray(self.squares if gamma is None else np.ones(n), dtype=np.float64)
 
     def _values(
-        self, dense: np.ndarray, rare: CSR, squares: np.ndarray, gamma: float | None, out: np.ndarray
+        self, dense: np.ndarray, rare: CSR | None, squares: np.ndarray, gamma: float | None, out: np.ndarray
     ) -> None:
         """Of a few rows with the first out.shape[1] of these."""
         if self.columns.size:
             _blas.multiply(dense, self.dense[: out.shape[1]], out, transpose=True)
         else:
             out[:] = 0
-        if rare.nnz and self.data.size:
+        if rare is not None and rare.nnz and self.data.size:
             _loops.add_sparse_products(
                 rare.data, rare.indices, rare.indptr, self.data, self.rows, self.starts, out
             )
@@ -151,6 +154,16 @@ class KeptRows:
     def _rare(self) -> sp.csc_matrix:
         """Columns that are not dense, in CSC (n, p)."""
         return sp.csc_matrix((self.data, self.rows, self.starts), (self.n_rows, self.n_columns))
+
+    @property
+    def _rare_rows(self) -> CSR | None:
+        """The same in CSR; None where all is dense: a sparse matrix of nothing takes longer to make than 100 rows to
+        multiply."""
+        return self._rare.tocsr() if self.data.size else None
+
+
+def _slice_of(rows: CSR | None, chosen: slice) -> CSR | None:
+    return None if rows is None else rows[chosen]
 
 
 def exponentials(products: np.ndarray, ahead: np.ndarray, behind: np.ndarray, gamma: float) -> None:
