@@ -12,6 +12,7 @@ from chimap.report import (
     Evaluation,
     Insight,
     LearningCurve,
+    Reliability,
     SplitScores,
     StrengthCurve,
     TwoClasses,
@@ -60,6 +61,8 @@ def classification(n_classes: int, name: str = "class {}", **changes) -> Evaluat
     names = np.array([name.format(i) for i in range(n_classes)])
     y_true, y_pred = predictions(n_classes)
     metrics = classification_metrics(names[y_true], names[y_pred], classes=names)
+    confidence = np.random.default_rng(1).uniform(1 / n_classes, 1, y_true.size) ** 0.3
+    changes = {"reliability": Reliability(confidence, y_true == y_pred)} | changes
     return evaluation_of(metrics, Baseline("always answering “class 0”", 1 / n_classes), **changes)
 
 
@@ -121,6 +124,9 @@ def ranked(n_classes: int, with_images: bool = False, **changes) -> Evaluation:
     )
 
 
+RELIABILITY = Reliability(np.linspace(0.5, 1, 400), np.arange(400) % 5 > 0)
+
+
 def unequal(n_rows: int = 400) -> Evaluation:
     """Two classes, one of them rare, with all that is known beyond the score."""
     rng = np.random.default_rng(3)
@@ -144,7 +150,7 @@ def unequal(n_rows: int = 400) -> Evaluation:
     )
     ranking = ranking_metrics(y, both, classes.tolist())
     baseline = Baseline("always answering “inactive”", 0.9)
-    return evaluation_of(metrics, baseline, insight=insight, ranking=ranking)
+    return evaluation_of(metrics, baseline, insight=insight, ranking=ranking, reliability=RELIABILITY)
 
 
 CASES = {

@@ -40,6 +40,7 @@ from chimap.report.ranking import (
     ranking_metrics,
 )
 from chimap.report.regression import RegressionMetrics, regression_metrics
+from chimap.report.reliability import Reliability
 from chimap.report.segmentation import SegmentationMetrics, segmentation_metrics
 from chimap.report.selection import write_selection
 from chimap.report.splits import SplitScores, repeated_splits
@@ -64,6 +65,7 @@ __all__ = [
     "task_metrics",
     "regression_metrics",
     "RegressionMetrics",
+    "Reliability",
     "Baseline",
     "majority_baseline",
     "mean_baseline",

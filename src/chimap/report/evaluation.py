@@ -18,6 +18,7 @@ from chimap.report.examples import Examples
 from chimap.report.insight import Insight
 from chimap.report.ranking import RankingMetrics
 from chimap.report.regression import RegressionMetrics
+from chimap.report.reliability import Reliability
 from chimap.report.splits import SplitScores
 from chimap.report.tasks import TaskMetrics
 from chimap.selection import SelectionResult
@@ -174,6 +175,7 @@ class Evaluation:
     ranking: precision and recall of the scores of each class, or None.
     examples: images to show, or None.
     splits: scores of the model trained anew on random splits, or None.
+    reliability: of the probabilities of classes, or None.
     created: when, with its time zone; by default now.
     """
 
@@ -191,6 +193,7 @@ class Evaluation:
     examples: Examples | None = None
     splits: SplitScores | None = None
     insight: Insight | None = None
+    reliability: Reliability | None = None
     created: datetime = field(default_factory=now)
 
     def as_dict(self) -> JSON:
@@ -204,6 +207,7 @@ class Evaluation:
             "ranking": self.ranking and self.ranking.as_dict(),
             "splits": self.splits and self.splits.as_dict(),
             "insight": self.insight and self.insight.as_dict(),
+            "reliability": self.reliability and self.reliability.as_dict(),
             "baseline": self.baseline and self.baseline.as_dict(),
             "curve": self.curve and self.curve.as_dict(),
             "components": self.components and self.components.as_dict(),

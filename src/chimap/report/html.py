@@ -134,6 +134,7 @@ def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics
         "is_unequal": metrics.is_unequal,
         "ranking": None if _has_roc(evaluation) else evaluation.ranking,
         "examples": evaluation.examples,
+        **_calibration_parts(evaluation),
         **(_ranking_parts(evaluation.ranking) if evaluation.ranking else {}),
         **(_insight_parts(evaluation.insight, metrics.auc) if evaluation.insight else {}),
     }
@@ -160,6 +161,20 @@ def _insight_parts(insight: Insight, auc: float | None) -> JSON:
         "steps": []
         if curve is None
         else list(zip(curve.rows.tolist(), curve.scores, curve.linear, strict=True)),
+    }
+
+
+def _calibration_parts(evaluation: Evaluation) -> JSON:
+    """The error of probabilities, and a figure and table of what came true, unless those of two classes have them."""
+    from chimap.report.insight_curves import calibration_figure
+
+    reliability, insight = evaluation.reliability, evaluation.insight
+    is_shown = insight is not None and insight.two is not None and bool(insight.two.reliability())
+    drawn = None if is_shown else reliability
+    return {
+        "calibration": None if reliability is None else reliability.error,
+        "calibration_svg": None if drawn is None else as_markup(calibration_figure(drawn)),
+        "calibration_bands": [] if drawn is None else drawn.bands(),
     }
 
 

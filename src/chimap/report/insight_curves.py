@@ -10,6 +10,7 @@ from chimap.report._figure import BAD, GOOD, INK, MUTED, house_style, new_figure
 from chimap.report._plain import number, percent
 from chimap.report.curves import log_axis
 from chimap.report.insight import LearningCurve, TwoClasses
+from chimap.report.reliability import Reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,6 +66,23 @@ def reliability_figure(two: TwoClasses) -> str:
         axes.set_ylabel("share of the second class", labelpad=8)
         steps = ", ".join(f"{percent(p, 0)}: {percent(t, 0)}" for p, t, _ in bands)
         return to_svg(figure, "reliability", f"Share of the second class by what the score says: {steps}.")
+
+
+def calibration_figure(reliability: Reliability) -> str:
+    """Share of right answers among those of about each probability."""
+    bands = reliability.bands()
+    said, right, rows = (np.array(part) for part in zip(*bands, strict=True))
+    with house_style():
+        figure = new_figure(260, 260)
+        axes = _square(figure)
+        axes.plot(said, right, color=GOOD, linewidth=1.5)
+        axes.scatter(said, right, 12 + 90 * rows / rows.max(), color=GOOD, zorder=3)
+        axes.set_xlabel("probability of the answer", labelpad=8)
+        axes.set_ylabel("share of answers that are right", labelpad=8)
+        steps = ", ".join(f"{percent(p, 0)}: {percent(t, 0)}" for p, t, _ in bands)
+        return to_svg(
+            figure, "calibration", f"Share of right answers by the probability that they have: {steps}."
+        )
 
 
 def _square(figure: Figure) -> Axes:

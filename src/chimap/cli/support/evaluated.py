@@ -54,6 +54,7 @@ def page_of(evaluated: Evaluated) -> Evaluation:
         examples=_examples(evaluated),
         splits=evaluated.splits,
         insight=evaluated.insight,
+        reliability=evaluated.score.reliability,
     )
 
 

@@ -31,7 +31,11 @@ def summary(evaluated: Evaluated, output: Path | None) -> dict[str, str | None]:
     }
     if isinstance(metrics, TaskMetrics):
         return head | tasks.lines(metrics) | tail
-    return head | _metric_lines(metrics, score.ranking) | tail
+    lines = _metric_lines(metrics, score.ranking)
+    if score.reliability is not None:
+        off = show.percent(score.reliability.error)
+        lines["probabilities"] = f"off by {off} on average (expected calibration error)"
+    return head | lines | tail
 
 
 def _splits_lines(splits: SplitScores) -> str:

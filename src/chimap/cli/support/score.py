@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         ClassificationMetrics,
         RankingMetrics,
         RegressionMetrics,
+        Reliability,
         SplitScores,
         TaskMetrics,
     )
@@ -30,13 +31,15 @@ _KEPT_SCORES = 2**24  # numbers; beyond, classes are not ranked, so that memory 
 
 class Score(NamedTuple):
     """Metrics of predictions, what needs no model, the seconds it took; of classes their ranking, unless there are too
-    many rows to keep all scores, and what it was found from: labels, answers and scores (n, classes)."""
+    many rows to keep all scores, what it was found from (labels, answers and scores (n, classes)), and whether
+    probabilities mean what they say."""
 
     metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics
     baseline: Baseline
     seconds: float
     ranking: RankingMetrics | None = None
     outcome: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+    reliability: Reliability | None = None
 
 
 def is_classifier(model: BaseEstimator) -> bool:
@@ -96,8 +99,27 @@ def score(model: BaseEstimator, source: Source, progress: Progress) -> Score:
             return Score(metrics, _baseline(model, y), seconds)
         each = scores if of_second is None else np.concatenate([-scores, scores], axis=1)
         ranking = ranking_metrics(y, each, metrics.classes)
-        return Score(metrics, _baseline(model, y), seconds, ranking, (y, predicted, each))
+        return Score(
+            metrics,
+            _baseline(model, y),
+            seconds,
+            ranking,
+            (y, predicted, each),
+            _reliability(model, y, scores),
+        )
     return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
+
+
+def _reliability(model: BaseEstimator, y: np.ndarray, scores: np.ndarray) -> Reliability | None:
+    """Of the most probable class of each row; None of models without probabilities."""
+    import numpy as np
+
+    from chimap.report import Reliability
+
+    if not hasattr(model, "probabilities_of"):
+        return None
+    probabilities = model.probabilities_of(scores.astype(np.float64))
+    return Reliability(probabilities.max(axis=1), model.classes_[probabilities.argmax(axis=1)] == y)
 
 
 def splitter(
