@@ -24,9 +24,10 @@ def main() -> None:
     )
     parser.add_argument("--rows", type=int, default=6000)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--sets", nargs="+", choices=CHOSEN, default=CHOSEN)
     given = parser.parse_args()
     print(f"{'set':16}{'gcv':>9}{'folds':>9}{'points':>9}{'seconds, gcv / folds':>24}")
-    for name in CHOSEN:
+    for name in given.sets:
         whole, scores, seconds = SETS[name](), {"gcv": [], 5: []}, {"gcv": 0.0, 5: 0.0}
         for seed in range(given.seeds):
             data = whole.some(given.rows, seed)

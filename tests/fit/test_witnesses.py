@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from chimap import HistogramClassifier
 from chimap.data import ArraySource
@@ -11,10 +12,10 @@ from chimap.fit.targets import ClassCodec
 from chimap.moments import DealtFolds
 
 
-def prepared(n_rows):
+def prepared(n_rows, kernel="chi2", **settings):
     y = np.arange(n_rows) % 2
     source = ArraySource(np.ones((n_rows, 2), np.float32), y)
-    parts = HistogramClassifier("chi2")._parts(2)
+    parts = HistogramClassifier(kernel, **settings)._parts(2)
     return PreparedRows(
         source, Preparation(parts, np.dtype("float32"), None), ClassCodec.of(y), DealtFolds(1, 0), 0
     )
@@ -36,3 +37,39 @@ def test_of_few_rows_they_are_any():
         assert np.array_equal(places, np.unique(places))
     rows = prepared(5500)  # of which 4096 are the sample
     assert rows.witnesses(16, 4, 2**30).size == 5500 - rows._sampled().size
+
+
+def test_landmarks_leave_a_fifth_of_the_rows_to_the_choice():
+    for n_rows, n_apart in ((1001, 200), (3000, 600), (5000, 1000), (20_000, 2000)):
+        rows = prepared(n_rows, "exp-chi2", features="landmarks", n_components=1000)
+        places = rows.witnesses(16, 4, 2**30)
+        assert places.size == n_apart
+        assert not np.isin(places, rows._sampled()).any()
+        assert rows._sampled().size == min(4096, n_rows - n_apart)
+
+
+def test_where_every_row_is_a_landmark_none_are_left():
+    rows = prepared(1000, "exp-chi2", features="landmarks", n_components=1000)
+    assert rows._sampled().size == 1000
+    assert rows.witnesses(16, 4, 2**30).size == 1000
+
+
+def noisy_words(n_rows, seed):
+    """Counts of 10 words out of 400, of ten classes that share most of them."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(10, size=n_rows)
+    topics = np.random.default_rng(0).dirichlet(np.full(400, 0.3), 11)
+    return np.array([rng.multinomial(10, 0.4 * topics[k] + 0.6 * topics[10]) for k in y], np.float32), y
+
+
+def test_the_score_that_chooses_is_that_of_rows_to_come():
+    """Rows that landmarks are means of lie nearer to these than others do, and score far below them when left out."""
+    X, y = noisy_words(1200, 1)
+    X_new, y_new = noisy_words(4000, 2)
+    model = HistogramClassifier(
+        "exp-chi2", features="landmarks", n_components=600, normalize="l1", alpha=[0.01, 0.02], random_state=0
+    )
+    model.fit(X, y)
+    found = model.selection_
+    score, of_new = found.settings["accuracy"][found.chosen], model.score(X_new, y_new)
+    assert score == pytest.approx(of_new, abs=3 * np.sqrt(of_new * (1 - of_new) / 240))

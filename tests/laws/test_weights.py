@@ -393,7 +393,7 @@ def test_samples_are_drawn_in_proportion_to_weights(features, monkeypatch):
     monkeypatch.setattr(
         PlainDesign, "fit", lambda self, rows, seed: (drawn.append(rows), fit(self, rows, seed))[1]
     )
-    monkeypatch.setattr("chimap.fit.rows.sample_size", lambda source, parts: 400)
+    monkeypatch.setattr("chimap.fit.rows.sample_size", lambda source, parts: 2000)
     kernel = "chi2" if features == "additive" else "exp-chi2"
     model = HistogramClassifier(kernel, features=features, n_components=20, alpha=1.0, **LEFT)
     model.fit(X, y, sample_weight=np.where(y == 1, 9 * (y == 0).sum(), (y == 1).sum()))

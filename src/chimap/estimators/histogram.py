@@ -64,7 +64,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     sampling, form : str, default="auto" and "pair"
         Of Fourier frequencies, see ``FourierFeatures``; "auto" is "orthogonal", "iid" for the skewed kernels.
     landmarks : str or array, default="kmeans"
-        Of exponential kernels, how they are chosen: "kmeans", "uniform", "rpcholesky", or the rows themselves.
+        Of exponential kernels, how they are chosen: "kmeans", "uniform", "rpcholesky", or the rows themselves. If there
+        are more rows than landmarks, a fifth (2000 at most) has no part in them: alpha is chosen by their score.
     normalize : {None, "l1", "log1p", "sqrt"}, default=None
         None leaves rows as they are; "l1" divides each, or each block, by its sum (for rows whose totals mean nothing);
         "log1p" and "sqrt" are of each entry. The race chooses where the kernel is "auto".

@@ -109,13 +109,15 @@ class Footprint:
     """Sizes that the memory of a fit depends on.
 
     features: how many there are. mapped: numbers a row that they are made of, beside it. frequencies: columns of a
-    matrix (mapped, frequencies) that stays in memory. sample_rows: that fitting needs at least.
+    matrix (mapped, frequencies) that stays in memory. sample_rows: that fitting needs at least. landmarks: rows, or
+    centres of rows, that the features are made of, so that they tell rows they were fitted on from others.
     """
 
     features: int
     mapped: int = 0
     frequencies: int = 0
     sample_rows: int = 0
+    landmarks: int = 0
 
 
 class Family(Protocol):

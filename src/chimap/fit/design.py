@@ -17,6 +17,7 @@ from chimap.features.base import FeatureSettings, FittedFeatures, Footprint
 from chimap.features.blocks import BlockFeatures
 from chimap.features.families import family_of, make_features, settings_of
 from chimap.features.scaled import Scale, ScaledFeatures
+from chimap.selection.tried import TRIED_ROWS
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,10 @@ def sizes_of(parts: list[Part]) -> Footprint:
     mapped = max(s.mapped for s in each)
     if frequencies:
         mapped = -(-sum(s.mapped * s.frequencies for s in each) // frequencies)
-    most = max(s.sample_rows for s in each)
-    return Footprint(sum(s.features for s in each), mapped, frequencies, most)
+    return Footprint(
+        sum(s.features for s in each), mapped, frequencies,
+        max(s.sample_rows for s in each), max(s.landmarks for s in each),
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,7 @@ class Design(Protocol):
 
 
 _SAMPLE_ROWS, _SAMPLE_BYTES = 4096, 2**26
+_PART_APART = 5  # one of so many rows: few enough to lose no landmarks worth having
 
 
 def sample_rows(n_bins: int) -> int:
@@ -160,7 +164,15 @@ def sample_rows(n_bins: int) -> int:
 
 def sample_size(source: Source, parts: list[Part]) -> int:
     """Rows of the source that the features of these parts are fitted on."""
-    return min(max(sample_rows(source.n_features), sizes_of(parts).sample_rows), source.n_rows)
+    wanted = max(sample_rows(source.n_features), sizes_of(parts).sample_rows)
+    return min(wanted, source.n_rows - rows_apart(source, parts))
+
+
+def rows_apart(source: Source, parts: list[Part]) -> int:
+    """How many rows have no part in the landmarks of these parts, if they have some. Where every row is a landmark,
+    leaving one out is exact, and none need be apart."""
+    has_others = 0 < sizes_of(parts).landmarks < source.n_rows
+    return min(TRIED_ROWS, source.n_rows // _PART_APART) if has_others else 0
 
 
 def check_rows(rows: Rows, parts: list[Part], name: str, first_row: int | np.ndarray) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -27,12 +28,11 @@ from chimap.fit.passes import component_pass, empty_moments, learning_pass, roun
 from chimap.fit.plan import Plan, keeping_job, room_for
 from chimap.fit.recipe import Objective, Recipe
 from chimap.fit.result import FitResult, HeldOutRows, Known
-from chimap.fit.rows import PreparedRows, SomeRows
+from chimap.fit.rows import PreparedRows
 from chimap.moments import PCA, DealtFolds, FoldMoments, RowFolds, RowWeights
 from chimap.moments.kept import KeptFeatures
 from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Evidence
-from chimap.solvers.held_out import Witnesses
 
 
 def fit(
@@ -84,8 +84,6 @@ def fit(
         sample, seen = rows.sample_beside(places) if standing is None else (None, None)
     known = standing.known if standing is not None else _learn_features(recipe, rows, sample, clock, progress)
     first = None if sample is None else _arrays.take_rows(sample, slice(FIRST_ROWS)).copy()
-    with clock("sample"):
-        tried = _tried(rows, plan, sample, recipe)
     del sample  # the first rows are all that is still needed
     passes = _Passes(recipe, rows, sources, known, plan, engine, checkpoint, clock, progress)
     principal = passes.components(standing, first)
@@ -94,9 +92,9 @@ def fit(
     if keeps:
         evidence = passes.keep(features, first)
     else:
-        evidence = passes.learn(features, first, standing, principal, tried)
+        evidence = passes.learn(features, first, standing, principal)
         seen = rows.take(places) if seen is None and places.size else seen
-        evidence = replace(evidence, witnesses=passes.witnesses(features, places, seen, evidence))
+        evidence = passes.with_rows(evidence, features, places, seen)
     learned = recipe.objective.learn(evidence, features, clock, progress)
     coef, intercept = learned.solution.coef, learned.solution.intercept
     if principal is not None:
@@ -112,16 +110,6 @@ def _witnessed(recipe: Recipe, rows: PreparedRows, plan: Plan) -> np.ndarray:
     if recipe.objective.needs == "features":
         return np.zeros(0, dtype=np.intp)
     return rows.witnesses(plan.job.n_features, recipe.dtype.itemsize, recipe.budget)
-
-
-def _tried(rows: PreparedRows, plan: Plan, sample: Any, recipe: Recipe) -> SomeRows | None:
-    """Rows whose score has a say in the choice of the strength, where the plan has room for them."""
-    n = plan.job.n_tried
-    if not n:
-        return None
-    if recipe.holding.asked == "holdout":
-        return rows.held_out(n)
-    return rows.some_of(rows.sample() if sample is None else sample, n)
 
 
 def _learn_features(
@@ -199,7 +187,6 @@ class _Passes:
         first: Any,
         standing: Standing | None,
         principal: Sequence[PCA] | None,
-        tried: SomeRows | None,
     ) -> Evidence:
         """Moments of folds and, for losses that pass over them again, the rows."""
         recipe, rows = self.recipe, self.rows
@@ -223,31 +210,27 @@ class _Passes:
             again = kept or ReplayedRows(
                 cast("Pass[HostSums]", work), rows.source, self.plan.chunk_rows, self.engine
             )
-        scored = None
-        if tried is not None:
-            with self.clock("features"):
-                mapped = rounded(recipe, features, moments.shift)
-                scored = tried.with_features(mapped, moments, rows.codec, recipe.scoring)
-        return Evidence(
-            moments,
-            again,
-            None,
-            recipe.device,
-            recipe.seed,
-            self.progress.advance,
-            recipe.holding.asked,
-            scored,
-        )
+        advance, asked = self.progress.advance, recipe.holding.asked
+        return Evidence(moments, again, None, recipe.device, recipe.seed, advance, asked)
 
-    def witnesses(
-        self, features: RowFeatures, places: np.ndarray, seen: Rows | None, evidence: Evidence
-    ) -> Witnesses | None:
-        """Features and targets of prepared rows at these places of the source."""
-        if evidence.moments is None or seen is None:
-            return None
+    def with_rows(
+        self, evidence: Evidence, features: RowFeatures, places: np.ndarray, seen: Rows | None
+    ) -> Evidence:
+        """The same with the features of the witnesses, prepared rows at these places of the source. Their score has a
+        say in the choice of the strength where there is room; or, for that, rows that were held out."""
+        recipe, rows, moments = self.recipe, self.rows, evidence.moments
+        if moments is None:
+            return evidence
+        needs_folds, n_tried = recipe.objective.needs == "rows", self.plan.job.n_tried
+        make = partial(witnesses_of, recipe, rows, features, moments)
         with self.clock("held out"):
-            needs_folds = self.recipe.objective.needs == "rows"
-            return witnesses_of(self.recipe, self.rows, features, evidence.moments, places, seen, needs_folds)
+            found = None if seen is None else make(places, seen, needs_folds)
+            scored = found
+            if n_tried and recipe.holding.asked == "holdout":
+                held = rows.held_out(n_tried)
+                scored = make(held, rows.take(held), needs_folds)
+        tried = rows.tried(scored, recipe.scoring) if n_tried and scored is not None else None
+        return replace(evidence, witnesses=found, tried=tried)
 
     def keep(self, features: RowFeatures, first: Any) -> Evidence:
         """The features of all rows."""

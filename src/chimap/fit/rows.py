@@ -15,12 +15,12 @@ from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.engines.memory import CHUNK_UNIT
 from chimap.features.weighted import BinWeights
-from chimap.fit.design import Part, check_rows, normalised, sample_size
+from chimap.fit.design import Part, check_rows, normalised, rows_apart, sample_size
 from chimap.fit.targets import Codec
-from chimap.moments import DealtFolds, FoldMoments, RowFolds, RowWeights, rows_by_weight
-from chimap.selection.tried import TriedRows
+from chimap.moments import DealtFolds, RowFolds, RowWeights, rows_by_weight
+from chimap.selection.tried import TRIED_ROWS, TriedRows
+from chimap.solvers.held_out import Witnesses
 
-_MOST_WITNESSES = 2000
 _FEWEST_WITNESSES = 64
 _WITNESS_SHARE = 32  # of the budget
 _MOST_SHARE = 4  # of the budget, that the fewest may take
@@ -88,24 +88,6 @@ def features_by_pieces(features: RowFeatures, rows: Rows, out: np.ndarray, shift
 
 
 @dataclass(frozen=True)
-class SomeRows:
-    """Prepared rows in memory, their labels and weights."""
-
-    X: Rows
-    y: np.ndarray
-    weights: np.ndarray | None = None
-
-    def with_features(
-        self, features: RowFeatures, moments: FoldMoments, codec: Codec, scoring: Scoring
-    ) -> TriedRows:
-        """Their features and targets less the shifts of moments, with the score of outputs for them."""
-        Z = np.empty((self.y.shape[0], features._n_features_out), dtype=moments.dtype)
-        features_by_pieces(features, self.X, Z, moments.shift)
-        score = codec.score(self.y, scoring, self.weights)
-        return TriedRows(Z, np.asarray(codec.encode(self.y)), np.asarray(codec.shift), score)
-
-
-@dataclass(frozen=True)
 class PreparedRows:
     """A source with all that is done to its rows before they are mapped."""
 
@@ -158,17 +140,24 @@ class PreparedRows:
         """
         outputs = np.dtype(np.float64).itemsize * _OUTPUTS_HELD * self.codec.n_targets
         each = self.source.row_bytes + itemsize * n_features + outputs
-        size = int(max(_FEWEST_WITNESSES, min(_MOST_WITNESSES, budget / _WITNESS_SHARE / each)))
+        size = int(max(_FEWEST_WITNESSES, min(TRIED_ROWS, budget / _WITNESS_SHARE / each)))
         if size * each > budget / _MOST_SHARE:
             return np.empty(0, dtype=np.int64)
-        return self._beside_sample(size)
+        apart = self._apart()
+        return apart[choose_rows(apart.size, size, self.seed)] if apart.size else self._beside_sample(size)
+
+    def _apart(self) -> np.ndarray:
+        """Places of the rows that landmarks are not made of, so that they are as rows to come are; none for features
+        without landmarks.
+
+        A row lies nearer to a landmark that is a mean of it and others than rows to come do, and so do those others:
+        leaving it out takes its share of the weights away, and not that.
+        """
+        n_apart = rows_apart(self.source, self.prepare.parts)
+        return choose_rows(self.source.n_rows, n_apart, self.seed + 1) if n_apart else np.zeros(0, np.int64)
 
     def _beside_sample(self, size: int) -> np.ndarray:
-        """So many rows that the features were not fitted on, or any where there are not half of them.
-
-        Leaving a row out takes its share of the weights away, and not what it is to the features: a landmark that is
-        the row itself says more, or less, of it than of rows to come.
-        """
+        """So many rows that the features were not fitted on, or any where there are not half of them."""
         sampled = self._sampled()
         drawn = choose_rows(self.source.n_rows, size + sampled.size, self.seed + 1)
         outside = np.setdiff1d(drawn, sampled, assume_unique=True)
@@ -177,32 +166,24 @@ class PreparedRows:
         return outside[choose_rows(outside.size, size, self.seed + 1)]
 
     def _sampled(self) -> np.ndarray:
-        size = sample_size(self.source, self.prepare.parts)
-        if self.source.weights is not None:
-            return rows_by_weight(self.source.weights, size, self.seed)
-        return choose_rows(self.source.n_rows, size, self.seed)
-
-    def held_out(self, n: int) -> SomeRows:
-        """At most so many rows of fold 0, read apart."""
-        members = np.flatnonzero(self.folds(0, self.source.n_rows) == 0)
-        chosen = members[choose_rows(members.size, n, self.seed + 1)]
-        return self._some(chosen, self.prepare(self.source.take(chosen), chosen, self.source.name))
-
-    def some_of(self, sample: Rows, n: int) -> SomeRows:
-        """At most so many rows, of the ``sample`` unless that was drawn by weight: the score has the weights in it."""
-        if self.source.weights is not None:
-            chosen = choose_rows(self.source.n_rows, n, self.seed + 1)
-            return self._some(chosen, self.take(chosen))
-        among = choose_rows(sample.shape[0], n, self.seed + 1)
-        places = choose_rows(self.source.n_rows, sample.shape[0], self.seed)
-        return self._some(places[among], _arrays.take_rows(sample, among))
-
-    def _some(self, places: np.ndarray, X: Rows) -> SomeRows:
-        labels = self.source.labels()
-        if labels is None:
-            raise TypeError("rows without labels have no score")
+        size, apart = sample_size(self.source, self.prepare.parts), self._apart()
         weights = self.source.weights
-        return SomeRows(X, labels[places], None if weights is None else weights[places])
+        if weights is not None and np.ptp(weights) > 0:  # equal ones are none
+            weights = np.array(weights, dtype=np.float64)
+            weights[apart] = 0
+            return rows_by_weight(weights, size, self.seed)
+        others = np.setdiff1d(choose_rows(self.source.n_rows, size + apart.size, self.seed), apart)
+        return others[choose_rows(others.size, size, self.seed)]
+
+    def held_out(self, n: int) -> np.ndarray:
+        """Places of at most so many rows of fold 0."""
+        members = np.flatnonzero(self.folds(0, self.source.n_rows) == 0)
+        return members[choose_rows(members.size, n, self.seed + 1)]
+
+    def tried(self, witnesses: Witnesses, scoring: Scoring) -> TriedRows:
+        """Rows whose score has a say in a choice."""
+        score = self.codec.score(self.labels[witnesses.rows], scoring, witnesses.weights)
+        return TriedRows(witnesses.Z, witnesses.Y, np.asarray(self.codec.shift), score)
 
     def over(self, source: Source, n_folds: int) -> PreparedRows:
         """Other rows of the same kind, in random folds."""

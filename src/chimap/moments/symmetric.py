@@ -9,6 +9,7 @@ import numpy as np
 from chimap import _blas, _loops, _threads
 
 PANEL = 256  # rows of a panel: what is kept twice (the panels' own corners) is PANEL / n of the whole
+_PARTS = 4  # that products of BLAS are added up in, whatever the number of threads
 _FEW = 24  # right-hand sides up to which reading a panel once beats BLAS, which copies it for every product
 
 
@@ -104,11 +105,11 @@ class Symmetric:
                 add(first, panel, P, out)
             return out
 
-        # BLAS has threads of its own
-        slices = (
-            _threads.over_rows(len(panels), PANEL * self.n * P.shape[0], part) if add is _add_few else None
-        )
-        total, *others = slices or [part(slice(None))]
+        if add is _add_few:
+            parts = _threads.over_rows(len(panels), PANEL * self.n * P.shape[0], part)
+        else:  # panels get shorter, so that every part takes some of all lengths
+            parts = _threads.tasks([slice(k, None, _PARTS) for k in range(_PARTS)], part)
+        total, *others = parts
         for other in others:  # numpy's sum of a list would copy them all first
             total += other
         return total.T

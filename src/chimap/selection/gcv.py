@@ -169,7 +169,7 @@ class LastWord:
             for alpha in alphas:
                 if top.alpha / _DOWN <= alpha <= top.alpha:
                     self._at(float(alpha))
-        elif self._at(top.alpha / 10) >= self._at(top.alpha):
+        elif self._at(top.alpha) <= self._at(top.alpha / 10):  # that of the factor at hand first
             lower = self._at(top.alpha / _DOWN) > self._at(top.alpha / 10)
             self._at(top.alpha / 10 ** (1.5 if lower else 0.5))
         else:

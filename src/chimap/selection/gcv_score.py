@@ -73,6 +73,7 @@ class GcvScorer:
         if score is None and self.dtype != np.float64:
             self.dtype = np.dtype(np.float64)  # for this strength and those to come
             self.square = np.empty(self.square.shape)
+            self._factor_of = None
             score = self._score(alpha)
         self.scores[alpha] = score or GcvScore(alpha, np.inf, 0.0, np.nan, np.empty((0, 0)))
         if self.on_score is not None:
@@ -82,12 +83,11 @@ class GcvScorer:
     def left_out(self, tried: Tried, alpha: float) -> np.ndarray | None:
         """What ridge says of each of some of the rows when it is left out, (h, t), less the targets' shift; None where
         the matrix is singular to rounding."""
-        if self._factor_of != alpha or alpha not in self.scores:
-            self.at(alpha)
-        score = self.scores[alpha]
-        if not np.isfinite(score.score):
+        score = self.scores[alpha] if alpha in self.scores else self.at(alpha)
+        roots = self._factorised(alpha) if np.isfinite(score.score) else None
+        if roots is None:
             return None
-        whole, roots = self.whole, self._roots(alpha)
+        whole = self.whole
         origin, mean = whole.feature_sum / whole.count, whole.target_sum / whole.count
         X = np.empty(tried.Z.shape, dtype=self.square.dtype)
         for part in tried.blocks():
@@ -99,11 +99,9 @@ class GcvScorer:
         return np.asarray(tried.Y - errors / np.maximum(1 - leverages, _LEAST_LEFT)[:, None])
 
     def _score(self, alpha: float) -> GcvScore | None:
-        self._factor_of = None
-        roots = self._fill(alpha)
-        if not factorise(self.square):
+        roots = self._factorised(alpha)
+        if roots is None:
             return None
-        self._factor_of = alpha
         t = self.cross.shape[1]
         right = np.hstack([self.cross, self.probes])
         X = self._solve(right, alpha, roots)
@@ -126,6 +124,17 @@ class GcvScorer:
         score = rss / self.whole.count / (left / n) ** 2
         slope = rss_slope / rss - 2 * trace_slope / left if rss > 0 else 0.0
         return GcvScore(alpha, float(score), float(slope), float(n - left), W)
+
+    def _factorised(self, alpha: float) -> np.ndarray | None:
+        """The factor of a strength in the buffer, unless it is there; returns roots (D,), or None if it is singular."""
+        if self._factor_of == alpha:
+            return self._roots(alpha)
+        self._factor_of = None
+        roots = self._fill(alpha)
+        if not factorise(self.square):
+            return None
+        self._factor_of = alpha
+        return roots
 
     def _fill(self, alpha: float) -> np.ndarray:
         """diag(roots) (Hc + alpha I) diag(roots), with ones on its diagonal, above; returns roots (D,)."""

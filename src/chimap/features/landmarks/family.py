@@ -32,9 +32,11 @@ class LandmarkFamily:
 
     @classmethod
     def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
-        """Mapped landmarks are a matrix as frequencies are; whitening is another, as of so many mapped bins more."""
+        """Mapped landmarks are a matrix as frequencies are; whitening is another, as of so many mapped bins more. Those
+        that the user gives are of no sample."""
         m, p = settings.size(), mapped_bins(settings, n_bins, 1)
-        return Footprint(m, p + m, m, sample_rows=sample_rows(m))
+        own = m if isinstance(settings.landmarks, str) else 0
+        return Footprint(m, p + m, m, sample_rows=sample_rows(m), landmarks=own)
 
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
@@ -67,7 +69,7 @@ class NystroemFamily:
     def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
         """Kernel values take the place of mapped bins, and the landmarks are rows of the sample."""
         m = settings.size()
-        return Footprint(m, m, m, sample_rows=2 * m)
+        return Footprint(m, m, m, sample_rows=2 * m, landmarks=m)
 
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:

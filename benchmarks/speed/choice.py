@@ -1,0 +1,51 @@
+"""What does choosing the strength take beside the pass over the rows that it chooses for?
+
+MNIST, exp-chi2, landmarks, and random features as many. The choice takes no rows but the 2000 whose score has the last
+word, so that its time depends on the number of features alone: the pass is timed on ``--rows`` rows, and its time
+scaled to ``--of`` of them. Stages of one fit in one process, after a small fit that compiles.
+
+    python -m benchmarks.speed.choice 2000 4096 --rows 20000            # of 60 000 rows
+    python -m benchmarks.speed.choice 8192 --rows 10000 --of 10000
+"""
+
+import argparse
+
+from benchmarks.measure import mnist, report
+from chimap import HistogramClassifier
+
+PASS = ("read", "check", "features", "moments")
+WANTED = {60_000: "<= 0.25", 10_000: "<= 1.0"}
+
+
+def stages(features, D, X, y):
+    """Seconds of the stages of a fit with gcv, and how many strengths were tried."""
+    model = HistogramClassifier(
+        "exp-chi2", features=features, n_components=D, selection="gcv", memory="4GiB", random_state=0
+    )
+    model.fit(X, y)
+    return model.stage_seconds_, model.selection_.settings["alpha"].size
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("D", nargs="*", type=int, default=[2000, 4096])
+    parser.add_argument("--rows", type=int, default=20_000)
+    parser.add_argument("--of", type=int, default=60_000)
+    parser.add_argument("--features", nargs="+", default=["landmarks"])
+    given = parser.parse_args()
+    X, y, _, _ = mnist(normalize=True)
+    for features in given.features:
+        stages(features, 600, X[:2000], y[:2000])
+        for D in given.D:
+            took, n_tried = stages(features, D, X[: given.rows], y[: given.rows])
+            passing = sum(took.get(stage, 0.0) for stage in PASS) * given.of / given.rows
+            share = took["choose alpha"] / passing
+            report(f"{features}, {given.of} x {D}: choice / pass", round(share, 2), WANTED.get(given.of, ""))
+            shown = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in took.items())
+            print(f"  {n_tried} strengths; seconds of {given.rows} rows: {shown}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
