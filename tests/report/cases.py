@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 from functools import cache
 
@@ -23,6 +24,7 @@ from chimap.report import (
     regression_metrics,
     render_report,
     task_metrics,
+    worst_errors,
     worst_mistakes,
 )
 
@@ -64,6 +66,21 @@ def classification(n_classes: int, name: str = "class {}", **changes) -> Evaluat
     confidence = np.random.default_rng(1).uniform(1 / n_classes, 1, y_true.size) ** 0.3
     changes = {"reliability": Reliability(confidence, y_true == y_pred)} | changes
     return evaluation_of(metrics, Baseline("always answering “class 0”", 1 / n_classes), **changes)
+
+
+def explained_regression(n_rows: int = 50) -> Evaluation:
+    """A regression with all that is known beyond the score."""
+    plain = regression(n_rows)
+    names, y = np.array([f"m{i}" for i in range(n_rows)]), plain.metrics.targets
+    curve = LearningCurve("R²", np.array([250, 500, 1000]), np.array([0.7, 0.8, 0.9]), np.full(3, 0.75))
+    insight = Insight(
+        linear=0.75,
+        linear_rows=1000,
+        curve=curve,
+        importance=[("bit 17", 0.5), ("bit 4", 0.25)],
+        mistakes=worst_errors(names, y, plain.metrics.predictions),
+    )
+    return dataclasses.replace(plain, insight=insight)
 
 
 def regression(rows: int = 200, **changes) -> Evaluation:
@@ -166,7 +183,7 @@ CASES = {
     "thirty ranked classes with images": lambda: ranked(30, with_images=True),
     "fourteen tasks": lambda: several_tasks(14),
     "two targets": lambda: several_targets(2),
-    "regression, few rows": lambda: regression(50),
+    "regression, few rows": explained_regression,
     "regression, many rows": lambda: regression(2000),
 }
 

@@ -31,6 +31,14 @@ def test_of_unequal_classes_auc_average_precision_and_balanced_accuracy_lead():
     assert "Balanced accuracy on" not in page_of("ten classes")
 
 
+def test_a_regression_names_its_worst_rows_and_a_linear_model():
+    page = page_of("regression, few rows")
+    for told in ("Would more rows help?", "Bins that matter most", "Worst mistakes", "Off by"):
+        assert page.count(told) == 1
+    assert "A linear model on 1,000 of the training rows: 0.75" in page
+    assert "Taken for" not in page
+
+
 def test_two_classes_have_roc_and_reliability_in_place_of_curves_a_class():
     page = page_of("two unequal classes")
     for told in ("Telling the two apart", "Would more rows help?", "Bins that matter most", "Worst mistakes"):

@@ -234,6 +234,7 @@ def _regression_parts(evaluation: Evaluation, metrics: RegressionMetrics) -> JSO
         "dotted": metrics.n_rows <= DOTTED,
         "predicted_svg": as_markup(predicted_against_true(metrics)),
         "residuals_svg": as_markup(residual_histogram(metrics)),
+        **(_insight_parts(evaluation.insight, None) if evaluation.insight else {}),
     }
 
 

@@ -108,3 +108,15 @@ def worst_mistakes(
     return [
         Mistake(str(names[wrong[i]]), classes[true[i]], classes[taken[i]], float(margin[i])) for i in order
     ]
+
+
+def worst_errors(names: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray, k: int = 10) -> list[Mistake]:
+    """The k rows whose predictions (n,) are furthest from their targets (n,), the furthest first.
+
+    >>> worst = worst_errors(np.array(["a", "b"]), np.array([0.0, 1.0]), np.array([0.5, -1.0]))
+    >>> [(one.row, one.margin) for one in worst]
+    [('b', 2.0), ('a', 0.5)]
+    """
+    errors = np.abs(y_pred - y_true)
+    order = np.argsort(-errors, kind="stable")[:k]
+    return [Mistake(str(names[i]), float(y_true[i]), float(y_pred[i]), float(errors[i])) for i in order]
