@@ -154,7 +154,6 @@ BAD = {
         ["evaluate", "e.model", "signs.csv", "--split", "part", "--all-rows"],
         "--split takes the test rows, and --all-rows all of them",
     ),
-    "no labels": (["evaluate", "e.model", "signs.csv"], "Name them; the model was fitted with --labels kind"),
     "groups of one class each": (
         ["evaluate", "e.model", "two.csv", "--labels", "kind", "--splits", "2", "--groups", "kind"],
         "a split has all rows of class",
