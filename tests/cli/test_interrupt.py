@@ -6,6 +6,7 @@ import os
 import signal
 import time
 
+import psutil
 import pytest
 
 from chimap.data import write_histograms
@@ -32,7 +33,8 @@ def test_a_running_fit(long_fit, sent, code, message):
     folder, arguments = long_fit
     process = start(*arguments, cwd=folder)
     try:
-        time.sleep(4)  # past the imports, into the pass
+        while process.poll() is None and sum(psutil.Process(process.pid).cpu_times()[:2]) < 6:
+            time.sleep(0.1)  # past the imports, into the pass, however busy the machine
         assert process.poll() is None, process.communicate()
         process.send_signal(sent)
         out, err = process.communicate(timeout=SECONDS)

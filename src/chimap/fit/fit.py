@@ -32,6 +32,7 @@ from chimap.fit.rows import PreparedRows
 from chimap.moments import PCA, DealtFolds, FoldMoments, RowFolds, RowWeights
 from chimap.moments.kept import KeptFeatures
 from chimap.selection.base import USUAL_FOLDS
+from chimap.selection.tried import TRIED_ROWS
 from chimap.solvers.base import Evidence
 
 
@@ -224,13 +225,15 @@ class _Passes:
         needs_folds, n_tried = recipe.objective.needs == "rows", self.plan.job.n_tried
         make = partial(witnesses_of, recipe, rows, features, moments)
         with self.clock("held out"):
-            found = None if seen is None else make(places, seen, needs_folds)
-            scored = found
-            if n_tried and recipe.holding.asked == "holdout":
-                held = rows.held_out(n_tried)
-                scored = make(held, rows.take(held), needs_folds)
-        tried = rows.tried(scored, recipe.scoring) if n_tried and scored is not None else None
-        return replace(evidence, witnesses=found, tried=tried)
+            witnesses = None if seen is None else make(places, seen, needs_folds)
+            if not n_tried:
+                return replace(evidence, witnesses=witnesses)
+            # as many whatever the budget, or it would have a say in the choice, too
+            wanted = rows.held_out(n_tried) if recipe.holding.asked == "holdout" else rows.beside(TRIED_ROWS)
+            is_there = witnesses is not None and np.array_equal(wanted, places)
+            scored = witnesses if is_there else make(wanted, rows.take(wanted), needs_folds)
+        tried = None if scored is None else rows.tried(scored, recipe.scoring)
+        return replace(evidence, witnesses=witnesses, tried=tried)
 
     def keep(self, features: RowFeatures, first: Any) -> Evidence:
         """The features of all rows."""

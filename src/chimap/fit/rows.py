@@ -143,6 +143,10 @@ class PreparedRows:
         size = int(max(_FEWEST_WITNESSES, min(TRIED_ROWS, budget / _WITNESS_SHARE / each)))
         if size * each > budget / _MOST_SHARE:
             return np.empty(0, dtype=np.int64)
+        return self.beside(size)
+
+    def beside(self, size: int) -> np.ndarray:
+        """Places of at most so many rows that are as rows to come are, as far as there are any."""
         apart = self._apart()
         return apart[choose_rows(apart.size, size, self.seed)] if apart.size else self._beside_sample(size)
 
