@@ -92,7 +92,7 @@ def test_the_race_learns_them_for_its_leader():
 def test_a_block_has_one_weight():
     blocks = {"signal": slice(0, 2), "noise": slice(2, 30)}
     given = {"kernel": "exp-chi2", "features": "landmarks", "n_components": 100, "random_state": 1}
-    rows, target = signal_and_noise(1000)  # a fifth of them, which landmarks are not made of, measures the gain
+    rows, target = signal_and_noise(1000)  # of which a fifth, no landmarks, measures the gain
     model = HistogramRegressor(**given, blocks=blocks, bin_weights="learn").fit(rows, target)
     first, second = model.bin_weights_[:2], model.bin_weights_[2:]
     assert first.min() == first.max() > second.min() == second.max()

@@ -124,7 +124,9 @@ def test_labels_of_samples_are_in_a_table_beside_it(tmp_path):
     (tmp_path / "metadata.tsv").write_text(f"#SampleID\tsite\n{lines}\n")
     source = open_source(tmp_path / "table.biom", f"{tmp_path}/metadata.tsv::site")
     np.testing.assert_array_equal(source.labels(), LABELS)
-    with pytest.raises(DataError, match=r"no column and no file 'site'; it holds none .* metadata\.tsv::site\."):
+    with pytest.raises(
+        DataError, match=r"no column and no file 'site'; it holds none .* metadata\.tsv::site\."
+    ):
         open_source(tmp_path / "table.biom", "site")
     with pytest.raises(DataError, match=r"line 1: 2 columns.* Name the column as .*metadata\.tsv::COLUMN"):
         open_source(tmp_path / "table.biom", f"{tmp_path}/metadata.tsv")
