@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,34 +56,31 @@ def roc_figure(two: TwoClasses, auc: float) -> str:
 
 def reliability_figure(two: TwoClasses) -> str:
     """Share of the second class among rows of about each probability."""
-    bands = two.reliability()
+    said, share = "probability that the score says", "share of the second class"
+    return _shares(
+        two.reliability(), "reliability", said, share, "Share of the second class by what the score says"
+    )
+
+
+def calibration_figure(reliability: Reliability) -> str:
+    """Share of right answers among those of about each probability."""
+    said, share = "probability of the answer", "share of answers that are right"
+    told = "Share of right answers by the probability that they have"
+    return _shares(reliability.bands(), "calibration", said, share, told)
+
+
+def _shares(bands: Sequence[tuple[float, float, int]], name: str, x: str, y: str, told: str) -> str:
+    """What is true of rows of about each probability, larger dots for more rows; ``told`` in words."""
     said, true, rows = (np.array(part) for part in zip(*bands, strict=True))
     with house_style():
         figure = new_figure(260, 260)
         axes = _square(figure)
         axes.plot(said, true, color=GOOD, linewidth=1.5)
         axes.scatter(said, true, 12 + 90 * rows / rows.max(), color=GOOD, zorder=3)
-        axes.set_xlabel("probability that the score says", labelpad=8)
-        axes.set_ylabel("share of the second class", labelpad=8)
+        axes.set_xlabel(x, labelpad=8)
+        axes.set_ylabel(y, labelpad=8)
         steps = ", ".join(f"{percent(p, 0)}: {percent(t, 0)}" for p, t, _ in bands)
-        return to_svg(figure, "reliability", f"Share of the second class by what the score says: {steps}.")
-
-
-def calibration_figure(reliability: Reliability) -> str:
-    """Share of right answers among those of about each probability."""
-    bands = reliability.bands()
-    said, right, rows = (np.array(part) for part in zip(*bands, strict=True))
-    with house_style():
-        figure = new_figure(260, 260)
-        axes = _square(figure)
-        axes.plot(said, right, color=GOOD, linewidth=1.5)
-        axes.scatter(said, right, 12 + 90 * rows / rows.max(), color=GOOD, zorder=3)
-        axes.set_xlabel("probability of the answer", labelpad=8)
-        axes.set_ylabel("share of answers that are right", labelpad=8)
-        steps = ", ".join(f"{percent(p, 0)}: {percent(t, 0)}" for p, t, _ in bands)
-        return to_svg(
-            figure, "calibration", f"Share of right answers by the probability that they have: {steps}."
-        )
+        return to_svg(figure, name, f"{told}: {steps}.")
 
 
 def _square(figure: Figure) -> Axes:
