@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 import chimap
 from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, OptimalMap
-from chimap._validation import DataError
+from chimap._validation import DataError, MemoryBudgetError
 
 FEATURES = {
     "exact": {"kernel": "exp-chi2", "features": "exact"},
@@ -295,13 +295,69 @@ def test_batches_of_tasks_are_ridge_on_all_rows(rows, features, alpha):
     assert np.array_equal(fitted.predict(X), fitted._outputs(X) > 0)
 
 
-def test_bad_batches_of_tasks_are_refused(rows):
+@pytest.mark.parametrize("features", ["additive", "landmarks"])
+@pytest.mark.parametrize("alpha", [0.05, "auto"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_batches_leave_missing_entries_out(rows, features, alpha, weighted):
+    """Whether the first batch misses some, or they come later."""
     X, Y, gaps, labels = rows
-    first = int(np.flatnonzero(np.isnan(gaps).any(axis=1))[0])
-    machine = model(HistogramRegressor, "additive")
-    with pytest.raises(DataError, match=rf"y, row {first}, task \d: the label is missing, and partial_fit"):
+    complete = (np.median(Y, axis=0) < Y).astype(float)
+    late, late_labels = np.vstack([Y[:80], gaps[80:]]), np.vstack([complete[:80], labels[80:]])
+    weights = np.random.default_rng(1).integers(1, 4, size=180) if weighted else np.ones(180, int)
+    for kind, targets, plain in (
+        (HistogramRegressor, gaps, gaps),
+        (HistogramRegressor, late, late),
+        (HistogramClassifier, labels, 2 * labels - 1),
+        (HistogramClassifier, late_labels, 2 * late_labels - 1),
+    ):
+        fitted = model(kind, features, alpha=alpha)
+        for part in (slice(0, 80), slice(80, 130), slice(130, 180)):
+            fitted.partial_fit(X[part], targets[part], sample_weight=weights[part] if weighted else None)
+        again, plain_again = np.repeat(X, weights, axis=0), np.repeat(plain, weights, axis=0)
+        outputs = fitted._outputs(again)
+        expected = one_by_one(fitted, again, plain_again, fitted.alpha_)
+        assert np.allclose(outputs, expected, rtol=0, atol=1e-6)
+    assert np.array_equal(fitted.predict_proba(X) > 0.5, fitted.predict(X) == 1)
+
+
+@pytest.mark.parametrize("alpha", [0.05, "auto"])
+def test_batches_with_missing_entries_are_the_fit(rows, alpha):
+    X, _, gaps, _ = rows
+    settings = {"alpha": alpha, "map": chimap.HomogeneousMap("chi2", 3)}
+    whole = model(HistogramRegressor, "additive", **settings).fit(X, gaps)
+    batches = model(HistogramRegressor, "additive", **settings)
+    batches.partial_fit(X[:50], gaps[:50]).partial_fit(X[50:], gaps[50:])
+    assert np.array_equal(whole.features_.transform(X), batches.features_.transform(X))
+    assert np.allclose(whole.predict(X), batches.predict(X), rtol=0, atol=1e-7)
+    assert batches.alpha_ == pytest.approx(whole.alpha_)
+
+
+def test_rows_without_any_entry_are_left_out_of_batches(rows):
+    X, _, gaps, _ = rows
+    none = np.isnan(gaps).any(axis=1)
+    some = np.where(none[:, None], np.nan, gaps)
+    with_them = model(HistogramRegressor, "additive", alpha=0.05).partial_fit(X, some)
+    without = model(HistogramRegressor, "additive", alpha=0.05).partial_fit(X[~none], gaps[~none])
+    assert np.allclose(with_them.predict(X), without.predict(X), rtol=0, atol=1e-9)
+    with pytest.raises(DataError, match="every label is missing"):
+        with_them.partial_fit(X[:3], np.full((3, 4), np.nan))
+    assert with_them._batches.count == np.count_nonzero(~none)
+
+
+def test_what_batches_with_missing_entries_do_not_take(rows):
+    X, Y, gaps, _ = rows
+    machine = model(HistogramRegressor, "additive", selection="gcv").partial_fit(X, Y)
+    with pytest.raises(ValueError, match="selection='gcv' is of targets all of whose entries are there"):
         machine.partial_fit(X, gaps)
-    machine.partial_fit(X[:90], Y[:90])
+    tight = model(HistogramRegressor, "fourier", n_components=600, alpha=1.0, memory="10MiB")
+    tight.partial_fit(X, Y)
+    with pytest.raises(MemoryBudgetError, match="600 features"):
+        tight.partial_fit(X, gaps)
+
+
+def test_bad_batches_of_tasks_are_refused(rows):
+    X, Y, _, labels = rows
+    machine = model(HistogramRegressor, "additive").partial_fit(X[:90], Y[:90])
     with pytest.raises(DataError, match=r"y has 3 task\(s\), and the batches before have 4"):
         machine.partial_fit(X[90:], Y[90:, :3])
     with pytest.raises(DataError, match=r"y has 1 task\(s\), and the batches before have 4"):

@@ -213,7 +213,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     ) -> Self:
         """Add a batch of rows; ``classes`` (all of them) is needed at the first call. Returns self.
 
-        y (n, t): labels 0 and 1 of several tasks, which need no ``classes``, and none of which may be missing.
+        y (n, t): labels 0 and 1 of several tasks, which need no ``classes``. An entry that is missing is left out of
+        that task alone, as by ``fit``; sums of the rows that a task misses take a matrix of the features each.
 
         sample_weight (n,): as of ``fit``, of this batch.
 

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from chimap._threads import threads
 from chimap._types import ArrayLike, MatrixLike, Parameters
 from chimap.data import ArraySource, Source
+from chimap.data.labelling import labelled
 from chimap.engines import Progress
 from chimap.estimators.settled import SettledModel
 from chimap.fit.batches import Batches
@@ -43,13 +44,15 @@ class BatchModel(SettledModel):
     def _partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         batches: Batches | None = getattr(self, "_batches", None)
         self._spread = None
-        X, y = validate_data(
-            self, X, y, reset=batches is None, accept_sparse="csr", dtype="numeric", ensure_all_finite=False,
-            multi_output=is_matrix(y), **self._y_checks,
-        )  # fmt: skip
+        checks: Parameters = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
+        if is_matrix(y):
+            X = validate_data(self, X, reset=batches is None, **checks)
+        else:
+            X, y = validate_data(self, X, y, reset=batches is None, **checks, **self._y_checks)
         rows: Source = ArraySource(X, y)
         if sample_weight is not None:
             rows = with_weights(rows, checked_sample_weight(sample_weight, rows.n_rows))
+        rows = labelled(rows) if is_matrix(y) else rows
         source, _ = self._weighed(rows, None, is_batch=True)
         with threads(self.n_jobs):
             if batches is None:

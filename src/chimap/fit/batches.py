@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from chimap import _arrays
+from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, chunk_rows_within
 from chimap.explain import mean_and_deviation
 from chimap.fit.design import sample_rows
+from chimap.fit.holding_out import HoldingOut
 from chimap.fit.passes import empty_moments, learning_pass, witnesses_of
 from chimap.fit.plan import largest_job
-from chimap.fit.recipe import Recipe
+from chimap.fit.recipe import Recipe, checked_alpha
 from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.rows import PreparedRows
+from chimap.fit.solving import PenalisedLoss
 from chimap.fit.targets import Codec
+from chimap.losses import Observed, Square
 from chimap.moments import RowWeights, rows_by_weight
+from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Evidence
+from chimap.solvers.observed_moments import ObservedMoments
 
 
 class Batches:
@@ -28,6 +36,8 @@ class Batches:
     def __init__(self, recipe: Recipe, codec: Codec, first: Source):
         if recipe.n_principal is not None:
             raise ValueError("n_principal takes two passes over all rows: use fit or fit_source.")
+        y = first.labels()
+        recipe = _in_folds(recipe) if y is not None and y.ndim == 2 else recipe
         self.recipe = recipe
         preparation = recipe.preparation(recipe.design.parts(first.n_features))
         folds = recipe.holding.folds(None, None, None, recipe.seed)
@@ -41,6 +51,7 @@ class Batches:
         self.moments = empty_moments(
             self.known.features, sample, folds.n_folds, codec.shift, recipe.dtype, recipe.is_rounded
         )
+        self._observed = ObservedMoments(self.moments)
         features = self.known.features
         places = self.rows.witnesses(features._n_features_out, recipe.dtype.itemsize, recipe.budget)
         self.witnesses = None
@@ -58,21 +69,30 @@ class Batches:
         """Add a batch. Raises DataError, naming the row, for rows and labels that will not do; the chunks before it
         have been added."""
         job = largest_job(self.recipe, source, self.known.codec.n_targets)
+        gaps = self._observed.gaps | _gaps_of(source)
+        keep = None
+        if gaps:
+            _check_gaps(self.recipe)
+            job = replace(job, solver_bytes=job.solver_bytes + len(gaps) * job.moments_bytes)
+            keep = self._observed.put
         rows, seen = replace(self.rows, source=source), self.count
-        work = learning_pass(self.recipe, rows, self.known.features, self.moments, Stopwatch())
+        work = learning_pass(self.recipe, rows, self.known.features, self.moments, Stopwatch(), keep)
         work = replace(work, weights=RowWeights(source.weights, seen))
         for chunk in source.chunks(chunk_rows_within(job, self.recipe.budget)):
             work.add(chunk.X, chunk.y, seen + chunk.start, source.name)
         work.finish()
+        self._observed.release_buffers()
 
     def result(self) -> FitResult:
         """The weights of all rows so far."""
-        clock, recipe = Stopwatch(), self.recipe
+        clock, recipe, objective = Stopwatch(), self.recipe, self.recipe.objective
+        if self._observed.gaps:
+            objective = PenalisedLoss(Observed(Square()), checked_alpha(recipe.given["alpha"]))
         evidence = Evidence(
-            self.moments, None, None, recipe.device, recipe.seed, asked=recipe.holding.asked,
+            self.moments, self._observed, None, recipe.device, recipe.seed, asked=recipe.holding.asked,
             witnesses=self.witnesses,
         )  # fmt: skip
-        learned = recipe.objective.learn(evidence, self.known.features, clock, Progress())
+        learned = objective.learn(evidence, self.known.features, clock, Progress())
         shift = self.moments.shift if recipe.is_rounded else None
         solution = learned.solution
         return FitResult(
@@ -87,4 +107,35 @@ class Batches:
             None
             if learned.held_out is None or self.witnesses is None
             else HeldOutRows(learned.held_out.outputs, self._witnessed, self.witnesses.weights),
+        )
+
+
+def _in_folds(recipe: Recipe) -> Recipe:
+    """Of several tasks, whose entries may be missing in a batch to come: generalised cross-validation is of complete
+    ones, and is kept where it was asked for by name."""
+    holding = recipe.holding
+    if holding.asked != "gcv" or not holding.with_groups:
+        return recipe
+    holding = HoldingOut("folds", USUAL_FOLDS, USUAL_FOLDS)
+    return replace(recipe, holding=holding, n_folds=holding.n_folds)
+
+
+def _gaps_of(source: Source) -> set[int]:
+    """The tasks that miss an entry."""
+    y = source.labels()
+    if y is None or y.ndim == 1:
+        return set()
+    return set(np.flatnonzero(np.isnan(y).any(axis=0)).tolist())
+
+
+def _check_gaps(recipe: Recipe) -> None:
+    """Refuse missing entries where they are not summed up. Raises ValueError."""
+    if recipe.holding.asked == "gcv":
+        raise ValueError(
+            "selection='gcv' is of targets all of whose entries are there, and some are missing. Use selection='auto'."
+        )
+    if not on_host(recipe.device):
+        raise ValueError(
+            f"device={recipe.device!r} sums up targets all of whose entries are there, and some are missing. "
+            "Use device='cpu', or fit the tasks one by one."
         )

@@ -218,8 +218,7 @@ def is_matrix(y: ArrayLike) -> bool:
 def checked_batch(y: ArrayLike, codec: Codec | None) -> ArrayLike:
     """Labels of a batch: those of one task as they come, a matrix as float64. codec: of the batches before, or None.
 
-    Raises DataError for missing entries, whose sums would be of other rows for each task, and for another number of
-    tasks than before.
+    Raises DataError for another number of tasks than before.
     """
     n_tasks = np.shape(y)[1] if is_matrix(y) else 1
     if codec is not None and isinstance(codec, TaskCodec | SeveralCodec) and n_tasks != codec.n_targets:
@@ -228,15 +227,7 @@ def checked_batch(y: ArrayLike, codec: Codec | None) -> ArrayLike:
         raise DataError(f"y has {n_tasks} tasks, and the batches before have one label a row.")
     if n_tasks == 1:
         return y
-    values = clean_targets(y, n_tasks, "y")
-    missing = np.argwhere(np.isnan(values))
-    if missing.size:
-        row, task = missing[0]
-        raise DataError(
-            f"y, row {row}, task {task}: the label is missing, and partial_fit adds up the same rows for all tasks. "
-            "Leave such rows out, or use fit or fit_source, which leave out that entry alone."
-        )
-    return values
+    return clean_targets(y, n_tasks, "y")
 
 
 register(ClassCodec, RealCodec, TaskCodec, SeveralCodec)
