@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from chimap import open_source
+from chimap import load, open_source
+from chimap.images.reading import open_images
 
 from ..images.pictures import stripes
 from ..images.sets.copies import caltech101, voc
@@ -22,6 +23,7 @@ COMMANDS = {
             "0.4"],
     "page": ["evaluate", "photos.model", "photos", "-o", "page.html", "--splits", "3", "--per-class", "8"],
     "json": ["evaluate", "photos.model", "photos", "--splits", "3", "--per-class", "8", "--json"],
+    "why": ["explain", "photos.model", "photos", "-o", "why.html", "--rows", "0,1"],
     "no splits": ["evaluate", "photos.model", "photos", "--per-class", "5"],
     "caltech": ["features", "caltech101:caltech", "-o", "caltech.parquet", *QUICK],
     "one class": ["features", "voc2007:voc", "--labels", "person", "-o", "voc.parquet", *QUICK],
@@ -55,6 +57,21 @@ def test_the_page_ranks_classes_and_shows_images(folder, results):
     assert "Repeated splits" in page
     assert page.count("data:image/jpeg;base64,") >= 8
     assert json.loads(results["json"].out)["ranking"]["mean_average_precision"] > 0.9
+
+
+def test_contributions_are_painted_on_the_images(folder, results):
+    assert results["why"].code == 0, results["why"].err
+    page = (folder / "why.html").read_text()
+    assert page.count('src="data:image/jpeg;base64,') == 2 * 2
+    assert page.count("Contributions of the pixels") == 2
+    model, images = load(folder / "photos.model"), open_images(folder / "photos")
+    rows = model.histograms_.transform(images.take([0]))
+    explanation = model.explain(rows)
+    painted = model.histograms_.painted(images.read(0), explanation.contributions[0, :, 0])
+    assert painted.shape == images.read(0).shape[:2]
+    assert explanation.base[0] + painted.sum() == pytest.approx(model.decision_function(rows)[0], abs=1e-6)
+    with pytest.raises(ValueError, match="one number a column"):
+        model.histograms_.painted(images.read(0), np.ones(3))
 
 
 def test_repeated_splits(results):

@@ -115,6 +115,75 @@ def test_pyramid(coding, n_regions):
     assert list(levels.values())[-1].stop == found.size
 
 
+def naive_painting(values, coded, grids, n_words, shape, mask, n_regions):
+    """The definition of a painted pyramid by loops over points and pixels."""
+    picture, values = np.zeros(shape), iter(values.reshape(-1, n_words))
+    for region in range(n_regions):
+        inside = np.ones(shape, bool) if mask is None else mask == region
+        ys, xs = np.nonzero(inside)
+        top, left, height, width = ys.min(), xs.min(), np.ptp(ys) + 1, np.ptp(xs) + 1
+        own = [i for i in range(coded.x.size) if inside[int(coded.y[i]), int(coded.x[i])]]
+        for rows, columns in grids:
+            cells = {
+                (y, x): (int((y - top + 0.5) * rows / height), int((x - left + 0.5) * columns / width))
+                for y in range(top, top + height)
+                for x in range(left, left + width)
+            }
+
+            def cell(i, rows=rows, columns=columns, top=top, left=left, height=height, width=width):
+                r, c = (
+                    int((coded.y[i] - top + 0.5) * rows / height),
+                    int((coded.x[i] - left + 0.5) * columns / width),
+                )
+                return min(r, rows - 1), min(c, columns - 1)
+
+            for place in np.ndindex(rows, columns):
+                points = [i for i in own if cell(i) == place]
+                for word, value in enumerate(next(values)):
+                    counts = [
+                        (i, 1 if coded.weights is None else coded.weights[i, q])
+                        for i in points
+                        for q in range(coded.words.shape[1])
+                        if coded.words[i, q] == word
+                    ]
+                    pixels = [pixel for pixel, its in cells.items() if its == place]
+                    for i, count in counts:
+                        picture[round(coded.y[i]), round(coded.x[i])] += (
+                            value * count / sum(c for _, c in counts)
+                        )
+                    for pixel in pixels if not counts else ():
+                        picture[pixel] += value / len(pixels)
+    return picture
+
+
+@pytest.mark.parametrize("coding", [HardCoding(), SoftCoding(n_nearest=2)])
+@pytest.mark.parametrize("n_regions", [1, 2])
+def test_what_columns_add_is_painted_where_it_comes_from(coding, n_regions):
+    few = Points(POINTS.x[:60], POINTS.y[:60], VECTORS[:60])
+    coded = coding.code(few, Vocabulary(CENTRES, 1.0))
+    mask = None
+    if n_regions == 2:
+        mask = np.zeros((40, 60), int)
+        mask[10:30, 5:40] = 1
+    pyramid = Pyramid(((1, 1), (2, 2), (3, 1)), n_regions)
+    values = np.random.default_rng(1).normal(size=pyramid.n_cells * 40)
+    found = pyramid.painted(values, coded, 40, (40, 60), mask)
+    np.testing.assert_allclose(
+        found, naive_painting(values, coded, pyramid.grids, 40, (40, 60), mask, n_regions), atol=1e-6
+    )
+    assert found.sum() == pytest.approx(values.sum())
+
+
+def test_painting_keeps_the_sum_where_there_is_little_to_paint_on():
+    coded = Coded(np.array([1.0]), np.array([2.0]), np.array([[0]]))
+    values = np.arange(1.0, 35.0)
+    assert Pyramid(((1, 1), (4, 4))).painted(values, coded, 2, (3, 2)).sum() == pytest.approx(values.sum())
+    absent = Pyramid(((1, 1),), 3).painted(values[:6], coded, 2, (3, 2), np.ones((3, 2), int))
+    assert absent.sum() == pytest.approx(
+        21
+    )  # two of the regions have no pixels: theirs goes to the whole image
+
+
 def test_region_that_is_not_there():
     coded = Coded(np.array([1.0]), np.array([1.0]), np.array([[0]]))
     row = Pyramid(((1, 1),), 3).pool(coded, 2, (4, 4), np.ones((4, 4), int))

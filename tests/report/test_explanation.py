@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from chimap._validation import DataError
 from chimap.estimators.explaining import KINDS
 from chimap.report import render_explanation, write_explanation
 from chimap.report.explanation_page import KINDS as IN_WORDS
-from chimap.report.painting import check_shape, painted, picture_shape
+from chimap.report.painting import check_shape, painted, painted_photo, picture_shape
 
 from .explanations import explanation
 
@@ -89,3 +92,18 @@ def test_what_adds_is_blue_and_what_takes_is_orange():
     assert left[2] > left[0]
     assert right[0] > right[2]
     assert picture[-1, 0].tolist() == [255, 255, 255]
+
+
+def test_a_photograph_is_painted_blue_for_and_orange_against():
+    image = np.full((90, 120, 3), 128, np.uint8)
+    contributions = np.zeros((45, 60))  # of the image as it was described, at half the size
+    contributions[10, 12], contributions[10, 48] = 1.0, -1.0
+    address = painted_photo(image, contributions)
+    kind, _, data = address.partition(",")
+    assert kind == "data:image/jpeg;base64"
+    pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(data)))).astype(int)
+    assert pixels.shape == (168, 224, 3)
+    at = pixels[10 * 168 // 45, [12 * 224 // 60, 48 * 224 // 60]]
+    assert at[0, 2] > at[0, 0] + 60
+    assert at[1, 0] > at[1, 2] + 60
+    assert np.ptp(pixels[150, 112]) < 12  # grey where nothing speaks

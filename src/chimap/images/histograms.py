@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -184,13 +184,40 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         """The row (columns,) float32 of one image."""
         check_is_fitted(self)
         image, mask = within(self.max_side, check_image(image), mask)
-        pyramid = self._pyramid
-        pairs = zip(self.descriptors_, self.vocabularies_, strict=True)
-        pooled = []
-        for descriptor, vocabulary in pairs:
-            coded, n_words = self.coded(image, descriptor, vocabulary)
-            pooled.append(pyramid.pool(coded, n_words, image.shape, mask))
-        return np.concatenate(pooled)
+        pool = self._pyramid.pool
+        return np.concatenate([pool(*points, image.shape, mask) for _, *points in self._coded(image)])
+
+    def painted(
+        self, image: np.ndarray, contributions: ArrayLike, mask: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Contributions (columns,) to the score of one image where they come from: (H, W) float64, of the same sum.
+
+        Of the image as it is described: made smaller to ``max_side``. What a word adds goes to the pixels of its
+        points, what it adds by its absence evenly to its cell; see ``Pyramid.painted``.
+
+        >>> image = np.random.default_rng(0).integers(0, 256, size=(40, 50, 3), dtype=np.uint8)
+        >>> histograms = ImageHistograms("colour", grids=((1, 1), (2, 2))).fit([image])
+        >>> histograms.painted(image, histograms.histogram(image)).sum().round(6)
+        np.float64(2.0)
+        """
+        check_is_fitted(self)
+        image, mask = within(self.max_side, check_image(image), mask)
+        values = np.asarray(contributions, np.float64)
+        if values.shape != (self.n_columns,):
+            raise DataError(
+                f"contributions must be one number a column, shape ({self.n_columns},); got shape {values.shape}."
+            )
+        picture = np.zeros(image.shape[:2])
+        for columns, *points in self._coded(image):
+            picture += self._pyramid.painted(values[columns], *points, image.shape, mask)
+        return picture
+
+    def _coded(self, image: np.ndarray) -> Iterator[tuple[slice, Coded, int]]:
+        """Columns, points and number of words of each descriptor of an image, as it is."""
+        for name, descriptor, vocabulary in zip(
+            self.names_, self.descriptors_, self.vocabularies_, strict=True
+        ):
+            yield self.blocks_[name], *self.coded(image, descriptor, vocabulary)
 
     def coded(
         self, image: np.ndarray, descriptor: Descriptor, vocabulary: Vocabulary | None

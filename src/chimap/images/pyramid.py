@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -64,26 +65,86 @@ class Pyramid:
         A level without points is zeros. Raises DataError for a mask of another size, ValueError for a mask where there
         is one region or none where there are several.
         """
+        out = np.zeros(self.n_cells * n_words, np.float32)
+        for level in self._levels(coded, n_words, shape, mask):
+            counts = level.counts(n_words)
+            total = counts.sum()
+            if total > 0:
+                out[level.columns] = counts / total
+        return out
+
+    def painted(
+        self,
+        values: np.ndarray,
+        coded: Coded,
+        n_words: int,
+        shape: tuple[int, ...],
+        mask: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Values (n_cells * n_words,) of the columns where they come from in the image: (H, W) of the same sum.
+
+        The value of a word in a cell goes to the pixels of the points that count for it there, by what each counts.
+        That of a word which has no point there is spread evenly over the cell.
+
+        >>> coded = Coded(np.array([0.0, 3.0]), np.array([0.0, 0.0]), np.array([[0], [1]]))
+        >>> Pyramid(((1, 1),)).painted(np.array([5.0, -1.0]), coded, 2, (2, 4))
+        array([[ 5.,  0.,  0., -1.],
+               [ 0.,  0.,  0.,  0.]])
+        """
+        picture = np.zeros(shape[:2])
+        for level in self._levels(coded, n_words, shape, mask):
+            own, counts = values[level.columns], level.counts(n_words)
+            each = np.divide(own, counts, out=np.zeros(own.size), where=counts > 0)[level.bins]
+            at_points = (each if level.inside.weights is None else each * level.inside.weights).sum(axis=1)
+            y, x = (np.rint(places).astype(np.int64) for places in (level.inside.y, level.inside.x))
+            np.add.at(picture, (np.clip(y, 0, shape[0] - 1), np.clip(x, 0, shape[1] - 1)), at_points)
+            absent = np.where(counts > 0, 0, own).reshape(-1, n_words).sum(axis=1)
+            for cell, pixels in enumerate(level.pixels()):
+                picture[pixels] += absent[cell] / picture[pixels].size
+        return picture
+
+    def _levels(
+        self, coded: Coded, n_words: int, shape: tuple[int, ...], mask: np.ndarray | None
+    ) -> Iterator[_Level]:
+        """The points of each level and their columns in it. Raises as ``pool`` does."""
         if (mask is not None) != (self.n_regions > 1):
             raise ValueError(
                 f"n_regions={self.n_regions}, so a mask is {'needed' if mask is None else 'not taken'}: "
                 "set n_regions to the number of regions that the masks tell apart."
             )
-        out = np.zeros(self.n_cells * n_words, np.float32)
         levels = self.levels(n_words)
         for region in range(self.n_regions):
-            inside, (top, left, bottom, right) = _region(coded, shape, mask, region)
+            inside, box = _region(coded, shape, mask, region)
+            top, left, bottom, right = box
             for rows, columns in self.grids:
-                _, place = next(levels)
                 row = cells_of(inside.y, top, bottom, rows)
                 cell = row * columns + cells_of(inside.x, left, right, columns)
                 bins = inside.words + n_words * cell[:, None]
-                weights = None if inside.weights is None else inside.weights.ravel()
-                counts = np.bincount(bins.ravel(), weights, minlength=rows * columns * n_words)
-                total = counts.sum()
-                if total > 0:
-                    out[place] = counts / total
-        return out
+                yield _Level(next(levels)[1], inside, bins, (rows, columns), box)
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """A grid in a region: its columns of the row, its points, their columns in it (n, k), and the box of the region."""
+
+    columns: slice
+    inside: Coded
+    bins: np.ndarray
+    grid: tuple[int, int]
+    box: tuple[int, int, int, int]
+
+    def counts(self, n_words: int) -> np.ndarray:
+        """What the points count for in each column."""
+        weights = None if self.inside.weights is None else self.inside.weights.ravel()
+        return np.bincount(self.bins.ravel(), weights, minlength=self.grid[0] * self.grid[1] * n_words)
+
+    def pixels(self) -> Iterator[tuple[slice, slice]]:
+        """The pixels of each cell, row by row; at least one, where cells are smaller than that."""
+        top, left, bottom, right = self.box
+        rows, columns = _edges(top, bottom, self.grid[0]), _edges(left, right, self.grid[1])
+        for row in rows:
+            for column in columns:
+                yield row, column
 
 
 def _region(
@@ -99,8 +160,16 @@ def _region(
     inside = mask[coded.y.astype(np.int64), coded.x.astype(np.int64)] == region
     weights = None if coded.weights is None else coded.weights[inside]
     rows, columns = (np.flatnonzero((mask == region).any(axis=axis)) for axis in (1, 0))
-    box = (rows[0], columns[0], rows[-1] + 1, columns[-1] + 1) if rows.size else (0, 0, 1, 1)
+    box = (rows[0], columns[0], rows[-1] + 1, columns[-1] + 1) if rows.size else (0, 0, *mask.shape)
     return Coded(coded.x[inside], coded.y[inside], coded.words[inside], weights), box
+
+
+def _edges(first: int, stop: int, n: int) -> list[slice]:
+    """The pixels of each of n equal parts, those whose centres ``cells_of`` puts there."""
+    cell = cells_of(np.arange(first, stop), first, stop, n)
+    starts = np.searchsorted(cell, np.arange(n + 1)) + first
+    last = stop - 1
+    return [slice(min(a, last), max(b, min(a, last) + 1)) for a, b in pairwise(starts.tolist())]
 
 
 def cells_of(places: np.ndarray, first: int, stop: int, n: int) -> np.ndarray:

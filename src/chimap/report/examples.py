@@ -15,8 +15,7 @@ from chimap.report.classification import ClassificationMetrics, most_confused
 from chimap.report.ranking import RankingMetrics
 
 if TYPE_CHECKING:
-    pass
-
+    from PIL import Image
 
 PAIRS, A_PAIR = 8, 5  # confusions that are shown, and images of each
 CLASSES, A_CLASS = 3, 6  # best and worst classes that are shown, and images of each
@@ -107,10 +106,19 @@ def _example(read: Reader, row: int, is_right: bool, true: object, predicted: ob
 
 def small_jpeg(image: np.ndarray, height: int = HEIGHT) -> str:
     """An image (height, width, 3) uint8 as the address of a small JPEG that holds its own data."""
+    return jpeg(small(image, height))
+
+
+def small(image: np.ndarray, height: int) -> Image.Image:
+    """An image (height, width, 3) uint8 of this height, at most three times as wide."""
     from PIL import Image
 
-    picture = Image.fromarray(image)
     width = max(1, min(3 * height, round(image.shape[1] * height / image.shape[0])))
+    return Image.fromarray(image).resize((width, height), Image.Resampling.LANCZOS)
+
+
+def jpeg(picture: Image.Image) -> str:
+    """The address of a picture as a JPEG that holds its own data."""
     buffer = io.BytesIO()
-    picture.resize((width, height), Image.Resampling.LANCZOS).save(buffer, "JPEG", quality=80)
+    picture.save(buffer, "JPEG", quality=80)
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()

@@ -10,13 +10,13 @@ import numpy as np
 
 from chimap._validation import DataError
 from chimap.report._figure import BAD, GOOD
+from chimap.report.examples import jpeg, small
 
 if TYPE_CHECKING:
-    pass
-
+    from PIL import Image
 
 Shape = tuple[int, int]
-_SIDE = 168  # pixels of a picture
+SIDE = 168  # pixels of a picture: of its longer side, or of a photograph's height
 _LEAST = 36  # bins that may be a picture
 _ALIKE = 0.2  # mean correlation of pixels one above the other
 
@@ -57,11 +57,31 @@ def grey(values: np.ndarray, shape: Shape) -> str:
 
 def painted(contributions: np.ndarray, shape: Shape, values: np.ndarray | None = None) -> str:
     """Contributions in blue (they add) and orange (they take) over a faint picture of the row."""
-    under = 0.0 if values is None else _unit(values).reshape(shape)[..., None]
+    under = np.zeros(shape) if values is None else _unit(values).reshape(shape)
+    return _png(_over(255 - 70 * under, contributions.reshape(shape)))
+
+
+def painted_photo(image: np.ndarray, contributions: np.ndarray) -> str:
+    """Contributions (h, w) of its pixels over a faint photograph (H, W, 3) uint8: the address of a small JPEG.
+
+    Points are blurred by a fiftieth of the longer side: what counts is the region that they lie in.
+    """
+    from PIL import Image
+    from scipy.ndimage import gaussian_filter
+
+    photo = small(image, SIDE)
+    grey_values = np.asarray(photo.convert("L"), np.float64)
+    each = Image.fromarray(contributions.astype(np.float32)).resize(photo.size, Image.Resampling.BOX)
+    blurred = gaussian_filter(np.asarray(each, np.float64), max(photo.size) / 50)
+    return jpeg(_picture(_over(255 - 0.6 * (255 - grey_values), blurred)))
+
+
+def _over(grey_values: np.ndarray, contributions: np.ndarray) -> np.ndarray:
+    """Pixels (h, w, 3): contributions (h, w) over grey values."""
     largest = float(np.abs(contributions).max()) or 1.0
-    opacity = np.sqrt(np.abs(contributions) / largest).reshape(shape)[..., None]
-    colour = np.where(contributions.reshape(shape)[..., None] >= 0, _rgb(GOOD), _rgb(BAD))
-    return _png((1 - opacity) * (255 - 70 * under) + opacity * colour)
+    opacity = np.sqrt(np.abs(contributions) / largest)[..., None]
+    colour = np.where(contributions[..., None] >= 0, _rgb(GOOD), _rgb(BAD))
+    return (1 - opacity) * grey_values[..., None] + opacity * colour
 
 
 def _unit(values: np.ndarray) -> np.ndarray:
@@ -73,11 +93,17 @@ def _rgb(colour: str) -> np.ndarray:
     return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], np.float64)
 
 
+def _picture(pixels: np.ndarray) -> Image.Image:
+    from PIL import Image
+
+    return Image.fromarray(np.clip(np.round(pixels), 0, 255).astype(np.uint8))
+
+
 def _png(pixels: np.ndarray) -> str:
     from PIL import Image
 
-    picture = Image.fromarray(np.clip(np.round(pixels), 0, 255).astype(np.uint8))
-    scale = max(1, _SIDE // max(picture.size))
+    picture = _picture(pixels)
+    scale = max(1, SIDE // max(picture.size))
     picture = picture.resize((picture.width * scale, picture.height * scale), Image.Resampling.NEAREST)
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", optimize=True)

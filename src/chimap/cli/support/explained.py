@@ -166,7 +166,7 @@ def explained_rows(
             truth = None if truth is None else truth[k].astype(answers.dtype)
             weights, rival = _of_task(model, int(k), outputs.shape[1], answer)
         contributions = explanation.contributions[i] @ weights
-        pictures = _pictures(images, int(place), values[i], contributions, shape)
+        pictures = _pictures(model, images, int(place), values[i], contributions, shape)
         shown.append(
             ExplainedRow(
                 name, _item(truth), _item(answer), _item(rival), contributions,
@@ -207,6 +207,7 @@ def _of_task(model: BaseEstimator, k: int, n_tasks: int, answer: object) -> tupl
 
 
 def _pictures(
+    model: BaseEstimator,
     images: ImageSet | None,
     place: int,
     values: np.ndarray,
@@ -214,10 +215,11 @@ def _pictures(
     shape: tuple[int, int] | None,
 ) -> tuple[str | None, str | None]:
     from chimap.report.examples import small_jpeg
-    from chimap.report.painting import grey, painted
+    from chimap.report.painting import SIDE, grey, painted, painted_photo
 
     if images is not None:
-        return small_jpeg(images.read(place), 168), None
+        image = images.read(place)
+        return small_jpeg(image, SIDE), painted_photo(image, model.histograms_.painted(image, contributions))
     return (None, None) if shape is None else (grey(values, shape), painted(contributions, shape, values))
 
 
