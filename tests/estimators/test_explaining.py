@@ -45,6 +45,20 @@ def test_removal_ranks_the_bins_that_are_missed_together(rows):
 
 
 @pytest.mark.parametrize("kind", ["gradient", "variance", "removal"])
+@pytest.mark.parametrize("settings", [{"kernel": "chi2"}, {"kernel": "exp-chi2", "n_components": 128}])
+def test_several_regressions_count_alike_whatever_their_units(kind, settings):
+    targets = np.column_stack([X[:, 4] + 0.3 * X[:, 1], X[:, 7]])
+    one, other = (
+        HistogramRegressor(random_state=0, alpha=1e-3, **settings)
+        .fit(X, targets * units)
+        .importance(X, kind=kind)
+        for units in ([1, 1], [1, 1000])
+    )
+    assert set(one.bins[:2]) == {4, 7}
+    np.testing.assert_allclose(other.by_bin, one.by_bin, rtol=1e-3, atol=1e-3 * one.values[0])
+
+
+@pytest.mark.parametrize("kind", ["gradient", "variance", "removal"])
 def test_without_rows_it_comes_first_too(kind):
     model = HistogramClassifier("chi2", random_state=0).fit(X, Y)
     assert model.importance(kind=kind).bins[0] == 4

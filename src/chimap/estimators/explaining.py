@@ -117,7 +117,8 @@ class Explaining(ExplainedRows):
         kind : {"gradient", "variance", "removal", "permutation"}
             "gradient": slope of the scores times spread of the bin. "variance": root of the variance of what the bin
             adds to the scores. "removal": how far the scores move when the bin is emptied beside those ranked before
-            it. "permutation": loss of accuracy (of R^2) when the bin is shuffled among rows.
+            it. "permutation": loss of accuracy (of R^2) when the bin is shuffled among rows. Of several regressions
+            scores count in units of their spread over the rows, so that no target leads by its unit alone.
 
         Raises
         ------
@@ -144,10 +145,11 @@ class Explaining(ExplainedRows):
             return Importance.of(kind, values, self._bin_names())
         rows = self._rows_like_the_fit() if X is None else self._rows_to_explain(X)
         with threads(self.n_jobs):
+            units = self._units(rows)
             if kind == "removal":
-                order, values = removal_importance(self._outputs_of_prepared, rows)
+                order, values = removal_importance(lambda some: self._outputs_of_prepared(some) / units, rows)
                 return Importance(kind, order, self._bin_names()[order], values)
-            values = self._gradients(rows) if kind == "gradient" else self._variances(rows)
+            values = self._gradients(rows, units) if kind == "gradient" else self._variances(rows, units)
         return Importance.of(kind, values, self._bin_names())
 
     def effects(self, bins: Sequence[int] | Sequence[str], X: MatrixLike | None = None) -> list[BinEffect]:
@@ -230,21 +232,30 @@ class Explaining(ExplainedRows):
     def _contributions(self, rows: Rows, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return contributions_of(self._mapped_model(), self._outputs_of_prepared, rows, reference)
 
-    def _gradients(self, rows: Rows) -> np.ndarray:
+    def _units(self, rows: Rows) -> np.ndarray:
+        """What the scores are divided by (t,) before they are compared: several regressions have units of their own."""
+        outputs = self._outputs_of_prepared(_arrays.take_rows(rows, slice(_VARIANCE_ROWS)))
+        if outputs.shape[1] == 1 or hasattr(self, "classes_"):
+            return np.ones(outputs.shape[1])
+        spread = outputs.std(axis=0)
+        return np.where(spread > 0, spread, 1.0)
+
+    def _gradients(self, rows: Rows, units: np.ndarray) -> np.ndarray:
         model = self._mapped_model()
         if model is None:
             raise ValueError(
                 "kind='gradient' is of additive kernels and exponential ones over them; use kind='variance' or "
                 "'permutation'."
             )
+        model = replace(model, function=model.function.divided(units))
         return gradient_importance(model, rows, self.n_features_in_)
 
-    def _variances(self, rows: Rows) -> np.ndarray:
+    def _variances(self, rows: Rows, units: np.ndarray) -> np.ndarray:
         if rows.shape[0] > _VARIANCE_ROWS:
             chosen = np.random.default_rng(0).choice(rows.shape[0], _VARIANCE_ROWS, replace=False)
             rows = _arrays.take_rows(rows, np.sort(chosen))
         contributions, _ = self._contributions(rows, mean_row(rows))
-        return variance_importance(contributions)
+        return variance_importance(contributions / units)
 
     def _measure(self, y: np.ndarray) -> Callable[[np.ndarray], float]:
         """Accuracy or R^2 of prepared rows."""

@@ -10,7 +10,7 @@ each coordinate of which belongs to one bin. Its scores f(u) take one of three f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
@@ -46,6 +46,10 @@ class MappedFunction(Protocol):
         """mean over rows of sum_c (df_c / du_q)^2 of mapped rows (n, p), (p,)."""
         ...
 
+    def divided(self, units: np.ndarray) -> MappedFunction:
+        """f_c(u) / units_c; units (t,)."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class LinearFunction:
@@ -70,6 +74,10 @@ class LinearFunction:
     def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
         """The same everywhere."""
         return np.asarray(np.square(self.coef).sum(axis=1))
+
+    def divided(self, units: np.ndarray) -> LinearFunction:
+        """f_c(u) / units_c."""
+        return replace(self, coef=self.coef / units, intercept=self.intercept / units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +134,10 @@ class GaussianExpansion:
                 total += np.einsum("nq,nq->q", gradient, gradient)
         return total / u.shape[0]
 
+    def divided(self, units: np.ndarray) -> GaussianExpansion:
+        """f_c(u) / units_c."""
+        return replace(self, coef=self.coef / units, intercept=self.intercept / units)
+
     def values(self, u: np.ndarray) -> np.ndarray:
         """Kernel values (n, m) with the centres."""
         exponents = _arrays.to_dense(u @ self.centres.T)
@@ -171,6 +183,10 @@ class Waves:
                 total += np.einsum("nq,nq->q", gradient, gradient)
         return total / u.shape[0]
 
+    def divided(self, units: np.ndarray) -> Waves:
+        """f_c(u) / units_c."""
+        return replace(self, coef=self.coef / units, intercept=self.intercept / units)
+
     def slopes(self, u: np.ndarray) -> np.ndarray:
         """Derivatives -sin(u . frequencies + phases) of the cosines by their angles, (n, m)."""
         return np.asarray(-np.sin(u @ self.frequencies + self.phases))
@@ -207,6 +223,11 @@ class SumOfBlocks:
     def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
         """Block by block."""
         return np.concatenate([f.mean_squared_gradient(u[:, part]) for f, part in self._parts()])
+
+    def divided(self, units: np.ndarray) -> SumOfBlocks:
+        """Block by block."""
+        functions = [f.divided(units) for f in self.functions]
+        return replace(self, functions=functions, intercept=self.intercept / units)
 
     def _parts(self) -> list[tuple[MappedFunction, slice]]:
         slices = [slice(int(a), int(b)) for a, b in pairwise(self.borders)]
