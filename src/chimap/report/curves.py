@@ -125,7 +125,7 @@ def predicted_against_true(metrics: RegressionMetrics) -> str:
             _draw_hexagons(axes, y, p, (low, high, low, high))
         axes.plot([low, high], [low, high], color=BAD, linewidth=1.3, dashes=(4, 3))
         axes.annotate(
-            "no error", (1, 1), xycoords="axes fraction", xytext=(-10, -4), textcoords="offset points",
+            "no error", (1, 1), xycoords="axes fraction", xytext=(-24, -18), textcoords="offset points",
             ha="right", va="bottom", rotation=45, rotation_mode="anchor", color=BAD,
         )  # fmt: skip
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
