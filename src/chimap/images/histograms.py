@@ -185,7 +185,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         image, mask = within(self.max_side, check_image(image), mask)
         pool = self._pyramid.pool
-        return np.concatenate([pool(*points, image.shape, mask) for _, *points in self._coded(image)])
+        return np.concatenate([pool(coded, n, image.shape, mask) for _, coded, n in self._coded(image)])
 
     def painted(
         self, image: np.ndarray, contributions: ArrayLike, mask: np.ndarray | None = None
@@ -208,16 +208,16 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
                 f"contributions must be one number a column, shape ({self.n_columns},); got shape {values.shape}."
             )
         picture = np.zeros(image.shape[:2])
-        for columns, *points in self._coded(image):
-            picture += self._pyramid.painted(values[columns], *points, image.shape, mask)
+        for columns, coded, n_words in self._coded(image):
+            picture += self._pyramid.painted(values[columns], coded, n_words, image.shape, mask)
         return picture
 
     def _coded(self, image: np.ndarray) -> Iterator[tuple[slice, Coded, int]]:
         """Columns, points and number of words of each descriptor of an image, as it is."""
-        for name, descriptor, vocabulary in zip(
-            self.names_, self.descriptors_, self.vocabularies_, strict=True
-        ):
-            yield self.blocks_[name], *self.coded(image, descriptor, vocabulary)
+        parts = zip(self.blocks_.values(), self.descriptors_, self.vocabularies_, strict=True)
+        for columns, descriptor, vocabulary in parts:
+            coded, n_words = self.coded(image, descriptor, vocabulary)
+            yield columns, coded, n_words
 
     def coded(
         self, image: np.ndarray, descriptor: Descriptor, vocabulary: Vocabulary | None
