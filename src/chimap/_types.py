@@ -137,5 +137,5 @@ Blocks: TypeAlias = Mapping[str, Columns] | Sequence[Columns]
 """Blocks of columns, by name or in order."""
 Scoring: TypeAlias = "str | Callable[..., float] | None"
 """A score: a name that scikit-learn knows, a scorer, or None for accuracy and R^2."""
-ClassWeight: TypeAlias = "str | Mapping[Any, float] | None"
+ClassWeight: TypeAlias = "str | Mapping[Any, float] | Sequence[Mapping[Any, float] | str | None] | None"
 """What each class counts: "balanced", or numbers by class."""

@@ -53,6 +53,25 @@ def folder(tmp_path_factory):
     return folder
 
 
+def test_classes_of_tasks_are_balanced(folder):
+    fit = ["fit", "tox.csv", "--labels", "task_*", "--kernel", "exp-chi2", "--columns", "a:e"]
+    results = run_many([
+        [*fit, "-o", "balanced.model", "--class-weight", "balanced"],
+        [*fit, "-o", "given.model", "--class-weight", "1=3", "--json"],
+        ["info", "balanced.model"],
+    ], folder)  # fmt: skip
+    assert [result.code for result in results] == [0] * 3, [result.err for result in results]
+    weights = load(folder / "balanced.model").class_weight_
+    y = pd.read_csv(folder / "tox.csv")[["task_liver", "task_heart", "task_skin"]].drop(index=3)
+    for task, name in enumerate(y):
+        share = y[name].mean()
+        assert np.allclose(weights[task], [0.5 / (1 - share), 0.5 / share])
+    said = f"{weights[0, 1]:.3g} to {weights[0, 0]:.3g} (task_liver)"
+    assert said in " ".join(results[0].out.split())
+    assert said in " ".join(results[2].out.split())
+    assert results[1].json["class_weight"] == [[1, 3]] * 3
+
+
 def test_columns_of_a_table_are_tasks(folder):
     for name in ("tox.csv", "tox.parquet"):
         source = open_source(folder / name, "task_*", columns="a:e")

@@ -91,6 +91,20 @@ def test_scikit_learns_check_on_rows_of_any_sign():
     check_class_weight_classifiers("HistogramClassifier", HistogramClassifier("gaussian", n_components=64))
 
 
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 0.5, 1: 8.0}])
+@pytest.mark.parametrize("settings", [{"features": "additive"}, {"features": "fourier", "n_components": 64}])
+def test_probabilities_are_calibrated_on_rows_of_all_classes(class_weight, settings):
+    """Rows that the features were not fitted on are those of little weight: of one class, they calibrate nothing."""
+    X, y = unequal(300, share=0.25)
+    model = HistogramClassifier("chi2" if settings["features"] == "additive" else "exp-chi2", alpha=0.1,
+                                class_weight=class_weight, random_state=0, **settings).fit(X, y)  # fmt: skip
+    weights = model.class_weight_[y]
+    P = model.predict_proba(X)[:, 1]
+    assert np.average(P, weights=weights) == pytest.approx(np.average(y, weights=weights), abs=0.05)
+    assert np.average(P[y == 1]) > 0.7
+    assert np.average(P[y == 0]) < 0.3 + 0.2 * (class_weight != "balanced")
+
+
 def test_labels_of_text():
     X, y = unequal(150)
     words = np.array(["many", "rare"])[y]

@@ -270,11 +270,121 @@ def test_an_integer_weight_is_as_many_rows(rows, features):
         assert np.allclose(one._outputs(X), many._outputs(X), rtol=0, atol=1e-9)
 
 
-def test_what_is_of_one_task_is_refused(rows):
+def test_a_threshold_is_of_one_task(rows):
     X, _, _, labels = rows
-    for setting in ({"class_weight": "balanced"}, {"threshold": "f1"}):
-        with pytest.raises(ValueError, match="is of one task"):
-            model(HistogramClassifier, "additive", **setting).fit(X, labels)
+    with pytest.raises(ValueError, match="threshold is of one task"):
+        model(HistogramClassifier, "additive", threshold="f1").fit(X, labels)
+
+
+WEIGHTS = {
+    "balanced": "balanced",
+    "of all": {1: 4.0},
+    "of each": [{0: 1, 1: 3}, {1: 5.0}, None, {0: 0.5, 1: 8.0}],
+}
+
+
+@pytest.fixture(scope="module")
+def rare(rows):
+    """Labels of which task 2 has few ones, with all entries and with gaps."""
+    _, Y, gaps, _ = rows
+    labels = (np.quantile(Y, [0.5, 0.6, 0.9, 0.7], axis=0).diagonal() < Y).astype(float)
+    return labels, np.where(np.isnan(gaps), np.nan, labels)
+
+
+def each_alone(X, Y, class_weight, sample_weight=None, **settings):
+    """(scores, probabilities, weights of classes) of a model a task, of the rows that it is seen in."""
+    found = []
+    for task, y in enumerate(Y.T):
+        seen = ~np.isnan(y)
+        own = class_weight[task] if isinstance(class_weight, list) else class_weight
+        weights = None if sample_weight is None else sample_weight[seen]
+        one = model(HistogramClassifier, class_weight=own, **settings)
+        one.fit(X[seen], y[seen].astype(int), sample_weight=weights)
+        weighed = np.ones(2) if one.class_weight_ is None else one.class_weight_
+        found.append((one.decision_function(X), one.predict_proba(X)[:, 1], weighed))
+    scores, probabilities, weights = zip(*found, strict=True)
+    return np.column_stack(scores), np.column_stack(probabilities), np.array(weights)
+
+
+@pytest.mark.parametrize("features", ["additive", "exact"])
+@pytest.mark.parametrize("weights", list(WEIGHTS))
+@pytest.mark.parametrize("has_gaps", [False, True])
+def test_weights_of_classes_are_those_of_each_task(rows, rare, features, weights, has_gaps):
+    X, class_weight = rows[0], WEIGHTS[weights]
+    Y = rare[int(has_gaps)]
+    settings = {"features": features, "alpha": 0.1, "gamma": 1.5, "map": chimap.HomogeneousMap("chi2", 3)}
+    sample_weight = np.random.default_rng(0).uniform(0.5, 2, len(X)) if weights == "balanced" else None
+    together = model(HistogramClassifier, class_weight=class_weight, **settings)
+    together.fit(X, Y, sample_weight=sample_weight)
+    scores, probabilities, of_classes = each_alone(X, Y, class_weight, sample_weight, **settings)
+    assert np.allclose(together.decision_function(X), scores, rtol=0, atol=1e-6)
+    assert np.allclose(together.class_weight_, of_classes)
+    # rows are left out by the factor that is each task's own, or by one that all share
+    assert np.abs(together.predict_proba(X) - probabilities).max() < (1e-6 if features == "exact" else 0.12)
+    plain = model(HistogramClassifier, **settings).fit(X, Y)
+    assert np.abs(plain.decision_function(X) - scores).max() > 0.1
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_weights_of_classes_of_other_losses(rows, rare, loss):
+    X, Y, class_weight = rows[0], rare[1], WEIGHTS["of each"]
+    settings = {"features": "additive", "alpha": 0.5, "loss": loss, "map": chimap.HomogeneousMap("chi2", 3)}
+    together = model(HistogramClassifier, class_weight=class_weight, **settings).fit(X, Y)
+    scores, _, _ = each_alone(X, Y, class_weight, **settings)
+    off = np.abs(together.decision_function(X) - scores).max()
+    assert off < 0.02 * np.abs(scores).max()
+    plain = model(HistogramClassifier, **settings).fit(X, Y)
+    assert np.abs(plain.decision_function(X) - scores).max() > 10 * off
+
+
+@pytest.mark.parametrize(
+    "settings", [{"loss": "square"}, {"loss": "hinge"}, {"features": "exact", "gamma": "mean"}]
+)
+def test_a_strength_is_chosen_for_weighed_tasks(rows, rare, settings):
+    """And a rare label is found more often than without weights."""
+    X, Y = rows[0], rare[0]
+    fitted = HistogramClassifier("exp-chi2", class_weight="balanced", random_state=0, **settings).fit(X, Y)
+    plain = HistogramClassifier("exp-chi2", random_state=0, **settings).fit(X, Y)
+    assert fitted.predict(X)[Y[:, 2] == 1, 2].mean() >= plain.predict(X)[Y[:, 2] == 1, 2].mean()
+    sets = fitted.predict_set(X, alpha=0.2)  # which count rows as they come
+    held = np.take_along_axis(sets, Y.astype(int)[:, :, None], axis=2)[:, :, 0]
+    assert (held.mean(axis=0) > 0.75).all()
+
+
+def test_the_race_takes_weights_of_tasks(rows, rare):
+    fitted = HistogramClassifier(class_weight="balanced", random_state=0).fit(rows[0], rare[1])
+    assert fitted.class_weight_.shape == (4, 2)
+    assert fitted.class_weight_[2, 1] > 2 * fitted.class_weight_[2, 0]
+
+
+def test_a_task_of_one_class_is_not_balanced(rows, rare):
+    Y = rare[0].copy()
+    Y[:, 1] = 0.0
+    fitted = model(HistogramClassifier, "additive", class_weight="balanced", alpha=1.0).fit(rows[0], Y)
+    assert fitted.class_weight_[1].tolist() == [1, 1]
+    assert (fitted.predict(rows[0])[:, 1] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "message"),
+    [
+        ([{0: 1}, {1: 2}], "2 dictionaries, and y has 4 tasks"),
+        ([None, None, {2: 1.0}, None], "task 2: class_weight names 2, which is none of the classes 0, 1"),
+        ([None, {1: -1.0}, None, None], "task 1: class_weight: 1 has the weight -1.0"),
+        ("even", "class_weight must be None, 'balanced'"),
+    ],
+)
+def test_bad_weights_of_tasks(rows, class_weight, message):
+    with pytest.raises(ValueError, match=message):
+        model(HistogramClassifier, "additive", class_weight=class_weight).fit(rows[0], rows[3])
+
+
+def test_where_weights_of_tasks_are_not_taken(rows, rare):
+    X, Y = rows[0], rare[0]
+    with pytest.raises(ValueError, match="A list of dictionaries is of several tasks"):
+        model(HistogramClassifier, "additive", class_weight=[{0: 1}, {1: 2}]).fit(X, Y[:, 0])
+    with pytest.raises(ValueError, match="class_weight of several tasks gives each task sums of its own"):
+        model(HistogramClassifier, "additive", class_weight={1: 2.0}).partial_fit(X, Y)
 
 
 @pytest.mark.parametrize("features", ["additive", "landmarks"])

@@ -38,7 +38,8 @@ class KeptRows:
         plain, weights = split(Y)
         self.Z[part], self.Y[part] = Z, np.asarray(plain)
         if weights is not None:
-            self.weights = np.ones(self.Y.shape[0]) if self.weights is None else self.weights
+            if self.weights is None:
+                self.weights = np.ones((self.Y.shape[0], *weights.shape[1:]))
             self.weights[part] = weights
         self._filled[fold] = part.stop
 

@@ -239,7 +239,9 @@ class HistogramModel(BatchModel):
             given.remove()
 
     def _look_for_gaps(self, source: Source) -> None:
-        """Note whether entries of a matrix of targets are missing. Raises DataError for a matrix that is not taken."""
+        """Note whether targets of a matrix have sums of their own: entries are missing, or classes have weights.
+
+        Raises DataError for a matrix that is not taken."""
         y = source.labels()
         assert y is not None
         if y.ndim == 2 and not self._takes_tasks:
@@ -248,8 +250,9 @@ class HistogramModel(BatchModel):
                 "column, or use HistogramClassifier or HistogramRegressor, which take several tasks at once."
             )
         self.task_names_ = None if source.task_names is None else np.array(source.task_names)
-        has_gaps = y.ndim == 2 and bool(np.isnan(y).any())
-        self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if has_gaps else None
+        is_weighed = getattr(self, "class_weight", None) is not None
+        has_own = y.ndim == 2 and (is_weighed or bool(np.isnan(y).any()))
+        self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if has_own else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,7 +14,7 @@ from chimap.data.targets import clean_targets
 from chimap.estimators.targets import Encoding, known_conformal
 from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import ClassCodec, Codec, TaskCodec, is_matrix
-from chimap.fit.weights import checked_class_weight, class_weights
+from chimap.fit.weights import checked_class_weight, class_weights, weights_of_entries, weights_of_tasks
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.moments import as_counts
 from chimap.selection.calibration import Calibration, TaskCalibration
@@ -111,8 +111,8 @@ class ClassTargets(Encoding, ClassifierMixin):
     def _class_weighed(
         self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
     ) -> np.ndarray | None:
-        """The weights of rows (n,) times those of their classes; also keeps the latter, ``class_weight_``, and checks
-        what else is asked of classes.
+        """The weights of rows (n,) times those of their classes, of several tasks (n, t); also keeps the latter,
+        ``class_weight_``, and checks what else is asked of classes.
 
         is_batch: whether more rows will come, of classes that are known. Raises ValueError for "balanced" then, which
         takes all labels.
@@ -127,11 +127,18 @@ class ClassTargets(Encoding, ClassifierMixin):
         threshold = getattr(self, "threshold", None)
         checked_threshold(threshold)
         if is_matrix(y):
-            for name, value in (("class_weight", wanted), ("threshold", threshold)):
-                if value is not None:
-                    raise ValueError(f"{name} is of one task: leave it out, or fit the tasks one by one.")
-            self.class_weight_ = None
-            return sample_weight
+            if threshold is not None:
+                raise ValueError("threshold is of one task: leave it out, or fit the tasks one by one.")
+            if is_batch and wanted is not None:
+                raise ValueError(
+                    "class_weight of several tasks gives each task sums of its own, and partial_fit adds up the same "
+                    "for all: use fit or fit_source, or give sample_weight."
+                )
+            Y = np.asarray(y, dtype=np.float64)
+            self.class_weight_ = weights_of_tasks(wanted, Y, sample_weight)
+            if self.class_weight_ is None:
+                return sample_weight
+            return weights_of_entries(self.class_weight_, Y, sample_weight)
         codec = ClassCodec(self.classes_) if is_batch else ClassCodec.of_classes(y)
         classes = codec.classes
         if threshold is not None and classes.size != 2:
@@ -215,7 +222,10 @@ class ClassTargets(Encoding, ClassifierMixin):
         weights, of_classes = held_out.weights, getattr(self, "class_weight_", None)
         if weights is None:
             return None
-        if of_classes is not None:
+        if of_classes is not None and weights.ndim == 2:
+            each = np.where(held_out.y == 1, of_classes[:, 1], of_classes[:, 0])
+            weights = np.nanmean(np.where(np.isnan(held_out.y), np.nan, weights / each), axis=1)
+        elif of_classes is not None:
             weights = weights / of_classes[np.searchsorted(self.classes_, held_out.y)]
         return as_counts(weights)
 

@@ -13,6 +13,7 @@ from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.fit.exact import exact_bytes
 from chimap.fit.weights import with_weights
+from chimap.moments import of_rows
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -39,7 +40,7 @@ def gamma_of_sample(model: BaseEstimator, source: Source, groups: ArrayLike | No
     places = choose_rows(source.n_rows, _rows_within(room_in(parse_memory(model.memory)), source), seed)
     sample: Source = ArraySource(source.take(places), labels[places], column_names=source.column_names)
     if source.weights is not None:
-        sample = with_weights(sample, source.weights[places])
+        sample = with_weights(sample, of_rows(source.weights[places]))
     exact = clone(model).set_params(
         features="exact", n_components="auto", n_principal=None, selection="auto", loss="square", sampling="auto",
         precision="float64" if model.precision == "float64" else "float32", device="cpu", verbose=False,

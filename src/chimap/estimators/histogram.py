@@ -90,10 +90,11 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         features in memory, CSR where bins are mostly empty, without any moments: for more features than a matrix of
         them squared allows. Its intercept is the weight of a constant feature of 1 and penalised as such
         (scikit-learn's LinearSVC).
-    class_weight : None, "balanced" or dict, default=None
+    class_weight : None, "balanced", dict or list of dict, default=None
         By which the weights of rows are multiplied: "balanced" gives every class the same sum, n / (classes * rows of
         the class), as scikit-learn computes it; a class that the dictionary does not name has 1. Scores that choose,
-        and probabilities, are of rows so weighted.
+        and probabilities, are of rows so weighted. Of several tasks "balanced" is of each, a dictionary of all, a list
+        has one for each task; the features and the race, which tasks share, take the means of the rows.
     threshold : None, "f1", "balanced" or float, default=None
         Of two classes, the output above which a row is of the second, ``classes_[1]``, the positive one. None is 0;
         "f1" and "balanced" are where F1 of that class, or balanced accuracy, is best on rows held out; a number is the
@@ -153,7 +154,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     held_out_ : ndarray of shape (n, t)
         Of features="exact": outputs for each row of a machine that has not seen it (or its group). Where the race has
         chosen the strength of more than 3,000 rows, of so many drawn at random, and NaN of the others.
-    class_weight_ : ndarray of shape (classes,) or None
+    class_weight_ : ndarray of shape (classes,), of several tasks (tasks, 2), or None
     threshold_ : float
         Where one was asked for.
     n_principal_ : int

@@ -35,6 +35,7 @@ from chimap.fit.recipe import checked_alpha, given_weights
 from chimap.fit.trial_machines import Split
 from chimap.fit.trial_search import Fitted
 from chimap.fit.trials import Trials
+from chimap.moments import of_rows
 from chimap.selection.climb import Setting
 from chimap.selection.jackknife import deviations_of, parts_of_rows
 from chimap.selection.race import CLOSE, HOPELESS, race
@@ -97,7 +98,7 @@ class Race:
         splits = held_out_rows(y, sampled, is_classifier(model), seed)
         rounds = rounds_of(splits)
         y = shared_tasks(y, splits, min(rounds), is_classifier(model))
-        weights = None if source.weights is None else source.weights[places]
+        weights = None if source.weights is None else of_rows(source.weights[places])
         codec = model._codec_type.of(y)
         trials = Trials(
             rows, y, codec, codec.score(y, scoring, weights), weights,

@@ -19,7 +19,7 @@ from chimap.features.landmarks.family import LandmarkFamily, NystroemFamily
 from chimap.fit.exact import exact_bytes
 from chimap.kernels import Exponential
 from chimap.solvers.from_moments import RidgeSolver
-from chimap.solvers.observed_exact import factors_of
+from chimap.solvers.observed_exact import factors_of, is_shared
 
 FEWEST_LANDMARKS, MOST_LANDMARKS = 1000, 8000
 _GROWTH = 8  # landmarks are so many times the root of the rows: 2000 of 60,000
@@ -77,7 +77,7 @@ def takes_wide(given: Parameters, settings: FeatureSettings, source: Source) -> 
         or isinstance(settings.kernel, list | tuple)
     )
     y = source.labels()
-    if asks_otherwise or not source.is_sparse or y is None or (y.ndim == 2 and bool(np.isnan(y).any())):
+    if asks_otherwise or not source.is_sparse or y is None or _is_of_its_own(y, source.weights):
         return False
     family = family_of(settings)
     if family not in FAMILIES["additive"]:
@@ -86,11 +86,17 @@ def takes_wide(given: Parameters, settings: FeatureSettings, source: Source) -> 
 
 
 def is_slow(source: Source) -> bool:
-    """Whether targets with missing entries take so many factors that an exact machine is slower than it may be."""
+    """Whether targets with entries or weights of their own take so many factors that an exact machine is slower than it
+    may be."""
     y = source.labels()
     if y is None or y.ndim == 1:
         return False
-    return factors_of(y) * source.n_rows**3 > _SLOW * MOST_ROWS**3
+    return factors_of(y, source.weights) * source.n_rows**3 > _SLOW * MOST_ROWS**3
+
+
+def _is_of_its_own(y: np.ndarray, weights: np.ndarray | None) -> bool:
+    """Whether a target of several misses entries, or has weights that others do not have."""
+    return y.ndim == 2 and not is_shared(y, weights)
 
 
 def bytes_of_exact(given: Parameters, source: Source) -> int:
@@ -102,7 +108,7 @@ def bytes_of_exact(given: Parameters, source: Source) -> int:
     dtype = np.dtype("float64" if given["precision"] == "float64" else "float32")
     needed = exact_bytes(source.n_rows, terms * source.row_bytes, dtype)
     y = source.labels()
-    if y is None or y.ndim == 1 or not np.isnan(y).any():
+    if y is None or not _is_of_its_own(y, source.weights):
         return needed
     most = int((~np.isnan(y)).sum(axis=0).max())
     return needed + dtype.itemsize * most**2  # the rows of one target after the other, copied

@@ -23,7 +23,7 @@ from chimap.selection.scoring import OutputScore
 from chimap.solvers import LinearSolution
 from chimap.solvers.exact import DualRidge
 from chimap.solvers.held_out import noise_of
-from chimap.solvers.observed_exact import ExactRidge, exact_ridge
+from chimap.solvers.observed_exact import ExactRidge, exact_ridge, is_shared
 from chimap.solvers.posterior import DualPosterior
 
 _TILE = 512
@@ -102,8 +102,8 @@ class ExactSettings:
     alphas: to choose from, or None for a search. chooses_gamma: whether gamma is chosen too, or stays where the
     features have it. selection: "auto" or "leave-one-out", a number of folds, or a splitter of scikit-learn whose test
     sets are a partition of the rows. groups (n,): rows of one group are left out together; None where there are none.
-    row_weights (n,), or None. seed: of the order of rows. is_settled: whether a race has chosen: the first of alphas
-    that can be solved is taken.
+    row_weights (n,), or (n, t) of the targets, or None. seed: of the order of rows. is_settled: whether a race has
+    chosen: the first of alphas that can be solved is taken.
     """
 
     alphas: Sequence[float] | None
@@ -215,7 +215,7 @@ def solve_exactly(
     held_out[order] = choice.held_out + shift
     machine = choice.solution
     solution = LinearSolution(machine.weights, machine.intercept + shift, machine.alpha)
-    if np.isnan(Y).any():
+    if not is_shared(Y, weights):
         return ExactFit(solution, held_out, choice.result)
     residuals = machine.alpha * (machine.weights if weights is None else machine.weights / weights[:, None])
     seen = ~np.isnan(choice.held_out[:, 0])

@@ -24,7 +24,7 @@ from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.solving import Learned
 from chimap.kernels import AdditiveKernel, Linear
 from chimap.losses import Square
-from chimap.moments import Moments
+from chimap.moments import Moments, of_rows
 from chimap.solvers import LinearSolution
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.posterior import Posterior
@@ -55,6 +55,7 @@ def fit_in_rows(
         weights = None if source.weights is None else source.weights[order]
         design = recipe.design
         assert isinstance(design, PlainDesign)  # learners of widths have no features="exact"
+        weights = None if weights is None else of_rows(weights)
         features = design.keeping(rows, recipe.seed, weights)
         about: Parameters = mean_and_deviation(rows) | {"row_numbers_": order}
         del rows

@@ -140,7 +140,8 @@ def checked_recipe(
         )
     if not on_host(device) and isinstance(objective.loss, Observed):
         raise ValueError(
-            f"device={device!r} sums up targets all of whose entries are there, and some are missing. "
+            f"device={device!r} sums up targets all of whose entries are there and count alike, and some are missing "
+            "or have a class_weight. "
             "Use device='cpu', or fit the tasks one by one."
         )
     if not on_host(device) and objective.needs != "moments":

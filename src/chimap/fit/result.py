@@ -25,7 +25,8 @@ class Known:
 
 @dataclass(frozen=True)
 class HeldOutRows:
-    """Outputs (m, t) of rows by machines that have not seen them, their labels or targets y (m,) and weights.
+    """Outputs (m, t) of rows by machines that have not seen them, their labels or targets y (m,) and weights, (m,)
+    or (m, t).
 
     noise (t,): variance of the targets about what is certain, where it is known.
     """

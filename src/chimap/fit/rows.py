@@ -17,7 +17,7 @@ from chimap.engines.memory import CHUNK_UNIT
 from chimap.features.weighted import BinWeights
 from chimap.fit.design import Part, check_rows, normalised, rows_apart, sample_size
 from chimap.fit.targets import Codec
-from chimap.moments import DealtFolds, RowFolds, RowWeights, rows_by_weight
+from chimap.moments import DealtFolds, RowFolds, RowWeights, of_rows, rows_by_weight
 from chimap.selection.tried import TRIED_ROWS, TriedRows
 from chimap.solvers.held_out import Witnesses
 
@@ -161,7 +161,12 @@ class PreparedRows:
         return choose_rows(self.source.n_rows, n_apart, self.seed + 1) if n_apart else np.zeros(0, np.int64)
 
     def _beside_sample(self, size: int) -> np.ndarray:
-        """So many rows that the features were not fitted on, or any where there are not half of them."""
+        """So many rows that the features were not fitted on, or any where there are not half of them.
+
+        Of rows with weights any: heavy ones are in the sample, and those beside it would be the light ones alone.
+        """
+        if self._are_weighed:
+            return choose_rows(self.source.n_rows, size, self.seed + 1)
         sampled = self._sampled()
         drawn = choose_rows(self.source.n_rows, size + sampled.size, self.seed + 1)
         outside = np.setdiff1d(drawn, sampled, assume_unique=True)
@@ -169,11 +174,17 @@ class PreparedRows:
             return choose_rows(self.source.n_rows, size, self.seed + 1)
         return outside[choose_rows(outside.size, size, self.seed + 1)]
 
+    @property
+    def _are_weighed(self) -> bool:
+        """Whether rows have weights; equal ones are none."""
+        weights = self.source.weights
+        return weights is not None and bool(np.ptp(of_rows(weights)) > 0)
+
     def _sampled(self) -> np.ndarray:
         size, apart = sample_size(self.source, self.prepare.parts), self._apart()
         weights = self.source.weights
-        if weights is not None and np.ptp(weights) > 0:  # equal ones are none
-            weights = np.array(weights, dtype=np.float64)
+        if weights is not None and self._are_weighed:
+            weights = np.array(of_rows(weights), dtype=np.float64)
             weights[apart] = 0
             return rows_by_weight(weights, size, self.seed)
         others = np.setdiff1d(choose_rows(self.source.n_rows, size + apart.size, self.seed), apart)

@@ -32,7 +32,8 @@ def checked_class_weight(class_weight: ClassWeight) -> None:
         return
     if not isinstance(class_weight, Mapping):
         raise ValueError(
-            f"class_weight must be None, 'balanced', or a dictionary of labels and weights; got {class_weight!r}."
+            f"class_weight must be None, 'balanced', or a dictionary of labels and weights; got {class_weight!r}. "
+            "A list of dictionaries is of several tasks, a matrix y with a column for each."
         )
     for label, weight in class_weight.items():
         if not (isinstance(weight, numbers.Real) and 0 < float(weight) < np.inf):
@@ -56,7 +57,7 @@ def class_weights(
     checked_class_weight(class_weight)
     if class_weight is None:
         return None
-    if not isinstance(class_weight, str):
+    if isinstance(class_weight, Mapping):
         known = set(classes.tolist())
         unknown = [label for label in class_weight if label not in known]
         if unknown:
@@ -69,6 +70,51 @@ def class_weights(
         compute_class_weight(class_weight, classes=classes, y=y, sample_weight=sample_weight),
         dtype=np.float64,
     )
+
+
+def weights_of_tasks(
+    class_weight: ClassWeight, Y: np.ndarray, sample_weight: np.ndarray | None = None
+) -> np.ndarray | None:
+    """Weights (t, 2) of labels 0 and 1 of several tasks Y (n, t), NaN where one is missing; None stays None.
+
+    "balanced" is of each task, by the rows that it is seen in, a dictionary of all tasks, and a list of them of one
+    task each, as scikit-learn's estimators of several outputs take it. Raises ValueError, naming the task.
+    """
+    if class_weight is None:
+        return None
+    n_tasks, labels = Y.shape[1], np.array([0, 1])
+    several = list(class_weight) if isinstance(class_weight, list | tuple) else [class_weight] * n_tasks
+    if len(several) != n_tasks:
+        raise ValueError(
+            f"class_weight: {len(several)} dictionaries, and y has {n_tasks} tasks. Give one a task."
+        )
+    made = np.ones((n_tasks, 2))
+    for task, (wanted, y) in enumerate(zip(several, Y.T, strict=True)):
+        seen = np.flatnonzero(~np.isnan(y))
+        own = None if sample_weight is None else sample_weight[seen]
+        both = np.unique(y[seen]).size == 2
+        try:
+            if both or not isinstance(wanted, str):
+                made[task] = (
+                    1.0 if wanted is None else class_weights(wanted, labels, y[seen].astype(int), own)
+                )
+            else:
+                checked_class_weight(wanted)
+        except ValueError as error:
+            raise ValueError(f"task {task}: {error}") from error
+    return made
+
+
+def weights_of_entries(of_tasks: np.ndarray, Y: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
+    """Weights (n, t) of the labels Y of several tasks: those of their rows times those of the labels, (t, 2).
+
+    A missing entry, which nothing is learned from, has the mean of its row, so that it does not change that.
+    """
+    seen = ~np.isnan(Y)
+    each = np.where(Y == 1, of_tasks[:, 1], of_tasks[:, 0])
+    means = np.where(seen, each, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
+    each = np.where(seen, each, means[:, None])
+    return each if sample_weight is None else sample_weight[:, None] * each
 
 
 def with_weights(source: Source, weights: np.ndarray | None) -> Source:

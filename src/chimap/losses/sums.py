@@ -84,7 +84,8 @@ class LossAt:
         return LossSums.empty(*self.coef.shape)
 
     def add(self, sums: LossSums, Z: np.ndarray, Y: RowTargets, weights: np.ndarray | None = None) -> None:
-        """Add rows of features Z (rows, D), targets Y (rows, t) and weights (rows,), None where all are 1.
+        """Add rows of features Z (rows, D), targets Y (rows, t) and weights (rows,), or (rows, t) of the targets, None
+        where all are 1.
 
         Raises DataError for targets that the loss does not take.
         """
@@ -103,12 +104,13 @@ class LossAt:
         scores += self.intercept.astype(Z.dtype, copy=False)
         slopes, values = self.loss.gradient(targets, scores), self.loss.value(targets, scores)
         if weights is not None:
-            each = weights.astype(Z.dtype, copy=False)[:, None]
+            each = weights.astype(Z.dtype, copy=False)
+            each = each[:, None] if each.ndim == 1 else np.tile(each, (1, self.intercept.size // Y.shape[1]))
             slopes, values = slopes * each, values * each
         sums.values += values.sum(axis=0, dtype=np.float64)
         sums.coef += Z.T @ slopes
         sums.intercept += slopes.sum(axis=0, dtype=np.float64)
-        sums.count += Z.shape[0] if weights is None else float(weights.sum())
+        sums.count += Z.shape[0] if weights is None else float(weights.sum()) / (weights.size // Z.shape[0])
 
 
 class FeatureRows(Protocol):

@@ -7,7 +7,7 @@ from chimap.moments.product import Product
 from chimap.moments.shift import provisional_mean
 from chimap.moments.symmetric import Symmetric
 from chimap.moments.targets import OneVersusAll, Targets, WeightedTargets, split, weighted
-from chimap.moments.weights import RowWeights, as_counts, rows_by_weight
+from chimap.moments.weights import RowWeights, as_counts, of_entries, of_rows, rows_by_weight
 
 __all__ = [
     "FoldMoments",
@@ -24,6 +24,8 @@ __all__ = [
     "RowFolds",
     "RowWeights",
     "as_counts",
+    "of_entries",
+    "of_rows",
     "WeightedTargets",
     "rows_by_weight",
     "split",

@@ -25,6 +25,7 @@ from chimap.moments.targets import (
     sums_with,
     weighted,
 )
+from chimap.moments.weights import of_rows
 
 
 class Moments(Scatter):
@@ -110,7 +111,7 @@ class Moments(Scatter):
         """
         self.add_targets(Y)
         plain, weights = split(Y)
-        roots = None if weights is None else np.sqrt(weights).astype(Z.dtype)
+        roots = None if weights is None else np.sqrt(of_rows(weights)).astype(Z.dtype)
         if roots is not None:
             Z *= roots[:, None]
         if isinstance(plain, OneVersusAll):

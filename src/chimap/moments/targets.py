@@ -8,6 +8,7 @@ import numpy as np
 
 from chimap import _blas, _loops, _threads
 from chimap._types import DTypeLike
+from chimap.moments.weights import of_rows
 
 
 class OneVersusAll:
@@ -38,7 +39,10 @@ class OneVersusAll:
 
 @dataclass(frozen=True, eq=False)
 class WeightedTargets:
-    """Targets (n, t) of rows that count as often as their weights (n,) say. ``numpy.asarray`` makes the plain ones."""
+    """Targets (n, t) of rows that count as often as their weights (n,) say. ``numpy.asarray`` makes the plain ones.
+
+    Weights (n, t) are of the targets each: what all of them share is summed with the means of the rows.
+    """
 
     plain: np.ndarray | OneVersusAll
     weights: np.ndarray
@@ -59,7 +63,7 @@ Targets = np.ndarray | OneVersusAll | WeightedTargets
 
 
 def weighted(targets: Targets, weights: np.ndarray | None) -> Targets:
-    """Targets with the weights (n,) of their rows; as they are where these are None."""
+    """Targets with the weights (n,) of their rows, or (n, t) of their own; as they are where these are None."""
     return targets if weights is None else WeightedTargets(split(targets)[0], weights)
 
 
@@ -140,10 +144,11 @@ def sums_of(Y: Targets) -> tuple[np.ndarray, np.ndarray]:
     plain = filled(plain)
     if weights is None:
         return plain.sum(axis=0, dtype=np.float64), np.square(plain, dtype=np.float64).sum(axis=0)
+    weights = of_rows(weights)
     return weights @ plain, weights @ np.square(plain, dtype=np.float64)
 
 
 def count_of(Y: Targets) -> float:
     """The sum of the weights of the rows; their number where they have none."""
     _, weights = split(Y)
-    return Y.shape[0] if weights is None else float(weights.sum())
+    return Y.shape[0] if weights is None else float(of_rows(weights).sum())

@@ -9,7 +9,8 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class RowWeights:
-    """Weights (n,) of the rows from row ``first`` of a source on; None where every row counts once.
+    """Weights (n,) of the rows from row ``first`` of a source on, or (n, t) of their targets; None where every row
+    counts once.
 
     As the folds of rows (``RowFolds``) they depend on the place of a row alone, whatever chunk it comes in.
 
@@ -21,10 +22,24 @@ class RowWeights:
     first: int = 0
 
     def __call__(self, first: int, n_rows: int) -> np.ndarray | None:
-        """Weights (n_rows,) of the rows from ``first`` on, or None."""
+        """Weights (n_rows,) or (n_rows, t) of the rows from ``first`` on, or None."""
         if self.values is None:
             return None
         return self.values[first - self.first : first - self.first + n_rows]
+
+
+def of_rows(weights: np.ndarray) -> np.ndarray:
+    """Weights (n,) of rows: as they are, or the means of those of their targets (n, t).
+
+    >>> of_rows(np.array([[1.0, 3.0], [2.0, 2.0]]))
+    array([2., 2.])
+    """
+    return weights if weights.ndim == 1 else weights.mean(axis=1)
+
+
+def of_entries(weights: np.ndarray) -> np.ndarray:
+    """The same as a matrix (n, 1) or (n, t), that multiplies targets (n, t)."""
+    return weights if weights.ndim == 2 else weights[:, None]
 
 
 def rows_by_weight(weights: np.ndarray, n: int, seed: int) -> np.ndarray:

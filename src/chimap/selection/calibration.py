@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import log_expit, log_softmax
 
 from chimap.model_files import register
-from chimap.moments import as_counts
+from chimap.moments import as_counts, of_entries
 
 _PRIOR = 3.0  # precision of what a class has of its own, as if so many rows spoke for none
 _MOST_SCALE = 1e6  # of the scale, over that of the outputs: rows that are told apart without error have none
@@ -135,11 +135,15 @@ class TaskCalibration:
 
     @classmethod
     def of(cls, outputs: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = None) -> TaskCalibration:
-        """Of outputs (m, t) of rows with labels Y (m, t) of 0, 1 and NaN, each task by the rows that it is seen in."""
+        """Of outputs (m, t) of rows with labels Y (m, t) of 0, 1 and NaN, each task by the rows that it is seen in.
+
+        weights: (m,) of the rows, or (m, t) of the labels.
+        """
         each = []
-        for f, y in zip(outputs.T, Y.T, strict=True):
+        columns = None if weights is None else np.broadcast_to(of_entries(weights), Y.shape)
+        for task, (f, y) in enumerate(zip(outputs.T, Y.T, strict=True)):
             seen = np.flatnonzero(np.isfinite(f) & ~np.isnan(y))
-            own = None if weights is None else weights[seen]
+            own = None if columns is None else columns[seen, task]
             each.append(Calibration.of(f[seen, None], y[seen].astype(np.intp), own))
         return cls(np.array([c.scale for c in each]), np.array([c.offsets[0] for c in each]))
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chimap.moments import of_entries
+
 Setting = tuple[int, int]  # (place of the strength, octaves of gamma)
 
 _LESS = (
@@ -47,7 +49,7 @@ def climb(
 
 
 def mean_square(residuals: np.ndarray, weights: np.ndarray | None) -> float:
-    """Of the residuals (m, t) that are there, NaN not, of rows with weights (m,)."""
+    """Of the residuals (m, t) that are there, NaN not, of rows with weights (m,), or (m, t)."""
     there = ~np.isnan(residuals)
-    each = there if weights is None else there * weights[:, None]
+    each = there if weights is None else there * of_entries(weights)
     return float(np.average(np.where(there, np.square(residuals), 0.0), weights=each))

@@ -87,7 +87,7 @@ class LeaveOut:
         if self.alphas is not None and len(self.alphas) == 1 and not self.octaves:
             whole = _Stage(self, None, None)
             return self._chosen(whole, whole.search(), [whole])
-        n_factors = factors_of(self.Y)
+        n_factors = factors_of(self.Y, self.weights)
         n_few = (
             FEW_ROWS if n_factors <= 1 else max(_LEAST_ROWS, int(FEW_ROWS / np.cbrt(_SPARING * n_factors)))
         )

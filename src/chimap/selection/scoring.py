@@ -14,6 +14,7 @@ from sklearn.metrics import check_scoring
 
 from chimap._types import Scoring
 from chimap._validation import DataError
+from chimap.moments import of_entries
 
 _TEMPERATURES = (-3.0, 3.0)  # decades that a factor of the outputs is looked for in
 
@@ -91,7 +92,7 @@ class MeanScore:
     Y : array (n, t)
         Labels 0 and 1, or targets; NaN where an entry is missing.
     classes : array [0, 1], or None for regression
-    scoring, sample_weight : as of ``HeldOutScore``
+    scoring, sample_weight : as of ``HeldOutScore``; weights may be (n, t), of the entries
 
     Examples
     --------
@@ -114,12 +115,13 @@ class MeanScore:
         """The scores of the tasks (t,); NaN where one is not defined for the rows."""
         Y, weights = self.Y[rows], None if self.sample_weight is None else self.sample_weight[rows]
         scores = np.full(Y.shape[1], np.nan)
+        columns = None if weights is None else np.broadcast_to(of_entries(weights), Y.shape)
         for task, y in enumerate(Y.T):
             seen = np.flatnonzero(np.isfinite(outputs[:, task]) & ~np.isnan(y))
             if seen.size < 2 or (self.scoring is not None and np.unique(y[seen]).size < 2):
                 continue
             labels = y[seen] if self.classes is None else y[seen].astype(np.intp)
-            own = None if weights is None else weights[seen]
+            own = None if columns is None else columns[seen, task]
             scores[task] = HeldOutScore(labels, self.classes, self.scoring, own)(
                 outputs[seen, task : task + 1]
             )

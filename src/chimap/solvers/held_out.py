@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap.losses import Loss
-from chimap.moments import Moments
+from chimap.moments import Moments, of_entries
 from chimap.solvers.ridge import Factor
 
 _LARGEST = 1 - 1e-6  # of leverages: beyond, a row alone holds its output
@@ -19,7 +19,7 @@ class Witnesses:
     """Some rows of the source, of which outputs are wanted that have not seen them.
 
     rows (m,): places in the source. Z (m, D): features less the shift of the moments. Y (m, t): targets less theirs.
-    folds (m,). weights (m,), or None.
+    folds (m,). weights (m,), or (m, t) of the targets, or None.
     """
 
     rows: np.ndarray
@@ -62,16 +62,17 @@ def left_out(
 ) -> np.ndarray:
     """Outputs (m, t) for each row of a machine without it: f + l'(f) h / (c (1 - h)), exact for the square loss.
 
-    h (m,): leverages, times the weights of the rows, of the matrix of second derivatives in which every row has the
-    curvature c: 1 of the square, and of other losses the mean of l''. A row is taken from the matrix with that same c,
-    so that h < 1 is all there is to it: with its own l'' a row near the border would be taken out several times over.
+    h (m,) or (m, t): leverages, times the weights of the rows or of their targets, of the matrix of second derivatives
+    in which every row has the curvature c: 1 of the square, and of other losses the mean of l''. A row is taken from
+    the matrix with that same c, so that h < 1 is all there is to it: with its own l'' a row near the border would be
+    taken out several times over.
 
     References
     ----------
     Allen, The relationship between variable selection and data augmentation (1974), for the square; Rad and Maleki, A
     scalable estimate of the out-of-sample prediction error via approximate leave-one-out (2020), for the step.
     """
-    share = np.minimum(h[:, None], _LARGEST)
+    share = np.minimum(of_entries(h), _LARGEST)
     return np.asarray(outputs + loss.gradient(targets, outputs) * share / (curvature * (1 - share)))
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from chimap.losses import Loss
-from chimap.moments import FoldMoments
+from chimap.moments import FoldMoments, of_entries, of_rows
 from chimap.moments.kept import KeptFeatures
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.posterior import Posterior
@@ -50,7 +50,7 @@ class KeptProblem(ABC):
 
     @abstractmethod
     def losses(self, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-        """Of rows, (m,), summed over their targets (m, t)."""
+        """Of rows and targets, (m, t)."""
 
     @abstractmethod
     def usual_alpha(self) -> float:
@@ -75,7 +75,9 @@ class KeptProblem(ABC):
             part = slice(held.start + first, min(held.start + first + _ROWS, held.stop))
             outputs[first : first + _ROWS] = self.kept.of(part)[0] @ solution.coef + solution.intercept
         losses = self.losses(self.kept.of(held)[1], outputs)
-        trial = _Trial(float(np.average(losses, weights=self.kept.weights[held])), alpha, outputs)
+        weights = self.kept.weights[held]
+        loss = float((of_entries(weights) * losses).sum() / of_rows(weights).sum())
+        trial = _Trial(loss, alpha, outputs)
         if trial.is_better(self._best):
             self._best = trial
         return trial.loss

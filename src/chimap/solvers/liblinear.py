@@ -49,7 +49,7 @@ class HingeProblem(KeptProblem):
 
     def losses(self, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         """max(0, 1 - y s), 0 where a target is missing."""
-        return np.asarray(((targets != 0) * np.maximum(1 - targets * outputs, 0)).sum(axis=1))
+        return np.asarray((targets != 0) * np.maximum(1 - targets * outputs, 0))
 
     def fit_part(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
         """See ``KeptProblem``."""
@@ -60,7 +60,8 @@ class HingeProblem(KeptProblem):
 
 
 def usual_alpha(Z: Rows, weights: np.ndarray) -> float:
-    """Where the search for the strength begins, for features Z (n, D), dense or CSR, of rows with weights (n,)."""
+    """Where the search for the strength begins, for features Z (n, D), dense or CSR, of rows with weights (n,), or
+    (n, t) of their targets."""
     values = _arrays.stored_values(Z)
     mean_square = float(np.vdot(values, values)) / Z.shape[0]
     return (mean_square or 1.0) * float(weights.mean()) / _USUAL_COST
@@ -77,7 +78,8 @@ def margins(
 ) -> LinearSolution:
     """The machines of targets Y (n, t), 1 or -1, 0 where one is missing, one after the other.
 
-    Z (n, D): features, dense or CSR, of rows with ``weights`` (n,). on_target: told of passes over the rows.
+    Z (n, D): features, dense or CSR, of rows with ``weights`` (n,), or (n, t) of their targets.
+    on_target: told of passes over the rows.
     """
     svm = LinearSVC(
         loss="hinge", C=1 / alpha, tol=tolerance, intercept_scaling=_BIAS_SCALE,
@@ -90,7 +92,8 @@ def margins(
             intercept[t] = y[seen][0] if seen.any() else 0.0
         else:
             some = _arrays.take_rows(Z, np.flatnonzero(seen)) if not seen.all() else Z
-            svm.fit(some, y[seen], sample_weight=weights[seen])
+            own = weights if weights.ndim == 1 else weights[:, t]
+            svm.fit(some, y[seen], sample_weight=own[seen])
             coef[:, t], intercept[t], passes = svm.coef_[0], svm.intercept_[0], int(np.max(svm.n_iter_))
         on_target(passes)
     return LinearSolution(coef, intercept, alpha)

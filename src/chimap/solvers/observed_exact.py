@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from chimap.moments import of_rows
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution
 
 
@@ -32,22 +33,29 @@ class ExactRidge(Protocol):
         ...
 
 
-def patterns(Y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(rows, targets) of the targets (n, t) whose entries are there in the same rows."""
-    seen, place = np.unique(~np.isnan(Y), axis=1, return_inverse=True)
+def patterns(Y: np.ndarray, row_weights: np.ndarray | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(rows, targets) of the targets (n, t) whose entries are there in the same rows, with the same weights."""
+    seen = ~np.isnan(Y)
+    keys = seen if row_weights is None or row_weights.ndim == 1 else np.where(seen, row_weights, 0.0)
+    each, place = np.unique(keys, axis=1, return_inverse=True)
     place = np.ravel(place)
-    return [(np.flatnonzero(seen[:, k]), np.flatnonzero(place == k)) for k in range(seen.shape[1])]
+    return [(np.flatnonzero(each[:, k]), np.flatnonzero(place == k)) for k in range(each.shape[1])]
 
 
-def factors_of(Y: np.ndarray) -> float:
+def is_shared(Y: np.ndarray, row_weights: np.ndarray | None) -> bool:
+    """Whether all targets (n, t) are of the same rows, with the same weights, so that one factor serves them."""
+    return not np.isnan(Y).any() and (row_weights is None or row_weights.ndim == 1)
+
+
+def factors_of(Y: np.ndarray, row_weights: np.ndarray | None = None) -> float:
     """The work of the factors that targets take, in those of a matrix of all rows: sum of (n_o / n)^3 over patterns.
 
     >>> factors_of(np.array([[1.0, np.nan], [0.0, 1.0]]))
     1.125
     """
-    if not np.isnan(Y).any():
+    if is_shared(Y, row_weights):
         return 1.0
-    return float(sum((rows.size / Y.shape[0]) ** 3 for rows, _ in patterns(Y)))
+    return float(sum((rows.size / Y.shape[0]) ** 3 for rows, _ in patterns(Y, row_weights)))
 
 
 def exact_ridge(
@@ -60,15 +68,17 @@ def exact_ridge(
 ) -> ExactRidge:
     """The machine for targets (n, t), NaN where an entry is missing; see ``DualRidge`` for the others.
 
+    row_weights: (n,), or (n, t) of the targets, or None.
     leaves_out: whether rows will be left out one by one; with missing entries their residuals come with each solution.
     """
-    if np.isnan(Y).any():
+    if not is_shared(Y, row_weights):
         return ObservedDualRidge(square, diagonal, Y, row_weights, leaves_out, steps)
     return DualRidge(square, diagonal, Y, row_weights, steps)
 
 
 class ObservedDualRidge:
-    """``DualRidge`` of targets with missing entries, NaN in Y: each target is of the rows that it is seen in.
+    """``DualRidge`` of targets with missing entries, NaN in Y, or with weights of their own: each target is of the rows
+    that it is seen in, with its weights.
 
     The kernel matrix is there once; every pattern of missing entries takes a copy of its rows and columns, one after
     the other, with a factor of its own. Weights and residuals of missing entries are 0 and NaN.
@@ -85,13 +95,14 @@ class ObservedDualRidge:
     ):
         self.square, self.diagonal, self.Y, self.row_weights = square, diagonal, Y, row_weights
         self._leaves_out, self._steps = leaves_out, steps
-        self._patterns = patterns(Y)
+        self._patterns = patterns(Y, row_weights)
         self._residuals: np.ndarray = np.empty((0, 0))  # of the solution that was made last
         self._alpha: float | None = None
 
     def scale(self) -> float:
         """See ``DualRidge``; of all rows."""
-        return DualRidge(self.square, self.diagonal, self.Y, self.row_weights).scale()
+        weights = None if self.row_weights is None else of_rows(self.row_weights)
+        return DualRidge(self.square, self.diagonal, self.Y, weights).scale()
 
     def solve(self, alpha: float) -> DualSolution | None:
         """See ``DualRidge``; with the residuals of rows that are left out, whose factor is at hand."""
@@ -135,5 +146,7 @@ class ObservedDualRidge:
 
     def _machine(self, rows: np.ndarray, targets: np.ndarray) -> DualRidge:
         square = self.square[np.ix_(rows, rows)]
-        weights = None if self.row_weights is None else self.row_weights[rows]
+        weights = self.row_weights
+        if weights is not None:
+            weights = weights[rows] if weights.ndim == 1 else weights[rows, targets[0]]
         return DualRidge(square, self.diagonal[rows], self.Y[np.ix_(rows, targets)], weights, self._steps)

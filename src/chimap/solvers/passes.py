@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from chimap.losses import CATALOGUE, FeatureRows, Loss, LossAt, LossSums, named
-from chimap.moments import FoldMoments, Moments
+from chimap.moments import FoldMoments, Moments, of_entries, of_rows
 from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.held_out import HeldOut, Witnesses, curvatures, left_out, leverages
 from chimap.solvers.lbfgs import PAIRS, lbfgs
@@ -163,9 +163,13 @@ def step_outputs(
     strengths: of the ridge, one or (D,). The matrix of the step takes the mean curvature of the loss for all rows.
     """
     outputs = witnesses.Z @ solution.coef + solution.intercept
-    bends = np.average(curvatures(loss, witnesses.Y, outputs), axis=0, weights=witnesses.weights)
-    curvature = max(float(bends.mean()), 1e-3 * loss.curvature)
+    weights = np.ones(outputs.shape[0]) if witnesses.weights is None else witnesses.weights
+    each, mean = of_entries(weights), of_rows(weights)[:, None]
+    bends = each * curvatures(loss, witnesses.Y, outputs)
+    curvature = max(float(bends.mean() / each.mean()), 1e-3 * loss.curvature)
     least = _LEAST_RIDGE * float(moments.scatter_diagonal().sum())
     h = leverages(moments, np.maximum(np.divide(strengths, curvature), least), witnesses.Z)
-    h = h if witnesses.weights is None else h * witnesses.weights
+    # the matrix has rows by their mean weights, and a target by its own, which are brought to the same sum
+    own = each * (mean.mean() / each.mean(axis=0))
+    h = h[:, None] * own / (1 + h[:, None] * (own - mean))
     return HeldOut(witnesses.rows, left_out(loss, witnesses.Y, outputs, h, curvature) + moments.shifts[1])

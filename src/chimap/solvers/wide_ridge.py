@@ -52,7 +52,7 @@ class WideRidgeProblem(KeptProblem):
 
     def losses(self, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         """Squared errors, halved."""
-        return np.asarray(np.square(outputs - targets).sum(axis=1) / 2)
+        return np.asarray(np.square(outputs - targets) / 2)
 
     def fit_part(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
         """See ``KeptProblem``."""

@@ -50,7 +50,7 @@ def describe(path: Path) -> tuple[JSON, dict[str, str | None]]:
         "rows": None if facts["rows"] is None else f"{facts['rows']:,}",
         "loss": facts["loss"],
         "alpha": None if alpha is None else f"{alpha:.4g}",
-        "class weights": show.class_weights(facts["classes"], facts["class_weight"]),
+        "class weights": show.class_weights(facts["classes"] or facts["tasks"], facts["class_weight"]),
         "threshold": None if facts["threshold"] is None else f"{facts['threshold']:.4g}",
         "trained on": _training_line(training) if training else None,
         "version": f"chimap {facts['version']}",

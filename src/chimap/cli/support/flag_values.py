@@ -21,7 +21,8 @@ def class_weight_of(text: str | None, y: np.ndarray | None = None) -> ClassWeigh
     if text is None or text == "balanced":
         return text
     weights: dict[object, float] = {}
-    known = {} if y is None else {str(label): label for label in set(y.tolist())}
+    labels = [] if y is None else set(y.tolist()) if y.ndim == 1 else [0, 1]  # of several tasks
+    known = {str(label): label for label in labels}
     for part in text.split(","):
         label, is_there, weight = part.rpartition("=")
         try:

@@ -160,13 +160,18 @@ def console(to_stderr: bool = False, plain_width: int = _PLAIN_WIDTH) -> Console
     return Console(stderr=to_stderr, highlight=False, width=None if stream.isatty() else plain_width)
 
 
-def class_weights(classes: np.ndarray | None, weights: np.ndarray | None) -> str | None:
-    """'12.3 (active), 0.52 (inactive)', of some of the classes; None where they have none.
+def class_weights(classes: np.ndarray | Sequence[str] | None, weights: np.ndarray | None) -> str | None:
+    """'12.3 (active), 0.52 (inactive)', of some of the classes, or tasks; None where they have none.
 
-    >>> class_weights(["active", "inactive"], [12.3, 0.52])
-    '12.3 (active), 0.52 (inactive)'
+    >>> class_weights(["active", "inactive"], [12.3, 0.52]), class_weights(["tox"], [[0.52, 12.3]])
+    ('12.3 (active), 0.52 (inactive)', '12.3 to 0.52 (tox)')
     """
     if classes is None or weights is None:
         return None
-    pairs = [f"{weight:.3g} ({name})" for name, weight in zip(classes, weights, strict=True)]
+    if len(weights) and hasattr(weights[0], "__len__"):  # of labels 0 and 1 of several tasks
+        pairs = [
+            f"{one:.3g} to {zero:.3g} ({name})" for name, (zero, one) in zip(classes, weights, strict=True)
+        ]
+    else:
+        pairs = [f"{weight:.3g} ({name})" for name, weight in zip(classes, weights, strict=True)]
     return ", ".join(pairs[:5]) + (", ..." if len(pairs) > 5 else "")
