@@ -121,6 +121,16 @@ def test_page_says_what_stands_beside_the_machines(page):
         assert text in shown, text
 
 
+def test_machines_beyond_ten_are_folded(page):
+    found = many()
+    before, _, after = page.partition("<details><summary>The other 5</summary>")
+    for i, e in enumerate(found.ranked):
+        row = f'<th scope="row" class="text">{e.kernel}</th>'
+        assert row in (before if i < 10 else after), e.name
+    assert before.count("no bins at all") == 1
+    assert "The other" not in render_comparison(many(2))
+
+
 @pytest.mark.parametrize("bound_of", ["values", "gram"])
 def test_kernel_errors_on_the_page_of_their_own_and_beside_a_race(bound_of):
     errors = kernel_errors(bound_of)

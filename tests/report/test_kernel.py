@@ -41,7 +41,7 @@ def test_widths_and_curve():
 def test_many_widths_are_a_line_and_the_table_is_folded():
     many = Widths([f"bin {i}" for i in range(200)], np.ones(200), np.geomspace(0.1, 10, 200))
     page = render_learned_kernel(learned(widths=many))
-    assert "The other 160" in page
+    assert "The other 190" in page
     assert len(page) < 300_000
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from chimap._types import Parameters
 from chimap.report import _plain
 from chimap.report.comparison import SURE, Comparison, Entrant
-from chimap.report.html import as_markup, date_in_words, render, write_page
+from chimap.report.html import LISTED, as_markup, date_in_words, render, write_page
 from chimap.report.kernel_errors import KernelErrors
 
 
@@ -39,6 +39,7 @@ def render_comparison(
         comparison=comparison,
         errors=errors,
         advice=None if comparison is None else comparison.recommendation,
+        listed=LISTED,
         command=command,
         figures=[] if comparison is None else _figures(comparison),
         error_figures=[] if errors is None else _error_figures(errors),

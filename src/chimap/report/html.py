@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-LISTED = 10  # classes up to which the page lists all; beyond, the weakest come first and the rest is folded
+LISTED = 10  # rows up to which a table shows all; beyond, the rest is folded, and of classes the weakest come first
 EXTREME = 8  # best and worst classes listed by average precision
-WEAKEST = 10  # classes listed before the fold
 
 
 def write_report(evaluation: Evaluation, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
@@ -124,8 +123,8 @@ def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics
         "metrics": metrics,
         "digits": 2 if metrics.n_rows >= 10_000 else 1,
         "beats_baseline": evaluation.baseline is None or metrics.interval[0] > evaluation.baseline.value,
-        "first_rows": rows[:WEAKEST] if folded else rows,
-        "folded_rows": rows[WEAKEST:] if folded else [],
+        "first_rows": rows[:LISTED] if folded else rows,
+        "folded_rows": rows[LISTED:] if folded else [],
         "classes_a_cell": classes_a_cell(len(rows)),
         "least": 0.6 if len(rows) <= 12 else 0.85 if len(rows) <= NAMED else 0.6,
         "numbered": len(rows) > NAMED,
@@ -217,8 +216,8 @@ def _task_parts(metrics: TaskMetrics) -> JSON:
         "metrics": metrics,
         "noun": "target" if metrics.n_positive is None else "task",
         "in_words": {name: name.replace("R2", "R²") for name in metrics.measures},
-        "first_tasks": places[:WEAKEST] if is_folded else places,
-        "folded_tasks": places[WEAKEST:] if is_folded else [],
+        "first_tasks": places[:LISTED] if is_folded else places,
+        "folded_tasks": places[LISTED:] if is_folded else [],
         "unmeasured": unmeasured,
         "unknown": (np.nan, np.nan),
     }

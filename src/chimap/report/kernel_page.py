@@ -7,10 +7,8 @@ from pathlib import Path
 
 from chimap._types import JSON
 from chimap.report import _plain
-from chimap.report.html import as_markup, date_in_words, render, write_page
+from chimap.report.html import LISTED, as_markup, date_in_words, render, write_page
 from chimap.report.kernel import LearnedKernel
-
-LISTED = 40  # widths in the table; the rest is folded
 
 
 def write_learned_kernel(
