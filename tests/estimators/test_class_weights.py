@@ -105,6 +105,21 @@ def test_probabilities_are_calibrated_on_rows_of_all_classes(class_weight, setti
     assert np.average(P[y == 0]) < 0.3 + 0.2 * (class_weight != "balanced")
 
 
+def test_a_gamma_is_chosen_with_weights_of_classes_once():
+    X, y = unequal(300, share=0.25)
+    settings = {
+        "features": "landmarks",
+        "n_components": 40,
+        "gamma": "auto",
+        "alpha": 0.01,
+        "random_state": 0,
+    }
+    by_class = HistogramClassifier("exp-chi2", class_weight={1: 30.0}, **settings).fit(X, y)
+    by_row = HistogramClassifier("exp-chi2", **settings).fit(X, y, sample_weight=np.where(y == 1, 30.0, 1.0))
+    assert by_class.kernel_.gamma == by_row.kernel_.gamma
+    assert np.allclose(by_class.decision_function(X), by_row.decision_function(X))
+
+
 def test_labels_of_text():
     X, y = unequal(150)
     words = np.array(["many", "rare"])[y]

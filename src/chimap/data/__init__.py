@@ -36,9 +36,10 @@ from chimap.data.formats.words import WordCounts
 from chimap.data.formats.zarr import ZarrSource
 from chimap.data.io.compressed import COMPRESSIONS
 from chimap.data.io.containers import is_store
-from chimap.data.io.files import existing_file, is_address, is_folder, split_member
+from chimap.data.io.files import existing_file, is_folder, split_member
+from chimap.data.label_names import marked, read_with
 from chimap.data.labelling import is_join, joined, labelled, values_by_id
-from chimap.data.labels import Labels, MarkedLabels, check_labels, read_labels
+from chimap.data.labels import Labels, check_labels, read_labels
 from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
 from chimap.data.source import Chunk, Source
 from chimap.data.split import split_by, split_source
@@ -160,8 +161,12 @@ def open_source(
         opened = _with_tasks(path_or_array, words, choice, transpose, like, reading)
         return labelled(opened, missing)
     join = labels if isinstance(labels, str) and is_join(labels) else None
-    inside = None if join else _read_with(labels, missing)
-    source = _read(path_or_array, inside, choice, reading, transpose)
+    inside = None if join else marked(labels, missing)
+
+    def read(own: Labels) -> Source:
+        return _read(path_or_array, own, choice, reading, transpose)
+
+    source = read_with(read, inside, path_or_array, lambda path: _kind_of(path) in CONTAINERS)
     if is_path(path_or_array) or is_frame(path_or_array):
         source.origin = _Origin(path_or_array, choice, source.reading, transpose, labels)
     if join is not None:
@@ -258,7 +263,7 @@ def _opened(data: Any, labels: Labels, choice: Choice) -> Source:
     kind = _kind_of(path)
     if member is not None and kind not in WITH_MEMBERS:
         raise DataError(
-            f"{path}: only .npz, .h5, .zarr and .parquet files have members, so leave '::{member}' out."
+            f"{path}: only .npz, .h5, .h5ad, .zarr and .parquet files have members, so leave '::{member}' out."
         )
     if kind is CsvSource:
         return CsvSource(path, labels, choice=choice)
@@ -276,15 +281,6 @@ def _transposed(data: Any, labels: Labels) -> Source:
             "transpose is of Matrix Market files (.mtx); transpose other data where they are written."
         )
     return MatrixMarketSource(data, labels, transpose=True)
-
-
-def _read_with(labels: Labels, missing: object) -> Labels | MarkedLabels:
-    """Labels with what marks missing ones, where they are in a file of text, which has to know when it is read."""
-    if missing is None or not isinstance(labels, str | os.PathLike):
-        return labels
-    text = os.fspath(labels)
-    is_text = not text.lower().endswith((".npy", ".npz")) and (is_address(text) or os.path.isfile(text))
-    return MarkedLabels(text, missing) if is_text else labels
 
 
 def _kind_of(path: str) -> Callable[..., Source]:

@@ -152,6 +152,7 @@ def _matches(
     """The row (n_rows,) of a table that has the id of each row of a source, -1 for none, and the table's values."""
     address, column = split_member(labels)
     if source.row_ids is None:
+        _check_first_column(source)
         raise DataError(
             f"{source.name}: its rows have no ids, by which {labels} could be joined. Name the column of ids with --id "
             "(id= in Python), or give labels in the order of the rows, in a file without others."
@@ -166,6 +167,15 @@ def _matches(
             f"{str(mine[0])!r}. Are these the columns of ids? Name them alike, or with --id."
         )
     return at, y
+
+
+def _check_first_column(source: Source) -> None:
+    """Refuse a first column of text that would name the rows, did not some of its values come twice."""
+    if source.column_names and source.reading is None:
+        first = source.column_names[0]
+        values = source.column(first)
+        if values.dtype.kind in "UO":
+            unique_ids(values.astype(str), f"{source.name}, column {first!r}")
 
 
 def _id_and_label(

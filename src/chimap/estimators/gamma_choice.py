@@ -44,6 +44,7 @@ def gamma_of_sample(model: BaseEstimator, source: Source, groups: ArrayLike | No
     exact = clone(model).set_params(
         features="exact", n_components="auto", n_principal=None, selection="auto", loss="square", sampling="auto",
         precision="float64" if model.precision == "float64" else "float32", device="cpu", verbose=False,
+        class_weight=None,  # the weights of the rows have those of classes in them
         **{name: value for name, value in model.chosen_.items() if name in ("kernel", "normalize")},
     )  # fmt: skip
     chosen = None if groups is None else np.asarray(groups)[places]

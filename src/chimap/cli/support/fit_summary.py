@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from chimap.cli.support import show, tasks
 from chimap.cli.support.score_lines import score_line
 from chimap.cli.support.training import Fitted, cross_validated_r2
-from chimap.estimators.targets import task_names
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -87,6 +86,8 @@ def _not_learned_from(fitted: Fitted) -> tuple[int, int]:
 
 def weights_line(fitted: Fitted) -> str | None:
     """'of rows by times; of classes 0.52 (inactive), 12.3 (active)'; None where all rows count alike."""
+    from chimap.estimators.targets import task_names
+
     model, by = fitted.model, (fitted.model.training_["table"] or {}).get("sample_weight")
     names = task_names(model) or getattr(model, "classes_", None)
     each = show.class_weights(names, getattr(model, "class_weight_", None))

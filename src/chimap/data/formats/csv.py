@@ -282,7 +282,10 @@ class CsvSource(StreamSource):
         try:
             return piece.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(f"{self.path}, line {line}: not text in UTF-8 ({error}).") from error
+            raise DataError(
+                f"{self.path}, line {line}: not text in UTF-8 ({error}). Save it as such, or give it the ending of its "
+                "kind."
+            ) from error
 
     def _content(self) -> JSON:
         return {"bytes": self.path.size, "digest": file_digest(self.path)}

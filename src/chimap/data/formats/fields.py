@@ -16,7 +16,9 @@ from chimap.data.formats.keyed import checked_names
 from chimap.data.formats.records import ListRecords, Records, has_records, records_of
 from chimap.data.io.range_source import OrderedSource
 from chimap.data.io.row_file import RowFile
-from chimap.data.labels import Labels, clean_labels, numbers_or_text, read_labels
+from chimap.data.label_names import labels_elsewhere
+from chimap.data.label_text import as_number
+from chimap.data.labels import Labels, clean_labels, numbers_or_text
 
 _LABELS, _IDS = ("label", "y"), ("id",)  # columns taken for labels and ids where none are named
 
@@ -68,7 +70,8 @@ class FieldSource(OrderedSource):
     which go to a temporary file in CSR, from which all later passes read.
 
     records: the table. reading: how rows are made. labels: name of a column, or array or file, see ``read_labels``;
-    None takes ``label`` or ``y``. id: the column of ids; None takes ``id`` if it is there.
+    None takes ``label`` or ``y``. id: the column of ids; None takes ``id`` if it is there, or else the first column,
+    where it is text and names every row once.
     Raises DataError that names record and column.
     """
 
@@ -86,6 +89,8 @@ class FieldSource(OrderedSource):
             if isinstance(id, int)
             else id or next((name for name in _IDS if name in there and name != self._field), None)
         )
+        is_guess = id is None and len(there) > 1 and there[0] not in (self._field, label)
+        id = there[0] if is_guess else id
         texts: Fields = []
         ids: Fields = []
         self.n_rows = 0
@@ -99,11 +104,14 @@ class FieldSource(OrderedSource):
             raise DataError(f"{records.address}: no records. Give at least one.")
         self.reading, self.dtype, self.is_sparse = reading, reading.dtype, reading.is_sparse
         self.column_names, self.n_features = reading.names, len(reading.names)
-        if id is not None:
+        if id is not None and not (is_guess and not _may_be_ids(ids)):
             self.row_ids = checked_names(
                 np.array(ids, object), self.n_rows, f"{records.address}, column {id!r}"
             )
-        self._y = self._labels_of(texts, label) if label is not None else read_labels(labels, self.n_rows)
+        if label is not None:
+            self._y = self._labels_of(texts, label)
+        else:
+            self._y = labels_elsewhere(labels, self.n_rows, records.address, there)
         self.has_labels = self._y is not None
         self._open()
 
@@ -137,3 +145,9 @@ class FieldSource(OrderedSource):
 
     def _check_unchanged(self) -> None:
         self._records.check_unchanged()
+
+
+def _may_be_ids(values: Fields) -> bool:
+    """Whether a column is text, and not of numbers, that names every row once."""
+    texts = {value for value in values if isinstance(value, str) and value and as_number(value) is None}
+    return len(texts) == len(values)

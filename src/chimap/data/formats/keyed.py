@@ -106,7 +106,7 @@ def checked_names(values: np.ndarray, size: int, where: str) -> np.ndarray:
         one, other = sorted(order[same[0] : same[0] + 2].tolist())
         raise DataError(
             f"{where}: {str(texts[one])!r} comes twice, at {one} and {other}. Each must be there once: make them "
-            "unique (obs_names_make_unique or var_names_make_unique of AnnData), and write the file again."
+            "unique (AnnData has obs_names_make_unique and var_names_make_unique), and write the file again."
         )
     return texts
 

@@ -15,7 +15,7 @@ from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.arrow_parts import IPC, PARQUET, find_parts
 from chimap.data.io.compressed import COMPRESSIONS, decompressed, read_piece, uncompressed_name
-from chimap.data.io.files import base_name, existing_file, file_digest, files_under, is_folder
+from chimap.data.io.files import base_name, existing_file, file_digest, files_under, is_folder, split_member
 from chimap.data.rows import digest
 
 BATCH = 1024  # records that are given at a time
@@ -267,6 +267,11 @@ def has_records(address: str) -> bool:
 
 def records_of(address: str) -> Records:
     """The records of a table or of a folder of text files. DataError for another ending."""
+    path, member = split_member(address)
+    if member is not None:
+        raise DataError(
+            f"{path}: its columns are fields of records, and it has no members: leave '::{member}' out."
+        )
     if is_folder(address):
         is_table = any(inner.lower().endswith(_ARROW_TABLES) for inner in files_under(address))
         return ArrowRecords(address) if is_table else FolderRecords(address)
