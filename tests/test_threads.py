@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController
 
 from chimap import HistogramClassifier, _threads, chi2
 
@@ -81,11 +82,33 @@ def test_products_on_one_thread_are_not_limited_again(monkeypatch):
     controller = _threads._controller()
     monkeypatch.setattr(_threads, "_controller", lambda: limited.append(1) or controller)
     with _threads.threads(1):
+        limited.clear()
         assert _threads.tasks([1, 2], lambda i: 2 * i) == [2, 4]
-    assert not limited
+        assert not limited
     with _threads.threads(2):
+        limited.clear()
         _threads.tasks([1, 2], lambda i: 2 * i)
-    assert limited
+        assert limited
+
+
+def blas_threads() -> set[int]:
+    pools = ThreadpoolController().select(user_api="blas").lib_controllers
+    return {pool.num_threads for pool in pools}
+
+
+def test_a_limit_is_of_blas_too_and_ends_with_the_block():
+    before = blas_threads()
+    with _threads.threads(3):
+        assert blas_threads() == {3}
+    assert blas_threads() == before
+
+
+def test_libraries_are_looked_for_once_and_again_after_an_import(monkeypatch):
+    """Looking takes longer than to predict a row."""
+    controller = _threads._controller()
+    assert _threads._controller() is controller
+    monkeypatch.setitem(sys.modules, "a_module_with_a_library", sys)
+    assert _threads._controller() is not controller
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,7 @@ def project(rows: Rows, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> N
             return
         rows = rows.toarray(out=buffer)
     elif alone:
-        entries = np.flatnonzero(rows[0])
-        _loops.sparse_times_dense(rows[0, entries], entries, np.array([0, entries.size]), W, out)
+        _loops.row_times_dense(rows, W, out)
         return
     _blas.multiply(rows, W, out[:, : W.shape[1]])
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
+from functools import lru_cache
 from typing import TypeVar
 
-from threadpoolctl import ThreadpoolController, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 _GRAIN = 2**15  # numbers a slice should hold to be worth a thread's waking
 _FEW_ROWS = 300
@@ -48,7 +49,7 @@ def threads(n_jobs: int | None) -> Iterator[None]:
     wanted = max(1, n_jobs if n_jobs > 0 else available() + 1 + n_jobs)
     token = _limit.set(wanted)
     try:
-        with threadpool_limits(wanted):
+        with _controller().limit(limits=wanted):
             yield
     finally:
         _limit.reset(token)
@@ -68,10 +69,11 @@ def over_rows(n_rows: int, row_size: int, call: Callable[[slice], Result]) -> li
     row_size: numbers a row, so that small work stays on this thread. The call must release the interpreter lock
     to gain from it, as the loops of ``_loops`` do.
     """
-    workers = 1 if getattr(_inside, "pool", False) else count()
-    slices = min(workers * _SLICES, n_rows, n_rows * max(1, row_size) // _GRAIN)
-    if workers == 1 or slices < 2:
+    worth = min(n_rows, n_rows * max(1, row_size) // _GRAIN)
+    workers = 1 if worth < 2 or getattr(_inside, "pool", False) else count()
+    if workers == 1:
         return [call(slice(0, n_rows))]
+    slices = min(workers * _SLICES, worth)
     edges = [n_rows * i // slices for i in range(slices + 1)]
     return list(_pool(workers).map(call, itertools.starmap(slice, itertools.pairwise(edges))))
 
@@ -117,9 +119,14 @@ def one_thread() -> Iterator[None]:
             _inside.pool = was
 
 
-@cache
 def _controller() -> ThreadpoolController:
-    """Of the libraries that are loaded; finding them takes longer than a small product."""
+    """Of the libraries that are loaded. Finding them takes longer than a small product: they come with modules, and are
+    looked for again when there are more of these."""
+    return _controller_of(len(sys.modules))
+
+
+@lru_cache(maxsize=1)
+def _controller_of(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 

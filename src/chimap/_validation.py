@@ -139,14 +139,16 @@ def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:
 
     Arrays that are so already go through at once: scikit-learn's own checks take longer than a prediction of one row.
     """
-    from sklearn.utils.validation import validate_data
-
     from chimap import _arrays
-    from chimap._frames import without_index
 
     fits = _arrays.is_plain(X) and X.shape[0] > 0 and X.shape[1] == estimator.n_features_in_
     if fits and not hasattr(estimator, "feature_names_in_"):
         return cast(Rows, X)
+
+    from sklearn.utils.validation import validate_data
+
+    from chimap._frames import without_index
+
     try:
         return validate_data(
             estimator,

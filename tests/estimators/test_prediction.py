@@ -19,6 +19,9 @@ MODELS = {
     "structured": HistogramClassifier(
         "exp-chi2", n_components=64, sampling="structured", alpha=1.0, random_state=0
     ),
+    "landmarks": HistogramClassifier(
+        "exp-chi2", features="landmarks", n_components=64, alpha=1.0, random_state=0
+    ),
     "gaussian": HistogramClassifier("gaussian", n_components=64, alpha=1.0, random_state=0),
     "float64": HistogramClassifier(
         "exp-chi2", n_components=64, precision="float64", alpha=1.0, random_state=0
@@ -75,6 +78,30 @@ def test_bad_rows_are_named(model, kind, bad):
     rows[3, 2] = bad
     with pytest.raises(DataError, match="X, row 3, column 2"):
         model.predict(kind(rows))
+    with pytest.raises(DataError, match="X, row 0, column 2"):
+        model.predict(kind(rows[3:4]))
+
+
+def test_a_row_alone_is_checked_as_others_are(model):
+    """However short the way of a row is."""
+    model.predict(X[:1])
+    bad, word = (np.nan, "NaN") if model.kernel == "gaussian" else (-1.0, "-1")  # that kernel takes signs
+    with pytest.raises(DataError, match=f"X, row 0, column 4: {word}"):
+        model.predict(np.where(np.arange(20) == 4, bad, X[:1]))
+    with pytest.raises(ValueError, match="21 features, but"):
+        model.predict(np.zeros((1, 21)))
+
+
+@pytest.mark.parametrize(
+    "changed", [{"normalize": "l1"}, {"kernel": "linear"}, {"blocks": [slice(0, 9), slice(9, 20)]}]
+)
+def test_rows_are_prepared_by_the_settings_of_now(changed):
+    settings = {"kernel": "hellinger", "normalize": "sqrt", "bin_weights": None, "alpha": 1.0}
+    model, fresh = HistogramClassifier(**settings).fit(X, Y), HistogramClassifier(**settings | changed)
+    first = model.predict_proba(X[:4])
+    changed_fit = model.set_params(**changed).fit(3 * X, Y).predict_proba(X[:4])
+    assert np.abs(changed_fit - first).max() > 1e-6
+    np.testing.assert_array_equal(changed_fit, fresh.fit(3 * X, Y).predict_proba(X[:4]))
 
 
 def test_weights_are_cast_again_after_a_change():

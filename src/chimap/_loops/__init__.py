@@ -26,7 +26,7 @@ from chimap._loops.checks import all_in_domain
 from chimap._loops.density import runs_of, share_runs
 from chimap._loops.dirichlet import dirichlet_features
 from chimap._loops.exact import add_sparse_products
-from chimap._loops.fourier import sparse_times_dense, waves
+from chimap._loops.fourier import row_times_dense, sparse_times_dense, waves
 from chimap._loops.groups import group_norms, group_residuals, sweep_groups
 from chimap._loops.hadamard import structured_projection
 from chimap._loops.kernels import (
@@ -106,6 +106,7 @@ __all__ = [
     "panel_product",
     "pieces_of",
     "round_to_bfloat16",
+    "row_times_dense",
     "runs_of",
     "scan_windows",
     "scatter_sums",

@@ -1,6 +1,7 @@
 """Random features."""
 
 import numba as nb
+import numpy as np
 
 from chimap._loops._compile import EXACT, SUMS
 from chimap._loops.elementary import waves_of
@@ -58,3 +59,10 @@ def sparse_times_dense(data, indices, indptr, W, out):
                 for j in range(o.shape[0]):
                     o[j] += v * w[j]
                 e += 1
+
+
+@nb.njit(**SUMS)
+def row_times_dense(row, W, out):
+    """out[:, :m] = row @ W for one dense row (1, d): of W (d, m) only rows of entries that are not zero are read."""
+    indices = np.flatnonzero(row[0])
+    sparse_times_dense(row[0][indices], indices, np.array([0, indices.size]), W, out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from chimap import _arrays
 from chimap.data.formats.anndata import AnnDataSource, anndata_source, is_anndata, is_anndata_store
 from chimap.data.formats.biom import BiomObject, BiomTextSource, biom_source, is_biom_table, is_biom_text
 from chimap.data.formats.named_counts import jsonl_source
@@ -47,6 +48,8 @@ def layout_of(path: str) -> Opener | None:
 
 def opener_of(X: object) -> Opener | None:
     """What makes an object in memory a source, or None. DataError, with the remedy, for one that is not read."""
+    if _arrays.is_plain(X):
+        return None
     opener = next((opener for fits, opener in OBJECTS if fits(X)), None)
     if opener is None:
         refuse_unreadable(X)

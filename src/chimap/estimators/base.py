@@ -234,7 +234,7 @@ class HistogramModel(BatchModel):
         self._batches = None
         self._adopt(result)
         self.stage_seconds_ = result.seconds
-        self._folded()  # kept now, so that a prediction changes nothing
+        self._folded()  # kept now, so that the first prediction is as fast as the next
         if given is not None and given is not checkpoint:
             given.remove()
 

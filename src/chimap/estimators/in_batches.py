@@ -66,7 +66,8 @@ class BatchModel(SettledModel):
 
     def _refresh(self) -> None:
         """Solve for what ``partial_fit`` has added since the last time."""
-        check_is_fitted(self, "features_")
+        if not hasattr(self, "features_"):
+            check_is_fitted(self, "features_")  # takes longer than a row; it knows the error
         if self._stale and self._batches is not None:
             with threads(self.n_jobs):
                 self._adopt(self._batches.result())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -32,6 +34,8 @@ from chimap.solvers.posterior import DualPosterior, Posterior
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+Made = TypeVar("Made")
+
 
 class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
     """f(x) = Psi(x) . w + b: features Psi of the kernel, weights w (D, t) and intercepts b (t,).
@@ -48,7 +52,6 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
     shift_: np.ndarray  # of features that are rounded: about what
     _coef: np.ndarray
     _intercept: np.ndarray
-    _cast_weights: tuple[Any, ...]
 
     @classmethod
     @cache
@@ -140,11 +143,34 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
 
     def _prepare(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """Rows checked, in the precision of the model, normalised and their bins weighted if asked."""
-        return self._preparation(X.shape[1])(X, first_row, name)
+        return self._preparation(X, first_row, name)
 
-    def _preparation(self, n_columns: int) -> Preparation:
-        weights = given_weights(self._given())
-        return Preparation(self._parts(n_columns), self._dtype, self.normalize_, weights)
+    @property
+    def _preparation(self) -> Preparation:
+        """How rows become what features take."""
+
+        def make() -> Preparation:
+            weights = given_weights(self._given())
+            return Preparation(self._parts(self.n_features_in_), self._dtype, self.normalize_, weights)
+
+        own = vars(self)
+        return self._kept("preparation", [own.get(name) for name in self._settings_names()], make)
+
+    @classmethod
+    @cache
+    def _settings_names(cls) -> list[str]:
+        """Attributes that say how rows are prepared: the parameters, what "auto" stands for, and the columns."""
+        return [*cls._get_param_names(), "chosen_", "_taken", "feature_names_in_", "n_features_in_"]
+
+    def _kept(self, name: str, made_of: list[Any], make: Callable[[], Made]) -> Made:
+        """What ``make`` gives, kept from one call to the next as long as it is made of the same objects: for one row
+        it would be most of the work."""
+        kept: dict[str, tuple[list[Any], Made]] = vars(self).setdefault("_made", {})
+        sources, made = kept.get(name, (None, None))
+        if sources is None or not all(map(operator.is_, sources, made_of)):
+            made = make()
+            kept[name] = made_of, made
+        return cast("Made", made)
 
     @property
     def _changes_rows(self) -> bool:
@@ -234,16 +260,13 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
 
         Features that fold give a shorter form, unless it is their own numbers that are rounded.
         """
-        learned = (self.features_, self._coef, self._intercept, self.precision)
-        kept: Any
-        source, kept = getattr(self, "_cast_weights", (None, None))
-        if source is None or any(a is not b for a, b in zip(source, learned, strict=True)):
-            features = self._mapping()
-            folded = (Folded if self._is_rounded else fold)(features, self._coef, self._intercept)
+
+        def make() -> tuple[RowFeatures, np.ndarray, np.ndarray]:
+            folded = (Folded if self._is_rounded else fold)(self._mapping(), self._coef, self._intercept)
             weights = np.ascontiguousarray(folded.coef, dtype=self._dtype)
-            kept = (folded.features, weights, folded.intercept)
-            self._cast_weights = (learned, kept)
-        return kept
+            return folded.features, weights, folded.intercept
+
+        return self._kept("folded", [self.features_, self._coef, self._intercept, self.precision], make)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

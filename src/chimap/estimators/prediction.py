@@ -127,4 +127,6 @@ def scores(features: RowFeatures, rows: Rows, weights: np.ndarray, room: np.ndar
     features.features_into(rows, z)
     if weights.shape[0] <= _FEW:  # a sum of few terms would depend on where in the chunk its row is
         return z.astype(np.float64) @ weights
-    return np.asarray(z @ weights)
+    outputs = np.empty((z.shape[0], weights.shape[1]), dtype=weights.dtype)
+    _products.project(z, weights, z, outputs)
+    return outputs

@@ -103,5 +103,5 @@ def parts_of(model: BaseEstimator) -> ModelParts:
     return ModelParts(
         model.features_, model.coef_.T, model.intercept_, model.normalize_, blocks,
         classes, model._dtype, model.describe(),
-        float(getattr(model, "threshold_", 0.0)), model._preparation(model.n_features_in_).factors, tasks,
+        float(getattr(model, "threshold_", 0.0)), model._preparation.factors, tasks,
     )  # fmt: skip

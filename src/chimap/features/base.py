@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 import numpy as np
@@ -98,7 +99,7 @@ class FeatureSettings:
         """n_terms, or ``usual`` for "auto"."""
         return usual if isinstance(self.n_terms, str) else self.n_terms
 
-    @property
+    @cached_property
     def exact(self) -> Kernel:
         """The kernel as an object."""
         return as_kernel(self.kernel, self.gamma)

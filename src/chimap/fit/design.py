@@ -188,9 +188,10 @@ def check_rows(rows: Rows, parts: list[Part], name: str, first_row: int | np.nda
 def normalised(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
     """Rows whose blocks, by their columns, have the l1 norm 1 each; empty ones stay."""
     for columns in blocks:
-        norms = _scaling.row_norms_l1(_arrays.take_columns(rows, columns))
+        is_all = len(blocks) == 1 and columns.size == rows.shape[1]
+        norms = _scaling.row_norms_l1(rows if is_all else _arrays.take_columns(rows, columns))
         factors = 1 / np.where(norms > 0, norms, 1)
-        if len(blocks) == 1 and columns.size == rows.shape[1]:
+        if is_all:
             return _scaling.scale_rows(rows, factors)
         rows = _scaling.scale_entries(rows, columns, factors)
     return rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -68,7 +69,7 @@ class Preparation:
         factors = self.factors
         return rows if factors is None else _scaling.scale_columns(rows, factors)
 
-    @property
+    @cached_property
     def factors(self) -> np.ndarray | None:
         """What columns are multiplied by at last, (bins,): a kernel of the products weighs its bins."""
         if self.bin_weights is None:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 _classes: dict[str, type] = {}
-_DROPPED = ("_moments", "_batches", "_tables", "_cast_weights", "_sklearn_output_config")
+_DROPPED = ("_moments", "_batches", "_tables", "_made", "_sklearn_output_config")
 
 
 def register(*classes: type) -> None:
