@@ -11,6 +11,7 @@ from chimap.moments import Moments, of_entries
 from chimap.solvers.ridge import Factor
 
 _LARGEST = 1 - 1e-6  # of leverages: beyond, a row alone holds its output
+_ROWS = 256  # that are in float64 together
 _STEP = 1e-3  # of the difference that a second derivative is taken as
 
 
@@ -53,8 +54,12 @@ def leverages(
     """
     factor = factor or Factor(moments.n_features)
     factor.of(moments, strengths)
-    centred = Z.astype(np.float64) - moments.feature_sum / moments.count
-    return np.asarray(np.square(factor.cholesky.whiten(centred.T)).sum(axis=0) + 1 / moments.count)
+    h, mean = np.empty(Z.shape[0]), moments.feature_sum / moments.count
+    for first in range(0, Z.shape[0], _ROWS):
+        rows = slice(first, first + _ROWS)
+        centred = Z[rows].astype(np.float64) - mean
+        h[rows] = np.square(factor.cholesky.whiten(centred.T)).sum(axis=0) + 1 / moments.count
+    return h
 
 
 def left_out(

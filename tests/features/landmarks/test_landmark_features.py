@@ -209,7 +209,7 @@ def test_whitening_of_a_gram_matrix():
     rng = np.random.default_rng(0)
     points = rng.standard_normal((9, 3))
     K = np.exp(-np.square(points[:, None] - points).sum(axis=2))
-    found = whitening(K - 1, 1e-15)
+    found = whitening(K - 1, np.dtype(np.float64))
     np.testing.assert_array_equal(found.kept, np.arange(9))
     np.testing.assert_allclose(found.triangle, np.linalg.inv(np.linalg.cholesky(K)).T, atol=1e-9)
     np.testing.assert_allclose(found.ones, found.triangle.sum(axis=0), atol=1e-9)

@@ -41,12 +41,12 @@ class LandmarkFamily:
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
         """Mapped rows and their differences from the mean, products with the centres of k-means; the kernel of the
-        landmarks, its factor, and the inverse of that twice."""
+        landmarks, in whose memory its factor is inverted, and the triangle."""
         m = settings.size()
         mapped = 2 * int(n_rows * row_bytes) * settings.terms(1)
         products = itemsize * min(n_rows * m, max(BLOCK_NUMBERS, m))
         return max(
-            map_bytes(settings, n_rows, row_bytes, itemsize), mapped + products + (3 * 8 + itemsize) * m * m
+            map_bytes(settings, n_rows, row_bytes, itemsize), mapped + products + (8 + itemsize) * m * m
         )
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
+_FOLDED_ROWS = 512  # of the triangle that are in float64 together
 _SAMPLE_ROWS, _ROWS_A_LANDMARK = 4096, 4  # that k-means sees: the larger number
 
 
@@ -157,11 +158,11 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
 
     def _factorise(self, landmarks: np.ndarray) -> None:
         dtype = landmarks.dtype
-        whitened = whitening(less_one(landmarks), float(np.finfo(dtype).eps))
+        whitened = whitening(less_one(landmarks), dtype)
         # (p, m), so that a product with sparse rows reads them row by row
         self._mapped = np.ascontiguousarray(landmarks[whitened.kept].T)
         self._half_norms = (np.square(self._mapped, dtype=np.float64).sum(axis=0) / 2).astype(dtype)
-        self.projection_ = np.ascontiguousarray(whitened.triangle, dtype=dtype)
+        self.projection_ = whitened.triangle
         self._ones = whitened.ones
         self.n_landmarks_ = self._n_features_out = int(whitened.kept.size)
 
@@ -223,7 +224,10 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         coef (m, t), intercept (t,).
         """
         coef = np.ascontiguousarray(coef, np.float64)
-        weights = self.projection_.astype(np.float64) @ coef
+        weights = np.empty_like(coef)
+        for first in range(0, coef.shape[0], _FOLDED_ROWS):
+            rows = slice(first, first + _FOLDED_ROWS)
+            weights[rows] = self.projection_[rows].astype(np.float64) @ coef
         return Folded(KernelLessOne(self), weights, intercept + self._ones @ coef)
 
     def bound(self, like: Array) -> ArrayMap:

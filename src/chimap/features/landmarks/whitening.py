@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
+from chimap import _blas
+
 
 @dataclass(frozen=True)
 class Whitening:
     """z(x) = kap(x) T: kap(x) (m,) are the kernel values of a row with m landmarks, T inverts their Cholesky factor.
 
-    kept: the landmarks that are taken, in the order of the factor. triangle: T, upper, float64. ones: (1, .., 1) T, to
-    which kernel values less 1 add what a row differs by.
+    kept: the landmarks that are taken, in the order of the factor. triangle: T, upper. ones: (1, .., 1) T in float64,
+    to which kernel values less 1 add what a row differs by.
     """
 
     kept: np.ndarray
@@ -21,42 +23,58 @@ class Whitening:
     ones: np.ndarray
 
 
-def whitening(less_one: np.ndarray, precision: float) -> Whitening:
-    """Of K_LL - 1 (m, m), float64, which is overwritten, for kernel values of the given relative precision.
+def whitening(less_one: np.ndarray, dtype: np.dtype) -> Whitening:
+    """Of K_LL - 1 (m, m), float64, for kernel values of a floating type, which the triangle comes in, too.
 
     K_LL = R'R by Cholesky. The first landmark is a pivot in closed form: what remains of entry i, j is
     K_ij - K_i1 K_1j = e_ij - e_i1 - e_1j - e_i1 e_1j with e = K - 1, the Gram matrix of the landmarks about the first.
-    So kernels that are nearly 1 throughout keep all of their digits. Landmarks of which less remains than
-    ``precision`` times the trace of that matrix are left out: divided by it, rounding would be a feature of its own.
+    So kernels that are nearly 1 throughout keep all of their digits. Landmarks of which less remains than the rounding
+    of the type times the trace of that matrix are left out: divided by it, rounding would be a feature of its own.
+
+    All is computed in the memory of ``less_one``, C-contiguous: at 4096 landmarks each matrix more would be 128 MiB.
     """
-    first, about = less_one[0, 1:].copy(), less_one[1:, 1:]
-    for row, value in zip(about, first, strict=True):  # no second matrix of them
+    first = less_one[0, 1:].copy()
+    about = _packed(less_one, 1, first.size)
+    for row, value in zip(about, first, strict=True):
         row -= value
         row -= first
         row -= value * first
-    least = precision * float(np.trace(about))
+    least = float(np.finfo(dtype).eps) * float(np.trace(about))
     factor, kept = _factor(about, least)
     n = kept.size
-    inverse, _ = lapack.dtrtri(factor, lower=0, overwrite_c=1) if n else (factor, 0)
-    triangle = np.zeros((n + 1, n + 1))
-    triangle[0, 0] = 1.0
-    for place in range(n):
-        triangle[place + 1, place + 1 :] = inverse[place, place:]
-    ones = np.ones(n + 1)
     if n:
-        ones[1:] = -first[kept] @ triangle[1:, 1:]
-        triangle[0, 1:] = ones[1:] - triangle[1:, 1:].sum(axis=0)
+        lapack.dtrtri(factor.T, lower=1, overwrite_c=1)  # C order is the transpose of Fortran's
+    for place, row in enumerate(factor):
+        row[:place] = 0
+    ones = np.ones(n + 1)
+    ones[1:] = -first[kept] @ factor
+    triangle = np.empty((n + 1, n + 1), dtype)
+    triangle[:, 0] = np.eye(n + 1, 1)[:, 0]
+    triangle[0, 1:] = ones[1:] - factor.sum(axis=0)
+    triangle[1:, 1:] = factor
     return Whitening(np.concatenate([[0], kept + 1]), triangle, ones)
 
 
 def _factor(gram: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """R of gram = R'R, with all rows in their order; or, where a pivot would be below ``least``, by complete pivoting,
-    of the rows whose pivots are not."""
+    """R in the upper triangle, gram = R'R, with all rows in their order; or, where a pivot would be below ``least``, by
+    complete pivoting, of the rows whose pivots are not. In the memory of the matrix, C-contiguous."""
     n = gram.shape[0]
     if not n or not least > 0:
-        return np.zeros((0, 0)), np.zeros(0, np.int64)
-    factor, failed = lapack.dpotrf(gram, lower=0)
-    if not failed and np.square(np.diag(factor)).min() > least:
-        return factor, np.arange(n)
-    factor, pivots, rank, _ = lapack.dpstrf(gram, tol=least, lower=0)
-    return factor[:rank, :rank], pivots[:rank] - 1
+        return gram[:0, :0], np.zeros(0, np.int64)
+    diagonal = gram.diagonal().copy()
+    if _blas.factorise(gram) and np.square(gram.diagonal()).min() > least:
+        return gram, np.arange(n)
+    for place, row in enumerate(gram):  # below the diagonal it is as it was
+        row[place + 1 :] = gram[place + 1 :, place]
+    np.fill_diagonal(gram, diagonal)
+    _, pivots, rank, _ = lapack.dpstrf(gram.T, tol=least, lower=1, overwrite_a=1)
+    return _packed(gram, 0, rank), pivots[:rank] - 1
+
+
+def _packed(matrix: np.ndarray, first: int, size: int) -> np.ndarray:
+    """The square of rows and columns from ``first`` on, moved to the beginning of the memory of the matrix, so that its
+    rows lie one after the other."""
+    square = matrix.reshape(-1)[: size * size].reshape(size, size)
+    for place, row in enumerate(square):
+        row[:] = matrix[first + place, first : first + size]
+    return square
