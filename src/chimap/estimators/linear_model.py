@@ -165,7 +165,7 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
     def _kept(self, name: str, made_of: list[Any], make: Callable[[], Made]) -> Made:
         """What ``make`` gives, kept from one call to the next as long as it is made of the same objects: for one row
         it would be most of the work."""
-        kept: dict[str, tuple[list[Any], Made]] = vars(self).setdefault("_made", {})
+        kept: dict[str, tuple[list[Any], Made]] = self.__dict__.setdefault("_made", {})
         sources, made = kept.get(name, (None, None))
         if sources is None or not all(map(operator.is_, sources, made_of)):
             made = make()

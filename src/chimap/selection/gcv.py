@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from chimap._types import DTypeLike
 from chimap._validation import DataError
 from chimap.moments import Moments
 from chimap.selection.base import Choice, SelectionResult
@@ -31,6 +32,7 @@ def choose_by_gcv(
     scale: float | None = None,
     seed: int = 0,
     tried: Tried | None = None,
+    dtype: DTypeLike = np.float64,
 ) -> tuple[LinearSolution, SelectionResult]:
     """The strength of least generalised cross-validation, and ridge at it.
 
@@ -42,8 +44,12 @@ def choose_by_gcv(
     the slope too, so that "auto" needs three or four: it goes downhill by decades until the slope turns and ends at the
     minimum of the cubic between the last two.
 
-    Of rows with weights n is the sum of these: a row of weight 2 is two rows. Weights that average less than one say
-    what rows count beside each other, and n is the number of rows.
+    Of rows with weights w, n in 1 - df / n is (sum w)^2 / sum w^2: a row is left out with all of its weight, and df / n
+    is the mean by weight of the leverages w h where the rows are alike. (With sum w in its place, as if a row of weight
+    2 were two rows that are predicted from each other, the strength would go to zero where the rows are fewer than the
+    features: the residuals vanish, and n - df does not.)
+
+    A strength at which the rounding of the sums could make the residuals or n - df what they are scores infinite.
 
     It presumes independent rows: with duplicates, or several rows of one thing, every row is predicted from its twins
     and the strength comes out too small. Folds by group are right there.
@@ -58,6 +64,7 @@ def choose_by_gcv(
     seed : of the probes
     tried : rows of these moments whose score has the last word between that strength and two decades below it, each
         predicted from all others in closed form; or None
+    dtype : of the features, in which their products were summed
 
     Returns
     -------
@@ -88,7 +95,7 @@ def choose_by_gcv(
     """
     if whole.n_rows < FEWEST_ROWS:
         raise DataError(f"{whole.n_rows} rows are too few to choose alpha by gcv. Give alpha as one number.")
-    scorer = GcvScorer(whole, seed, on_score)
+    scorer = GcvScorer(whole, seed, on_score, float(np.finfo(dtype).eps))
     if isinstance(alphas, str):
         scale = float(whole.scatter_diagonal().mean()) if scale is None else scale
         _descend(scorer, max(scale, float(np.finfo(np.float32).tiny)))
@@ -202,6 +209,7 @@ class GeneralisedCrossValidation:
         """See ``Selection``."""
         several: Sequence[float] | str = "auto" if alphas is None else alphas
         weights, result = choose_by_gcv(
-            problem.whole, several, lambda alpha, score: self._on_score(), problem.scale, tried=problem.tried
-        )
+            problem.whole, several, lambda alpha, score: self._on_score(), problem.scale, tried=problem.tried,
+            dtype=problem.moments.dtype,
+        )  # fmt: skip
         return result, problem.in_features(weights)

@@ -28,6 +28,12 @@ _CLOSE = 1e-4  # a correction below this share of the weights is the last
 _STEPS = 3  # of refinement at most
 
 
+_FEWEST = 2.0  # rows; a single one that has all of the weight has no residual
+
+
+_ROUNDINGS = 4.0  # what remains of the residuals, and of n - df, is at least so many times its rounding
+
+
 _LEAST_LEFT = 1e-6  # of a row that is not its own prediction
 
 
@@ -42,11 +48,22 @@ class GcvScore:
     coef: np.ndarray
 
 
+def _nothing(alpha: float) -> GcvScore:
+    """Of a strength that rounding does not let one score."""
+    return GcvScore(alpha, np.inf, 0.0, np.nan, np.empty((0, 0)))
+
+
 class GcvScorer:
     """Scores one strength at a time in one (D, D) buffer, scaled so that its diagonal is one."""
 
-    def __init__(self, whole: Moments, seed: int, on_score: Callable[[float, float], None] | None):
-        self.whole, self.on_score = whole, on_score
+    def __init__(
+        self,
+        whole: Moments,
+        seed: int,
+        on_score: Callable[[float, float], None] | None,
+        precision: float = float(np.finfo(np.float64).eps),
+    ):
+        self.whole, self.on_score, self.precision = whole, on_score, precision
         n = whole.n_features
         self.dtype = np.dtype(np.float32 if n > _SINGLE_FROM else np.float64)
         self.square = np.empty((n, n), dtype=self.dtype)
@@ -75,7 +92,7 @@ class GcvScorer:
             self.square = np.empty(self.square.shape)
             self._factor_of = None
             score = self._score(alpha)
-        self.scores[alpha] = score or GcvScore(alpha, np.inf, 0.0, np.nan, np.empty((0, 0)))
+        self.scores[alpha] = score or _nothing(alpha)
         if self.on_score is not None:
             self.on_score(alpha, self.scores[alpha].score)
         return self.scores[alpha]
@@ -109,7 +126,7 @@ class GcvScorer:
             return None
         W, P = X[:, :t], X[:, t:]
         again = self._divide(W, roots)  # d W / d alpha = -(Hc + alpha I)^-1 W
-        n = max(self.whole.count, self.whole.n_rows)
+        n = max(self.whole.effective_rows, _FEWEST)
         rss = max(self.total - float((W * self.cross).sum()) - alpha * float(np.square(W).sum()), 0.0)
         rss_slope = 2 * alpha**2 * float((W * again).sum())
         each = alpha * (self.probes * P).sum(axis=0)
@@ -118,6 +135,11 @@ class GcvScorer:
         if not left > each.std() / np.sqrt(each.size) / _NOISE:
             traces = alpha * float((inverse_diagonal(self.square) * roots**2).sum())
             left = n - 1 - self.whole.n_features + traces
+        # how far the rounding of the sums, an error of that share of a scatter entry, moves both to first order
+        rss_off = self.precision * float((self.diagonal @ np.square(W)).sum())
+        left_off = self.precision * alpha * float((self.diagonal @ np.square(P)).mean())
+        if rss < _ROUNDINGS * rss_off or left < _ROUNDINGS * left_off:
+            return _nothing(alpha)  # more digits of the factor would not help
         if not left > 1e-6 * n:
             return None  # nothing is left to say how well it predicts
         rss = max(rss, 1e-15 * self.total)  # not below rounding
