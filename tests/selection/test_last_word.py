@@ -1,13 +1,17 @@
 """The score of rows that are left out, in closed form, between gcv's strength and two decades below."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from chimap.moments import FoldMoments
-from chimap.selection.gcv import choose_by_gcv
+from chimap.selection.gcv import GeneralisedCrossValidation, choose_by_gcv
 from chimap.selection.gcv_score import GcvScorer
 from chimap.selection.scoring import HeldOutScore
 from chimap.selection.tried import TriedRows
+from chimap.solvers.from_moments import RidgeProblem
+from chimap.solvers.held_out import Witnesses
 from chimap.solvers.ridge import ridge
 
 
@@ -51,3 +55,24 @@ def test_the_best_score_below_the_least_error_is_taken(data):
     assert np.isfinite(scores).sum() >= 3
     again = ridge(whole, found.alpha)
     np.testing.assert_allclose(found.coef, again.coef, rtol=1e-7)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_that_had_a_say_are_not_left_out_again(data, weighted, monkeypatch):
+    """Held-out outputs of the same rows at the same strength are those of the choice; of others they are computed."""
+    Z, Y, shift, tried = data
+    weights = np.random.default_rng(1).integers(1, 4, 60).astype(float) if weighted else None
+    tried = replace(tried, score=replace(tried.score, sample_weight=weights))
+    moments = FoldMoments(1, 12, 1, shift, np.zeros(1), np.dtype(float))
+    moments.folds[0].update(Z, Y, weights)
+    problem = RidgeProblem(moments, tried=tried)
+    _, solution = GeneralisedCrossValidation().choose(problem, None)
+    same = Witnesses(np.arange(60), tried.Z, Y, np.zeros(60, int), weights)
+    others = replace(same, Z=tried.Z.copy())
+    computed, elsewhere = problem.held_out(solution, others), ridge(moments.whole(), 2 * solution.alpha)
+    expected = problem.held_out(elsewhere, others).outputs
+    np.testing.assert_allclose(problem.held_out(elsewhere, same).outputs, expected, rtol=1e-9)
+    monkeypatch.setattr("chimap.solvers.from_moments.leverages", None)
+    taken = problem.held_out(solution, same)
+    np.testing.assert_allclose(taken.outputs, computed.outputs, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(taken.noise, computed.noise, rtol=1e-6)

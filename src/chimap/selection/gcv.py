@@ -93,6 +93,20 @@ def choose_by_gcv(
     >>> solution.coef.ravel().round(1).tolist(), chosen.rule
     ([1.0, 2.0, 3.0], 'gcv')
     """
+    best, result, _ = _chosen(whole, alphas, on_score, scale, seed, tried, dtype)
+    return best, result
+
+
+def _chosen(
+    whole: Moments,
+    alphas: Sequence[float] | str,
+    on_score: Callable[[float, float], None] | None,
+    scale: float | None,
+    seed: int,
+    tried: Tried | None,
+    dtype: DTypeLike,
+) -> tuple[LinearSolution, SelectionResult, np.ndarray | None]:
+    """See ``choose_by_gcv``; and outputs of the tried rows, each left out, at that strength, if they had a say."""
     if whole.n_rows < FEWEST_ROWS:
         raise DataError(f"{whole.n_rows} rows are too few to choose alpha by gcv. Give alpha as one number.")
     scorer = GcvScorer(whole, seed, on_score, float(np.finfo(dtype).eps))
@@ -122,7 +136,8 @@ def choose_by_gcv(
         "gcv",
         baseline=float(whole.target_scatter().sum()) / whole.count,
     )
-    return solution(whole, best.coef, best.alpha), result
+    left_out = None if word is None else word.outputs_at(best.alpha)
+    return solution(whole, best.coef, best.alpha), result, left_out
 
 
 def _descend(scorer: GcvScorer, scale: float) -> None:
@@ -169,6 +184,11 @@ class LastWord:
         self._scorer, self._tried = scorer, tried
         self.name = tried.measure
         self.scores: dict[float, float] = {}
+        self._outputs: tuple[float, np.ndarray] | None = None  # of the best so far
+
+    def outputs_at(self, alpha: float) -> np.ndarray | None:
+        """Of the rows, each left out, (h, t), less the targets' shift, at the best strength; None at others."""
+        return self._outputs[1] if self._outputs is not None and self._outputs[0] == alpha else None
 
     def between(self, top: GcvScore, alphas: Sequence[float] | None) -> GcvScore:
         """The best of some strengths from that of ``top`` down; of equals the largest."""
@@ -181,14 +201,20 @@ class LastWord:
             self._at(top.alpha / 10 ** (1.5 if lower else 0.5))
         else:
             self._at(top.alpha / 10**0.5)
-        best = max(self.scores, key=lambda alpha: (self.scores[alpha], alpha))
+        best = self._best()
         return self._scorer.scores[best] if np.isfinite(self.scores[best]) else top
 
     def _at(self, alpha: float) -> float:
         if alpha not in self.scores:
             outputs = self._scorer.left_out(self._tried, alpha)
             self.scores[alpha] = -np.inf if outputs is None else self._tried.scored(outputs)
+            if outputs is not None and self._best() == alpha:
+                self._outputs = alpha, outputs
         return self.scores[alpha]
+
+    def _best(self) -> float:
+        """Of equals the largest."""
+        return max(self.scores, key=lambda alpha: (self.scores[alpha], alpha))
 
 
 class GeneralisedCrossValidation:
@@ -208,8 +234,10 @@ class GeneralisedCrossValidation:
     def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
         """See ``Selection``."""
         several: Sequence[float] | str = "auto" if alphas is None else alphas
-        weights, result = choose_by_gcv(
-            problem.whole, several, lambda alpha, score: self._on_score(), problem.scale, tried=problem.tried,
-            dtype=problem.moments.dtype,
+        weights, result, left_out = _chosen(
+            problem.whole, several, lambda alpha, score: self._on_score(), problem.scale, 0, problem.tried,
+            problem.moments.dtype,
         )  # fmt: skip
+        if left_out is not None:
+            problem.left_out = weights.alpha, left_out
         return result, problem.in_features(weights)

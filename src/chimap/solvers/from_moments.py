@@ -25,7 +25,8 @@ class RidgeProblem:
 
     Of far fewer rows than features the weights lie in the span of the rows: in its coordinates all is of their number,
     and ``moments`` and ``whole`` are of these. spans: whether that may be. tried: ``selection.tried.TriedRows``, or
-    None.
+    None. left_out: of a choice that left the tried rows out one by one, the strength and their outputs (h, t), less the
+    targets' shift: where they are the witnesses too, no factor need be made again for these.
     """
 
     passes = 1
@@ -36,6 +37,8 @@ class RidgeProblem:
         whole = moments.whole()
         self.scale = float(whole.scatter_diagonal().mean())
         self._shifts, self._mean = whole.shifts, whole.mean
+        self.left_out: tuple[float, np.ndarray] | None = None
+        self._tried_features = None if tried is None else tried.Z
         self._span = _span(whole) if spans and _FEW * whole.n_rows <= whole.n_features else None
         if self._span is not None:
             origin = np.zeros(whole.n_features)
@@ -70,15 +73,23 @@ class RidgeProblem:
             return None
         shift, target_shift = self._shifts
         outputs = witnesses.Z @ solution.coef + (solution.intercept + shift @ solution.coef - target_shift)
-        Z = witnesses.Z if self._span is None else witnesses.Z @ self._span
-        if kept is None:
-            h = leverages(self.whole, solution.alpha, Z, self.factor)
-        else:
-            h = leverages(self.whole.of_features(kept), solution.alpha, Z[:, kept])
-        h = h if witnesses.weights is None else h * witnesses.weights
-        found_without = left_out(self.loss, witnesses.Y, outputs, h)
+        found_without = self._left_out(witnesses, outputs, solution.alpha, kept)
         noise = noise_of(witnesses.Y - outputs, witnesses.Y - found_without, witnesses.weights)
         return HeldOut(witnesses.rows, found_without + target_shift, noise)
+
+    def _left_out(
+        self, witnesses: Witnesses, outputs: np.ndarray, alpha: float, kept: np.ndarray | None
+    ) -> np.ndarray:
+        """Outputs (m, t) for each witness, less the targets' shift, of a machine without it. outputs: with it."""
+        if self.left_out is not None and self.left_out[0] == alpha and witnesses.Z is self._tried_features:
+            return self.left_out[1]
+        Z = witnesses.Z if self._span is None else witnesses.Z @ self._span
+        if kept is None:
+            h = leverages(self.whole, alpha, Z, self.factor)
+        else:
+            h = leverages(self.whole.of_features(kept), alpha, Z[:, kept])
+        h = h if witnesses.weights is None else h * witnesses.weights
+        return left_out(self.loss, witnesses.Y, outputs, h)
 
     def posterior(self, solution: LinearSolution) -> Posterior | None:
         """See ``Problem``."""
