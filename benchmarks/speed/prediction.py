@@ -19,7 +19,12 @@ import chimap
 from benchmarks.measure import mnist, ratio, report, seconds
 from chimap import HistogramClassifier
 
-ROWS, COMPONENTS, SINGLE = 6000, 4096, 500
+ROWS, COMPONENTS, LANDMARKS, SINGLE = 6000, 4096, 1000, 500
+RANDOM, BY_LANDMARKS, ADDITIVE = (
+    f"exp-chi2, D = {COMPONENTS}",
+    f"exp-chi2, {LANDMARKS} landmarks",
+    "chi2, 3 terms",
+)
 
 X, y, X_test, _ = mnist(normalize=True)
 X, y, X_test = X[:ROWS], y[:ROWS], X_test[:ROWS]
@@ -58,13 +63,17 @@ def line(name, kind, call, rows):
     return one, many
 
 
-exact = HistogramClassifier("exp-chi2", n_components=COMPONENTS, alpha=1.0, random_state=0).fit(X, y)
-additive = HistogramClassifier("chi2", n_terms=3, alpha=1.0).fit(X, y)
-models = {
-    f"exp-chi2, D = {COMPONENTS}": loaded(exact),
-    "chi2, 3 terms": loaded(additive),
-    "chi2, compiled to tables": loaded(additive.compile()),
+fitted = {
+    RANDOM: HistogramClassifier(
+        "exp-chi2", features="fourier", n_components=COMPONENTS, alpha=1.0, random_state=0
+    ),
+    BY_LANDMARKS: HistogramClassifier(
+        "exp-chi2", features="landmarks", n_components=LANDMARKS, alpha=1.0, random_state=0
+    ),
+    ADDITIVE: HistogramClassifier("chi2", features="additive", n_terms=3, alpha=1.0),
 }
+models = {name: loaded(model.fit(X, y)) for name, model in fitted.items()}
+models["chi2, compiled to tables"] = loaded(fitted[ADDITIVE].compile())
 found = {
     (name, kind): line(name, kind, model.predict, rows)
     for name, model in models.items()
@@ -74,11 +83,11 @@ found = {
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     peers = {
-        f"exp-chi2, D = {COMPONENTS}": make_pipeline(
+        RANDOM: make_pipeline(
             AdditiveChi2Sampler(sample_steps=2), RBFSampler(gamma=1.0, n_components=COMPONENTS, random_state=0),
             RidgeClassifier(1.0),
         ).fit(X, y),
-        "chi2, 3 terms": make_pipeline(AdditiveChi2Sampler(sample_steps=2), RidgeClassifier(1.0)).fit(X, y),
+        ADDITIVE: make_pipeline(AdditiveChi2Sampler(sample_steps=2), RidgeClassifier(1.0)).fit(X, y),
     }  # fmt: skip
 for name, peer in peers.items():
     for kind, rows in kinds.items():
@@ -90,19 +99,19 @@ for name, peer in peers.items():
 
 # --- the bound: the products alone, of rows that are mapped already
 
-W = exact.features_.projection_.matrix
-coef = {f"exp-chi2, D = {COMPONENTS}": exact._weights(), "chi2, 3 terms": additive._weights()}
-for name, weights in coef.items():
-    is_random = name.startswith("exp")
-    inputs = (
-        models[name].features_.map_.transform(X_test) if is_random else additive.features_.transform(X_test)
-    )
-    features = np.ones((ROWS, weights.shape[0]), np.float32)
+for name, model in fitted.items():
+    _, weights, _ = model._folded()
+    matrix = inputs = None
+    if name == RANDOM:
+        matrix, inputs = model.features_.projection_.matrix, model.features_.map_.transform(X_test)
+    elif name == BY_LANDMARKS:
+        matrix, inputs = model.features_._mapped, model.features_.unit_map_.values(X_test)
+    Z = np.ones((ROWS, weights.shape[0]), np.float32)
 
-    def products(n, inputs=inputs, features=features, weights=weights, is_random=is_random):
-        if is_random:
-            np.matmul(inputs[:n], W)
-        np.matmul(features[:n], weights)
+    def products(n, matrix=matrix, inputs=inputs, Z=Z, weights=weights):
+        if matrix is not None:
+            np.matmul(inputs[:n], matrix)
+        np.matmul(Z[:n], weights)
 
     one, many = seconds(lambda: products(1), 101) * 1e6, seconds(lambda: products(ROWS), 3)
     for kind in kinds:
