@@ -153,8 +153,7 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
             weights = given_weights(self._given())
             return Preparation(self._parts(self.n_features_in_), self._dtype, self.normalize_, weights)
 
-        own = vars(self)
-        return self._kept("preparation", [own.get(name) for name in self._settings_names()], make)
+        return self._kept("preparation", list(map(vars(self).get, self._settings_names())), make)
 
     @classmethod
     @cache

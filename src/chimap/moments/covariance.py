@@ -282,8 +282,7 @@ class Moments(Scatter):
         if meta["is_shifted"]:
             moments.shift, moments.target_shift = arrays["shift"], arrays["target_shift"]
         moments.count = meta["count"]
-        # files of before there were weights, or their squares
-        moments.n_rows = meta["n_rows"] if "n_rows" in meta else meta["count"]
+        moments.n_rows = meta["n_rows"] if "n_rows" in meta else meta["count"]  # files of before weights
         moments.weight_squares = meta["weight_squares"] if "weight_squares" in meta else meta["count"]
         moments.feature_sum, moments.target_sum = arrays["feature_sum"], arrays["target_sum"]
         moments._cross, moments.target_squares = arrays["cross"], arrays["target_squares"]
