@@ -1,0 +1,95 @@
+"""What do landmarks reach on all 60 000 rows of MNIST, and in what share of the time of random features?
+
+exp-chi2, gamma twice the usual, alpha chosen. Seconds by the wall, and of the processor on all threads: the latter
+depend less on what else runs. Lines go to benchmarks/results/mnist_landmarks.jsonl with --keep, in the place of those of
+the same features.
+
+    python -m benchmarks.accuracy.mnist_landmarks                               # some minutes on two cores
+    python -m benchmarks.accuracy.mnist_landmarks landmarks:2000 fourier:8192 scikit-learn:8192 --keep
+"""
+
+import argparse
+import json
+import resource
+import time
+from pathlib import Path
+
+from benchmarks.measure import mnist, report
+
+# measure sets the BLAS up before NumPy loads it
+import numpy as np  # isort: skip
+from sklearn.kernel_approximation import AdditiveChi2Sampler, RBFSampler  # isort: skip
+from sklearn.linear_model import RidgeClassifier  # isort: skip
+from sklearn.pipeline import make_pipeline  # isort: skip
+
+from chimap import HistogramClassifier  # isort: skip
+
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "mnist_landmarks.jsonl"
+USUAL = (
+    "landmarks:1000",
+    "landmarks:1200",
+    "fourier:4096",
+    "landmarks:2000",
+    "landmarks:3300",
+    "landmarks:4000",
+    "fourier:8192",
+)
+# features, those that they are compared with, the share that is wanted, and at what accuracy
+WANTED = (
+    ("landmarks:1200", "fourier:4096", 1 / 3, 0.970),
+    ("landmarks:3300", "fourier:8192", 1 / 2, 0.980),
+    ("landmarks:2000", "scikit-learn:8192", 1 / 4, 0.976),
+)
+
+
+def model_of(features, size):
+    if features == "scikit-learn":  # its strength given
+        sampler = RBFSampler(gamma=1.0, n_components=size, random_state=0)
+        return make_pipeline(AdditiveChi2Sampler(), sampler, RidgeClassifier(0.3))
+    return HistogramClassifier(
+        "exp-chi2", features=features, n_components=size, gamma="2*mean", memory="6GiB", random_state=0
+    )
+
+
+def processor_seconds():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+def line_of(name, X, y, X_test, y_test):
+    """One fit: its seconds and its accuracy."""
+    features, size = name.split(":")
+    model = model_of(features, int(size))
+    began, used = time.perf_counter(), processor_seconds()
+    model.fit(X, y)
+    seconds, processor = time.perf_counter() - began, processor_seconds() - used
+    parts = [model.predict(X_test[i : i + 2000]) for i in range(0, len(X_test), 2000)]
+    line = {"features": name, "rows": len(X), "seconds": round(seconds, 1), "processor": round(processor, 1)}
+    return line | {"accuracy": float(np.mean(np.concatenate(parts) == y_test))}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("features", nargs="*", default=USUAL)
+    parser.add_argument("--keep", action="store_true")
+    given = parser.parse_args()
+    data = mnist(normalize=True)
+    line_of("landmarks:300", *(part[:2000] for part in data))  # compiles
+    kept = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
+    lines = {line["features"]: line for line in map(json.loads, kept)} if given.keep else {}
+    for name in given.features:
+        lines[name] = line_of(name, *data)
+        print(json.dumps(lines[name]), flush=True)
+        if given.keep:
+            RESULTS.write_text("".join(json.dumps(line) + "\n" for line in lines.values()), encoding="utf-8")
+    for ours, others, share, accuracy in WANTED:
+        if ours in lines and others in lines:
+            found = lines[ours]["processor"] / lines[others]["processor"]
+            shown = f"{found:.2f} ({lines[ours]['accuracy']:.4f}, {lines[others]['accuracy']:.4f})"
+            report(f"{ours} / {others}, processor time", shown, f"<= {share:.2f} at >= {accuracy:.3f}")
+
+
+if __name__ == "__main__":
+    main()
