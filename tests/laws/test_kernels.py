@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chimap._validation import DataError
-from chimap.kernels import as_kernel, chi2, hellinger, names
+from chimap.kernels import ArccosKernel, as_kernel, chi2, hellinger, names
 
 from ..histograms import DTYPES, SPARSE_KINDS, histograms, signed_histograms
 
@@ -14,6 +14,7 @@ KERNELS = {name: as_kernel(name) for name in names()} | {
     "chi2, gamma 1/2": chi2.with_gamma(0.5),
     "signed chi2": chi2.signed(),
     "sum": chi2 + 0.5 * as_kernel("pq"),
+    "arccos": ArccosKernel(chi2),
     "product": as_kernel("exp-chi2") * (hellinger + as_kernel("skewed-chi2")),
 }
 every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
