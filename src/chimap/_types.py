@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -139,3 +139,7 @@ Scoring: TypeAlias = "str | Callable[..., float] | None"
 """A score: a name that scikit-learn knows, a scorer, or None for accuracy and R^2."""
 ClassWeight: TypeAlias = "str | Mapping[Any, float] | Sequence[Mapping[Any, float] | str | None] | None"
 """What each class counts: "balanced", or numbers by class."""
+T = TypeVar("T")
+SOMETIMES = "sometimes"
+Sometimes: TypeAlias = Annotated[T, SOMETIMES]
+"""Of an attribute that not every fitted object has, and a model file may so lack."""

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
 import chimap
 
@@ -35,3 +38,12 @@ MODELS: dict[str, Callable[[], Any]] = {
         "chi2", blocks=[slice(0, 3), slice(3, 8)], n_components=8, random_state=0
     ).fit(X, Y),
 }  # fmt: skip
+
+PIPELINES: dict[str, Callable[[], Any]] = {
+    "logistic": lambda: make_pipeline(
+        Normalizer("l1"), chimap.OptimalMap(n_terms=1), StandardScaler(with_mean=False), LogisticRegression()
+    ).fit(X, Y),
+    "ridge": lambda: make_pipeline(
+        chimap.FourierFeatures("exp-chi2", n_components=8, random_state=0), MinMaxScaler(), RidgeClassifier()
+    ).fit(X, Y),
+}

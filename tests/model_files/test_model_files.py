@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import warnings
@@ -16,7 +17,7 @@ from chimap._validation import DataError
 from chimap.model_files import model_file
 
 from .fuzzing import damaged, edited, parts_of, sealed
-from .models import MODELS, X
+from .models import MODELS, PIPELINES, X
 
 WRITTEN = Path(__file__).parent / "written"
 
@@ -25,8 +26,8 @@ WRITTEN = Path(__file__).parent / "written"
 def contents(tmp_path_factory) -> dict[str, bytes]:
     folder = tmp_path_factory.mktemp("models")
     found = {}
-    for name, make in MODELS.items():
-        make().save(folder / name)
+    for name, make in (MODELS | PIPELINES).items():
+        chimap.save(make(), folder / name)
         found[name] = (folder / name).read_bytes()
     return found
 
@@ -36,6 +37,13 @@ def opened(content: bytes, path: Path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return chimap.load(path)
+
+
+def use(model) -> None:
+    """What it was saved for: whatever opens works, or refuses the rows by a DataError."""
+    with warnings.catch_warnings(), contextlib.suppress(DataError):
+        warnings.simplefilter("ignore")
+        (model.predict if hasattr(model, "predict") else model.transform)(X)
 
 
 def check_edits(content: bytes, path: Path, n: int, seed: int, seal: bool) -> None:
@@ -48,15 +56,16 @@ def check_edits(content: bytes, path: Path, n: int, seed: int, seal: bool) -> No
         file = sealed(header, other, numbers, seal=seal)
         if seal:
             try:
-                opened(file, path)
+                model = opened(file, path)
             except DataError:
                 continue
+            use(model)
         elif not same:
             with pytest.raises(DataError):
                 opened(file, path)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MODELS | PIPELINES)
 class TestEdits:
     def test_of_the_metadata(self, contents, tmp_path, name):
         check_edits(contents[name], tmp_path / "m", 30, 1, seal=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from chimap._threads import suited, threads
-from chimap._types import ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Scoring
+from chimap._types import ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Scoring, Sometimes
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import DaskSource, Source, matched
 from chimap.data.formats.dask import is_collection
@@ -288,10 +288,10 @@ class HistogramModel(BatchModel):
         return self.keeps_posterior and self._given().get("n_principal") is None
 
     _holds_out_groups: ClassVar[bool] = True
-    _has_objects: bool  # whether labels came as Python objects
+    _has_objects: Sometimes[bool]  # whether labels came as Python objects
     _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
-    task_names_: np.ndarray | None
-    stage_seconds_: dict[str, float]
+    task_names_: Sometimes[np.ndarray | None]
+    stage_seconds_: Sometimes[dict[str, float]]
     _seed: int
     loss_: Loss | None
     selection_: SelectionResult | None

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from chimap._types import JSON, ArrayLike, MatrixLike
+from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap._validation import DataError
 from chimap.data.targets import clean_targets
 from chimap.estimators.targets import Encoding, known_conformal
@@ -41,13 +41,13 @@ class ClassTargets(Encoding, ClassifierMixin):
     _codec_type: ClassVar[type[Codec]] = ClassCodec
     keeps_posterior: ClassVar[bool] = False  # which takes a matrix of all features
     classes_: np.ndarray
-    class_weight_: np.ndarray | None
+    class_weight_: Sometimes[np.ndarray | None]
     multilabel_: bool = False
-    threshold: str | float | None
-    threshold_: float
+    threshold: Sometimes[str | float | None]
+    threshold_: Sometimes[float]
     _outputs: Callable[[MatrixLike], np.ndarray]
-    _calibration: Calibration | TaskCalibration
-    _conformal: Conformal | None
+    _calibration: Sometimes[Calibration | TaskCalibration]
+    _conformal: Sometimes[Conformal | None]
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Scores (n, classes), or (n,) for two classes: positive means the second. Of several tasks (n, tasks)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -14,6 +14,7 @@ from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Rows
 from chimap._validation import rows_as_fitted
 from chimap.estimators.class_targets import ClassTargets
+from chimap.estimators.explaining import Explaining
 from chimap.estimators.prediction import Prediction
 from chimap.estimators.real_targets import RealTargets
 from chimap.features.additive import AnchorMap
@@ -39,7 +40,7 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
     rows_at_once = 16384  # nothing is expanded, and the longer rows pass over a block of tables the better
 
     tables_: LineTables | CodeTables
-    exact_: BaseEstimator
+    exact_: Annotated[BaseEstimator, Explaining | None]
 
     def __init__(self, tolerance: float = 1e-3, memory: str | int = "1GiB", n_jobs: int | None = None):
         self.tolerance = tolerance

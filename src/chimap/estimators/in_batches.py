@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap._threads import threads
-from chimap._types import ArrayLike, MatrixLike, Parameters
+from chimap._types import ArrayLike, MatrixLike, Parameters, Sometimes
 from chimap.data import ArraySource, Source
 from chimap.data.labelling import labelled
 from chimap.engines import Progress
@@ -25,8 +25,8 @@ class BatchModel(SettledModel):
     """A model that batches of rows are added to. It is solved anew when something is asked of it."""
 
     _batches: Batches | None
-    _stale: bool  # whether batches came since the weights were solved for
-    _codec: Codec
+    _stale: bool = False  # whether batches came since the weights were solved for
+    _codec: Sometimes[Codec]
     _y_checks: ClassVar[Parameters]
     _class_weighed: Any
 

@@ -6,7 +6,7 @@ import operator
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
 from chimap._threads import threads
-from chimap._types import MatrixLike, Parameters, Rows
+from chimap._types import MatrixLike, Parameters, Rows, Sometimes
 from chimap._validation import rows_as_fitted
 from chimap.backends import backend_of, check_device, on_host
 from chimap.backends.base import RowFeatures
@@ -47,11 +47,12 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
     precision: str
     normalize: str | None
 
-    features_: Any
+    features_: Annotated[Any, RowFeatures]
     kernel_: Kernel
-    shift_: np.ndarray  # of features that are rounded: about what
+    shift_: Sometimes[np.ndarray]  # of features that are rounded: about what
     _coef: np.ndarray
     _intercept: np.ndarray
+    _posterior: Sometimes[Posterior | DualPosterior | None]
 
     @classmethod
     @cache

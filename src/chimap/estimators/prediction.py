@@ -10,7 +10,7 @@ import numpy as np
 
 from chimap import _arrays, _products
 from chimap._threads import threads
-from chimap._types import MatrixLike, Rows
+from chimap._types import JSON, MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
 from chimap.backends.base import RowFeatures
 from chimap.data import ArraySource, Source, matched
@@ -22,6 +22,8 @@ from chimap.features.additive.base import keeps_zeros
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+
+    from chimap.data.formats.fields import Reading
 
 
 _FEW = 64  # features whose products with the weights are summed in float64
@@ -36,6 +38,10 @@ class Prediction:
     rows_at_once: ClassVar[int] = 2048  # whose features are in memory together
 
     n_features_in_: int
+    feature_names_in_: Sometimes[np.ndarray]
+    reading_: Sometimes[Reading | None]
+    training_: Sometimes[JSON]
+    histograms_: Sometimes[BaseEstimator | None]
     n_jobs: int | None
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:

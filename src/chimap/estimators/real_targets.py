@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
-from chimap._types import JSON, ArrayLike, MatrixLike
+from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap.data.targets import clean_targets
 from chimap.estimators.targets import Encoding, known_conformal
 from chimap.fit.result import HeldOutRows
@@ -27,9 +27,9 @@ class RealTargets(Encoding, RegressorMixin):
     _losses: ClassVar[tuple[str, ...]] = tuple(n for n, loss in LOSSES.items() if loss.domain == "real")
     _domain: ClassVar[str] = "real"
     _codec_type: ClassVar[type[Codec]] = RealCodec
-    _conformal: Conformal | None
+    _conformal: Sometimes[Conformal | None]
     _variance_factors: Callable[[MatrixLike], np.ndarray]
-    noise_variance_: np.ndarray | None
+    noise_variance_: Sometimes[np.ndarray | None]
     keeps_posterior: ClassVar[bool] = True
     _outputs: Callable[[MatrixLike], np.ndarray]
 

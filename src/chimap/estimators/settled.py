@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from chimap._memory import parse_memory, room_in
 from chimap._threads import threads
-from chimap._types import Blocks, Parameters
+from chimap._types import Blocks, Parameters, Sometimes
 from chimap._validation import check_choice, check_positive, checked_weights
 from chimap.data import Source
 from chimap.data.table import named_blocks
@@ -31,14 +31,17 @@ from chimap.fit.automatic import (
 )
 from chimap.fit.design import Design, Part, PlainDesign, parts_of
 from chimap.fit.plan import largest_job
-from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe
+from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights
 from chimap.fit.solving import PenalisedLoss
 from chimap.fit.targets import Codec
+from chimap.kernels import as_kernel
 from chimap.losses import Loss, Observed, named
 from chimap.solvers.wide_ridge import WideRidgeSolver
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from chimap.selection.race_trials import RaceResult
 
 
 class SettledModel(LinearModel):
@@ -58,10 +61,13 @@ class SettledModel(LinearModel):
     blocks: Any
     memory: str | int
     n_jobs: int | None
-    race_seconds: float | None
+    race_seconds: Sometimes[float | None]
     random_state: Any
     n_principal: Any
-    _spread: float | None  # of targets with missing entries; None where all are there
+    chosen_: Sometimes[Parameters]  # by the race
+    race_: Sometimes[RaceResult]
+    _taken: Sometimes[Parameters]
+    _spread: Sometimes[float | None]  # of targets with missing entries; None where all are there
 
     def _given(self) -> Parameters:
         """The parameters, with those that the race has chosen, and what "auto" stands for, in their place."""
@@ -70,8 +76,8 @@ class SettledModel(LinearModel):
 
     def _race(self, source: Source, groups: np.ndarray | None, progress: Progress, keeps_rows: bool) -> None:
         """Choose the settings that kernel="auto" and bin_weights leave open, if they are asked for."""
-        self.chosen_: Parameters = {}
-        self._taken: Parameters = {}
+        self.chosen_ = {}
+        self._taken = {}
         self.__dict__.pop("race_", None)
         if not hasattr(self, "bin_weights"):
             return
@@ -162,6 +168,15 @@ class SettledModel(LinearModel):
             check_map(given["map"])
 
     # --- from parameters to a recipe
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters out of range and, of a fitted model, those that its columns do not have."""
+        self._recipe()
+        if hasattr(self, "n_features_in_"):
+            for part in self._parts(self.n_features_in_):
+                as_kernel(part.settings.kernel, part.settings.gamma)
+            if (weights := given_weights(self._given())) is not None:
+                checked_weights(weights, self.n_features_in_, "bin", "bin_weights")
 
     def _recipe(self) -> Recipe:
         """The settings of a fit."""

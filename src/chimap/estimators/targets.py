@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from chimap import _arrays
-from chimap._types import ArrayLike, Rows
+from chimap._types import ArrayLike, Rows, Sometimes
 from chimap.fit.targets import Codec
 from chimap.fit.weights import checked_sample_weight
 from chimap.moments import Targets
@@ -22,7 +22,7 @@ class Encoding:
     """What both kinds have: targets that a codec learns from all labels."""
 
     _codec_type: ClassVar[type[Codec]]
-    _codec: Codec
+    _codec: Sometimes[Codec]
 
     def _learn_targets(self, y: ArrayLike) -> None:
         """Learn the classes, or the range of the targets, from all of y."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -45,7 +45,11 @@ class BlockFeatures(Transformer, BaseEstimator):
     (20, 18)
     """
 
-    features_: list[Any]  # fitted; some have more than ``FittedFeatures``
+    n_features_in_: int
+    features_: list[Annotated[Any, RowFeatures]]  # fitted; some have more than ``FittedFeatures``
+    columns_: list[np.ndarray]
+    names_: list[str]
+    borders_: np.ndarray
 
     def __init__(self, features: Sequence[Features | RowFeatures], blocks: Blocks):
         self.features = features

@@ -67,6 +67,12 @@ class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
     True
     """
 
+    n_features_in_: int
+    kernel_: MinMax
+    rates_: np.ndarray
+    logs_: np.ndarray
+    offsets_: np.ndarray
+
     def __init__(
         self,
         n_components: int = 512,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._types import CSR, Array, ArrayMap, MatrixLike, Rows, Transformed
+from chimap.backends.base import RowFeatures
 from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Folded, fold
 from chimap.features.fourier.features import FourierFeatures
@@ -69,7 +70,10 @@ class ScaledFeatures:
     features : fitted to scaled rows. ``kernel_`` is that of the rows as they come.
     """
 
-    def __init__(self, features: Any, scale: Scale):
+    features: Annotated[Any, RowFeatures]
+    scale: Scale
+
+    def __init__(self, features: RowFeatures, scale: Scale):
         self.features, self.scale = features, scale
 
     @property

@@ -62,6 +62,12 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
     ((6, 1320), {'sift': slice(0, 40, None), 'colour': slice(40, 1320, None)})
     """
 
+    names_: list[str]
+    descriptors_: list[Descriptor]
+    vocabularies_: list[Vocabulary | None]
+    blocks_: dict[str, slice]
+    levels_: dict[str, slice]
+
     def __init__(
         self,
         descriptors: Described = "sift",
@@ -111,7 +117,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         self.names_, self.descriptors_ = list(descriptors), list(descriptors.values())
         seed = int(check_random_state(self.random_state).randint(2**31))
         chosen = choose_rows(len(images), self.n_images, seed)
-        self.vocabularies_: list[Vocabulary | None] = []
+        self.vocabularies_ = []
         progress = progress or self._progress()
         with progress:
             for name, descriptor in descriptors.items():
@@ -119,15 +125,8 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
                     self.vocabularies_.append(None)
                     continue
                 learner = WordLearner(
-                    name,
-                    descriptor,
-                    self.n_words,
-                    self.n_sample,
-                    self.max_side,
-                    self.learner,
-                    seed,
-                    self.n_jobs,
-                )
+                    name, descriptor, self.n_words, self.n_sample, self.max_side, self.learner, seed, self.n_jobs
+                )  # fmt: skip
                 self.vocabularies_.append(learner.words(images, chosen, progress, keep))
         self._lay_out(pyramid)
         return self
@@ -286,8 +285,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
     def _lay_out(self, pyramid: Pyramid) -> None:
         """Columns of descriptors and levels."""
         start = 0
-        self.blocks_: dict[str, slice] = {}
-        self.levels_: dict[str, slice] = {}
+        self.blocks_, self.levels_ = {}, {}
         for i, name in enumerate(self.names_):
             for level, columns in pyramid.levels(self._n_words(i)):
                 self.levels_[f"{name} {level}"] = slice(start + columns.start, start + columns.stop)

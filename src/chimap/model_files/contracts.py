@@ -13,6 +13,8 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import JSON
+from chimap.model_files import kinds
+from chimap.model_files.agreements import AGREEMENTS, Agreeing, width
 
 Axis = str | int
 
@@ -26,12 +28,14 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "OptimalMap": _MAP | {"points_": ("m",), "weights_": ("m",), "eigenvalues_": ("n_terms",),
                           "_coefficients": ("m", "n_terms")},
     "DirectMap": _MAP,
-    "HomogeneousMap": _MAP,
+    "HomogeneousMap": _MAP | {"amplitudes_": ("harmonics",)},
+    "StationaryMap": {"amplitudes_": ("harmonics",)},
     "ChebyshevMap": _MAP,
     "StaircaseMap": _MAP | {"scale_": ("n_features_in_",)},
-    "AnchorMap": _MAP | {"scale_": ("n_features_in_",), "_amplitudes": ("n_features_in_",)},
-    "AdditiveKPCA": _MAP | {"landmarks_": ("n_features_in_", "m"), "_coefficients": ("n_features_in_", "k", "m"),
-                            "eigenvalues_": ("n_features_in_", "k")},
+    "AnchorMap": _MAP | {"scale_": ("n_features_in_",), "_amplitudes": ("n_features_in_",),
+                         "_factors": ("n_terms_", "tables", "codes")},
+    "AdditiveKPCA": _MAP | {"landmarks_": ("n_features_in_", "m"), "_coefficients": ("n_features_in_", "n_terms", "m"),
+                            "eigenvalues_": ("n_features_in_", "n_terms")},
     "CodeTables": {"tables": ("bins", "codes", "t"), "intercept": ("t",)},
     "Calibration": {"offsets": ("t",), "sigmoids": (2, "t")},
     "Conformal": {"weights": ("m",)},
@@ -48,7 +52,10 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "UnitGaussianMap": {"centre": ("p",), "scale": ("p",)},
     "MinMaxFeatures": dict.fromkeys(("rates_", "logs_", "offsets_"), ("n_features_in_", "n_components")),
     "SignStableProjection": {"frequencies_": ("n_features_in_", "n_components")},
-    "CompressedMap": _MAP | {"scales_": ("n_features_in_",)},
+    "CompressedMap": _MAP | {"scales_": ("n_features_in_",), "combinations_": ("tables", "long", "n_terms")},
+    "KeptRows": {"columns": ("d",), "means": ("d",), "dense": ("n", "d"), "squares": ("n",), "data": ("entries",),
+                 "rows": ("entries",), "starts": ("ends",)},
+    "BlockFeatures": {"borders_": ("ends",)},
     "NystroemFeatures": {"landmarks_": ("m", "n_features_in_"), "projection_": ("m", "_n_features_out")},
 }  # fmt: skip
 
@@ -80,10 +87,10 @@ RESHAPED: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {"LineTables": {"
 _WEIGHTS: dict[str, tuple[Axis, ...]] = {"_coef": ("D", "t"), "_intercept": ("t",)}
 
 
-def check(cls: type, state: JSON) -> None:
+def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
     """Refuse the state of an object that could not be one of this class, and complete it by defaults of parameters.
 
-    Raises ValueError saying what is wrong.
+    known: all classes that files hold. Raises ValueError saying what is wrong.
     """
     _complete_parameters(cls, state)
     for name, older in YOUNGER.get(cls.__name__, {}).items():
@@ -92,6 +99,7 @@ def check(cls: type, state: JSON) -> None:
     for name, reshaped in RESHAPED.get(cls.__name__, {}).items():
         if name in state:
             state[name] = reshaped(state)
+    kinds.check(cls, state, known)
     sizes: dict[str, int] = {k: v for k, v in state.items() if isinstance(v, int)}
     for name, axes in ({**_WEIGHTS, **SHAPES.get(cls.__name__, {})}).items():
         if name in state and state[name] is not None:
@@ -130,7 +138,7 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
     bins, features, classes = state.get("n_features_in_"), state.get("features_"), state.get("classes_")
     tables: object = state.get("tables_")
     projection: object = state.get("projection_")
-    agreeing: list[tuple[str, object, object]] = []
+    agreeing: Agreeing = []
     if bins is not None:  # an estimator in the middle of a fit learns them last
         agreeing += [
             ("bins of its features", getattr(features, "n_features_in_", bins), bins),
@@ -141,7 +149,7 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
         agreeing.append(("features", getattr(features, "_n_features_out", sizes["D"]), sizes["D"]))
     if hasattr(projection, "n_inputs") and hasattr(projection, "n_frequencies"):
         agreeing += [
-            ("inputs of the projection", projection.n_inputs, _width(state.get("map_"), bins)),
+            ("inputs of the projection", projection.n_inputs, width(state.get("map_"), bins)),
             ("means of inputs", sizes.get("n_centred", projection.n_inputs), projection.n_inputs),
             ("frequencies", projection.n_frequencies, sizes.get("n_waves", projection.n_frequencies)),
         ]
@@ -157,11 +165,12 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
     if isinstance(classes, np.ndarray) and outputs is not None:
         is_single = classes.size <= 2 and not state.get("multilabel_", False)
         agreeing.append(("outputs", outputs, 1 if is_single else classes.size))
+    if name in AGREEMENTS and _is_fitted(name, state):  # which templates do not have
+        agreeing += AGREEMENTS[name](state, sizes)
     for what, is_, wanted in agreeing:
         if is_ != wanted:
             raise ValueError(f"{name}: {what}: {is_} where the rest needs {wanted}")
 
 
-def _width(features: object, bins: object) -> object:
-    """Columns that a map makes of its bins."""
-    return getattr(features, "_n_features_out", bins)
+def _is_fitted(name: str, state: JSON) -> bool:
+    return "n_features_in_" in state or name in ("CodeTables", "UnitGaussianMap", "KeptRows")

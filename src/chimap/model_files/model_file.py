@@ -39,7 +39,7 @@ from chimap.kernels import (
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed
-from chimap.model_files import contracts, pipelines
+from chimap.model_files import contracts, kinds, pipelines
 from chimap.moments import PCA
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 
 _classes: dict[str, type] = {}
-_DROPPED = ("_moments", "_batches", "_tables", "_made", "_sklearn_output_config")
 
 
 def register(*classes: type) -> None:
@@ -161,7 +160,9 @@ def load(path: str | Path, kind: str | None = None) -> Any:
     """
     meta, arrays = _files.read_tensors(path, *(("model", "transformer") if kind is None else (kind,)))
     with checked(path):
-        return decode(meta["model"], arrays)
+        model = decode(meta["model"], arrays)
+        check_is_fitted(model)
+    return model
 
 
 @contextmanager
@@ -212,7 +213,7 @@ def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
     if is_dataclass(value):
         state = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
     else:
-        state = {k: v for k, v in vars(value).items() if k not in _DROPPED}
+        state = {k: v for k, v in vars(value).items() if k not in kinds.UNKEPT}
     return {"object": name, "state": {k: encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
 
 
@@ -221,6 +222,13 @@ def _decoded_csr(shape: list[int], parts: dict[str, np.ndarray]) -> sp.csr_matri
     rows = sp.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(shape))
     rows.check_format(full_check=True)
     return rows
+
+
+def _decoded_slice(ends: list[int | None]) -> slice:
+    """A range of columns. Raises ValueError for ends that are no whole numbers."""
+    if not all(kinds.is_of(end, int | None) for end in ends):
+        raise ValueError(f"a range of columns from, to and by {ends}")
+    return slice(*ends)
 
 
 def _encoded_stationary(kernel: StationaryKernel, place: str) -> JSON:
@@ -248,7 +256,7 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if "csr" in value:
         return _decoded_csr(value["csr"], decode(value["parts"], arrays))
     if "slice" in value:
-        return slice(*value["slice"])
+        return _decoded_slice(value["slice"])
     if "list" in value:
         return [decode(v, arrays) for v in value["list"]]
     if "dict" in value:
@@ -262,9 +270,11 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return pipelines.decoded(value, arrays, decode)
     cls = _class_of(value["object"])
     state = {k: decode(v, arrays) for k, v in value["state"].items()}
-    contracts.check(cls, state)
+    contracts.check(cls, state, (*_classes.values(), AdditiveKernel, StationaryKernel))
     if is_dataclass(cls):
         return cls(**state)
     made: object = object.__new__(cls)
     made.__setstate__(state) if hasattr(made, "__setstate__") else vars(made).update(state)
+    if hasattr(made, "_check_parameters"):
+        made._check_parameters()
     return made

@@ -11,31 +11,36 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, Ri
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import LabelBinarizer, MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.utils.validation import check_is_fitted
 
 from chimap._types import JSON
 from chimap._validation import DataError
+from chimap.model_files import kinds
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-STEPS: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (
-        Normalizer,
-        MaxAbsScaler,
-        MinMaxScaler,
-        StandardScaler,
-        LabelBinarizer,
-        LogisticRegression,
-        LinearRegression,
-        Ridge,
-        RidgeClassifier,
-        LinearSVC,
-        LinearSVR,
-    )
+_COLUMNS: JSON = {"n_features_in_": int}
+_LINEAR = _COLUMNS | {"coef_": np.ndarray, "intercept_": np.ndarray | float}
+_CLASSES = _LINEAR | {"classes_": np.ndarray}
+_LEARNED: dict[type, JSON] = {
+    Normalizer: _COLUMNS,
+    MaxAbsScaler: _COLUMNS | {"scale_": np.ndarray},
+    MinMaxScaler: _COLUMNS | {"scale_": np.ndarray, "min_": np.ndarray},
+    StandardScaler: _COLUMNS | {"scale_": np.ndarray | None, "mean_": np.ndarray | None},
+    LabelBinarizer: {"y_type_": str, "sparse_input_": bool, "classes_": np.ndarray},
+    LogisticRegression: _CLASSES,
+    LinearRegression: _LINEAR,
+    Ridge: _LINEAR,
+    RidgeClassifier: _LINEAR | {"_label_binarizer": LabelBinarizer},
+    LinearSVC: _CLASSES,
+    LinearSVR: _LINEAR,
 }
+STEPS: dict[str, type] = {cls.__name__: cls for cls in _LEARNED}
 """scikit-learn's estimators that are written: linear ones, whose predictions are of plain arrays alone."""
+
+_MISSING = object()
 
 Encode = Callable[[object, str, dict[str, np.ndarray]], object]
 Decode = Callable[[object, dict[str, np.ndarray]], object]
@@ -76,14 +81,16 @@ def decoded(value: JSON, arrays: dict[str, np.ndarray], decode: Decode) -> objec
     if name == Pipeline.__name__:
         return _decoded_pipeline(state)
     cls = STEPS[name]
-    wanted = set(inspect.signature(cls).parameters)
-    if not wanted <= set(state):
-        raise ValueError(
-            f"{name} has no {sorted(wanted - set(state))[0]}; it was written by another scikit-learn"
-        )
-    _check_weights(name, state)
-    made: object = object.__new__(cls)
-    vars(made).update(state)
+    for wanted in inspect.signature(cls).parameters:
+        if wanted not in state:
+            raise ValueError(f"{name} has no {wanted}; it was written by another scikit-learn")
+    for wanted, kind in _LEARNED[cls].items():
+        if not kinds.is_of(state.get(wanted, _MISSING), kind):
+            raise ValueError(f"{name} has no {wanted}, or one of another kind")
+    _check_arrays(name, state)
+    made: BaseEstimator = object.__new__(cls)
+    vars(made).update({k: v for k, v in state.items() if not hasattr(cls, k)})
+    made._validate_params()
     return made
 
 
@@ -92,12 +99,32 @@ def _decoded_pipeline(state: JSON) -> Pipeline:
     if not all(isinstance(step, list) and len(step) == 2 and isinstance(step[0], str) for step in steps):
         raise ValueError("the steps of a Pipeline are not pairs of name and step")
     made = Pipeline([(name, step) for name, step in steps])
-    vars(made).update(state)
+    vars(made).update({k: v for k, v in state.items() if not hasattr(Pipeline, k)})
+    made._validate_params()
+    made._validate_steps()
+    for _, step in made.steps:
+        if not (step is None or isinstance(step, str)):
+            check_is_fitted(step)
     return made
 
 
-def _check_weights(name: str, state: JSON) -> None:
-    """Refuse weights that are not of the number of columns."""
-    coef, n = state.get("coef_"), state.get("n_features_in_")
-    if isinstance(coef, np.ndarray) and (coef.dtype.kind != "f" or coef.shape[-1] != n):
-        raise ValueError(f"{name}.coef_ has shape {coef.shape}, of {n} columns")
+def _check_arrays(name: str, state: JSON) -> None:
+    """Refuse what is learned of another number of columns or of classes, or is no number."""
+    n, classes = state.get("n_features_in_"), state.get("classes_")
+    learned = {
+        k: np.asarray(state[k])
+        for k in ("coef_", "intercept_", "scale_", "mean_", "min_")
+        if state.get(k) is not None
+    }
+    for key, values in learned.items():
+        n_columns = None if key == "intercept_" else values.shape[-1]
+        if values.dtype.kind != "f" or not np.isfinite(values).all() or n_columns not in (None, n):
+            raise ValueError(
+                f"{name}.{key} has shape {values.shape}, of {n} columns, or is not of finite numbers"
+            )
+    if "coef_" in learned and classes is not None:
+        n_outputs = 1 if len(classes) == 2 else len(classes)
+        if learned["coef_"].shape[0] != n_outputs or learned["intercept_"].size not in (1, n_outputs):
+            raise ValueError(
+                f"{name} has weights of {learned['coef_'].shape[0]} outputs, and {len(classes)} classes"
+            )

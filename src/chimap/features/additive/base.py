@@ -48,12 +48,14 @@ class AdditiveMap(Transformer, BaseEstimator):
 
     kernel: str | Kernel
     n_terms: int
+    n_features_in_: int
     kernel_: AdditiveKernel
     largest_: np.ndarray
     smallest_: float
 
     # Subclasses whose _evaluate is that of gamma = 1 say so, and the power is applied here.
     _maps_plain_kernel = False
+    _keeps_zeros = True
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> AdditiveMap:
         """Fit on rows X (n, bins), of which up to a million non-zero entries are looked at; y is not used.
@@ -244,10 +246,6 @@ class AdditiveMap(Transformer, BaseEstimator):
             out *= signature_powers(magnitudes, self.kernel_.gamma)[:, None, :]
         if self.kernel_.is_signed:
             out *= np.sign(rows)[:, None, :]
-
-    @property
-    def _keeps_zeros(self) -> bool:
-        return True
 
     def transform_sparse(self, rows: CSR) -> CSR:
         """CSR features of checked CSR rows."""

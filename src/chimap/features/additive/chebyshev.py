@@ -41,6 +41,8 @@ class ChebyshevMap(AdditiveMap):
     kernels = ("chi2",)
     _maps_plain_kernel = True
 
+    scale_: float
+
     def __init__(self, kernel: str | Kernel = "chi2", n_terms: int = 3, scale: float | str = "max"):
         self.kernel = kernel
         self.n_terms = n_terms

@@ -24,6 +24,7 @@ class CodedMap(AdditiveMap):
     n_anchors: int
     n_neighbors: int
     anchors_: np.ndarray
+    scale_: np.ndarray
     n_terms_: int
     n_codes_: int
     _factors: np.ndarray

@@ -55,6 +55,11 @@ class CompressedMap(AdditiveMap):
     True
     """
 
+    scales_: np.ndarray
+    base_: AdditiveMap
+    eigenvalues_: np.ndarray
+    combinations_: np.ndarray
+
     def __init__(
         self,
         kernel: str | Kernel = "chi2",

@@ -45,6 +45,9 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
     ((50, 3), True)
     """
 
+    n_features_in_: int
+    kernel_: DirichletKernel
+
     def __init__(self, kernel: str | Kernel = "dirichlet"):
         self.kernel = kernel
 

@@ -47,6 +47,9 @@ class HomogeneousMap(AdditiveMap):
     (1, 10)
     """
 
+    period_: float
+    amplitudes_: np.ndarray
+
     def __init__(
         self,
         kernel: str | Kernel = "chi2",

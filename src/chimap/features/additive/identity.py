@@ -30,6 +30,9 @@ class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
     array([[ 1., -2.]])
     """
 
+    n_features_in_: int
+    kernel_: Linear
+
     _keeps_zeros = True
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> IdentityMap:

@@ -42,6 +42,10 @@ class AdditiveKPCA(AdditiveMap):
     True
     """
 
+    landmarks_: np.ndarray
+    eigenvalues_: np.ndarray
+    _coefficients: np.ndarray
+
     def __init__(
         self,
         kernel: str | Kernel = "chi2",

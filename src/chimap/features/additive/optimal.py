@@ -54,6 +54,12 @@ class OptimalMap(AdditiveMap):
     True
     """
 
+    points_: np.ndarray
+    weights_: np.ndarray
+    range_: tuple[float, float]
+    eigenvalues_: np.ndarray
+    _coefficients: np.ndarray
+
     def __init__(self, kernel: str | Kernel = "chi2", n_terms: int = 3):
         self.kernel = kernel
         self.n_terms = n_terms

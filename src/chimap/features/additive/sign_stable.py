@@ -62,6 +62,10 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
     ((50, 512), dtype('uint8'), True)
     """
 
+    n_features_in_: int
+    kernel_: ArccosKernel
+    frequencies_: np.ndarray
+
     def __init__(self, n_components: int = 1024, output: str = "features", random_state: RandomState = None):
         self.n_components = n_components
         self.output = output
@@ -69,14 +73,18 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> SignStableProjection:
         """Draw R for the bins of rows X (n, bins), of which nothing else is looked at; y is not used."""
-        check_positive(self.n_components, "n_components", integer=True)
-        check_choice(self.output, "output", ("features", "bits"))
+        self._check_parameters()
         self.kernel_ = ArccosKernel(chi2)
         rows = self._rows(X, reset=True)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         # The quantile of uniform numbers, below 2e16 by rounding. (A ratio of two normal numbers can be infinite.)
         self.frequencies_ = np.tan(np.pi * (rng.random((rows.shape[1], self.n_components)) - 0.5))
         return self
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters out of range."""
+        check_positive(self.n_components, "n_components", integer=True)
+        check_choice(self.output, "output", ("features", "bits"))
 
     @property
     def _n_features_out(self) -> int:

@@ -50,6 +50,8 @@ class StaircaseMap(AdditiveMap):
     kernels = ("intersection",)
     _maps_plain_kernel = True
 
+    scale_: np.ndarray
+
     def __init__(self, kernel: str | Kernel = "intersection", n_terms: int = 20, steps: str = "linear"):
         self.kernel = kernel
         self.n_terms = n_terms

@@ -56,6 +56,11 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
 
     makes: ClassVar[type]
 
+    n_features_in_: int
+    kernel_: StationaryKernel
+    period_: float
+    amplitudes_: np.ndarray
+
     def __init__(
         self,
         kernel: str | Kernel = stationary_gaussian,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
@@ -62,7 +62,10 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
     True
     """
 
-    rows_: Any  # KeptRows where there is a map, else the rows themselves
+    n_features_in_: int
+    kernel_: Kernel
+    map_: AdditiveMap | IdentityMap | None
+    rows_: Annotated[Any, KeptRows | Rows]  # KeptRows where there is a map, else the rows themselves
 
     def __init__(
         self,
@@ -95,7 +98,7 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         sample = rows if drawn is None else _arrays.take_rows(rows, drawn)
         if not has_map(kernel):
             self.map_, self.rows_ = None, rows
-            self.kernel_: Kernel = kernel.fitted(sample, check_random_state(self.random_state).randint(2**31))
+            self.kernel_ = kernel.fitted(sample, check_random_state(self.random_state).randint(2**31))
             return self
         self.map_ = self._fitted_map(kernel, sample)
         self.rows_ = KeptRows(mapped(self.map_, rows))

@@ -28,6 +28,15 @@ class KeptRows:
     all p columns (dense ones are empty there). ``squares`` (n,): |u_j - means|^2.
     """
 
+    n_columns: int
+    columns: np.ndarray
+    means: np.ndarray
+    dense: np.ndarray
+    data: np.ndarray
+    rows: np.ndarray
+    starts: np.ndarray
+    squares: np.ndarray
+
     def __init__(self, rows: Rows):
         self.n_columns = rows.shape[1]
         self.columns = _frequent(rows)

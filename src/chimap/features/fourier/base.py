@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
@@ -13,6 +13,7 @@ from chimap import _arrays, _loops, _threads
 from chimap._types import Array, ArrayMap, MatrixLike, Rows, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.fourier.projection import Projection
+from chimap.kernels import Kernel
 from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
@@ -36,7 +37,12 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
     n_components: int
     sampling: str
     form: str
+    n_features_in_: int
+    kernel_: Annotated[Any, Kernel]  # exponential, skewed, or either with widths
     projection_: Projection
+    offset_: np.ndarray
+    centre_: np.ndarray
+    _n_features_out: int
     _signed: bool
 
     @abstractmethod

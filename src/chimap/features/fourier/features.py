@@ -86,6 +86,7 @@ class FourierFeatures(RandomFeatures):
         self.form = form
         self.random_state = random_state
 
+    map_: AdditiveMap | IdentityMap  # whose inputs are projected
     gamma_: float | None
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> FourierFeatures:

@@ -54,6 +54,8 @@ class SkewedFourierFeatures(RandomFeatures):
     True
     """
 
+    _logarithm: Skewed  # whose ln(x + c) the inputs are
+
     def __init__(
         self,
         kernel: str | Kernel = "skewed-chi2",

@@ -18,7 +18,7 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Folded
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
 from chimap.features.landmarks.kernel_values import add_to_all, exponentials, less_one
-from chimap.features.landmarks.unit_gaussian import takes, unit_gaussian_map
+from chimap.features.landmarks.unit_gaussian import UnitGaussianMap, takes, unit_gaussian_map
 from chimap.features.landmarks.whitening import whitening
 from chimap.kernels import Gaussian, Kernel, as_kernel
 from chimap.model_files import Transformer
@@ -94,6 +94,16 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
     >>> bool(abs(Z @ Z.T - features.kernel_(X)).mean() < 0.01)
     True
     """
+
+    n_features_in_: int
+    unit_map_: UnitGaussianMap
+    kernel_: Kernel
+    projection_: np.ndarray
+    n_landmarks_: int
+    _mapped: np.ndarray
+    _half_norms: np.ndarray
+    _ones: np.ndarray
+    _n_features_out: int
 
     def __init__(
         self,

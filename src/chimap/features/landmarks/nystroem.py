@@ -63,6 +63,13 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
     True
     """
 
+    n_features_in_: int
+    kernel_: Kernel
+    landmarks_: Rows
+    eigenvalues_: np.ndarray
+    projection_: np.ndarray
+    _n_features_out: int
+
     def __init__(
         self,
         kernel: str | Kernel = "exp-chi2",
@@ -90,7 +97,7 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
             check_positive(self.cutoff, "cutoff")
         rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
         random = check_random_state(self.random_state)
-        self.kernel_: Kernel = kernel.fitted(rows, random.randint(2**31))
+        self.kernel_ = kernel.fitted(rows, random.randint(2**31))
         self.landmarks_ = self._landmarks(rows, np.random.default_rng(random.randint(2**31)))
         self._solve(rows.dtype)
         return self

@@ -1,0 +1,132 @@
+"""What saved objects have beyond the shapes of their arrays that must agree: (what, what it is, what it must be)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+
+from chimap._types import JSON
+
+Agreeing = list[tuple[str, object, object]]
+
+
+def width(features: object, bins: object) -> object:
+    """Columns that a map makes of its bins; without a map the bins themselves."""
+    return getattr(features, "_n_features_out", bins)
+
+
+def _of_points(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    return [("range of its points", list(state["range_"]), [*map(float, state["points_"][[0, -1]])])]
+
+
+def _of_nodes(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    wanted = (state["n_terms"], state["n_features_in_"]) if state["per_bin"] else (state["n_terms"],)
+    return [("nodes", state["nodes_"].shape, wanted)]
+
+
+def _of_dirichlet(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    kernel = state["kernel_"]
+    is_fitted = not isinstance(kernel.beta, str) and not isinstance(kernel.offset, str)
+    return [("a fitted kernel", is_fitted, True), ("bins", np.shape(kernel.beta), (state["n_features_in_"],))]
+
+
+def _of_harmonics(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    return [("terms", state["n_terms"], 2 * sizes["harmonics"] - 1)]
+
+
+def _of_anchors(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    bins, n_anchors, k = state["n_features_in_"], state["n_anchors"], state["n_neighbors"]
+    codes = n_anchors - k + 2 if k > 1 and state["weights"] == "uniform" else n_anchors
+    n_tables = bins if state["anchors"] == "kmeans" else 1
+    both = 2 * codes - 1 if state["kernel_"].is_signed else codes
+    return [
+        ("anchors", state["anchors_"].shape, (bins, n_anchors)), ("tables", sizes["tables"], n_tables),
+        ("codes", sizes["codes"], codes), ("codes of both signs", state["n_codes_"], both),
+    ]  # fmt: skip
+
+
+def _of_compressed(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    base = state["base_"]
+    n_tables = state["n_features_in_"] if state["per_bin"] or base._differs_by_bin else 1
+    return [
+        ("bins of the long map", base.n_features_in_, state["n_features_in_"]),
+        ("terms of the long map", base._n_terms_out, sizes["long"]), ("tables", sizes["tables"], n_tables),
+    ]  # fmt: skip
+
+
+def _of_codes(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    map_ = state["map"]
+    return [("bins and codes", state["tables"].shape[:2], (map_.n_features_in_, map_.n_codes_))]
+
+
+def _of_waves(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    n = state["n_components"]
+    n_waves = (n + 1) // 2 if state["form"] == "pair" else n
+    return [("components", state["_n_features_out"], n), ("frequencies", sizes["n_waves"], n_waves)]
+
+
+def _of_factors(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    mapped = sum(factor.map._n_features_out for factor in state["factors"])
+    wide = [one.map.n_features_in_ for one in state["factors"] if one.columns is not None]
+    columns = [one.columns.size for one in state["factors"] if one.columns is not None]
+    is_within = bool(np.isin(state["centred"], np.arange(sizes["p"])).all())
+    return [
+        ("mapped bins", mapped, sizes["p"]),
+        ("bins of each factor", wide, columns),
+        ("centred bins", is_within, True),
+    ]
+
+
+def _of_landmarks(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    bins, psi = state["n_features_in_"], state["unit_map_"]
+    whole = [one.map.n_features_in_ for one in psi.factors if one.columns is None]
+    last = max((int(one.columns.max()) for one in psi.factors if one.columns is not None), default=0)
+    return [
+        ("mapped bins", psi.n_mapped, sizes["p"]), ("bins of its maps", whole, [bins] * len(whole)),
+        ("columns of its maps", last < bins, True),
+    ]  # fmt: skip
+
+
+def _of_blocks(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    features, columns, bins = state["features_"], state["columns_"], state["n_features_in_"]
+    is_within = all(own.dtype.kind in "iu" and np.isin(own, np.arange(bins)).all() for own in columns)
+    return [
+        ("columns of its blocks", is_within, True), ("blocks", len(state["names_"]), len(features)),
+        ("bins of its blocks", [own.n_features_in_ for own in features], [own.size for own in columns]),
+        ("borders", state["borders_"].tolist(), np.cumsum([0, *(f._n_features_out for f in features)]).tolist()),
+    ]  # fmt: skip
+
+
+def _of_exact(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    rows, bins, map_ = state["rows_"], state["n_features_in_"], state["map_"]
+    return [
+        ("rows", rows.shape[0], state["_n_features_out"]), ("columns", rows.shape[1], width(map_, bins)),
+        ("whether rows are prepared", hasattr(rows, "values_into"), map_ is not None),
+    ]  # fmt: skip
+
+
+def _of_kept_rows(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    shape = (sizes["n"], state["n_columns"])
+    sp.csc_matrix((state["data"], state["rows"], state["starts"]), shape).check_format(full_check=True)
+    return [("columns", bool(np.isin(state["columns"], np.arange(shape[1])).all()), True)]
+
+
+AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
+    "OptimalMap": _of_points,
+    "DirectMap": _of_nodes,
+    "StationaryMap": _of_harmonics,
+    "DirichletMap": _of_dirichlet,
+    "AnchorMap": _of_anchors,
+    "CompressedMap": _of_compressed,
+    "CodeTables": _of_codes,
+    "FourierFeatures": _of_waves,
+    "SkewedFourierFeatures": _of_waves,
+    "UnitGaussianMap": _of_factors,
+    "LandmarkFeatures": _of_landmarks,
+    "BlockFeatures": _of_blocks,
+    "ExactFeatures": _of_exact,
+    "KeptRows": _of_kept_rows,
+}
+"""Of the state of an object of a class, by name, and the sizes of its axes."""

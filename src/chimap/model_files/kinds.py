@@ -1,0 +1,200 @@
+"""Of what kind each attribute of a saved object is, as its class says by annotations, and whether a value is of it.
+
+A class states its parameters in the signature of its constructor, or as the fields of a dataclass, and what it learns
+by annotations of its body. All that is stated must be in a file, unless it has a default or is ``Sometimes``. What a
+class has under a name that it does not state, such as a method, no file replaces.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Union
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from chimap._types import JSON, SOMETIMES
+
+# What is in a file of types that only a type checker sees, and of those that objects of other packages belong to.
+_ARRAYS = np.ndarray | sp.csr_matrix | sp.csr_array | list | tuple
+_IN_FILES: JSON = {
+    "np": np, "npt": npt, "ArrayLike": _ARRAYS, "MatrixLike": _ARRAYS, "CSR": sp.csr_matrix | sp.csr_array,
+    "Rows": np.ndarray | sp.csr_matrix | sp.csr_array, "Scoring": str | None, "RandomState": int | None,
+    "ClassWeight": str | dict | None, "BaseCrossValidator": None,
+}  # fmt: skip
+
+
+UNKEPT = ("_moments", "_batches", "_stale", "_tables", "_made", "_sklearn_output_config")
+"""Attributes that no file holds: what is made again, or was for the fit alone."""
+
+
+_ANYTHING = Any
+
+
+class Stated(NamedTuple):
+    """What a class says of one attribute: kind, an annotation; whether a file may lack it; whether it is learned."""
+
+    kind: object
+    may_lack: bool
+    is_learned: bool
+
+
+def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
+    """Refuse the state of an object of this class that lacks something, or has something of another kind.
+
+    What no file holds is taken out of it. known: all classes that files hold; annotations may name them, and what they
+    are subclasses of, without importing them. Raises ValueError naming the attribute.
+    """
+    stated = stated_by(cls, known)
+    for name in [*state]:
+        if name in UNKEPT or (name not in stated and hasattr(cls, name)):
+            del state[name]
+    is_template = not any(stated[name].is_learned for name in state if name in stated)
+    for name, (kind, may_lack, is_learned) in stated.items():
+        if name in state:
+            _check_value(f"{cls.__name__}.{name}", state[name], kind)
+            if (is_learned or is_dataclass(cls)) and _is_template(state[name], known):
+                raise ValueError(f"{cls.__name__}.{name} is not fitted")
+        elif not may_lack and not (is_learned and is_template):
+            raise ValueError(f"{cls.__name__} has no {name}")
+
+
+def _check_value(where: str, value: object, kind: object) -> None:
+    if is_of(value, kind):
+        return
+    is_short = isinstance(value, str | int | float | NoneType)
+    told = f"{value!r:.40}" if is_short else f"a {type(value).__name__}"
+    raise ValueError(f"{where} is {told}, where {inspect.formatannotation(kind)} is expected")
+
+
+def _is_template(value: object, known: tuple[type, ...]) -> bool:
+    """Whether it is, or holds, an estimator without what it learns."""
+    if isinstance(value, list | tuple):
+        return any(_is_template(one, known) for one in value)
+    cls: type = type(value)
+    if not hasattr(cls, "get_params") or cls not in known:
+        return False
+    stated = stated_by(cls, known)
+    learned = {name for name, one in stated.items() if one.is_learned and not one.may_lack}
+    return bool(learned) and learned.isdisjoint(vars(value))
+
+
+@cache
+def stated_by(cls: type, known: tuple[type, ...]) -> dict[str, Stated]:
+    """The attributes that a class states, by name."""
+    names = {base.__name__: base for one in known for base in one.__mro__} | _IN_FILES
+    hints: JSON = {}
+    for base in reversed(cls.__mro__):
+        hints |= {name: hint for name, hint in _hints(base, names).items() if not _is_code(hint)}
+    if is_dataclass(cls):
+        return {
+            one.name: Stated(
+                hints.get(one.name, object),
+                one.default is not MISSING or one.default_factory is not MISSING,
+                False,
+            )
+            for one in fields(cls)
+            if one.init
+        }
+    is_estimator = hasattr(cls, "get_params")
+    stated = {
+        name: Stated(hint, SOMETIMES in _notes(hint) or hasattr(cls, name), is_estimator)
+        for name, hint in hints.items()
+        if name not in UNKEPT
+    }
+    return stated | (_settings(cls, names) if is_estimator else {})
+
+
+def _settings(cls: type, names: JSON) -> dict[str, Stated]:
+    """What the constructor of an estimator takes, and keeps as it is."""
+    constructor = cls.__init__  # type: ignore[misc]
+    if not inspect.isfunction(constructor):
+        return {}
+    module = vars(sys.modules[constructor.__module__])
+    hints = typing.get_type_hints(constructor, module, names, include_extras=True)
+    return {
+        name: Stated(hints[name], False, False) for name in inspect.signature(cls).parameters if name in hints
+    }
+
+
+def _hints(cls: type, names: JSON) -> JSON:
+    """The annotations of a body, without those of classes above it."""
+    own = vars(cls).get("__annotations__", {})
+    if cls.__module__.partition(".")[0] != "chimap" or not own:
+        return {}
+    holder = type(cls.__name__, (), {"__annotations__": own, "__module__": cls.__module__})
+    return typing.get_type_hints(holder, vars(sys.modules[cls.__module__]), names, include_extras=True)
+
+
+def _is_code(hint: object) -> bool:
+    """Whether an annotation is of a class or of a method, which no file holds, or says nothing."""
+    return hint is _ANYTHING or typing.get_origin(hint) in (ClassVar, Callable)
+
+
+def _notes(hint: object) -> tuple[object, ...]:
+    return tuple(getattr(hint, "__metadata__", ()))
+
+
+def is_of(value: object, kind: object) -> bool:
+    """Whether a value, as it is read, is of the kind that an annotation says.
+
+    >>> is_of([1, 2], tuple[int, ...]), is_of(True, int), is_of(1, float), is_of({"a": None}, dict[str, str])
+    (True, False, True, False)
+    """
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if kind in (_ANYTHING, object):
+        return True
+    if origin is Annotated:
+        # kinds that are noted say more than the type checker is told
+        return all(is_of(value, one) for one in [n for n in inner[1:] if n != SOMETIMES] or inner[:1])
+    if origin in (Union, UnionType):
+        return any(is_of(value, one) for one in inner)
+    if origin is Literal:
+        return value in inner
+    if kind is None or kind is NoneType:
+        return value is None
+    if kind in (float, int):
+        return isinstance(value, int | kind) and not isinstance(value, bool)
+    if kind is bool:
+        return isinstance(value, int) and value in (0, 1)  # flags are given as numbers too
+    whole = origin or kind
+    if not isinstance(whole, type):
+        return False
+    if issubclass(whole, Mapping):
+        return isinstance(value, dict) and all(is_of(one, inner[1]) for one in value.values() if inner)
+    if issubclass(whole, Sequence) and whole is not str:
+        return _is_sequence(value, whole, inner)
+    if getattr(whole, "_is_protocol", False):
+        return not isinstance(value, type) and all(_has(value, name) for name in _members(whole))
+    return isinstance(value, whole)
+
+
+def _is_sequence(value: object, kind: type, inner: tuple[object, ...]) -> bool:
+    """Of a list or tuple, which are the same in a file, or an array where it may hold numbers."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and value.dtype.kind in "iuf" and (not inner or inner[0] in (int, float))
+    if not isinstance(value, list | tuple):
+        return False
+    if issubclass(kind, tuple) and inner and inner[-1] is not Ellipsis:
+        return len(value) == len(inner) and all(is_of(v, k) for v, k in zip(value, inner, strict=True))
+    return all(is_of(one, inner[0]) for one in value) if inner else True
+
+
+def _has(value: object, name: str) -> bool:
+    """Whether it has the name, or its class says that it does once it is fitted."""
+    annotated = any(name in vars(base).get("__annotations__", {}) for base in type(value).__mro__)
+    return annotated or hasattr(type(value), name) or hasattr(value, name)
+
+
+def _members(protocol: type) -> frozenset[str]:
+    """What an object must have that keeps to a protocol."""
+    bases = [base for base in protocol.__mro__ if getattr(base, "_is_protocol", False)]
+    names = {name for base in bases for name in [*vars(base), *vars(base).get("__annotations__", {})]}
+    return frozenset(name for name in names if not name.startswith(("__", "_abc", "_is_")))
