@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
+from chimap._threads import suited, threads
 from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Rows
 from chimap._validation import DataError, check_choice, check_histograms, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
@@ -82,15 +83,19 @@ class ExactKernelModel(BaseEstimator):
         w = np.ones(len(Y)) if weights is None else weights
         names, blocks = partition(self.blocks, rows.shape[1])
         self.width_names_, self.width_columns_ = width_groups(self.widths, names, blocks, rows.shape[1])
+        with threads(suited(None, rows.shape[0])):
+            self._take_held_out(HeldOutRows(self._learn(rows, Y, w), y, weights))
+        self._rows = rows
+        self.kernel_ = Anisotropic(self._kernel, self.width_columns_, self.widths_)
+        return self
+
+    def _learn(self, rows: Rows, Y: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Learn widths and weights; gives the outputs of rows that are left out."""
         distances = self._distances(rows)
         self._search(distances, Y, w, self._start(distances, w))
         self._weights, factor = dual_ridge(exact_kernel(distances, np.log(self.widths_)), Y, self.alpha_, w)
         inverse = cho_solve(factor, np.eye(len(Y)), check_finite=False)
-        outputs = kernel_left_out(inverse.diagonal(), self._weights.duals, Y, self.alpha_, w)
-        self._take_held_out(HeldOutRows(outputs, y, weights))
-        self._rows = rows
-        self.kernel_ = Anisotropic(self._kernel, self.width_columns_, self.widths_)
-        return self
+        return kernel_left_out(inverse.diagonal(), self._weights.duals, Y, self.alpha_, w)
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
         check_is_fitted(self, "widths_")

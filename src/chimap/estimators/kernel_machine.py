@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
 from chimap._memory import parse_memory
-from chimap._threads import threads
+from chimap._threads import suited, threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows
 from chimap._validation import MemoryBudgetError, check_choice, check_histograms, format_bytes, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
@@ -123,7 +123,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         self._check_memory(rows.shape[0])
         for name, row in mean_and_deviation(rows).items():
             setattr(self, name, row)
-        with threads(self.n_jobs):
+        with threads(suited(self.n_jobs, rows.shape[0])):
             w = np.ones(len(labels)) if weights is None else weights
             gram, means = self._training_gram(rows, w / w.sum())
             self.scale_ = float(w @ gram.diagonal() / w.sum()) or 1.0

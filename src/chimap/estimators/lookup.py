@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
 from chimap._arrays import stored_bytes
-from chimap._threads import threads
+from chimap._threads import suited, threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, Rows
 from chimap._validation import DataError, check_choice, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
@@ -113,7 +113,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         sample = (
             rows if weights is None else _arrays.take_rows(rows, rows_by_weight(weights, rows.shape[0], 0))
         )
-        with threads(self.n_jobs):
+        with threads(suited(self.n_jobs, rows.shape[0])):
             psi = clone(psi).fit(sample)
             return self._fit_codes(psi.encode(rows), labels, psi, weights)
 
