@@ -99,7 +99,6 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
     unit_map_: UnitGaussianMap
     kernel_: Kernel
     projection_: np.ndarray
-    n_landmarks_: int
     _mapped: np.ndarray
     _half_norms: np.ndarray
     _ones: np.ndarray
@@ -162,8 +161,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
             given = given_landmarks(self.landmarks, rows, type(self).__name__)
             return np.asarray(_arrays.to_dense(self.unit_map_.values(given)))
         u = self.unit_map_.values(rows)
-        wanted = min(self.n_components, u.shape[0])
-        chosen = CATALOGUE[self.landmarks](Gaussian(0.5), u, wanted, rng)
+        chosen = CATALOGUE[self.landmarks](Gaussian(0.5), u, min(self.n_components, u.shape[0]), rng)
         return np.asarray(_arrays.to_dense(chosen))
 
     def _factorise(self, landmarks: np.ndarray) -> None:
@@ -224,8 +222,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         for first in range(0, rows.shape[0], size):
             part = out[first : first + size]
             block = rows if part.shape[0] == rows.shape[0] else rows[first : first + size]
-            own = self.unit_map_.products(block, landmarks, part)
-            exponentials(own, halves, part)
+            exponentials(self.unit_map_.products(block, landmarks, part), halves, part)
             yield part, part.shape[0]
 
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
@@ -245,10 +242,8 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         landmarks on its device. numpy's own have ``features_into``, which is compiled."""
         xp = _arrays.namespace(like)
         values = self.unit_map_.bound(like)
-        landmarks, halves, triangle, ones = (
-            _arrays.beside(own, like)
-            for own in (self._mapped, self._half_norms, self.projection_, self._ones)
-        )
+        learned = (self._mapped, self._half_norms, self.projection_, self._ones)
+        landmarks, halves, triangle, ones = (_arrays.beside(own, like) for own in learned)
 
         def features(rows: Array) -> Array:
             u = values(rows)
