@@ -36,6 +36,24 @@ def test_a_biom_table_with_its_metadata_is_fitted_and_evaluated(tmp_path):
     assert {answer["prediction"] for answer in answers} <= {"gut", "skin"}
 
 
+def test_info_of_a_folder_of_texts(tmp_path):
+    for label, word in (("sea", "ship"), ("land", "road")):
+        (tmp_path / "posts" / label).mkdir(parents=True)
+        for i in range(3):
+            (tmp_path / "posts" / label / f"{i}.txt").write_text(f"the {word} {word} {i}")
+    told, plain, lost = run_many(
+        [["info", "posts", "--text", "text"], ["info", "posts"], ["info", "posts", "--text", "nope"]],
+        tmp_path,
+    )
+    assert told.code == 0, told.err
+    assert "rows    6" in told.out
+    assert "land/0.txt" in told.out
+    assert "2 classes" in told.out
+    assert (plain.code, lost.code) == (2, 2)
+    assert "--text" in plain.err
+    assert "no column 'nope'; there are id, text, label" in lost.err
+
+
 def test_cells_text_and_molecules(tmp_path):
     pytest.importorskip("rdkit")
     anndata_object(np.asarray(np.eye(len(IDS), 12), np.float32)).write_h5ad(tmp_path / "cells.h5ad")

@@ -95,3 +95,22 @@ def test_columns_that_are_not_there(folder):
 def test_workers_get_no_copy_of_what_was_opened(folder):
     source = open_source(folder / "rows.csv", "kind", aside="film")
     assert pickle.loads(pickle.dumps(source)).origin is None
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_a_bin_may_be_called_y_beside_labels_of_several_tasks(tmp_path, ending):
+    table = pd.DataFrame(
+        {
+            "x": X[:, 0],
+            "y": X[:, 1],
+            "task_a": 1.0 * (y > 0),
+            "task_b": [*([np.nan] * 2), *(1.0 * (y[2:] > 1))],
+        }
+    )
+    path = tmp_path / f"rows{ending}"
+    table.to_csv(path, index=False) if ending == ".csv" else table.to_parquet(path)
+    source = open_source(path, "task_*")
+    assert source.column_names == ("x", "y")
+    assert source.task_names == ("task_a", "task_b")
+    assert np.allclose(np.concatenate([chunk.X for chunk in source.chunks(8)]), X[:, :2])
+    assert np.array_equal(source.labels(), table[["task_a", "task_b"]], equal_nan=True)

@@ -11,14 +11,17 @@ from chimap import AdditiveKPCA, AnchorMap, CompressedMap, DirectMap, HistogramC
 from chimap._memory import LIBRARY_BYTES, budget_for, parse_memory, room_in
 from chimap._validation import MemoryBudgetError
 from chimap.engines import Job, chunk_rows_within
-from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
+from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES, KeepingJob
 from chimap.estimators.race_candidates import Look, candidates, within_room
 from chimap.fit.plan import largest_job
 from chimap.fit.rows import Preparation, PreparedRows
-from chimap.moments import DealtFolds, FoldMoments, OneVersusAll
+from chimap.moments import DealtFolds, FoldMoments, Moments, OneVersusAll
+from chimap.moments.kept import KeptFeatures
 from chimap.selection import choose_alpha
 from chimap.selection.folds import iterates, working_bytes
+from chimap.solvers.held_out import leverages
 from chimap.solvers.ridge import Factor
+from chimap.solvers.wide_ridge import WideRidgeProblem, WideRidgeSolver
 
 rng = np.random.default_rng(0)
 ROWS = rng.random((6000, 500), dtype=np.float32)
@@ -172,3 +175,39 @@ def test_a_race_leaves_out_margins_that_do_not_fit_the_memory():
     assert "chi2, l1 rows, SVM" in names - left  # of more features a bin
     without = within_room(entered, 0.05, source, needed - 1)
     assert [one for one in entered if one.settings["loss"] != "hinge"] == without
+
+
+def test_wide_ridge_of_many_classes_stays_within_what_is_planned():
+    """Matrices of all rows and targets, more than the features where there are hundreds of classes."""
+    n, d, t = 1500, 300, 400
+    rng = np.random.default_rng(0)
+    Z = sp.random(n, d, density=0.02, random_state=rng, format="csr")
+    kept = KeptFeatures(DealtFolds(1, 0))
+    kept.put(Z, OneVersusAll(rng.integers(0, t, n), t), 0)
+    problem = WideRidgeProblem(kept, lambda: None)
+    tracemalloc.start()
+    problem.solve(10.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    plain = Job(d, t, 1, 0, 0, 100.0, 100.0, 4, n_rows=n, n_vectors=WideRidgeSolver.n_vectors)
+    job = KeepingJob.of(plain, Z.nnz, True, is_copied=False)
+    assert 0.4 * job.peak_bytes(1024) < peak < job.peak_bytes(1024)
+
+
+def test_rows_are_left_out_some_at_a_time():
+    """Leverages of thousands of rows would be matrices of float64 beside the factor."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(3000, 100)).astype(np.float32)
+    moments = Moments(100, 1).update(Z, Z[:, 0])
+    shifted = Z - moments.shift.astype(np.float32)
+    factor = Factor(100)
+    tracemalloc.start()
+    h = leverages(moments, 2.0, shifted, factor)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < Z.nbytes
+    centred = (Z - Z.mean(axis=0)).astype(np.float64)
+    expected = np.einsum(
+        "ij,jk,ik->i", centred, np.linalg.inv(centred.T @ centred + 2 * np.eye(100)), centred
+    )
+    assert np.allclose(h, expected + 1 / 3000, rtol=1e-4)

@@ -187,7 +187,8 @@ def _with_tasks(
         )
     names = [everything.column_names[i] for i in places_of(everything.column_names, words, where, "labels")]
     kept = replace(choice, aside=(*choice.aside, *names))
-    source = _read(data, None, kept, reading, transpose)
+    # with labels by name: without, a column called y or label would be taken for them, and be no bin
+    source = _read(data, names[0], replace(choice, aside=(*choice.aside, *names[1:])), reading, transpose)
     columns = []
     for name in names:
         others = replace(plain, aside=(*choice.aside, *(other for other in names if other != name)))

@@ -191,6 +191,11 @@ class KeepingJob(Job):
         """Its own copy, a node an entry and two more a row."""
         return _NODE * (self.n_stored + 2 * self.n_rows)
 
+    @property
+    def residual_bytes(self) -> int:
+        """Targets of all rows, their outputs and these weighed, as conjugate gradients take them: float64."""
+        return 3 * 8 * self.n_rows * self.n_targets
+
     def peak_bytes(self, chunk_rows: int) -> int:
         """See ``Job``."""
         chunk_rows = min(chunk_rows, self.n_rows or chunk_rows)
@@ -200,7 +205,8 @@ class KeepingJob(Job):
         features = share * self.n_stored * (self.itemsize + 4 * self.is_sparse + self._entry_bytes)
         passing = features + self.itemsize * piece * self.n_mapped + self._rows_bytes(chunk_rows, piece)
         weights = 8 * self.n_vectors * self.n_features * self.n_targets
-        fitting = self.is_copied * self.liblinear_bytes + weights + self.held_bytes
+        beside = self.liblinear_bytes if self.is_copied else self.residual_bytes
+        fitting = beside + weights + self.held_bytes
         frequencies = self.itemsize * self.n_mapped * self.n_frequencies
         return max(self.sample_bytes, self.kept_bytes + frequencies + int(max(passing, fitting)))
 

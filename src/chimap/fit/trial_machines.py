@@ -14,10 +14,13 @@ from chimap import _arrays
 from chimap._types import Rows
 from chimap.features.exact import ExactFeatures, KeptRows, exponentials, exponentials_below
 from chimap.features.weighted import Half, Relevance, output_mixtures
+from chimap.solvers.exact import DualSolution
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
 from chimap.solvers.observed_exact import ExactRidge, exact_ridge
 
 _REPEATS = 4  # divisions of the rows into halves
+_MOST_VALUES = 2**22  # of the rows to score, that are kept for one strength after the other
+_SCORED = 512  # rows that are scored together where there are more
 _LOOKED = 100  # rows at which bins are looked at: gradients change more between outputs than between rows
 
 # operations of products, of factors, pairs of rare entries, exponentials, and entries that LIBLINEAR comes by, a second
@@ -108,10 +111,29 @@ class KernelMachine:
         solution = self._ridge.solve(alpha)
         if solution is None:
             return None
-        began = time.perf_counter()
-        out = self._cross @ solution.weights.astype(self._cross.dtype)
+        return self._of_others(solution) + solution.intercept
+
+    def _of_others(self, solution: DualSolution) -> np.ndarray:
+        """Outputs (m, t) float64 of the rows to score less the intercept; of kernel values a block of rows at a time,
+        as a second matrix of them would be the largest of a race."""
+        cross, began = self._cross, time.perf_counter()
+        weights = solution.weights.astype(self.products.cross.dtype)
+        if cross is not None:
+            out = cross @ weights
+        else:
+            m = self.products.cross.shape[0]
+            parts = [slice(first, min(first + _SCORED, m)) for first in range(0, m, _SCORED)]
+            out = np.concatenate([self._values(rows) @ weights for rows in parts])
         self.seconds = self._preparing + time.perf_counter() - began
-        return np.asarray(out.astype(np.float64) + solution.intercept)
+        return np.asarray(out, dtype=np.float64)
+
+    def _values(self, rows: slice) -> np.ndarray:
+        """Values of the kernel for some of the rows to score."""
+        given = self.products
+        self.work += given.cross[rows].size / _EXPONENTIALS
+        values = given.cross[rows].copy()
+        exponentials(values, given.cross_squares[rows], given.squares, self._gamma)
+        return values
 
     def relevance(self, alpha: float, octaves: int, seed: int) -> Relevance:
         """Of the mapped coordinates, by machines on halves of the rows."""
@@ -149,18 +171,18 @@ class KernelMachine:
         if octaves == self._octaves:
             return
         given = self.products
-        if self._octaves is None:  # the matrices of one gamma are overwritten by those of the next
+        if self._octaves is None:  # the matrix of one gamma is overwritten by that of the next
             self._square = np.empty_like(given.square)
-            self._cross = given.cross if self.gamma is None else np.empty_like(given.cross)
-        square, cross, diagonal, began = self._square, self._cross, given.squares, time.perf_counter()
+        square, diagonal, began = self._square, given.squares, time.perf_counter()
         np.copyto(square, given.square)
+        self._cross = given.cross if self.gamma is None else None
         if self.gamma is not None:
-            self.work += (square.size / 2 + cross.size) / _EXPONENTIALS
-            gamma = self.gamma * 2.0**octaves
-            np.copyto(cross, given.cross)
-            exponentials(cross, given.cross_squares, given.squares, gamma)
+            self._gamma = self.gamma * 2.0**octaves
+            if given.cross.size <= _MOST_VALUES:
+                self._cross = self._values(slice(None))
             self._preparing = given.seconds + time.perf_counter() - began
-            exponentials_below(square, given.squares, gamma)
+            self.work += square.size / 2 / _EXPONENTIALS
+            exponentials_below(square, given.squares, self._gamma)
             diagonal = np.ones(given.squares.size)
         else:
             self._preparing = given.seconds

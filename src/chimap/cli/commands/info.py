@@ -21,6 +21,10 @@ def info(
     exclude: options.Exclude = None,
     missing: options.Missing = None,
     transpose: options.Transpose = False,
+    text: options.Text = None,
+    smiles: options.Smiles = None,
+    morgan_radius: options.MorganRadius = 2,
+    morgan_size: options.MorganSize = 2048,
     memory: Annotated[
         str | None,
         typer.Option(
@@ -49,6 +53,7 @@ def info(
       chimap info my.model
       chimap info data.npz
       chimap info photos/
+      chimap info posts/ --text text
       chimap info data.npz --memory 512MiB --components 4096
     """
     from chimap.cli.support import (
@@ -79,6 +84,7 @@ def info(
             components,
             silent=json,
             table=data_rows.Table(id, columns, exclude, missing, transpose),
+            reading=options.reading_of(text, smiles, morgan_radius, morgan_size),
         )
     if json:
         show.as_json({"command": "info", **facts})

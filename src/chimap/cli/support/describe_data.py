@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from chimap._types import JSON
     from chimap.data import Source
+    from chimap.data.formats.fields import Reading
     from chimap.engines import Progress
 
 _UNEVEN = 10  # times the smallest sum: rows so uneven are compared by their size first
@@ -28,17 +29,18 @@ def describe(
     *,
     silent: bool,
     table: data_rows.Table = data_rows.AS_IT_IS,
+    reading: Reading | None = None,
 ) -> tuple[JSON, dict[str, str | None]]:
-    """As plain values, and in words."""
+    """As plain values, and in words. reading: how rows are made of a column of text or molecules."""
     from chimap.cli.support.fit_options import Settings
     from chimap.data.text_columns import text_columns
 
     Settings(kernel="exp-chi2", components=components).check()
     texts: list[str] = []
-    if labels is None and table.columns is None and table.exclude is None:
+    if reading is None and labels is None and table.columns is None and table.exclude is None:
         texts = text_columns(path)  # no bins: a fit wants them named, and here they are said
         table = dataclasses.replace(table, exclude=texts or None)
-    source = data_rows.open_data(path, labels, table=table)
+    source = data_rows.open_data(path, labels, table=table, reading=reading)
     plan = None if memory is None else _plan(source, memory, components)
     facts = {
         "data": source.name,
