@@ -132,8 +132,7 @@ class HistogramModel(BatchModel):
 
         sample_weight (n,): how often each row counts, in every sum, in scores of rows held out, and in the sample that
         features depend on; a row of weight 2 is two rows, one of weight 0 none. Of features that depend on no sample an
-        integer weight and repeated rows give the same model at one alpha; where alpha is chosen, a row is left out with
-        all of its weight.
+        integer weight and repeated rows give the same model.
         groups (n,): rows of one group are held out together, where rows are held out to choose.
 
         X may be a data frame of pandas or polars or an Arrow table, a Dask array or data frame, or an object that

@@ -23,7 +23,6 @@ from chimap.moments.targets import (
     split,
     sums_of,
     sums_with,
-    weight_squares_of,
     weighted,
 )
 from chimap.moments.weights import of_rows
@@ -65,7 +64,6 @@ class Moments(Scatter):
         self.shift = None if shift is None else np.array(shift, dtype=np.float64)
         self.target_shift = None if target_shift is None else np.array(target_shift, dtype=np.float64)
         self.count: float = 0
-        self.weight_squares: float = 0
         self.n_rows = 0
         self.feature_sum = np.zeros(n_features)
         self.target_sum = np.zeros(n_targets)
@@ -134,16 +132,9 @@ class Moments(Scatter):
         """Add what is of targets alone, less their shift, and count the rows."""
         target_sum, squares = sums_of(Y)
         self.count += count_of(Y)
-        self.weight_squares += weight_squares_of(Y)
         self.n_rows += Y.shape[0]
         self.target_sum += target_sum
         self.target_squares += squares
-
-    @property
-    def effective_rows(self) -> float:
-        """(sum w)^2 / sum w^2 (Kish, Survey sampling, 1965): the number of rows where all have one weight."""
-        mean_weight = self.weight_squares / self.count if self.count else 0.0  # by weight
-        return self.count / mean_weight if mean_weight else float(self.n_rows)
 
     # --- the monoid
 
@@ -156,12 +147,8 @@ class Moments(Scatter):
         twin = Moments(self.n_features, self.n_targets, self.shift, self.target_shift)
         for name in ("feature_sum", "target_sum", "_cross", "target_squares", "features", "_waiting"):
             setattr(twin, name, getattr(self, name).copy())
-        twin._count_as(self)
+        twin.count, twin.n_rows = self.count, self.n_rows
         return twin
-
-    def _count_as(self, other: Moments) -> None:
-        """Let these be moments of the same rows as others."""
-        self.count, self.weight_squares, self.n_rows = other.count, other.weight_squares, other.n_rows
 
     def __add__(self, other: Moments) -> Moments:
         return self.copy().merge(other)
@@ -192,7 +179,6 @@ class Moments(Scatter):
         other = other._reshifted(*self.shifts)
         self.n_rows += sign * other.n_rows
         self.count = self.count + sign * other.count if self.n_rows else 0
-        self.weight_squares = self.weight_squares + sign * other.weight_squares if self.n_rows else 0
         self.feature_sum += sign * other.feature_sum
         self.target_sum += sign * other.target_sum
         self.features.combine(other.features, sign)
@@ -223,7 +209,7 @@ class Moments(Scatter):
         """The same rows as if they had no targets (sums are shared): for principal components of more rows than have
         labels."""
         bare = Moments(self.n_features, 0, self.shift, None if self.shift is None else np.zeros(0))
-        bare._count_as(self)
+        bare.count, bare.n_rows = self.count, self.n_rows
         bare.feature_sum, bare.features = self.feature_sum, self.features
         return bare
 
@@ -231,8 +217,7 @@ class Moments(Scatter):
         """Moments of some of the features, by ascending indices."""
         shift, target_shift = self.shifts
         some = Moments(chosen.size, self.n_targets, shift[chosen], target_shift)
-        some._count_as(self)
-        some.feature_sum = self.feature_sum[chosen]
+        some.count, some.n_rows, some.feature_sum = self.count, self.n_rows, self.feature_sum[chosen]
         some.features = Symmetric.of(self.features.to_square()[np.ix_(chosen, chosen)])
         some.cross = self.cross[chosen]
         some.target_sum, some.target_squares = self.target_sum.copy(), self.target_squares.copy()
@@ -242,7 +227,7 @@ class Moments(Scatter):
         """Moments of the coordinates U'(z - center) for components U (D, p): what any solver takes in place of rows."""
         shift, target_shift = self.shifts
         moved = Moments(components.shape[1], self.n_targets, components.T @ (shift - center), target_shift)
-        moved._count_as(self)
+        moved.count, moved.n_rows = self.count, self.n_rows
         moved.feature_sum = components.T @ self.feature_sum
         moved.features = Symmetric.of(components.T @ (self.features @ components))
         moved.cross = components.T @ self.cross
@@ -270,8 +255,7 @@ class Moments(Scatter):
             "target_sum": self.target_sum, "features": self.features.flat, "cross": self._cross,
             "target_squares": self.target_squares, "class_total": self._waiting.total,
         }  # fmt: skip
-        meta = {"count": self.count, "weight_squares": self.weight_squares, "n_rows": self.n_rows,
-                "n_features": self.n_features, "n_targets": self.n_targets,
+        meta = {"count": self.count, "n_rows": self.n_rows, "n_features": self.n_features, "n_targets": self.n_targets,
                 "is_shifted": self.shift is not None}  # fmt: skip
         return meta, arrays
 
@@ -283,7 +267,6 @@ class Moments(Scatter):
             moments.shift, moments.target_shift = arrays["shift"], arrays["target_shift"]
         moments.count = meta["count"]
         moments.n_rows = meta["n_rows"] if "n_rows" in meta else meta["count"]  # files of before weights
-        moments.weight_squares = meta["weight_squares"] if "weight_squares" in meta else meta["count"]
         moments.feature_sum, moments.target_sum = arrays["feature_sum"], arrays["target_sum"]
         moments._cross, moments.target_squares = arrays["cross"], arrays["target_squares"]
         moments._waiting.total = arrays["class_total"]

@@ -152,9 +152,3 @@ def count_of(Y: Targets) -> float:
     """The sum of the weights of the rows; their number where they have none."""
     _, weights = split(Y)
     return Y.shape[0] if weights is None else float(of_rows(weights).sum())
-
-
-def weight_squares_of(Y: Targets) -> float:
-    """The sum of the squares of the weights of the rows; their number where they have none."""
-    _, weights = split(Y)
-    return Y.shape[0] if weights is None else float(np.square(of_rows(weights), dtype=np.float64).sum())

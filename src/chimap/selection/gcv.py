@@ -44,10 +44,8 @@ def choose_by_gcv(
     the slope too, so that "auto" needs three or four: it goes downhill by decades until the slope turns and ends at the
     minimum of the cubic between the last two.
 
-    Of rows with weights w, n in 1 - df / n is (sum w)^2 / sum w^2: a row is left out with all of its weight, and df / n
-    is the mean by weight of the leverages w h where the rows are alike. (With sum w in its place, as if a row of weight
-    2 were two rows that are predicted from each other, the strength would go to zero where the rows are fewer than the
-    features: the residuals vanish, and n - df does not.)
+    Of rows with weights n is the sum of these: a row of weight 2 is two rows. Weights that average less than one say
+    what rows count beside each other, and n is the number of rows.
 
     A strength at which the rounding of the sums could make the residuals or n - df what they are scores infinite.
 

@@ -28,9 +28,6 @@ _CLOSE = 1e-4  # a correction below this share of the weights is the last
 _STEPS = 3  # of refinement at most
 
 
-_FEWEST = 2.0  # rows; a single one that has all of the weight has no residual
-
-
 _ROUNDINGS = 4.0  # what remains of the residuals, and of n - df, is at least so many times its rounding
 
 
@@ -126,7 +123,7 @@ class GcvScorer:
             return None
         W, P = X[:, :t], X[:, t:]
         again = self._divide(W, roots)  # d W / d alpha = -(Hc + alpha I)^-1 W
-        n = max(self.whole.effective_rows, _FEWEST)
+        n = max(self.whole.count, self.whole.n_rows)
         rss = max(self.total - float((W * self.cross).sum()) - alpha * float(np.square(W).sum()), 0.0)
         rss_slope = 2 * alpha**2 * float((W * again).sum())
         each = alpha * (self.probes * P).sum(axis=0)
