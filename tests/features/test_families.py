@@ -102,7 +102,7 @@ def test_fitting_takes_the_memory_that_was_foretold(name, kind, dtype, n):
     draws = np.random.default_rng(0)
     rows = kind((draws.dirichlet(np.full(16, 0.5), n) * (draws.random((n, 16)) < 0.5)).astype(dtype))
     held = rows.nbytes if kind is np.asarray else rows.data.nbytes + rows.indices.nbytes
-    make_features(settings, 0).fit(rows[:50])  # modules and tables that are loaded once
+    make_features(settings, 0).fit(rows)  # modules, tables and loops that are loaded once
     tracemalloc.start()
     try:
         make_features(settings, 0).fit(rows)
