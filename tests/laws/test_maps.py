@@ -191,6 +191,20 @@ def test_copies(make, kernel):
 
 
 @every_map
+@pytest.mark.parametrize("fewer", [False, True])
+def test_a_number_of_terms_that_is_set_after_the_fit_waits_for_the_next(make, kernel, fewer):
+    """Or, of maps that learn nothing that depends on it, holds at once; never features that nobody has written."""
+    X = histograms(20)
+    first, then = (5, 3) if fewer else (3, 5)
+    psi = make(kernel, first).fit(X)
+    before = psi.transform(X)
+    psi.set_params(n_terms=then)
+    after = psi.transform(X)
+    expected = before if after.shape == before.shape else make(kernel, then).fit_transform(X)
+    np.testing.assert_allclose(after, expected, rtol=1e-6, atol=1e-12)
+
+
+@every_map
 @given(x=arrays(np.float64, (3, 4), elements=st.just(0.0) | st.floats(1e-30, 1e6)))
 def test_any_histogram(make, kernel, x):
     """Finite features that never promise more than the kernel has, on the sample that they were fitted on."""

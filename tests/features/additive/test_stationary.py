@@ -176,3 +176,11 @@ def test_the_equations_weigh_what_adds_up_over_the_bins(n_bins):
     e = amounts[0] + amounts[1] * np.cos(2 * np.pi * points / 5.0) - exact
     expected = ((e**2).mean() / n_bins + (1 - 1 / n_bins) * e.mean() ** 2) / exact.mean() ** 2
     assert np.square(design @ amounts - target).sum() == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_number_of_terms_that_is_set_after_the_fit_waits_for_the_next():
+    X = signed()
+    psi = StationaryMap(n_terms=5).fit(X)
+    before = psi.transform(X)
+    np.testing.assert_array_equal(psi.set_params(n_terms=9).transform(X), before)
+    assert psi.fit(X).transform(X).shape == (X.shape[0], 9 * X.shape[1])

@@ -144,6 +144,10 @@ class CompressedMap(AdditiveMap):
         return own + max(fitting, _TABLE_BYTES * self._base._terms_at_most)
 
     @property
+    def _n_terms_out(self) -> int:
+        return int(self.combinations_.shape[2])
+
+    @property
     def _differs_by_bin(self) -> bool:
         return self.per_bin or self.base_._differs_by_bin
 

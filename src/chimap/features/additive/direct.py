@@ -67,6 +67,10 @@ class DirectMap(AdditiveMap):
             if self.per_bin:
                 raise ValueError("per_bin chooses nodes for each bin; with given nodes it must be False.")
 
+    @property
+    def _n_terms_out(self) -> int:
+        return int(self.nodes_.shape[0])
+
     def _fit_rows(self, rows: Rows) -> None:
         super()._fit_rows(rows)
         if self.per_bin:

@@ -98,6 +98,10 @@ class AdditiveKPCA(AdditiveMap):
         self._coefficients[i, :kept, :n] = (powers[:, None] * vectors * scale).T
 
     @property
+    def _n_terms_out(self) -> int:
+        return int(self.eigenvalues_.shape[1])
+
+    @property
     def _fits_by_bin(self) -> bool:
         return True
 

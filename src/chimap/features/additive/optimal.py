@@ -113,6 +113,10 @@ class OptimalMap(AdditiveMap):
         return roots[:, None] * vectors * scale, values
 
     @property
+    def _n_terms_out(self) -> int:
+        return int(self.eigenvalues_.size)
+
+    @property
     def _kernel(self) -> AdditiveKernel:
         return replace(self.kernel_, is_signed=False)
 
@@ -124,7 +128,7 @@ class OptimalMap(AdditiveMap):
     def eigenfunctions(self, x: np.ndarray) -> np.ndarray:
         """Psi at magnitudes x (m,), float64, straight from the sum over the points: (m, n_terms)."""
         kernel, x = self._kernel, np.asarray(x, np.float64)
-        out = np.empty((x.size, self.n_terms))
+        out = np.empty((x.size, self._n_terms_out))
         for first in range(0, x.size, _BLOCK):
             part = slice(first, first + _BLOCK)
             out[part] = kernel(x[part, None], self.points_[:, None]) @ self._coefficients

@@ -146,7 +146,7 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         period, size = self.period_ * self.kernel_.width, max(1, _BLOCK_NUMBERS // rows.shape[1])
         for first in range(0, rows.shape[0], size):
             block = _arrays.to_dense(_arrays.take_rows(rows, slice(first, first + size)))
-            z = out[first : first + size].reshape(block.shape[0], self.n_terms, -1)
+            z = out[first : first + size].reshape(block.shape[0], -1, block.shape[1])
 
             def fill(part: slice, block: np.ndarray = block, z: np.ndarray = z) -> None:
                 _loops.stationary_features(block[part], self.amplitudes_, period, z[part])
@@ -177,7 +177,7 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_terms * int(self.n_features_in_)
+        return (2 * self.amplitudes_.size - 1) * int(self.n_features_in_)
 
     # --- as a family of features
 
