@@ -233,12 +233,11 @@ class Explaining(ExplainedRows):
         return contributions_of(self._mapped_model(), self._outputs_of_prepared, rows, reference)
 
     def _units(self, rows: Rows) -> np.ndarray:
-        """What the scores are divided by (t,) before they are compared: several regressions have units of their own."""
-        outputs = self._outputs_of_prepared(_arrays.take_rows(rows, slice(_VARIANCE_ROWS)))
-        if outputs.shape[1] == 1 or hasattr(self, "classes_"):
-            return np.ones(outputs.shape[1])
-        spread = outputs.std(axis=0)
-        return np.where(spread > 0, spread, 1.0)
+        """What scores are divided by before they are compared: several regressions (t,) have units of their own."""
+        if hasattr(self, "classes_"):
+            return np.ones(1)
+        spread = self._outputs_of_prepared(_arrays.take_rows(rows, slice(_VARIANCE_ROWS))).std(axis=0)
+        return np.where(spread > 0, spread, 1.0) if spread.size > 1 else np.ones(1)
 
     def _gradients(self, rows: Rows, units: np.ndarray) -> np.ndarray:
         model = self._mapped_model()

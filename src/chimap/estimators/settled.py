@@ -119,11 +119,11 @@ class SettledModel(LinearModel):
             seed = int(check_random_state(self.random_state).randint(2**31))
             self._taken = {"gamma": gamma_of_sample(self, source, groups, seed)}
         if is_batch:
-            self._taken |= words_of_a_batch(self._settings(), source.n_rows)
+            self._taken = self._taken | words_of_a_batch(self._settings(), source.n_rows)
         if is_automatic(given["n_components"]) and takes_landmarks(self._settings()):
             landmarks_within(source.n_rows, self._room_for(source, n_targets))
         if is_plain and not is_batch and takes_wide(self._given(), self._settings(), source):
-            self._taken |= {"solver": WideRidgeSolver.name}
+            self._taken = {**self._taken, "solver": WideRidgeSolver.name}
 
     def _room_for(self, source: Source, n_targets: int | None = None) -> Callable[[int], None]:
         """What takes a number of components, and raises MemoryBudgetError where it does not fit."""
