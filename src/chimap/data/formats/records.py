@@ -236,8 +236,22 @@ class FolderRecords(Records):
             return inner
         if name == "label":
             return inner.rpartition("/")[0] or None
-        with decompressed(self._files[inner]) as stream:
-            return read_piece(self._files[inner], stream, -1, "text").decode("utf-8", "replace")
+        file = self._files[inner]
+        with decompressed(file) as stream:
+            content = read_piece(file, stream, -1, "text")
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise self._no_text(inner, str(error)) from error
+        if "\0" in text:
+            raise self._no_text(inner, f"byte {content.index(0)} is 0, as of files that are not text")
+        return text
+
+    def _no_text(self, inner: str, reason: str) -> DataError:
+        return DataError(
+            f"{self.address}/{inner}: not text in UTF-8 ({reason}). Every file of the folder is read as a text: save "
+            "it as UTF-8 (iconv -f LATIN1 -t UTF-8 from the usual other one), or take it out of the folder."
+        )
 
 
 class ListRecords(Records):
