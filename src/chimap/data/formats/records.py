@@ -240,18 +240,14 @@ class FolderRecords(Records):
         with decompressed(file) as stream:
             content = read_piece(file, stream, -1, "text")
         try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise self._no_text(inner, str(error)) from error
-        if "\0" in text:
-            raise self._no_text(inner, f"byte {content.index(0)} is 0, as of files that are not text")
-        return text
-
-    def _no_text(self, inner: str, reason: str) -> DataError:
-        return DataError(
-            f"{self.address}/{inner}: not text in UTF-8 ({reason}). Every file of the folder is read as a text: save "
-            "it as UTF-8 (iconv -f LATIN1 -t UTF-8 from the usual other one), or take it out of the folder."
-        )
+            if 0 in content:
+                raise ValueError(f"byte {content.index(0)} is 0, as of files that are not text")
+            return content.decode("utf-8-sig")
+        except ValueError as error:
+            raise DataError(
+                f"{self.address}/{inner}: not text in UTF-8 ({error}). Files of the folder are read as text: save it "
+                "as UTF-8 (iconv -f LATIN1 -t UTF-8 from the usual other one), or take it out of the folder."
+            ) from error
 
 
 class ListRecords(Records):
