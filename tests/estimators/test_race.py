@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
 from chimap.estimators.race_candidates import Look, candidates, settings_for
-from chimap.estimators.race_rows import default_scoring, held_out_rows, rounds_of, rows_of_round
+from chimap.estimators.race_rows import held_out_rows, rounds_of, rows_of_round, scoring_of
 from chimap.selection.race_trials import Outcome
 
 DIGITS = load_digits(return_X_y=True)
@@ -122,9 +122,9 @@ def test_groups_are_held_out_together_in_the_fit():
 
 def test_auc_leads_where_a_class_is_rare():
     y = np.arange(100) < 5
-    assert default_scoring(HistogramClassifier(), y) == "roc_auc"
-    assert default_scoring(HistogramClassifier(), np.arange(100) < 40) is None
-    assert default_scoring(HistogramRegressor(), y) is None
+    assert scoring_of(HistogramClassifier(), y) == "roc_auc"
+    assert scoring_of(HistogramClassifier(), np.arange(100) < 40) is None
+    assert scoring_of(HistogramRegressor(), y) is None
     X = np.random.default_rng(0).random((300, 3))
     rare = (X[:, 0] > 0.9).astype(int)
     assert HistogramClassifier("auto", random_state=0).fit(X, rare).race_.measure == "roc_auc"

@@ -12,7 +12,6 @@ from chimap.report import (
     Baseline,
     Evaluation,
     Insight,
-    LearningCurve,
     Reliability,
     SplitScores,
     StrengthCurve,
@@ -27,6 +26,7 @@ from chimap.report import (
     worst_errors,
     worst_mistakes,
 )
+from chimap.selection import LearningCurve
 
 STAGES = {"read": 0.4, "map": 1.2, "features": 2.5, "moments": 4.0, "choose alpha": 0.3, "solve": 0.05}
 
@@ -72,10 +72,11 @@ def explained_regression(n_rows: int = 50) -> Evaluation:
     """A regression with all that is known beyond the score."""
     plain = regression(n_rows)
     names, y = np.array([f"m{i}" for i in range(n_rows)]), plain.metrics.targets
-    curve = LearningCurve("R²", np.array([250, 500, 1000]), np.array([0.7, 0.8, 0.9]), np.full(3, 0.75))
+    curve = LearningCurve("r2", np.array([250, 500, 1000]), np.array([0.7, 0.8, 0.9]))
     insight = Insight(
         linear=0.75,
         linear_rows=1000,
+        linear_measure="R²",
         curve=curve,
         importance=[("bit 17", 0.5), ("bit 4", 0.25)],
         mistakes=worst_errors(names, y, plain.metrics.predictions),
@@ -156,9 +157,8 @@ def unequal(n_rows: int = 400) -> Evaluation:
     insight = Insight(
         linear=0.8,
         linear_rows=1000,
-        curve=LearningCurve(
-            "balanced accuracy", np.array([250, 500, 1000]), np.array([0.7, 0.8, 0.9]), np.full(3, 0.8)
-        ),
+        linear_measure="balanced accuracy",
+        curve=LearningCurve("roc_auc", np.array([250, 500, 1000]), np.array([0.7, 0.8, 0.9])),
         importance=[("<bit> 17", 0.5), ("bit 4", 0.25)],
         mistakes=worst_mistakes(
             np.array([f"m{i}" for i in range(n_rows)]), y, predicted, both, classes.tolist()

@@ -24,14 +24,11 @@ from chimap.engines import (
 from chimap.engines.compilation import compilation
 from chimap.estimators.in_batches import BatchModel
 from chimap.estimators.prediction import bind_names
+from chimap.estimators.race_rows import scoring_of
 from chimap.estimators.rows_given import source_of
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
-from chimap.fit.automatic import (
-    is_automatic,
-    most_components,
-    takes_components,
-)
+from chimap.fit.automatic import is_automatic, most_components, takes_components
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.fit import check_request, fit
 from chimap.fit.recipe import given_weights
@@ -39,18 +36,13 @@ from chimap.fit.result import FitResult
 from chimap.fit.weights import checked_sample_weight, with_weights
 from chimap.kernels import Kernel
 from chimap.losses import Loss, Observed
-from chimap.selection import SelectionResult
+from chimap.selection import LearningCurve, SelectionResult
 
 if TYPE_CHECKING:
     from distributed import Client
     from sklearn.model_selection import BaseCrossValidator
 
-
-_SIGNED = (
-    "auto",
-    "linear",
-    "gaussian",
-)  # kernels that take entries below 0; the race leaves out those that do not
+_SIGNED = ("auto", "linear", "gaussian")  # that take entries below 0: the race leaves out those that do not
 
 
 class HistogramModel(BatchModel):
@@ -158,6 +150,7 @@ class HistogramModel(BatchModel):
         engine: str | Client = "local",
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        learning_curve: bool = False,
     ) -> Self:
         """Fit on a source, read in chunks under the ``memory`` budget; returns self.
 
@@ -168,6 +161,7 @@ class HistogramModel(BatchModel):
         same result as if it had not been interrupted; it is removed at the end (a ``Checkpoint`` is not).
         engine: "local"; "dask", for workers on this machine; or a client of ``dask.distributed``.
         groups: of the rows that have labels. sample_weight: of all rows of the source, in place of its ``weights``.
+        learning_curve: keep sums in four parts, where ``memory`` allows, for ``learning_curve_``; no other pass.
 
         Raises DataError for bad rows or labels (named by row) and for the checkpoint of another fit, MemoryBudgetError
         for a budget that is too small.
@@ -199,7 +193,7 @@ class HistogramModel(BatchModel):
             self._race(source, groups, progress, is_plain)
             self._settle(source, groups, is_plain=is_plain)
             try:
-                self._fit_settled(source, progress, unlabelled, checkpoint, engine, groups)
+                self._fit_settled(source, progress, unlabelled, checkpoint, engine, groups, learning_curve)
             except MemoryBudgetError as error:
                 n = self._given()["n_components"]
                 if self._keeps_rows or is_automatic(n) or not takes_components(self._settings()):
@@ -219,6 +213,7 @@ class HistogramModel(BatchModel):
         checkpoint: Checkpoint | str | Path | None,
         engine: str | Client,
         groups: np.ndarray | None,
+        has_curve: bool,
     ) -> None:
         if groups is not None and not self._holds_out_groups:
             raise ValueError(
@@ -229,7 +224,8 @@ class HistogramModel(BatchModel):
         with progress, engine_of(engine) as running, compilation(clock, progress):
             result = fit(
                 self._recipe(), source, running, progress,
-                unlabelled=unlabelled, checkpoint=given, clock=clock, groups=groups,
+                unlabelled=unlabelled, checkpoint=given, clock=clock, groups=groups, has_curve=has_curve,
+                shown=scoring_of(self, source.labels()),
             )  # fmt: skip
         self._batches = None
         self._adopt(result)
@@ -272,7 +268,7 @@ class HistogramModel(BatchModel):
         self._coef, self._intercept, self.alpha_ = result.coef, result.intercept, learned.solution.alpha
         loss = learned.loss
         self.selection_, self.loss_ = learned.selection, loss.loss if isinstance(loss, Observed) else loss
-        self.n_passes_, self.n_rows_ = learned.n_passes, learned.n_rows
+        self.n_passes_, self.n_rows_, self.learning_curve_ = learned.n_passes, learned.n_rows, result.curve
         self.bin_weights_ = given_weights(self._given())
         if result.shift is not None:
             self.shift_ = result.shift
@@ -292,6 +288,7 @@ class HistogramModel(BatchModel):
     task_names_: Sometimes[np.ndarray | None]
     stage_seconds_: Sometimes[dict[str, float]]
     _seed: int
+    learning_curve_: Sometimes[LearningCurve | None]
     loss_: Loss | None
     selection_: SelectionResult | None
     _take_codec: Any

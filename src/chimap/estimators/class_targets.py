@@ -135,8 +135,7 @@ class ClassTargets(Encoding, ClassifierMixin):
                     "for all: use fit or fit_source, or give sample_weight."
                 )
             Y = np.asarray(y, dtype=np.float64)
-            names = getattr(self, "task_names_", None)
-            self.class_weight_ = weights_of_tasks(wanted, Y, sample_weight, names)
+            self.class_weight_ = weights_of_tasks(wanted, Y, sample_weight)
             if self.class_weight_ is None:
                 return sample_weight
             return weights_of_entries(self.class_weight_, Y, sample_weight)

@@ -139,7 +139,6 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     kernel_ : Kernel
         With its parameters set to numbers.
     features_ : Features
-        Fitted.
     coef_ : ndarray of shape (t, D), intercept_ : ndarray of shape (t,)
         Of the features; t is 1 for two classes.
     alpha_ : float
@@ -154,9 +153,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     held_out_ : ndarray of shape (n, t)
         Of features="exact": outputs for each row of a machine that has not seen it (or its group). Where the race has
         chosen the strength of more than 3,000 rows, of so many drawn at random, and NaN of the others.
+    learning_curve_ : LearningCurve or None
+        Of exact machines and of folds; of other sums with ``fit_source(..., learning_curve=True)``.
     class_weight_ : ndarray of shape (classes,), of several tasks (tasks, 2), or None
     threshold_ : float
-        Where one was asked for.
     n_principal_ : int
         The chosen number, of several; ``report.write_selection`` draws the scores of all pairs.
     loss_ : Loss or None

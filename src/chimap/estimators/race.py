@@ -24,11 +24,11 @@ from chimap.estimators.race_candidates import Look, is_free
 from chimap.estimators.race_rows import (
     HELD_OUT,
     ROUNDS,
-    default_scoring,
     held_out_rows,
     rounds_of,
     rows_of_round,
     score_name,
+    scoring_of,
     shared_tasks,
 )
 from chimap.fit.recipe import checked_alpha, given_weights
@@ -94,7 +94,7 @@ class Race:
             ids=source.row_ids,
         )
         sampled = None if groups is None else np.asarray(groups)[places]
-        scoring = model.scoring if model.scoring is not None else default_scoring(model, labels)
+        scoring = scoring_of(model, labels)
         splits = held_out_rows(y, sampled, is_classifier(model), seed)
         rounds = rounds_of(splits)
         y = shared_tasks(y, splits, min(rounds), is_classifier(model))

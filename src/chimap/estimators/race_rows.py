@@ -88,10 +88,11 @@ def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
     return {-(-most // 2): 1, -(-3 * most // 4): 1, most: len(splits)}
 
 
-def default_scoring(model: BaseEstimator, y: np.ndarray) -> str | None:
-    """ROC AUC of two classes one of which is rare; None for accuracy, or R^2."""
-    if not is_classifier(model):
-        return None
+def scoring_of(model: BaseEstimator, y: np.ndarray | None) -> Scoring:
+    """What the user has named; else ROC AUC of two classes one of which is rare; None for accuracy, or R^2."""
+    given: Scoring = getattr(model, "scoring", None)
+    if given is not None or y is None or not is_classifier(model):
+        return given
     if y.ndim == 2:
         ones = np.nanmean(y, axis=0)
         return "roc_auc" if np.median(np.minimum(ones, 1 - ones)) < _RARE else None

@@ -18,6 +18,7 @@ from chimap.features.exact import ExactFeatures
 from chimap.kernels import Exponential
 from chimap.moments import fold_of_rows
 from chimap.selection import SelectionResult
+from chimap.selection.learning_curve import LearningCurve
 from chimap.selection.leave_one_out import OCTAVES, LeaveOut
 from chimap.selection.scoring import OutputScore
 from chimap.solvers import LinearSolution
@@ -170,6 +171,7 @@ def _groups(settings: ExactSettings, y: np.ndarray | None, n_rows: int) -> list[
 class ExactFit:
     """Weights of kernel values (n, t), intercepts (t,), what was chosen, and ``held_out`` (n, t): what the machine says
     of each row when that row, or its group, is left out, in the order in which the rows came; NaN of others.
+    curve: how the score grows with the rows, or None.
 
     noise (t,): the variance of the targets. posterior: how sure the machine is, made when it is asked for; None for
     targets with missing entries.
@@ -180,6 +182,7 @@ class ExactFit:
     selection: SelectionResult
     noise: np.ndarray | None = None
     posterior: Callable[[], DualPosterior | None] = lambda: None
+    curve: LearningCurve | None = None
 
 
 def solve_exactly(
@@ -216,14 +219,19 @@ def solve_exactly(
     machine = choice.solution
     solution = LinearSolution(machine.weights, machine.intercept + shift, machine.alpha)
     if not is_shared(Y, weights):
-        return ExactFit(solution, held_out, choice.result)
+        return ExactFit(solution, held_out, choice.result, curve=choice.curve)
     residuals = machine.alpha * (machine.weights if weights is None else machine.weights / weights[:, None])
     seen = ~np.isnan(choice.held_out[:, 0])
     noise = noise_of(
         residuals[seen], Y[seen] - choice.held_out[seen], None if weights is None else weights[seen]
     )
     return ExactFit(
-        solution, held_out, choice.result, noise, lambda: rows.posterior(machine.alpha, choice.octaves)
+        solution,
+        held_out,
+        choice.result,
+        noise,
+        lambda: rows.posterior(machine.alpha, choice.octaves),
+        choice.curve,
     )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
 from chimap import _arrays
-from chimap._types import Rows
+from chimap._types import Rows, Scoring
 from chimap._validation import check_width
 from chimap.backends import check_device, on_host
 from chimap.backends.base import HostSums, RowFeatures
@@ -24,14 +24,16 @@ from chimap.explain import mean_and_deviation
 from chimap.features.blocks import BlockMoments, PrincipalFeatures
 from chimap.fit.checkpoint import Checkpoint, Standing
 from chimap.fit.in_rows import check_in_rows, fit_in_rows
+from chimap.fit.learning_curve import learning_curve, planned
 from chimap.fit.passes import component_pass, empty_moments, learning_pass, rounded, witnesses_of
 from chimap.fit.plan import Plan, keeping_job, room_for
 from chimap.fit.recipe import Objective, Recipe
 from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.rows import PreparedRows
-from chimap.moments import PCA, DealtFolds, FoldMoments, RowFolds, RowWeights
+from chimap.moments import PCA, DealtFolds, FoldMoments, Moments, RowFolds, RowWeights
 from chimap.moments.kept import KeptFeatures
 from chimap.selection.base import USUAL_FOLDS
+from chimap.selection.learning_curve import nested
 from chimap.selection.tried import TRIED_ROWS
 from chimap.solvers.base import Evidence
 
@@ -46,11 +48,14 @@ def fit(
     checkpoint: Checkpoint | None = None,
     clock: Stopwatch | None = None,
     groups: np.ndarray | None = None,
+    has_curve: bool = False,
+    shown: Scoring = None,
 ) -> FitResult:
     """Learn features and weights from a source.
 
     unlabelled: rows that join the principal components alone. checkpoint: where to write where the fit stands, and to
     go on from. clock: that the stages are put down to. groups (n,): rows of one group are held out together.
+    has_curve: whether sums are kept in parts for a learning curve, where the budget allows. shown: the score of it.
     """
     clock = clock or Stopwatch()
     sources = [source] if unlabelled is None else [source, unlabelled]
@@ -75,12 +80,9 @@ def fit(
         parts = recipe.design.parts(source.n_features)
         preparation = recipe.preparation(parts)
         folds = recipe.holding.folds(source.n_rows, source.labels(), groups, recipe.seed)
-        recipe = replace(recipe, n_folds=folds.n_folds)
         rows = PreparedRows(source, preparation, codec, folds, recipe.seed)
-        plan = Plan.of(
-            recipe, rows, engine, may_keep=engine.can_keep and checkpoint is None,
-            chunk_rows=None if standing is None else standing.chunk_rows,
-        )  # fmt: skip
+        may_keep = engine.can_keep and checkpoint is None
+        recipe, rows, plan = planned(recipe, rows, engine, standing, may_keep=may_keep, has_curve=has_curve)
         places = _witnessed(recipe, rows, plan)
         sample, seen = rows.sample_beside(places) if standing is None else (None, None)
     known = standing.known if standing is not None else _learn_features(recipe, rows, sample, clock, progress)
@@ -97,12 +99,14 @@ def fit(
         seen = rows.take(places) if seen is None and places.size else seen
         evidence = passes.with_rows(evidence, features, places, seen)
     learned = recipe.objective.learn(evidence, features, clock, progress)
+    with clock("learning curve"):
+        curve = learning_curve(recipe, rows, evidence, learned, passes.sums, shown)
     coef, intercept = learned.solution.coef, learned.solution.intercept
     if principal is not None:
         coef, intercept = features.folded(coef, intercept)
     return FitResult(
         known, learned, coef, intercept, passes.shift, source.n_features, clock.seconds, plan.chunk_rows,
-        HeldOutRows.of(learned.held_out, rows.labels, source.weights),
+        HeldOutRows.of(learned.held_out, rows.labels, source.weights), curve,
     )  # fmt: skip
 
 
@@ -163,6 +167,7 @@ class _Passes:
     clock: Stopwatch
     progress: Progress
     shift: np.ndarray | None = None
+    sums: list[Moments] = field(default_factory=list)  # of more and more rows, the last of all
 
     def components(self, standing: Standing | None, first: Any) -> Sequence[PCA] | None:
         """Principal components of the blocks, from a pass of their own over all sources."""
@@ -206,6 +211,9 @@ class _Passes:
         self._run(work, rows.source, "learning", next_row, 0, principal)
         work.finish()
         moments.release_buffers()
+        if rows.folds.n_held < rows.n_folds:
+            self.sums = nested(moments)
+            moments = FoldMoments.of(self.sums[-1:], recipe.dtype, recipe.is_rounded)
         again = None
         if recipe.objective.needs == "rows":
             again = kept or ReplayedRows(

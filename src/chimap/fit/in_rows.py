@@ -80,7 +80,16 @@ def fit_in_rows(
     of_seen = None if source.weights is None else source.weights[seen]
     held_out = HeldOutRows(machine.held_out[seen], y[seen], of_seen, machine.noise)
     return FitResult(
-        known, learned, solution.coef, solution.intercept, None, source.n_features, clock.seconds, 0, held_out
+        known,
+        learned,
+        solution.coef,
+        solution.intercept,
+        None,
+        source.n_features,
+        clock.seconds,
+        0,
+        held_out,
+        machine.curve,
     )
 
 

@@ -114,7 +114,7 @@ class Plan:
         if recipe.objective.needs == "features" and recipe.n_principal is None:
             return cls(job, CHUNK_UNIT)  # planned once the features are there
         asked = recipe.holding.asked
-        tries = asked == "holdout" or (asked == "gcv" and rows.n_folds == 1)
+        tries = asked == "holdout" or (asked == "gcv" and rows.folds.n_held == 1)
         job = replace(
             job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, recipe.objective.n_vectors)
         )

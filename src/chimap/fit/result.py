@@ -10,6 +10,7 @@ import numpy as np
 from chimap._types import Parameters
 from chimap.fit.solving import Learned
 from chimap.fit.targets import Codec
+from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.held_out import HeldOut
 
 
@@ -51,7 +52,8 @@ class HeldOutRows:
 class FitResult:
     """Features and their weights. coef (D, t), intercept (t,). shift (D,): of features that are rounded, or None.
 
-    held_out: what the model says of rows that it has not seen, or None where there are too few.
+    held_out: what the model says of rows that it has not seen, or None where there are too few. curve: how the score
+    grows with the rows, where it comes with the fit.
     """
 
     known: Known
@@ -63,3 +65,4 @@ class FitResult:
     seconds: dict[str, float]
     chunk_rows: int
     held_out: HeldOutRows | None = None
+    curve: LearningCurve | None = None

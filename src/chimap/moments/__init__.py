@@ -1,7 +1,7 @@
 """Moments: sums over rows that merge, subtract and are all that a quadratic loss needs."""
 
 from chimap.moments.covariance import Moments
-from chimap.moments.folds import DealtFolds, FoldMoments, GivenFolds, RowFolds, fold_of_rows
+from chimap.moments.folds import DealtFolds, DoublingParts, FoldMoments, GivenFolds, RowFolds, fold_of_rows
 from chimap.moments.pca import PCA
 from chimap.moments.product import Product
 from chimap.moments.shift import provisional_mean
@@ -20,6 +20,7 @@ __all__ = [
     "fold_of_rows",
     "provisional_mean",
     "DealtFolds",
+    "DoublingParts",
     "GivenFolds",
     "RowFolds",
     "RowWeights",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from chimap.moments.product import MOST_ROWS, Product, product_of
 from chimap.moments.targets import Targets, split
 
 _BLOCK = 1024  # rows whose folds are drawn together
+_PART_OF_EIGHTHS = np.array([0, 1, 2, 2, 3, 3, 3, 3])
 
 
 def fold_of_rows(first: int, n_rows: int, n_folds: int, seed: int) -> np.ndarray:
@@ -37,7 +38,12 @@ class RowFolds(Protocol):
 
     @property
     def n_folds(self) -> int:
-        """K; 1 where none are held out."""
+        """K; 1 where all rows are added up together."""
+        ...
+
+    @property
+    def n_held(self) -> int:
+        """Of them, how many are held out in turn to choose; 1 where none is."""
         ...
 
     def __call__(self, first: int, n_rows: int) -> np.ndarray:
@@ -54,6 +60,11 @@ class DealtFolds:
     seed: int
     parts: int = 0
 
+    @property
+    def n_held(self) -> int:
+        """See ``RowFolds``."""
+        return self.n_folds
+
     def __call__(self, first: int, n_rows: int) -> np.ndarray:
         """See ``RowFolds``."""
         dealt = fold_of_rows(first, n_rows, self.parts or self.n_folds, self.seed)
@@ -67,9 +78,32 @@ class GivenFolds:
     folds: np.ndarray
     n_folds: int
 
+    @property
+    def n_held(self) -> int:
+        """See ``RowFolds``."""
+        return self.n_folds
+
     def __call__(self, first: int, n_rows: int) -> np.ndarray:
         """See ``RowFolds``."""
         return self.folds[first : first + n_rows]
+
+
+@dataclass(frozen=True)
+class DoublingParts:
+    """Random parts of an eighth, an eighth, a quarter and a half of the rows, none of which is held out to choose: each
+    is as large as those before it together.
+
+    >>> np.bincount(DoublingParts(seed=0)(0, 1024)).tolist()
+    [128, 128, 256, 512]
+    """
+
+    seed: int
+    n_folds: ClassVar[int] = 4
+    n_held: ClassVar[int] = 1
+
+    def __call__(self, first: int, n_rows: int) -> np.ndarray:
+        """See ``RowFolds``."""
+        return _PART_OF_EIGHTHS[fold_of_rows(first, n_rows, _PART_OF_EIGHTHS.size, self.seed)]
 
 
 class FoldMoments:

@@ -27,7 +27,7 @@ from chimap.report.examples import Example, ExampleRow, Examples, examples
 from chimap.report.explanation import ExplainedRow, Likeness, ModelExplanation
 from chimap.report.explanation_page import render_explanation, write_explanation
 from chimap.report.html import render_report, write_report
-from chimap.report.insight import Insight, LearningCurve, Mistake, TwoClasses, worst_errors, worst_mistakes
+from chimap.report.insight import Insight, Mistake, TwoClasses, worst_errors, worst_mistakes
 from chimap.report.intervals import wilson_interval
 from chimap.report.kernel import ChannelPath, ChannelWeights, LearnedKernel, Widths
 from chimap.report.kernel_errors import KernelErrors
@@ -91,7 +91,6 @@ __all__ = [
     "write_report",
     "write_selection",
     "Insight",
-    "LearningCurve",
     "Mistake",
     "TwoClasses",
     "worst_errors",

@@ -11,6 +11,8 @@ import numpy as np
 
 NARROW_SPACE = "\u202f"  # does not break; between a number and its unit
 
+_MEASURES = {"r2": "R²", "roc_auc": "ROC AUC"}
+
 
 def plain(value: object) -> Any:
     """The value in JSON's own types: NumPy becomes Python, NaN and infinity become None, the rest its str().
@@ -108,6 +110,15 @@ def microseconds(value: float) -> str:
     if value >= 0.9995e-3:
         return seconds(value)
     return f"{number(1e6 * value, 3)}{NARROW_SPACE}µs"
+
+
+def measure_in_words(measure: str) -> str:
+    """A score by the name that the field writes.
+
+    >>> measure_in_words("r2"), measure_in_words("roc_auc"), measure_in_words("mean balanced_accuracy")
+    ('R²', 'ROC AUC', 'mean balanced accuracy')
+    """
+    return " ".join(_MEASURES.get(one.lower(), one.replace("_", " ")) for one in measure.split())
 
 
 def words(value: object) -> str:

@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 
 from chimap._types import Parameters
-from chimap.report._plain import number, plain, seconds
+from chimap.report._plain import measure_in_words, number, plain, seconds
 from chimap.report.evaluation import now, package_versions
 from chimap.selection.jackknife import standard_error
 
@@ -18,7 +18,6 @@ FASTER = 2.0  # times as fast a prediction must be to be worth a difference that
 SAME_TIME = 1.25  # times that differ by less than this factor count as equal
 SURE = 1.96  # standard errors to the end of a 95 % interval
 
-MEASURES = {"accuracy": "accuracy", "R2": "R²", "roc_auc": "ROC AUC"}
 _ROWS = {None: "", "l1": ", l1", "log1p": ", log1p", "sqrt": ", roots"}
 
 
@@ -142,7 +141,7 @@ class Comparison:
     @property
     def metric(self) -> str:
         """What the score is called."""
-        return MEASURES.get(self.measure, self.measure)
+        return measure_in_words(self.measure)
 
     @property
     def recommendation(self) -> Recommendation:

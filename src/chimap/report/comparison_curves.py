@@ -1,4 +1,4 @@
-"""The figures of a comparison: score against rows, against the time of the fit and of a prediction.
+"""The figures of a comparison: score against rows, and against the time of a prediction.
 
 A finalist keeps its colour and its marker through all of them; those that left earlier are grey.
 """
@@ -29,12 +29,30 @@ _MOST = 8  # finalists with a colour of their own
 
 def score_by_rows(comparison: Comparison) -> str:
     """Score against the rows that were learned from, round by round."""
-    return _figure(comparison, "rows", lambda run: run.n_rows, "rows to learn from")
+    from matplotlib.ticker import NullLocator
 
-
-def score_by_seconds(comparison: Comparison) -> str:
-    """Score against the seconds of the fit, round by round."""
-    return _figure(comparison, "seconds", lambda run: run.seconds, "seconds of the fit")
+    with house_style():
+        figure = new_figure(*SIZE)
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_xscale("log")
+        coloured = styled(comparison)
+        names = {entrant.name for entrant, _ in coloured}
+        others = [e for e in comparison.ranked if e.name not in names]
+        for i, entrant in enumerate(others):
+            label = "others" if i == 0 else None
+            x, y = _points(entrant.runs, _rows)
+            axes.plot(x, y, color=RULE, marker=".", linewidth=1.2, zorder=1, label=label)
+        for entrant, style in coloured:
+            x, y = _points(entrant.runs, _rows)
+            axes.plot(x, y, label=one_line(entrant.words, 60), **style)
+            error = entrant.last.standard_error
+            if np.isfinite(error):
+                axes.errorbar(x[-1:], y[-1:], error, fmt="none", ecolor=style["color"], elinewidth=1)
+        rounds = sorted({run.n_rows for e in comparison.ranked for run in e.runs})
+        _wide(axes, rounds)
+        axes.set_xticks(rounds, [f"{n:,}" for n in rounds])
+        axes.xaxis.set_minor_locator(NullLocator())
+        return _finished(figure, axes, comparison, "rows", "rows to learn from")
 
 
 def score_by_prediction(comparison: Comparison) -> str:
@@ -78,35 +96,8 @@ def styled(comparison: Comparison) -> list[tuple[Entrant, Parameters]]:
     ]  # fmt: skip
 
 
-def _figure(comparison: Comparison, name: str, x_of: Callable[[Run], float], x_label: str) -> str:
-    with house_style():
-        figure = new_figure(*SIZE)
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_xscale("log")
-        coloured = styled(comparison)
-        names = {entrant.name for entrant, _ in coloured}
-        others = [e for e in comparison.ranked if e.name not in names]
-        for i, entrant in enumerate(others):
-            label = "others" if i == 0 else None
-            x, y = _points(entrant.runs, x_of)
-            axes.plot(x, y, color=RULE, marker=".", linewidth=1.2, zorder=1, label=label)
-        for entrant, style in coloured:
-            x, y = _points(entrant.runs, x_of)
-            axes.plot(x, y, label=one_line(entrant.words, 60), **style)
-            error = entrant.last.standard_error
-            if np.isfinite(error):
-                axes.errorbar(x[-1:], y[-1:], error, fmt="none", ecolor=style["color"], elinewidth=1)
-        values = [x_of(run) for e in comparison.ranked for run in e.runs]
-        low, high = _wide(axes, values)
-        rounds = sorted({run.n_rows for e in comparison.ranked for run in e.runs})
-        if name == "rows":
-            from matplotlib.ticker import NullLocator
-
-            axes.set_xticks(rounds, [f"{n:,}" for n in rounds])
-            axes.xaxis.set_minor_locator(NullLocator())
-        else:
-            log_axis(axes.xaxis, low, high)
-        return _finished(figure, axes, comparison, name, x_label)
+def _rows(run: Run) -> float:
+    return run.n_rows
 
 
 def _points(runs: Sequence[Run], x_of: Callable[[Run], float]) -> tuple[list[float], list[float]]:

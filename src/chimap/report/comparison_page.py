@@ -81,10 +81,6 @@ def _figures(comparison: Comparison) -> list[Parameters]:
             (f"{name} by rows", curves.score_by_rows(comparison),
              "Round by round; those that left earlier are grey. Bars are one standard error."),
         )  # fmt: skip
-        figures.append(
-            (f"{name} by seconds", curves.score_by_seconds(comparison),
-             "Of the fits of each round, in which machines share what they have in common.")
-        )  # fmt: skip
     return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in figures]
 
 

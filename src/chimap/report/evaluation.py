@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 from chimap._types import JSON
-from chimap.report._plain import plain
+from chimap.report._plain import measure_in_words, plain
 from chimap.report.baselines import Baseline
 from chimap.report.classification import ClassificationMetrics
 from chimap.report.examples import Examples
@@ -87,7 +87,7 @@ class StrengthCurve:
             result = result.of(np.flatnonzero(values == values[result.chosen]))
         return cls(
             result.alphas, result.means, result.standard_errors, result.best["alpha"],
-            _MEASURES.get(result.measure, f"{result.measure} of rows left out"), _chosen_by(result),
+            _MEASURES.get(result.measure, f"{measure_in_words(result.measure)} of rows left out"), _chosen_by(result),
             is_searched,
         )  # fmt: skip
 

@@ -70,9 +70,20 @@ def render(template: str, **parts: object) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in ("number", "short", "one_line", "percent", "seconds", "microseconds", "words"):
+    for name in (
+        "number",
+        "short",
+        "one_line",
+        "percent",
+        "seconds",
+        "microseconds",
+        "words",
+        "measure_in_words",
+    ):
         environment.filters[name] = getattr(_plain, name)
-    environment.filters["thousands"] = lambda n: f"{n:,}" if isinstance(n, int) else _plain.words(n)
+    environment.filters["thousands"] = lambda n: (
+        f"{n:,}" if isinstance(n, int | np.integer) else _plain.words(n)
+    )
     return environment.get_template(template).render(**parts).strip() + "\n"
 
 
@@ -157,9 +168,7 @@ def _insight_parts(insight: Insight, auc: float | None) -> JSON:
         "reliability": bands,
         "reliability_svg": as_markup(reliability_figure(two)) if two is not None and bands else None,
         "learning_svg": None if curve is None else as_markup(learning_curve(curve)),
-        "steps": []
-        if curve is None
-        else list(zip(curve.rows.tolist(), curve.scores, curve.linear, strict=True)),
+        "steps": [] if curve is None else list(zip(curve.rows.tolist(), curve.scores, strict=True)),
     }
 
 

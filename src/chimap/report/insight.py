@@ -10,6 +10,7 @@ from sklearn.metrics import roc_curve
 
 from chimap._types import JSON
 from chimap.report._plain import plain
+from chimap.selection import LearningCurve
 
 _BANDS = 10  # of probabilities
 
@@ -22,16 +23,6 @@ class Mistake:
     true: object
     predicted: object
     margin: float
-
-
-@dataclass(frozen=True, eq=False)
-class LearningCurve:
-    """Scores on held-out rows of models fitted to more and more rows, and of a linear model on the same rows."""
-
-    measure: str
-    rows: np.ndarray
-    scores: np.ndarray
-    linear: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +52,15 @@ class TwoClasses:
 
 @dataclass(frozen=True, eq=False)
 class Insight:
-    """All of these, as far as they are known. linear: score of a linear model on the same rows, by the same measure.
+    """All of these, as far as they are known.
 
-    importance: name and value of the bins that matter most.
+    linear: score, by this measure, of a linear model that was fitted to so many rows. importance: name and value of the
+    bins that matter most.
     """
 
     linear: float | None = None
     linear_rows: int | None = None
+    linear_measure: str = "accuracy"
     curve: LearningCurve | None = None
     importance: Sequence[tuple[str, float]] = ()
     mistakes: Sequence[Mistake] = field(default_factory=tuple)
@@ -77,6 +70,7 @@ class Insight:
         """Plain JSON types."""
         return {
             "linear": plain(self.linear),
+            "linear_measure": None if self.linear is None else self.linear_measure,
             "learning_curve": self.curve and plain(vars(self.curve)),
             "top_bins": [{"name": name, "importance": value} for name, value in self.importance],
             "worst_mistakes": [plain(vars(one)) for one in self.mistakes],

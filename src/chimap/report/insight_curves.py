@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap.report._figure import BAD, GOOD, INK, MUTED, house_style, new_figure, to_svg
-from chimap.report._plain import number, percent
+from chimap.report._figure import GOOD, INK, MUTED, house_style, new_figure, to_svg
+from chimap.report._plain import measure_in_words, number, percent
 from chimap.report.curves import log_axis
-from chimap.report.insight import LearningCurve, TwoClasses
+from chimap.report.insight import TwoClasses
 from chimap.report.reliability import Reliability
+from chimap.selection import LearningCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,26 +20,20 @@ if TYPE_CHECKING:
 
 
 def learning_curve(curve: LearningCurve) -> str:
-    """Held-out score over rows to learn from (logarithmic), beside a linear model's."""
+    """Held-out score over rows to learn from (logarithmic)."""
+    measure = measure_in_words(curve.measure)
     with house_style():
         figure = new_figure(330, 210)
         axes = figure.add_axes((0, 0, 1, 1))
-        is_above = curve.scores[-1] >= curve.linear[-1]
-        drawn = (("this model", curve.scores, GOOD, is_above), ("linear", curve.linear, BAD, not is_above))
-        for name, values, colour, above in drawn:
-            axes.plot(curve.rows, values, color=colour, linewidth=2, marker="o", markersize=4)
-            axes.annotate(
-                name, (curve.rows[-1], values[-1]), xytext=(10, 5 if above else -5), textcoords="offset points",
-                va="center", color=colour, weight="bold", annotation_clip=False,
-            )  # fmt: skip
+        axes.plot(curve.rows, curve.scores, color=GOOD, linewidth=2, marker="o", markersize=4)
         axes.set(xscale="log", xlim=(curve.rows[0] / 1.1, curve.rows[-1] * 1.1))
         axes.margins(y=0.2)
         log_axis(axes.xaxis, *axes.get_xlim())
         axes.grid(axis="y")
         axes.set_xlabel("rows to learn from", labelpad=8)
-        axes.set_ylabel(curve.measure, labelpad=8)
+        axes.set_ylabel(measure, labelpad=8)
         steps = ", ".join(f"{n:,} rows {number(s, 3)}" for n, s in zip(curve.rows, curve.scores, strict=True))
-        return to_svg(figure, "learning", f"Held-out {curve.measure} over rows to learn from: {steps}.")
+        return to_svg(figure, "learning", f"Held-out {measure} over rows to learn from: {steps}.")
 
 
 def roc_figure(two: TwoClasses, auc: float) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from chimap._validation import DataError
 from chimap.selection.base import SelectionResult
 from chimap.selection.climb import Scored, Setting, climb, mean_square
+from chimap.selection.learning_curve import LearningCurve, curve_of, leading_sizes
 from chimap.solvers.exact import DualSolution
 from chimap.solvers.observed_exact import ExactRidge, factors_of
 
@@ -35,18 +36,20 @@ class ExactProblem(Protocol):
 @dataclass(frozen=True)
 class Choice:
     """What was chosen, and what it says of each row when it is left out: ``held_out`` (n, t), outputs, NaN of rows that
-    were not."""
+    were not. curve: how its score grows with the rows, or None where they are too few."""
 
     solution: DualSolution
     octaves: int
     held_out: np.ndarray
     result: SelectionResult
+    curve: LearningCurve | None = None
 
 
 @dataclass(frozen=True)
 class _Trial(Scored):
     alpha: float
     n_rows: int
+    grown: tuple[tuple[int, float], ...] = ()  # scores of machines of fewer rows, and of all
 
 
 @dataclass
@@ -122,7 +125,8 @@ class LeaveOut:
             getattr(self.score, "name", "score"),
             greater_is_better=True,
         )
-        return Choice(solution, best[1], held_out, result)
+        grown = [*stage.trials[best].grown]
+        return Choice(solution, best[1], held_out, result, curve_of(result.measure, grown))
 
     def alpha(self, place: int, scale: float) -> float | None:
         """The strength of a place; None beyond the last."""
@@ -208,13 +212,33 @@ class _Stage:
         score = self.rule.score(residuals, self.numbers[scored])
         weights = None if self.rule.weights is None else self.rule.weights[self.numbers[scored]]
         error = mean_square(residuals, weights)
-        trial = _Trial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows)
+        grown = self._grown(self._ridge(setting[1]), residuals, scored)
+        trial = _Trial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows, grown)
         self._last = (setting, solution, residuals, scored)
         if self._kept is None or trial.beats(self.trials[self._kept[0]]):
             self._kept = self._last
         self.trials[setting] = trial
         if self.rule.on_score is not None:
             self.rule.on_score(alpha, trial.score)
+
+    def _grown(
+        self, ridge: ExactRidge, residuals: np.ndarray, scored: np.ndarray
+    ) -> tuple[tuple[int, float], ...]:
+        """Scores of machines of the first rows, and of all, for rows of the second half that are left out."""
+        n = self.numbers.size
+        starts = None if self.groups is None else np.array([group[0] for group in self.groups])
+        sizes = leading_sizes(n, starts)
+        own = scored >= max(sizes, default=n)
+        if not sizes or not own.any():
+            return ()
+        rows, first = self.numbers[scored[own]], int(scored[own].min())
+        points = []
+        for size in sizes:
+            smaller = ridge.of_leading(size, first)
+            if smaller is None:
+                return ()
+            points.append((size, self.rule.score(smaller[scored[own] - first], rows)))
+        return *points, (n, self.rule.score(residuals[own], rows))
 
     def left_out(self, setting: Setting) -> tuple[DualSolution, np.ndarray, np.ndarray]:
         """The solution of a setting that was tried, and residuals of rows that are left out, with their places."""

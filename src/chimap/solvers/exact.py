@@ -121,6 +121,24 @@ class DualRidge:
         inverse_blocks(self.square, groups, visit)
         return left_out
 
+    def of_leading(self, n_rows: int, first: int) -> np.ndarray:
+        """Residuals (n - first, t) of rows from ``first`` on by the machine of the first ``n_rows`` alone.
+
+        The strength is that of the factor in memory, whose leading corner is the factor of these rows.
+        """
+        corner = self.square[:n_rows, :n_rows]
+        solved = solve(corner, np.column_stack([self.Y[:n_rows], np.ones(n_rows)])).astype(np.float64)
+        ones = solved[:, -1]
+        intercept = ones @ self.Y[:n_rows] / ones.sum()
+        weights = solved[:, :-1] - np.outer(ones, intercept)
+        outputs = np.empty((self.n_rows - first, self.Y.shape[1]))
+        for start in range(first, self.n_rows, _WIDE):
+            own = slice(start, start + _WIDE)
+            outputs[start - first : start - first + _WIDE] = (
+                self.square[own, :n_rows].astype(np.float64) @ weights
+            )
+        return np.asarray(self.Y[first:] - outputs - intercept)
+
     @property
     def solved_ones(self) -> np.ndarray:
         """A^-1 1 (n,) of the factor that is in memory."""

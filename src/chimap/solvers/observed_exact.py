@@ -32,6 +32,10 @@ class ExactRidge(Protocol):
         """Residuals (n_g, t) of groups that are left out."""
         ...
 
+    def of_leading(self, n_rows: int, first: int) -> np.ndarray | None:
+        """Residuals (n - first, t) by the machine of the first ``n_rows`` alone; None where no factor has them."""
+        ...
+
 
 def patterns(Y: np.ndarray, row_weights: np.ndarray | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
     """(rows, targets) of the targets (n, t) whose entries are there in the same rows, with the same weights."""
@@ -143,6 +147,10 @@ class ObservedDualRidge:
             for k, residuals in zip(seen, machine.leave_out(own, places), strict=True):
                 left_out[k][np.ix_(members[k], targets)] = residuals
         return left_out
+
+    def of_leading(self, n_rows: int, first: int) -> None:
+        """None: the factors of the patterns are gone."""
+        return None
 
     def _machine(self, rows: np.ndarray, targets: np.ndarray) -> DualRidge:
         square = self.square[np.ix_(rows, rows)]

@@ -235,6 +235,7 @@ def fit(
         images=ImageSettings(descriptors, words, coding, grids, step, sizes, part, strict),
         table=table,
         reading=options.reading_of(text, smiles, morgan_radius, morgan_size),
+        learning_curve=report is not None,
     )  # fmt: skip
     if report is not None:
         evaluate.measure(

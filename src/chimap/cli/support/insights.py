@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from chimap.cli.support import explained
@@ -11,44 +12,52 @@ if TYPE_CHECKING:
     import numpy as np
     from sklearn.base import BaseEstimator
 
+    from chimap._types import Rows
     from chimap.cli.support.score import Score
     from chimap.data import Source
-    from chimap.report import ClassificationMetrics, Insight, LearningCurve, TwoClasses
+    from chimap.report import ClassificationMetrics, Insight, TwoClasses
+    from chimap.selection import LearningCurve
 
-_LEARNED, _MEASURED = 1500, 1500  # rows at most that curves learn from and are measured on
+_LEARNED, _MEASURED = 10_000, 5000  # rows at most that a linear model learns from and is measured on
+_NESTED = 1500  # rows at most that a curve is fitted to, one fit after the other
 _NUMBERS = 2**25  # of these rows together
 _FEWEST = 60  # rows to learn from, below which there is no curve
 _STEPS = 3
 _TOP = 10
+_OF_THE_MACHINE = ("kernel", "normalize", "loss")
 
 
 def insight_of(model: BaseEstimator, source: Source, score: Score, training: Source | None) -> Insight:
     """What is known of a model and the rows that it was measured on; training: rows that it learned from, or None."""
     from chimap.report import Insight, RegressionMetrics, worst_errors, worst_mistakes
+    from chimap.report._plain import measure_in_words
 
     exact = getattr(model, "exact_", model)
     importance = []
     if exact is not None and hasattr(exact, "importance"):
         sample, _ = explained.sample_of(source, 300)
         importance = explained.importance_of(exact, sample, None, "auto").top(_TOP)
-    names, two = explained.row_names(source), None
+    names, two, measure = explained.row_names(source), None, "accuracy"
+    own = getattr(model, "learning_curve_", None)
     if isinstance(score.metrics, RegressionMetrics):
-        y = score.metrics.targets
-        curve = _curve(model, training, source, y, "R²")
+        y, measure = score.metrics.targets, "r2"
         mistakes = worst_errors(names, y, score.metrics.predictions)
     elif score.outcome is not None:
         y, predicted, scores = score.outcome
         metrics = cast("ClassificationMetrics", score.metrics)
-        measure = "balanced accuracy" if metrics.is_unequal else "accuracy"
-        curve = _curve(model, training, source, y, measure)
+        if metrics.is_unequal:
+            measure = "roc_auc" if len(metrics.classes) == 2 else "balanced_accuracy"
+            own = own if own is None or own.measure != "accuracy" else None  # which hides the rarer classes
         mistakes = worst_mistakes(names, y, predicted, scores, metrics.classes)
         two = _two(model, y, scores, metrics.classes)
     else:
-        return Insight(importance=importance)
+        return Insight(importance=importance, curve=own)
+    nested = _Nested.of(model, training, source, y, measure)
     return Insight(
-        linear=None if curve is None else float(curve.linear[-1]),
-        linear_rows=None if curve is None else int(curve.rows[-1]),
-        curve=curve,
+        linear=None if nested is None else nested.linear(),
+        linear_rows=None if nested is None else nested.n_rows,
+        linear_measure=measure_in_words(measure),
+        curve=nested.curve() if own is None and nested is not None else own,
         importance=importance,
         mistakes=mistakes,
         two=two,
@@ -69,53 +78,83 @@ def _two(
     return TwoClasses(y == classes[1], f, model.probabilities_of(f[:, None])[:, 1])
 
 
-def _curve(
-    model: BaseEstimator, training: Source | None, source: Source, y: np.ndarray, measure: str
-) -> LearningCurve | None:
-    """Nested fits on a sample of the training rows, and a linear model on the same rows."""
-    import numpy as np
-    from sklearn.base import clone
-    from sklearn.metrics import accuracy_score, balanced_accuracy_score, r2_score
+@dataclass(frozen=True)
+class _Nested:
+    """Models fitted to some of the training rows, scored by one measure on one sample of held-out rows.
 
-    from chimap import HistogramClassifier, HistogramRegressor
-    from chimap.cli.support.score import answers
-    from chimap.data import ArraySource
-    from chimap.data.source import choose_rows
-    from chimap.report import LearningCurve
+    They are of the sets of rows that few are enough for: ``linear`` of all of the sample, ``curve`` of its parts.
+    """
 
-    if (
-        training is None
-        or training.n_rows < _FEWEST
-        or not isinstance(model, HistogramClassifier | HistogramRegressor)
-    ):
-        return None
-    if getattr(model, "histograms_", None) is not None:  # images would be described again
-        return None
-    most = max(_FEWEST, _NUMBERS // source.n_features)
-    learned, places = explained.sample_of(training, min(_LEARNED, most))
-    labels = training.labels()
-    assert labels is not None
-    order = np.random.default_rng(0).permutation(places.size)
-    X, t = learned.block(0, learned.n_rows).X[order], labels[places][order]
-    held = choose_rows(source.n_rows, min(_MEASURED, most, source.n_rows), 0)
-    held_out, y_held = explained.taken(source, held), y[held]
-    measured = {"accuracy": accuracy_score, "balanced accuracy": balanced_accuracy_score, "R²": r2_score}[
-        measure
-    ]
-    sizes = np.unique(
-        np.geomspace(max(_FEWEST // 2, places.size / 2 ** (_STEPS - 1)), places.size, _STEPS).astype(int)
-    )
-    kept, own, linear = [], [], []
-    for n in sizes:
-        if np.unique(t[:n]).size < 2:
-            continue
-        straight = type(model)("linear", normalize=model.normalize_, random_state=0)
-        some = ArraySource(X[:n], t[:n], column_names=source.column_names)
-        answered = []
-        for one in (model, straight):
-            anew = clone(one).fit_source(some)
-            answered.append(answers(anew, anew.predict_source(held_out)))
-        kept.append(int(n))
-        own.append(float(measured(y_held, answered[0])))
-        linear.append(float(measured(y_held, answered[1])))
-    return LearningCurve(measure, np.array(kept), np.array(own), np.array(linear)) if len(kept) > 1 else None
+    model: BaseEstimator
+    X: Rows
+    labels: np.ndarray
+    held_out: Source
+    y: np.ndarray
+    measure: str
+
+    @classmethod
+    def of(
+        cls, model: BaseEstimator, training: Source | None, source: Source, y: np.ndarray, measure: str
+    ) -> _Nested | None:
+        """From a sample of the training rows and one of others; None where they are too few, or images."""
+        import numpy as np
+
+        from chimap import HistogramClassifier, HistogramRegressor
+        from chimap.data.source import choose_rows
+
+        is_known = isinstance(model, HistogramClassifier | HistogramRegressor)
+        if training is None or training.n_rows < _FEWEST or not is_known:
+            return None
+        if getattr(model, "histograms_", None) is not None:  # images would be described again
+            return None
+        most = max(_FEWEST, _NUMBERS // source.n_features)
+        learned, places = explained.sample_of(training, min(_LEARNED, most))
+        labels = training.labels()
+        assert labels is not None
+        order = np.random.default_rng(0).permutation(places.size)
+        held = choose_rows(source.n_rows, min(_MEASURED, most, source.n_rows), 0)
+        rows = learned.block(0, learned.n_rows).X[order]
+        return cls(model, rows, labels[places][order], explained.taken(source, held), y[held], measure)
+
+    def linear(self) -> float:
+        """Score of a linear model of all rows of the sample."""
+        return self._score(
+            type(self.model)("linear", normalize=self.model.normalize_, random_state=0), self.n_rows
+        )
+
+    def curve(self) -> LearningCurve | None:
+        """Of the machine that the model is."""
+        import numpy as np
+
+        from chimap.selection.learning_curve import curve_of
+
+        last = min(_NESTED, self.n_rows)
+        sizes = np.unique(
+            np.geomspace(max(_FEWEST // 2, last / 2 ** (_STEPS - 1)), last, _STEPS).astype(int)
+        ).tolist()
+        machine = self._chosen()
+        points = [(n, self._score(machine, n)) for n in sizes if np.unique(self.labels[:n]).size > 1]
+        return curve_of(self.measure, points)
+
+    @property
+    def n_rows(self) -> int:
+        """To learn from."""
+        return int(self.labels.size)
+
+    def _chosen(self) -> BaseEstimator:
+        """The machine that a race has chosen, or the user, without another choice but that of the strength."""
+        from sklearn.base import clone
+
+        chosen = {name: value for name, value in self.model.chosen_.items() if name in _OF_THE_MACHINE}
+        return clone(self.model).set_params(**chosen, bin_weights=self.model.bin_weights_)
+
+    def _score(self, machine: BaseEstimator, n_rows: int) -> float:
+        from sklearn.base import clone
+
+        from chimap.data import ArraySource
+        from chimap.selection.scoring import HeldOutScore
+
+        some = ArraySource(self.X[:n_rows], self.labels[:n_rows], column_names=self.held_out.column_names)
+        fitted = clone(machine).fit_source(some)
+        score = HeldOutScore(self.y, getattr(fitted, "classes_", None), self.measure)
+        return score(fitted.predict_source(self.held_out))

@@ -50,6 +50,7 @@ def train(
     images: ImageSettings | None = None,
     table: data_rows.Table = data_rows.AS_IT_IS,
     reading: Reading | None = None,
+    learning_curve: bool = False,
 ) -> Fitted:
     """Fit on a file or on images, score on the rows held out, and write the model, whose path has been checked."""
     from chimap._memory import keep_no_large_blocks
@@ -97,7 +98,7 @@ def train(
         more = None if unlabelled is None else _unlabelled(unlabelled, data, source, table)
         model.fit_source(
             parts.training, show.progress(silent), unlabelled=more, checkpoint=log,
-            engine=scheduler or settings.engine.value, groups=parts.groups,
+            engine=scheduler or settings.engine.value, groups=parts.groups, learning_curve=learning_curve,
         )  # fmt: skip
         model.histograms_, model.stage_seconds_ = histograms, clock.seconds | model.stage_seconds_
         model.training_ = _remembered(source, parts, labels, settings, task) | {"table": table.given()}
@@ -120,7 +121,7 @@ def _unlabelled(unlabelled: str, data: str, source: Source, table: data_rows.Tab
     """Rows that join the components: of another file, or those of the data that have no label."""
     if unlabelled == data and source.unlabelled is not None:
         return source.unlabelled
-    return data_rows.open_data(unlabelled, table=dataclasses.replace(table, missing=None), every_row=True)
+    return data_rows.open_data(unlabelled, None, table=dataclasses.replace(table, missing=None)).every_row
 
 
 def _decide(y: np.ndarray, name: str, settings: Settings, is_held_out: np.ndarray) -> tuple[Task, str]:
