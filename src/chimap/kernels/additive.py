@@ -44,6 +44,7 @@ class AdditiveKernel(Kernel):
     form: int | None = None  # the number of its compiled formula; without one the signature is evaluated
     gamma: float = 1.0
     is_signed: bool = False
+    is_analytic: bool = False  # S has derivatives of every order, and no singularity at |Im l| < pi: maps are made faster
 
     @property
     def degree(self) -> float:
@@ -222,7 +223,7 @@ def _hellinger_spectrum(frequency: np.ndarray) -> np.ndarray:
     return np.where(frequency == 0, np.inf, 0.0)
 
 
-chi2 = AdditiveKernel("chi2", _chi2_signature, _chi2_spectrum, _loops.CHI2)
+chi2 = AdditiveKernel("chi2", _chi2_signature, _chi2_spectrum, _loops.CHI2, is_analytic=True)
 """k(x, y) = 2xy/(x+y)."""
 
 intersection = AdditiveKernel(
@@ -231,9 +232,15 @@ intersection = AdditiveKernel(
 """k(x, y) = min(x, y)."""
 
 jensen_shannon = AdditiveKernel(
-    "jensen_shannon", _jensen_shannon_signature, _jensen_shannon_spectrum, _loops.JENSEN_SHANNON
+    "jensen_shannon",
+    _jensen_shannon_signature,
+    _jensen_shannon_spectrum,
+    _loops.JENSEN_SHANNON,
+    is_analytic=True,
 )
 """k(x, y) = x/2 log2((x+y)/x) + y/2 log2((x+y)/y)."""
 
-hellinger = AdditiveKernel("hellinger", _hellinger_signature, _hellinger_spectrum, _loops.HELLINGER)
+hellinger = AdditiveKernel(
+    "hellinger", _hellinger_signature, _hellinger_spectrum, _loops.HELLINGER, is_analytic=True
+)
 """k(x, y) = sqrt(xy); its map sqrt(x) is exact."""

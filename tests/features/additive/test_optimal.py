@@ -151,6 +151,24 @@ def test_polynomials_of_the_table_meet_the_function_at_chebyshev_points(dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("kernel", [k for k in CATALOGUE.values() if k.is_analytic], ids=lambda k: k.name)
+def test_a_polynomial_a_doubling_has_the_digits_of_the_sum(kernel, gamma, dtype):
+    for scale in (1e-100, 1, 1e100):
+        psi = OptimalMap(kernel.with_gamma(gamma), 3).fit(scale * histograms(60))
+        plain = tabulate(psi.eigenfunctions, *psi.range_, np.dtype(dtype))
+        smooth = tabulate(psi.eigenfunctions, *psi.range_, np.dtype(dtype), smooth=True)
+        assert smooth[1:] == plain[1:]
+        tolerance = 1e-6 if dtype == np.float32 else 1e-12
+        np.testing.assert_allclose(smooth[0], plain[0], rtol=0, atol=tolerance * np.abs(plain[0]).max())
+
+
+def test_a_kernel_with_a_kink_is_not_analytic():
+    """A polynomial a doubling would be ten thousand times as far from it as one a segment."""
+    assert not CATALOGUE["intersection"].is_analytic
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_the_formula_is_the_table_within_and_beyond_its_range(dtype):
     X = histograms(20).astype(dtype)
     psi = OptimalMap(n_terms=3).fit(X)

@@ -20,6 +20,7 @@ _FINE = 4096  # points that the functions on those of the grid are weighed at
 _SPAN = 48  # functions at least that the best are combined of
 _BLOCK = 256  # values whose kernel with all points is in memory together
 _SEGMENTS = 64  # a doubling of x: polynomials over them reach the rounding of the dtype
+_SMOOTH_POINTS = 24  # a doubling of x: a polynomial through them has the digits of an analytic kernel (5.8^-24)
 _BELOW, _ABOVE = 2.0**-8, 2.0**4  # how far the table goes beyond the range of the sample
 _DEGREE = {np.dtype(np.float32): 2, np.dtype(np.float64): 5}
 
@@ -136,7 +137,8 @@ class OptimalMap(AdditiveMap):
 
     def _prepare(self, dtype: np.dtype) -> None:
         if dtype not in self._tables:
-            self._tables[dtype] = tabulate(self.eigenfunctions, *self.range_, dtype)
+            smooth = self._kernel.is_analytic
+            self._tables[dtype] = tabulate(self.eigenfunctions, *self.range_, dtype, smooth=smooth)
 
     def _formula(self, xp: ModuleType, x: Array) -> Array:
         dtype = np.dtype(np.float32 if x.dtype == xp.float32 else np.float64)
@@ -168,18 +170,24 @@ class OptimalMap(AdditiveMap):
 
 
 def tabulate(
-    function: Callable[[np.ndarray], np.ndarray], lowest: float, highest: float, dtype: np.dtype
+    function: Callable[[np.ndarray], np.ndarray],
+    lowest: float,
+    highest: float,
+    dtype: np.dtype,
+    *,
+    smooth: bool = False,
 ) -> tuple[np.ndarray, int, int]:
     """Piecewise polynomials of a function of x > 0 over segments of the binary representation of x.
 
     The segments cover [lowest / 2^8, highest * 2^4]; one of zeros lies below them (x = 0 is there) and a constant
-    one above. In each, the polynomial in t, the place in the segment, meets the function at Chebyshev points.
+    one above. In each, the polynomial in t, the place in the segment, meets the function at Chebyshev points. Of a
+    function that is ``smooth``, analytic but for x <= 0, these values come from a sixteenth as many (``_doublings``).
     Returns tables (n_terms, degree + 1, n_segments), the bits to drop, and the number of the first segment, as
     ``_loops.table_features`` takes them.
     """
     info = np.finfo(dtype)
     drop = info.nmant - _SEGMENTS.bit_length() + 1
-    low, high = np.clip([lowest * _BELOW, highest * _ABOVE], info.tiny, info.max / 2).astype(dtype)
+    low, high = np.clip([lowest * _BELOW, highest * _ABOVE], info.tiny, info.max / 4).astype(dtype)
     integer = np.int32 if info.bits == 32 else np.int64
     first, last = (int(v.view(integer)) >> drop for v in (low, high))
     borders = np.left_shift(np.arange(first, last + 2, dtype=np.int64), drop)
@@ -187,9 +195,26 @@ def tabulate(
     degree = _DEGREE[dtype]
     t = 0.5 - 0.5 * np.cos((np.arange(degree + 1) + 0.5) * np.pi / (degree + 1))
     x = starts[:-1, None] + np.diff(starts)[:, None] * t
-    samples = function(x.reshape(-1)).reshape(*x.shape, -1)
+    samples = _doublings(function, x) if smooth else function(x.reshape(-1)).reshape(*x.shape, -1)
     inner = np.einsum("pt,stq->qps", np.linalg.inv(np.vander(t, increasing=True)), samples)
     tables = np.zeros((inner.shape[0], degree + 1, inner.shape[2] + 2))
     tables[:, :, 1:-1] = inner
     tables[:, 0, -1] = function(starts[-1:])[0]
     return np.ascontiguousarray(tables, dtype=dtype), drop, first - 1
+
+
+def _doublings(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
+    """The function at points x (segments, points) of all segments, from one polynomial a doubling: (*x.shape, terms).
+
+    A doubling [a, 2a] and its nearest singularity, 0, make Chebyshev series fall as (3 + sqrt 8)^-n.
+    """
+    n = _SMOOTH_POINTS
+    nodes, order = np.polynomial.chebyshev.chebpts1(n), np.arange(n)
+    start, n_doublings = x[0, 0], -(-x.shape[0] // _SEGMENTS)
+    at = np.ldexp(start * (1.5 + 0.5 * nodes), np.arange(n_doublings)[:, None])
+    at_nodes = function(at.reshape(-1)).reshape(*at.shape, -1)
+    # segments repeat, twice as long, from doubling to doubling, and so do their places among the nodes
+    places = 2 * x[:_SEGMENTS].reshape(-1) / start - 3
+    to_series = np.polynomial.chebyshev.chebvander(nodes, n - 1).T * np.where(order == 0, 1 / n, 2 / n)[:, None]
+    samples = np.polynomial.chebyshev.chebvander(places, n - 1) @ to_series @ at_nodes
+    return samples.reshape(-1, x.shape[1], at_nodes.shape[2])[: x.shape[0]]
