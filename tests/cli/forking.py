@@ -1,19 +1,21 @@
 """A process with libraries and loops loaded, which forks a child for each command that it reads.
 
-``terminal.run_many`` starts it. Lines of JSON come in, a command with its folder and environment; its exit code, stdout
-and stderr go out.
+``terminal.start`` starts it. Messages of JSON come in, a command with its folder and environment, and with each of them
+the files that it shall write to. A process between the two waits for the command, so that several may run.
 """
 
 # ruff: noqa: E402
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import resource
+import socket
 import sys
-import tempfile
 
-from chimap.cli.main import main
+from chimap.cli import main
 from chimap.cli.support import blas
 
 blas.prepare_blas()  # before numpy is loaded
@@ -42,27 +44,53 @@ def run(request: dict, out: int, err: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(out, 1)
     os.dup2(err, 2)
+    sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))  # noqa: SIM115
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    if request["largest_file"]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (request["largest_file"],) * 2)
+    sys.argv[1:] = request["command"]
     code = 99
     try:
-        blas.prepare_blas()
-        code = main(request["command"])
+        main.run()
+    except SystemExit as ended:
+        code = ended.code
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
 
 
+def watch(request: dict, out: int, err: int, told: int) -> None:
+    """Fork the command; tell its number, and, once it has ended, its exit code."""
+    child = os.fork()
+    if child == 0:
+        os.close(told)
+        run(request, out, err)
+    os.write(told, str(child).encode())
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.write(told, str(code).encode())
+    os._exit(0)
+
+
+def serve(connection: socket.socket) -> None:
+    """Until the other end is closed."""
+    while True:
+        length, files, _, _ = socket.recv_fds(connection, 8, 3)
+        if not length:
+            return
+        message = connection.recv(int.from_bytes(length, "big"), socket.MSG_WAITALL)
+        if os.fork() == 0:
+            connection.close()
+            watch(json.loads(message), *files)
+        for file in files:
+            os.close(file)
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
 if __name__ == "__main__":
     warm()
-    for line in sys.stdin:
-        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-            child = os.fork()
-            if child == 0:
-                run(json.loads(line), out.fileno(), err.fileno())
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            out.seek(0)
-            err.seek(0)
-            print(json.dumps([code, out.read(), err.read()]), flush=True)
+    serve(socket.socket(fileno=int(sys.argv[1])))

@@ -7,8 +7,11 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,51 +29,92 @@ class Result(NamedTuple):
         return json.loads(self.out)
 
 
-def start(*arguments: Any, cwd: Path, **options: Any) -> subprocess.Popen:
-    command = [sys.executable, "-m", "chimap", *map(str, arguments)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "encoding": "utf-8"}
-    return subprocess.Popen(command, cwd=cwd, **(pipes | options))
-
-
 def run(*arguments: Any, cwd: Path) -> Result:
-    """One command in a process of its own."""
-    process = start(*arguments, cwd=cwd)
-    out, err = process.communicate(timeout=SECONDS)
-    return Result(process.returncode, out, err)
+    """One command in a fresh interpreter, which takes seconds to load libraries."""
+    command = [sys.executable, "-m", "chimap", *map(str, arguments)]
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=SECONDS, check=False
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
 
 
 def run_many(commands: list[list[Any]], cwd: Path) -> list[Result]:
-    """Commands in processes of their own, forked from one that has libraries and loops loaded: that takes the time."""
+    """Commands one after the other, each in a process of its own."""
     if not hasattr(os, "fork"):
         return [run(*command, cwd=cwd) for command in commands]
-    return [_forked(list(map(str, command)), cwd) for command in commands]
+    return [start(*command, cwd=cwd).result() for command in commands]
 
 
-def _forked(command: list[str], cwd: Path) -> Result:
-    server = _server()
-    request = {"command": command, "cwd": str(cwd), "environment": dict(os.environ)}
-    server.stdin.write(json.dumps(request) + "\n")
-    server.stdin.flush()
-    if not select.select([server.stdout], [], [], SECONDS)[0]:
-        _end(server)
-        raise subprocess.TimeoutExpired(command, SECONDS)
-    return Result(*json.loads(server.stdout.readline()))
+class Running:
+    """A command in a process that is forked from one that has libraries and loops loaded."""
+
+    def __init__(self, command: list[str], cwd: Path, stderr: int | None, largest_file: int | None):
+        request = {
+            "command": command, "cwd": str(cwd), "environment": dict(os.environ), "largest_file": largest_file,
+        }  # fmt: skip
+        self.out, self.err = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115
+        self.told, theirs = socket.socketpair(type=socket.SOCK_DGRAM)  # whole messages
+        with theirs:
+            files = [self.out.fileno(), self.err.fileno() if stderr is None else stderr, theirs.fileno()]
+            message = json.dumps(request).encode()
+            connection = _server()[1]
+            socket.send_fds(connection, [len(message).to_bytes(8, "big")], files)
+            connection.sendall(message)
+        self.code: int | None = None
+        self.pid = int(self._next(SECONDS))
+
+    def _next(self, seconds: float) -> bytes:
+        """What its parent tells: first the number of the process, then its exit code; empty if not yet."""
+        return self.told.recv(64) if select.select([self.told], [], [], seconds)[0] else b""
+
+    def is_running(self) -> bool:
+        if self.code is None and (code := self._next(0)):
+            self.code = int(code)
+        return self.code is None
+
+    def send(self, number: int) -> None:
+        """A signal."""
+        if self.is_running():
+            os.kill(self.pid, number)
+
+    def result(self) -> Result:
+        """Once it has ended."""
+        deadline = time.monotonic() + SECONDS
+        while self.is_running():
+            select.select([self.told], [], [], 1)
+            if time.monotonic() > deadline:
+                self.send(signal.SIGKILL)
+                raise TimeoutError(f"process {self.pid} was still running after {SECONDS} s")
+        out, err = (_text(file) for file in (self.out, self.err))
+        return Result(self.code, out, err)
+
+
+def _text(file: Any) -> str:
+    file.seek(0)
+    return file.read().decode()
+
+
+def start(*arguments: Any, cwd: Path, stderr: int | None = None, largest_file: int | None = None) -> Running:
+    """A command that runs beside the test; it may write no file beyond ``largest_file`` bytes."""
+    return Running(list(map(str, arguments)), cwd, stderr, largest_file)
 
 
 @lru_cache
-def _server() -> subprocess.Popen:
-    """The process that forks; it lives as long as the tests."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "encoding": "utf-8"}
-    server = subprocess.Popen(
-        [sys.executable, "-P", str(Path(__file__).with_name("forking.py"))], start_new_session=True, **pipes
-    )
+def _server() -> tuple[subprocess.Popen, socket.socket]:
+    """The process that forks, which lives as long as the tests, and the connection to it."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        server = subprocess.Popen(
+            [sys.executable, "-P", str(Path(__file__).with_name("forking.py")), str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
     atexit.register(_end, server)
-    return server
+    return server, ours
 
 
 def _end(server: subprocess.Popen) -> None:
     """End it, with what it has forked."""
-    _server.cache_clear()
     if server.poll() is None:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()

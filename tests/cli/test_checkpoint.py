@@ -12,7 +12,7 @@ import pytest
 from chimap import load
 from chimap.data import write_histograms
 
-from .terminal import run, start
+from .terminal import run_many, start
 
 N_ROWS = 60_000
 
@@ -35,7 +35,7 @@ def written(folder, name, times):
     """A fit that has been seen to write its checkpoint so many times, or has ended; and how many were seen."""
     process, path = start(*command(name), cwd=folder), folder / f"{name}.checkpoint"
     seen, last = 0, None
-    while process.poll() is None and seen < times:
+    while process.is_running() and seen < times:
         try:
             now = path.stat().st_mtime_ns
         except FileNotFoundError:
@@ -49,10 +49,9 @@ def killed_and_resumed(folder, name, times, seconds):
     """Kill a fit ``seconds`` after it wrote its checkpoint so many times, and run it again until it ends."""
     process, _ = written(folder, name, times)
     time.sleep(seconds)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    was_killed = process.returncode == -signal.SIGKILL
-    again = run(*command(name), "--overwrite", cwd=folder)
+    process.send(signal.SIGKILL)
+    was_killed = process.result().code == -signal.SIGKILL
+    [again] = run_many([[*command(name), "--overwrite"]], folder)
     assert again.code == 0, again.err
     assert not (folder / f"{name}.checkpoint").exists()
     return was_killed, load(folder / name)
@@ -60,7 +59,7 @@ def killed_and_resumed(folder, name, times, seconds):
 
 def check_kills(folder, times):
     whole, n_written = written(folder, "whole.model", float("inf"))
-    assert whole.returncode == 0, whole.communicate()
+    assert whole.result().code == 0, whole.result()
     assert n_written > 3
     expected = load(folder / "whole.model")
     draw, killed = random.Random(0), 0
@@ -86,9 +85,9 @@ def test_twenty_kills(data):
 
 def test_another_fit_is_refused(data):
     process, _ = written(data, "other.model", 1)
-    process.kill()
-    process.communicate()
-    refused = run(*command("other.model"), "--components", "256", "--overwrite", cwd=data)
+    process.send(signal.SIGKILL)
+    process.result()
+    [refused] = run_many([[*command("other.model"), "--components", "256", "--overwrite"]], data)
     assert refused.code == 2
     assert "checkpoint of another fit: --components was 512 and is 256" in refused.err
 
@@ -96,10 +95,8 @@ def test_another_fit_is_refused(data):
 @pytest.mark.slow  # the engine waits 20 seconds for an answer
 def test_a_scheduler_that_does_not_answer_is_named(data):
     pytest.importorskip("distributed")
-    refused = run(
-        "fit", "rows.npy", "--labels", "rows_labels.npy", "--output", "far.model", "--engine", "dask", "--scheduler",
-        "tcp://127.0.0.1:9", cwd=data,
-    )  # fmt: skip
+    command = ["fit", "rows.npy", "--labels", "rows_labels.npy", "--output", "far.model"]
+    [refused] = run_many([[*command, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]], data)
     assert refused.code == 2
     assert "no Dask scheduler answers at tcp://127.0.0.1:9" in " ".join(refused.err.split())
     assert not (data / "far.model").exists()

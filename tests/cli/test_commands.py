@@ -34,7 +34,7 @@ def test_help_needs_no_numpy(arguments):
 
 
 def test_from_file_to_report(folder, tmp_path):
-    """The whole of the simple case, each command in a fresh interpreter."""
+    """The whole of the simple case, the first two commands in fresh interpreters."""
     model, page, answers = (tmp_path / name for name in ("my.model", "report.html", "predictions.csv"))
     fitted = run("fit", "digits.npz", "--output", model, "--test-fraction", "0.3", *SMALL, cwd=folder)
     assert fitted.code == 0, fitted.err
@@ -52,7 +52,7 @@ def test_from_file_to_report(folder, tmp_path):
     assert evaluated.code == 0, evaluated.err
     assert "held out when the model was fitted" in evaluated.out
     assert page.read_text().lower().startswith("<!doctype html>")
-    predicted = run("predict", model, "digits.npz", "--output", answers, cwd=folder)
+    [predicted] = run_many([["predict", model, "digits.npz", "--output", answers]], folder)
     assert predicted.code == 0, predicted.err
     assert len(answers.read_text().splitlines()) == 1798
 
@@ -271,7 +271,7 @@ def test_info_of_rows_of_uneven_sums_names_the_flag(folder, tmp_path):
 
 
 def test_info_of_the_installation(folder):
-    found = run("info", "--json", cwd=folder).json
+    found = run_many([["info", "--json"]], folder)[0].json
     assert found["version"] == chimap.__version__
     assert found["packages"]["numpy"] == np.__version__
     assert found["cores"] >= 1
@@ -311,8 +311,7 @@ def test_progress_on_a_terminal(folder, tmp_path):
     while chunk := _read(ours):
         shown += chunk
     os.close(ours)
-    out, _ = process.communicate()
-    assert "rows" in json.loads(out)
+    assert "rows" in process.result().json
     for stage in (b"learning", b"1,797 rows", b"alpha"):
         assert stage in shown
 

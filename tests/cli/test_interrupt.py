@@ -11,7 +11,7 @@ import pytest
 
 from chimap.data import write_histograms
 
-from .terminal import SECONDS, start
+from .terminal import start
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no SIGINT to another process there")
 
@@ -33,14 +33,14 @@ def test_a_running_fit(long_fit, sent, code, message):
     folder, arguments = long_fit
     process = start(*arguments, cwd=folder)
     try:
-        while process.poll() is None and sum(psutil.Process(process.pid).cpu_times()[:2]) < 6:
-            time.sleep(0.1)  # past the imports, into the pass, however busy the machine
-        assert process.poll() is None, process.communicate()
-        process.send_signal(sent)
-        out, err = process.communicate(timeout=SECONDS)
+        while process.is_running() and sum(psutil.Process(process.pid).cpu_times()[:2]) < 1.5:
+            time.sleep(0.05)  # into the pass, however busy the machine
+        assert process.is_running(), process.result()
+        process.send(sent)
+        found, out, err = process.result()
     finally:
-        process.kill()
-    assert process.returncode == code, err
+        process.send(signal.SIGKILL)
+    assert found == code, err
     assert out == ""
     assert message in err
     assert "Traceback" not in err
