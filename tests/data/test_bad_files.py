@@ -235,14 +235,18 @@ def test_compressed_text_that_is_damaged_or_cut_off(tmp_path, packed):
     [
         ("cr.csv", b"a,b,y\r1,2,0\r3,4,1\r", "a CR within the line"),
         ("long.csv", b"a,b,y\n1,2,0\n" + b"7" * 2**25 + b",3,1\n", "a line of more than 16 MiB"),
-        ("long.csv.gz", gzip.compress(b"a,b,y\n1,2,0\n" + b" " * 2**26), "a line of more than 16 MiB"),
+        ("long.csv.gz", gzip.compress(b"a,b,y\n1,2,0\n" + b" " * 2**25, 1), "a line of more than 16 MiB"),
         (
             "notes.svm.gz",
             gzip.compress(b"1 1:2\n" + (b"#" + b"x" * 2**20 + b"\n") * 64, 6),
             "unpacks to more than 300 times its size",
         ),
-        ("blank.svm.gz", gzip.compress(b"1 1:2\n" + b"\n" * 2**25), "more than 16 MiB of blanks in a row"),
-        ("blank.csv.gz", gzip.compress(b"a,y\n1,2\n" + b"\n" * 2**25), "more than 16 MiB of blanks in a row"),
+        ("blank.svm.gz", gzip.compress(b"1 1:2\n" + b"\n" * 2**25, 1), "more than 16 MiB of blanks in a row"),
+        (
+            "blank.csv.gz",
+            gzip.compress(b"a,y\n1,2\n" + b"\n" * 2**25, 1),
+            "more than 16 MiB of blanks in a row",
+        ),
         ("wide.svm", b"1 2147483646:1\n0 1:2\n", "column 2,147,483,646 makes rows of .* columns; at most"),
     ],
 )

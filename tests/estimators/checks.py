@@ -1,0 +1,45 @@
+"""scikit-learn's checks of estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+# The same rows in another container or memory, which other checks of the same estimator bring too.
+TWICE = ("check_estimator_sparse_matrix", "check_classifiers_train(readonly_memmap=True)")
+
+
+def every_check(estimators: list) -> Callable:
+    """A decorator for a test of (estimator, check); checks that come twice are slow tests."""
+    pairs = [pair for estimator in estimators for pair in estimator_checks_generator(estimator)]
+    cases = [
+        pytest.param(
+            estimator,
+            check,
+            marks=[pytest.mark.slow] if described(check) in TWICE else [],
+            id=f"{estimator}-{described(check)}".replace("\n", "").replace(" ", ""),
+        )
+        for estimator, check in pairs
+    ]
+    return pytest.mark.parametrize(("estimator", "check"), cases)
+
+
+def described(check: partial) -> str:
+    """Its name and settings."""
+    settings = ",".join(f"{name}={value}" for name, value in check.keywords.items())
+    return f"{check.func.__name__}({settings})" if settings else check.func.__name__
+
+
+def meets(estimator: object, check: partial, errors: dict[str, type[Exception]]) -> None:
+    """Run the check; those that are named must end in the error.
+
+    This and not a mark, for which pytest would parse all of scikit-learn's checks to show where each failed.
+    """
+    if check.func.__name__ in errors:
+        with pytest.raises(errors[check.func.__name__]):
+            check(estimator)
+    else:
+        check(estimator)
