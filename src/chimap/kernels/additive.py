@@ -44,7 +44,7 @@ class AdditiveKernel(Kernel):
     form: int | None = None  # the number of its compiled formula; without one the signature is evaluated
     gamma: float = 1.0
     is_signed: bool = False
-    is_analytic: bool = False  # S has derivatives of every order, and no singularity at |Im l| < pi: maps are made faster
+    is_analytic: bool = False  # S has no kink, nor a singularity at |Im l| < pi: maps are made faster
 
     @property
     def degree(self) -> float:
