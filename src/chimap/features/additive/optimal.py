@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import ModuleType
 
 import numpy as np
+from numpy.polynomial.chebyshev import chebpts1, chebvander
 from scipy.linalg import eigh
 
 from chimap import _arrays, _loops, _threads
@@ -20,7 +21,7 @@ _FINE = 4096  # points that the functions on those of the grid are weighed at
 _SPAN = 48  # functions at least that the best are combined of
 _BLOCK = 256  # values whose kernel with all points is in memory together
 _SEGMENTS = 64  # a doubling of x: polynomials over them reach the rounding of the dtype
-_SMOOTH_POINTS = 24  # a doubling of x: a polynomial through them has the digits of an analytic kernel (5.8^-24)
+_SMOOTH_POINTS = 24  # a doubling of x: a polynomial through them is exact for an analytic kernel
 _BELOW, _ABOVE = 2.0**-8, 2.0**4  # how far the table goes beyond the range of the sample
 _DEGREE = {np.dtype(np.float32): 2, np.dtype(np.float64): 5}
 
@@ -209,12 +210,12 @@ def _doublings(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> n
     A doubling [a, 2a] and its nearest singularity, 0, make Chebyshev series fall as (3 + sqrt 8)^-n.
     """
     n = _SMOOTH_POINTS
-    nodes, order = np.polynomial.chebyshev.chebpts1(n), np.arange(n)
+    nodes, order = chebpts1(n), np.arange(n)
     start, n_doublings = x[0, 0], -(-x.shape[0] // _SEGMENTS)
     at = np.ldexp(start * (1.5 + 0.5 * nodes), np.arange(n_doublings)[:, None])
     at_nodes = function(at.reshape(-1)).reshape(*at.shape, -1)
     # segments repeat, twice as long, from doubling to doubling, and so do their places among the nodes
     places = 2 * x[:_SEGMENTS].reshape(-1) / start - 3
-    to_series = np.polynomial.chebyshev.chebvander(nodes, n - 1).T * np.where(order == 0, 1 / n, 2 / n)[:, None]
-    samples = np.polynomial.chebyshev.chebvander(places, n - 1) @ to_series @ at_nodes
+    to_series = chebvander(nodes, n - 1).T * np.where(order == 0, 1 / n, 2 / n)[:, None]
+    samples = chebvander(places, n - 1) @ to_series @ at_nodes
     return samples.reshape(-1, x.shape[1], at_nodes.shape[2])[: x.shape[0]]
