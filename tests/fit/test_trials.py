@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,7 +12,10 @@ from sklearn.svm import LinearSVC
 
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError
+from chimap.features.additive import OptimalMap
+from chimap.features.exact import ExactFeatures
 from chimap.fit.targets import ClassCodec, RealCodec
+from chimap.fit.trial_machines import MappedRows, Products
 from chimap.fit.trials import Trials
 
 X, LABELS = load_digits(return_X_y=True)
@@ -154,15 +159,56 @@ def test_a_search_that_is_not_worth_its_work_stays_where_it_starts():
     assert t.best(given, [SPLIT], (-4, 1)).score >= found.score
 
 
-def test_mapped_rows_are_let_go_beyond_their_room():
-    t = trials()
-    for kernel in ("chi2", "hellinger", "chi2"):
-        t.best(settings(kernel), [SPLIT], None)
-    both = dict(t._mapped)
-    assert len(both) == 2
-    t.room = sum(features.rows_.nbytes for features, _ in both.values())
-    t.best(settings("intersection"), [SPLIT], None)
-    assert [key[0] for key in t._mapped] == ["hellinger", "intersection"]
+def test_machines_of_one_kernel_normalisation_and_split_share_their_products(monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        Products, "of", lambda rows, split, of=Products.of: made.append(split) or of(rows, split)
+    )
+    t, fewer = trials(), (SPLIT[0][:80], SPLIT[1])
+    other = SPLIT[0], SPLIT[1][:40]
+    for given, split, n_made in [
+        (settings("chi2"), SPLIT, 1), (settings("exp-chi2", gamma="auto"), SPLIT, 1),
+        (settings("chi2", "l1"), SPLIT, 2), (settings("chi2"), SPLIT, 3),
+        (settings("chi2"), fewer, 4), (settings("chi2"), other, 5),
+        (settings("chi2", bin_weights=np.ones(64)), other, 6),
+    ]:  # fmt: skip
+        t.best(given, [split], None)
+        assert len(made) == n_made
+    t.let_go()
+    t.best(settings("chi2", bin_weights=np.ones(64)), [other], None)
+    assert len(made) == 7
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, sp.csr_matrix])
+def test_rows_to_score_are_mapped_some_at_a_time_with_the_same_answers(as_rows, monkeypatch):
+    given = settings("exp-chi2", gamma="auto")
+    whole = trials(rows=as_rows(X)).best(given, [SPLIT], None)
+    monkeypatch.setattr("chimap.fit.trial_machines.MAPPED_BYTES", 1)
+    monkeypatch.setattr("chimap.fit.trial_machines._FEWEST_MAPPED", 17)
+    found = trials(rows=as_rows(X)).best(given, [SPLIT], None)
+    assert found.setting == whole.setting
+    assert found.gamma == pytest.approx(whole.gamma, rel=1e-12)
+    np.testing.assert_allclose(found.outputs[0], whole.outputs[0], rtol=0, atol=1e-9)
+
+
+def test_the_mean_distance_is_of_rows_to_learn_from_and_to_score():
+    found = trials(alphas=[0.3]).best(settings("exp-chi2", gamma="mean"), [SPLIT], None)
+    features = ExactFeatures("exp-chi2", gamma="mean").fit(X)
+    assert found.gamma == pytest.approx(features.kernel_.gamma, rel=1e-9)
+
+
+def test_products_take_no_matrix_of_all_mapped_rows(monkeypatch):
+    monkeypatch.setattr("chimap.fit.trial_machines._FEWEST_MAPPED", 32)
+    monkeypatch.setattr("chimap.fit.trial_machines.MAPPED_BYTES", 2**18)
+    rows = np.random.default_rng(0).dirichlet(np.ones(400), size=1000).astype(np.float32)
+    of, split = MappedRows(OptimalMap("chi2", 4).fit(rows), rows), (np.arange(100), np.arange(100, 1000))
+    Products.of(of, split)  # compiles
+    tracemalloc.start()
+    Products.of(of, split)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    all_mapped = 4 * rows.nbytes
+    assert peak < all_mapped / 2
 
 
 @pytest.mark.parametrize(
@@ -177,3 +223,20 @@ def test_work_is_counted_and_grows_with_the_rows(given):
     few, many = work(40), work(160)
     assert few < many
     assert work(160) == many
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, sp.csr_matrix])
+def test_the_footprint_is_what_machines_take(as_rows):
+    rng = np.random.default_rng(0)
+    rows = rng.dirichlet(np.full(60, 0.05), size=2400).astype(np.float32)
+    rows[:, 30:] *= rng.random((2400, 30)) < 0.03  # rare columns
+    y = rows[:, 0] > np.median(rows[:, 0])
+    t, split = trials(y, as_rows(rows), [0.3], dtype="float32"), (np.arange(1000), np.arange(1000, 2400))
+    t.best(settings("exp-chi2"), [split], None)  # compiles
+    t.let_go()
+    tracemalloc.start()
+    t.best(settings("exp-chi2"), [split], None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.7 < t.footprint([split]) / peak < 1.4
+    assert t.footprint([split, split]) > 1.5 * t.footprint([split])

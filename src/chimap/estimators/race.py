@@ -103,7 +103,7 @@ class Race:
         trials = Trials(
             rows, y, codec, codec.score(y, scoring, weights), weights,
             np.dtype("float64" if model.precision == "float64" else "float32"),
-            _alphas(model.alpha), model.n_terms, seed, room,
+            _alphas(model.alpha), model.n_terms, seed,
         )  # fmt: skip
         return cls(
             model, rows, y, sampled, splits, rounds, scoring, source.column_names, seed, weights,
@@ -121,6 +121,11 @@ class Race:
     def n_held_out(self) -> int:
         """Rows that the scores of the last round are of."""
         return sum(test.size for _, test in self.splits)
+
+    @property
+    def footprint(self) -> int:
+        """Bytes of the largest machines that share their products, those of the last round."""
+        return 0 if self.trials is None else self.trials.footprint(self.splits_at(max(self.splits_of)))
 
     def splits_at(self, n_rows: int) -> list[Split]:
         """Of the round that learns from so many rows."""

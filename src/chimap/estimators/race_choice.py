@@ -50,8 +50,7 @@ def race_of(
     """
     running, room = Race.on(model, source, groups), room_in(parse_memory(model.memory))
     entered = within_room(candidates(running.look, running.rows.shape[0]), running.look.density, source, room)
-    matrix = exact_bytes(max(running.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
-    entered = entered if is_free(model) and matrix <= room else within(entered)
+    entered = entered if is_free(model) and running.footprint <= room else within(entered)
     raced = running.run(entered, progress)
     if _is_in_time(model, raced):
         raced = running.improved(raced)

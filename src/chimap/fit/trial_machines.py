@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -12,7 +13,9 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows
-from chimap.features.exact import ExactFeatures, KeptRows, exponentials, exponentials_below
+from chimap.features.additive.base import AdditiveMap, mapped
+from chimap.features.additive.identity import IdentityMap
+from chimap.features.exact import KeptRows, Spread, exponentials, exponentials_below
 from chimap.features.weighted import Half, Relevance, output_mixtures
 from chimap.solvers.exact import DualSolution
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
@@ -21,6 +24,8 @@ from chimap.solvers.observed_exact import ExactRidge, exact_ridge
 _REPEATS = 4  # divisions of the rows into halves
 _MOST_VALUES = 2**22  # of the rows to score, that are kept for one strength after the other
 _SCORED = 512  # rows that are scored together where there are more
+MAPPED_BYTES = 2**24  # of rows to score that are mapped together, as dense ones
+_FEWEST_MAPPED = 256  # of them, however wide
 _LOOKED = 100  # rows at which bins are looked at: gradients change more between outputs than between rows
 
 # operations of products, of factors, pairs of rare entries, exponentials, and entries that LIBLINEAR comes by, a second
@@ -49,15 +54,39 @@ class Machine(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class MappedRows:
+    """Rows of a sample, mapped as they are asked for: all of them would be the largest matrix of a race."""
+
+    map: AdditiveMap | IdentityMap
+    rows: Rows
+
+    def at(self, places: np.ndarray) -> Rows:
+        """Those at some places."""
+        return mapped(self.map, _arrays.take_rows(self.rows, places))
+
+    def blocks(self, places: np.ndarray) -> Iterator[tuple[slice, Rows]]:
+        """The rows at these places, some at a time, and where they are among them."""
+        size = self.map._n_features_out * self.rows.dtype.itemsize
+        step = max(_FEWEST_MAPPED, MAPPED_BYTES // size)
+        for first in range(0, places.size, step):
+            own = slice(first, min(first + step, places.size))
+            yield own, self.at(places[own])
+
+
 @dataclass(frozen=True, eq=False)
 class Products:
-    """u_i'u_j of mapped rows below the diagonal (n, n), |u_i|^2, and products with the rows to score (m, n)."""
+    """u_i'u_j of mapped rows below the diagonal (n, n), |u_i|^2, and products with the rows to score (m, n).
+
+    spread: of both. seconds: of the latter products.
+    """
 
     square: np.ndarray
     squares: np.ndarray
     cross: np.ndarray
     cross_squares: np.ndarray
     train: KeptRows
+    spread: Spread
     seconds: float
 
     @property
@@ -74,16 +103,21 @@ class Products:
         )
 
     @classmethod
-    def of(cls, features: ExactFeatures, split: Split) -> Products:
-        """Of the kept rows of an additive kernel."""
-        train, test = (features.rows_.take(rows) for rows in split)
-        square = np.empty((train.n_rows, train.n_rows), train.squares.dtype)
-        cross = np.empty((test.n_rows, train.n_rows), train.squares.dtype)
-        began = time.perf_counter()
-        train.products_with(test, cross)
-        seconds = time.perf_counter() - began
+    def of(cls, rows: MappedRows, split: Split) -> Products:
+        """Of rows under the map of an additive kernel."""
+        train, test = KeptRows(rows.at(split[0])), split[1]
+        dtype, spread, seconds = train.squares.dtype, train.spread(), 0.0
+        cross, cross_squares = np.empty((test.size, train.n_rows), dtype), np.empty(test.size, dtype)
+        for own, some in rows.blocks(test):
+            others = train.others(some)
+            cross_squares[own] = others.squares
+            spread += train.spread_of(others)
+            began = time.perf_counter()
+            train.values_of(others, None, cross[own])
+            seconds += time.perf_counter() - began
+        square = np.empty((train.n_rows, train.n_rows), dtype)
         train.gram_into(square, None)
-        return cls(square, train.squares, cross, test.squares, train, seconds)
+        return cls(square, train.squares, cross, cross_squares, train, spread, seconds)
 
 
 class KernelMachine:
@@ -97,6 +131,12 @@ class KernelMachine:
         self.products, self.gamma, self.Y, self.row_weights = products, gamma, Y, row_weights
         self._octaves: int | None = None
         self.seconds = self.work = 0.0
+
+    @staticmethod
+    def n_values(n: int, m: int) -> int:
+        """Kernel values that are in memory with n rows to learn from and m to score: the matrix and what it is made of,
+        and the products with the rows to score, with the exponentials of as many as are kept."""
+        return n * (2 * n + m + (m if n * m <= _MOST_VALUES else min(m, _SCORED)))
 
     def scale(self) -> float:
         """See ``Machine``: the mean scatter of a row."""

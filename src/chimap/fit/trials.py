@@ -8,7 +8,7 @@ products every gamma.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,18 +17,28 @@ from chimap import _arrays
 from chimap._types import Parameters, Rows
 from chimap.features.additive.base import keeps_zeros, mapped
 from chimap.features.base import FeatureSettings
-from chimap.features.exact import ExactFeatures, has_map, with_mean_gamma
+from chimap.features.exact import KeptRows, fitted_map, has_map, with_mean_gamma
 from chimap.features.scaled import Scale
 from chimap.fit.design import PlainDesign
 from chimap.fit.rows import Preparation
 from chimap.fit.targets import Codec
-from chimap.fit.trial_machines import KernelMachine, Machine, MarginMachine, Products, Split
+from chimap.fit.trial_machines import (
+    MAPPED_BYTES,
+    KernelMachine,
+    Machine,
+    MappedRows,
+    MarginMachine,
+    Products,
+    Split,
+)
 from chimap.fit.trial_search import Fitted, LooksOn, Search
 from chimap.kernels import Exponential
 from chimap.selection.climb import Setting
 from chimap.selection.scoring import OutputScore
 
+_LOOKED_AT = 1000  # rows whose frequent columns are counted, to judge what mapped rows take
 _EACH = 0.05  # seconds of a trial beside what is counted: maps, scores
+_NOTHING: tuple[object, Scale, list[Products]] = (None, Scale(), [])
 
 
 @dataclass
@@ -36,9 +46,9 @@ class Trials:
     """Machines on a sample of rows, which share what can be shared.
 
     rows, y: the sample, of which a trial maps what it takes. codec: of its labels. score: of outputs. row_weights (n,),
-    or None. dtype: of the products. alphas: to choose from, or None for a search. n_terms: of the maps. room: bytes for
-    mapped rows, beyond which those of the first kernel are let go. Machines of one kernel and normalisation share most
-    one after the other. work: of all that was tried, see ``Machine``.
+    or None. dtype: of the products. alphas: to choose from, or None for a search. n_terms: of the maps. Machines of one
+    kernel, normalisation and split share their products one after the other. work: of all that was tried, see
+    ``Machine``.
     """
 
     rows: Rows
@@ -50,20 +60,25 @@ class Trials:
     alphas: Sequence[float] | None
     n_terms: int | str
     seed: int
-    room: int = 2**27
     work: float = 0.0
-    _mapped: dict[tuple[object, ...], tuple[ExactFeatures, Scale]] = field(
-        default_factory=dict
-    )  # by kernel and normalisation
-    _products: tuple[object, list[Products]] = (None, [])  # of the last of these, and of splits
+    _shared: tuple[object, Scale, list[Products]] = (
+        _NOTHING  # of which rows; the scale of them; of the splits
+    )
 
     def __post_init__(self) -> None:
         self.Y = np.asarray(self.codec.encode(self.y), dtype=np.float64)
 
     def let_go(self) -> None:
         """Free what trials share: the next one makes it again."""
-        self._mapped.clear()
-        self._products = None, []
+        self._shared = _NOTHING
+
+    def footprint(self, splits: Sequence[Split]) -> int:
+        """Bytes of machines of splits: of each its values and mapped rows, of one the rows to score that are mapped
+        together, and a copy."""
+        row, size, total = KeptRows.bytes_of(self.rows[:_LOOKED_AT], self._terms), self.dtype.itemsize, 0.0
+        for n, m in ((train.size, test.size) for train, test in splits):
+            total += size * KernelMachine.n_values(n, m) + n * row
+        return int(total + 2 * min(MAPPED_BYTES, row * max(test.size for _, test in splits)))
 
     @classmethod
     def weighs(cls, settings: Parameters) -> bool:
@@ -112,41 +127,34 @@ class Trials:
         wanted = settings.get("gamma", "mean")
         kernel = FeatureSettings(settings["kernel"], "mean" if wanted == "auto" else wanted).exact
         base = kernel.kernel if isinstance(kernel, Exponential) else kernel
-        taken, places = _taken(splits)
-        features, scale = self._kept(base, settings.get("normalize"), settings.get("bin_weights"), taken)
-        of = id(features), tuple(hash(train.tobytes()) for train, _ in splits)
-        if self._products[0] != of:
-            self._products = None, []  # let go before there are others
-            self._products = of, [Products.of(features, split) for split in places]
-            self.work += sum(products.work for products in self._products[1])
+        scale, products = self._products(base, settings.get("normalize"), settings.get("bin_weights"), splits)
         gamma = outer = None
         if isinstance(kernel, Exponential):
-            scaled = with_mean_gamma(kernel.rescaled(scale.factor), features.rows_)
+            first = products[0]  # whose rows are those of all splits
+            scaled = with_mean_gamma(kernel.rescaled(scale.factor), first.train, first.spread)
             gamma, outer = float(scaled.gamma), float(scaled.rescaled(1 / scale.factor).gamma)
-        products = zip(self._products[1], splits, strict=True)
+        each = zip(products, splits, strict=True)
         return [
-            KernelMachine(one, gamma, self.Y[train], self._weights(train)) for one, (train, _) in products
+            KernelMachine(one, gamma, self.Y[train], self._weights(train)) for one, (train, _) in each
         ], outer
 
-    def _kept(
-        self, base: Any, normalize: str | None, bin_weights: np.ndarray | None, taken: np.ndarray
-    ) -> tuple[ExactFeatures, Scale]:
-        """Mapped rows, those that are taken of the sample, of an additive kernel, and the scale of the rows before."""
+    def _products(
+        self, base: Any, normalize: str | None, bin_weights: np.ndarray | None, splits: Sequence[Split]
+    ) -> tuple[Scale, list[Products]]:
+        """Products of the splits under an additive kernel, and the scale of the rows before the map."""
         weighed = None if bin_weights is None else bin_weights.tobytes()
-        key = base.name, normalize, weighed, hash(taken.tobytes())
-        if key not in self._mapped:
+        of = base.name, normalize, weighed, tuple(hash(part.tobytes()) for split in splits for part in split)
+        if self._shared[0] != of:
+            self._shared = _NOTHING  # let go before there are others
+            taken, places = _taken(splits)
             rows = self._prepared(FeatureSettings(base), normalize, bin_weights, taken)
             scale = Scale.of(rows, [base])
-            features = ExactFeatures(scale.kernel(base), n_terms=self._terms, random_state=self.seed)
-            features.fit(scale.rows(rows) if scale.exponent else rows)
-            while self._mapped and self._kept_bytes + features.rows_.nbytes > self.room:
-                del self._mapped[next(iter(self._mapped))]  # the oldest
-            self._mapped[key] = features, scale
-        return self._mapped[key]
-
-    @property
-    def _kept_bytes(self) -> int:
-        return sum(features.rows_.nbytes for features, _ in self._mapped.values())
+            rows = scale.rows(rows) if scale.exponent else rows
+            mapped_rows = MappedRows(fitted_map(scale.kernel(base), rows, self._terms), rows)
+            products = [Products.of(mapped_rows, split) for split in places]
+            self._shared = of, scale, products
+            self.work += sum(one.work for one in products)
+        return self._shared[1:]
 
     @property
     def _terms(self) -> int:

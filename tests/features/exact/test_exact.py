@@ -60,7 +60,10 @@ def test_dense_and_rare_columns_give_the_same(share, monkeypatch):
     np.testing.assert_allclose(
         square[below], np.exp(-2 * np.square(X[:, None] - X).sum(axis=2))[below], atol=1e-12
     )
-    np.testing.assert_allclose(kept.mean_distance(), np.square(X[:, None] - X).sum() / (60 * 59))
+    np.testing.assert_allclose(kept.spread().mean_distance, np.square(X[:, None] - X).sum() / (60 * 59))
+    both, others = np.vstack([X, T]), kept.others(sp.csr_matrix(T))
+    mean = np.square(both[:, None] - both).sum() / (85 * 84)
+    np.testing.assert_allclose((kept.spread() + kept.spread_of(others)).mean_distance, mean)
     some, few = np.array([3, 4, 50]), np.empty((25, 3))
     kept.take(some).values_into(sp.csr_matrix(T), 2.0, few)
     np.testing.assert_array_equal(few, out[:, some])
@@ -132,11 +135,13 @@ def test_products_of_weights_with_kept_rows_are_those_with_rows_about_their_mean
 
 def test_rows_without_rare_columns_take_no_part_in_sparse_matrices(monkeypatch):
     """Making one takes longer than the products of 100 rows."""
-    kept = KeptRows(np.random.default_rng(0).random((40, 5)))
+    rows = np.random.default_rng(0).random((40, 5))
+    kept = KeptRows(rows.copy())
     expected = kept.centred() @ kept.centred().T
     monkeypatch.setattr(KeptRows, "_rare", property(lambda self: pytest.fail("a sparse matrix of nothing")))
-    some, out, square = kept.take(np.arange(7)), np.empty((7, 40)), np.empty((40, 40))
-    kept.products_with(some, out)
+    monkeypatch.setattr(module, "_without", lambda *given: pytest.fail("a sparse matrix of nothing"))
+    out, square = np.empty((7, 40)), np.empty((40, 40))
+    kept.values_into(rows[:7], None, out)
     kept.gram_into(square, None)
     np.testing.assert_allclose(out, expected[:7], atol=1e-12)
     np.testing.assert_allclose(np.tril(square, -1), np.tril(expected, -1), atol=1e-12)

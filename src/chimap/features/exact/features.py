@@ -17,7 +17,7 @@ from chimap._validation import DataError, validated_rows
 from chimap.features.additive import OptimalMap
 from chimap.features.additive.base import AdditiveMap, check_map, mapped
 from chimap.features.additive.identity import IdentityMap
-from chimap.features.exact.products import KeptRows
+from chimap.features.exact.products import KeptRows, Spread
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.kernels.plain import Linear
 from chimap.model_files import Transformer
@@ -100,23 +100,13 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
             self.map_, self.rows_ = None, rows
             self.kernel_ = kernel.fitted(sample, check_random_state(self.random_state).randint(2**31))
             return self
-        self.map_ = self._fitted_map(kernel, sample)
+        self.map_ = fitted_map(kernel, sample, self.n_terms, self.map)
         self.rows_ = KeptRows(mapped(self.map_, rows))
         self.kernel_ = kernel
         if isinstance(kernel, Exponential):
-            self.kernel_ = with_mean_gamma(
-                kernel, self.rows_ if drawn is None else KeptRows(mapped(self.map_, sample))
-            )
+            kept = self.rows_ if drawn is None else KeptRows(mapped(self.map_, sample))
+            self.kernel_ = with_mean_gamma(kernel, kept, kept.spread())
         return self
-
-    def _fitted_map(self, kernel: Kernel, rows: Rows) -> AdditiveMap | IdentityMap:
-        base = kernel.kernel if isinstance(kernel, Exponential) else kernel
-        if isinstance(base, Linear):
-            return IdentityMap().fit(rows)
-        if self.map is None:
-            return OptimalMap(base, self.n_terms).fit(rows)
-        check_map(self.map)
-        return type(self.map)(**self.map.get_params(deep=False)).set_params(kernel=base).fit(rows)
 
     def with_gamma(self, gamma: float) -> None:
         """Set gamma of a fitted exponential kernel; the rows stay."""
@@ -191,20 +181,37 @@ def has_map(kernel: Kernel) -> bool:
     )
 
 
-def with_mean_gamma(kernel: Exponential, rows: KeptRows) -> Exponential:
-    """The kernel with gamma a number: "mean" is 1 / mean squared distance of mapped rows."""
+def fitted_map(
+    kernel: Kernel, rows: Rows, n_terms: int, like: AdditiveMap | None = None
+) -> AdditiveMap | IdentityMap:
+    """The map of a kernel that has one, fitted on rows: an optimal one of so many terms, or one such as another.
+
+    Raises DataError for entries that the kernel does not take.
+    """
+    base = kernel.kernel if isinstance(kernel, Exponential) else kernel
+    if isinstance(base, Linear):
+        return IdentityMap().fit(rows)
+    if like is None:
+        return OptimalMap(base, n_terms).fit(rows)
+    check_map(like)
+    return type(like)(**like.get_params(deep=False)).set_params(kernel=base).fit(rows)
+
+
+def with_mean_gamma(kernel: Exponential, rows: KeptRows, spread: Spread) -> Exponential:
+    """The kernel with gamma a number: "mean" is 1 / mean squared distance of mapped rows, those that are kept and those
+    of the spread."""
     if not isinstance(kernel.gamma, str):
         return kernel
-    mean = rows.mean_distance()
+    mean = spread.mean_distance
     # mapped rows are off by half an eps of their dtype; equal ones are equal but for the mean, in float64, taken off
     eps = np.finfo(rows.squares.dtype).eps + _ROUNDED_MEAN * np.finfo(np.float64).eps
     rounding = _CLEAR * eps * np.linalg.norm(rows.means)
     if not mean > rounding**2:
-        if rows.n_rows != 1:
+        if spread.n_rows != 1:
             raise DataError(
                 "gamma='mean': all rows are equal, or as close as rounding tells apart, so that there is no mean "
                 "distance. Check that the data vary; take what they have in common off them, use precision='float64', "
                 "or pass gamma as a number."
             )
         mean = 1.0  # a single row has no pairs: any gamma serves
-    return kernel.of_mean_distance(mean, rows.n_rows)
+    return kernel.of_mean_distance(mean, spread.n_rows)

@@ -4,6 +4,7 @@ loops."""
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +15,37 @@ from chimap._types import CSR, Rows
 _ROWS = 256  # whose kernel values one thread computes together
 _COLUMNS = 2048  # of them that stay in its cache from the product to the exponential
 _DENSE_FROM = 0.05  # share of rows from which a column of sparse rows costs less as a dense one
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How far rows u (n, p) are from each other, by sums that add up: |u - o|^2 and u - o about some point o, (p,)."""
+
+    n_rows: int
+    squares: float
+    sums: np.ndarray
+
+    def __add__(self, other: Spread) -> Spread:
+        return Spread(self.n_rows + other.n_rows, self.squares + other.squares, self.sums + other.sums)
+
+    @property
+    def mean_distance(self) -> float:
+        """Mean |u_i - u_j|^2 over pairs of different rows, by their variance; 0 where there are none."""
+        variance = self.squares / self.n_rows - np.square(self.sums / self.n_rows).sum()
+        return float(2 * max(0.0, variance) * self.n_rows / max(1, self.n_rows - 1))
+
+
+@dataclass(frozen=True)
+class OtherRows:
+    """Rows u (m, p) in the shape of kept ones: dense columns (m, d) less their means, the others in CSR (m, p), None
+    where there are none.
+
+    squares (m,): |u - means|^2.
+    """
+
+    dense: np.ndarray
+    rare: CSR | None
+    squares: np.ndarray
 
 
 class KeptRows:
@@ -53,10 +85,14 @@ class KeptRows:
         """n."""
         return int(self.dense.shape[0])
 
-    @property
-    def nbytes(self) -> int:
-        """Of what is kept."""
-        return sum(part.nbytes for part in (self.dense, self.data, self.rows, self.starts, self.squares))
+    @staticmethod
+    def bytes_of(rows: Rows, n_terms: int) -> float:
+        """What a row takes that is kept, of mapped rows with so many features a bin of rows (n, bins) such as these."""
+        frequent, size = _frequent(rows), rows.dtype.itemsize
+        if not _arrays.is_sparse(rows):
+            return float(n_terms * frequent.size * size)
+        rare = np.count_nonzero(~np.isin(rows.indices, frequent)) / max(1, rows.shape[0])
+        return float(n_terms * (frequent.size * size + rare * (size + rows.indices.itemsize)))
 
     def take(self, rows: np.ndarray) -> KeptRows:
         """Some of these rows, about the same means."""
@@ -70,22 +106,25 @@ class KeptRows:
     def values_into(self, rows: Rows, gamma: float | None, out: np.ndarray) -> None:
         """exp(-gamma |u - u_j|^2) of other rows u (m, p), or (u - means)'(u_j - means) where gamma is None, into out
         (m, n)."""
+        self.values_of(self.others(rows), gamma, out)
+
+    def others(self, rows: Rows) -> OtherRows:
+        """Other rows (m, p), dense or CSR, about the same means."""
         dense = _dense_columns(rows, self.columns) - self.means
-        rare = _without(rows, self.columns)  # what kept rows do not have counts in the squares
-        self._values_of(dense, rare, _scaling.row_squares(dense) + _scaling.row_squares(rare), gamma, out)
+        squares = _scaling.row_squares(dense)
+        if self.columns.size == self.n_columns:
+            return OtherRows(dense, None, squares)
+        rare = _without(rows, self.columns)
+        return OtherRows(dense, rare, squares + _scaling.row_squares(rare))  # with what kept rows do not have
 
-    def products_with(self, other: KeptRows, out: np.ndarray) -> None:
-        """(u - means)'(u_j - means) of kept rows u about the same means, such as ``take`` gives, into out (m, n)."""
-        self._values_of(other.dense, other._rare_rows, other.squares, None, out)
+    def values_of(self, others: OtherRows, gamma: float | None, out: np.ndarray) -> None:
+        """See ``values_into``."""
 
-    def _values_of(
-        self, dense: np.ndarray, rare: CSR | None, squares: np.ndarray, gamma: float | None, out: np.ndarray
-    ) -> None:
         def part(first: int) -> None:
-            own = slice(first, min(first + _ROWS, dense.shape[0]))
-            self._values(dense[own], _slice_of(rare, own), squares[own], gamma, out[own])
+            own = slice(first, min(first + _ROWS, others.squares.size))
+            self._values(others.dense[own], _slice_of(others.rare, own), others.squares[own], gamma, out[own])
 
-        _threads.tasks(range(0, dense.shape[0], _ROWS), part)
+        _threads.tasks(range(0, others.squares.size, _ROWS), part)
 
     def gram_into(self, square: np.ndarray, gamma: float | None) -> np.ndarray:
         """Values among these rows below the diagonal of ``square`` (n, n); returns the diagonal, (n,) float64.
@@ -151,13 +190,20 @@ class KeptRows:
         out[:, self.columns] = weights @ self.dense
         return out
 
-    def mean_distance(self) -> float:
-        """Mean |u_i - u_j|^2 over pairs of different rows, by their variance; 0 where there are none."""
+    def spread(self) -> Spread:
+        """Of these rows, about the means of dense columns, which add up to 0."""
         sums = np.bincount(
             np.repeat(np.arange(self.n_columns), np.diff(self.starts)), self.data, self.n_columns
         )
-        variance = self.squares.mean(dtype=np.float64) - np.square(sums / self.n_rows).sum()
-        return float(2 * max(0.0, variance) * self.n_rows / max(1, self.n_rows - 1))
+        return Spread(self.n_rows, float(self.squares.sum(dtype=np.float64)), sums)
+
+    def spread_of(self, others: OtherRows) -> Spread:
+        """Of others, about the same means."""
+        sums = np.zeros(self.n_columns)
+        if others.rare is not None:
+            sums += np.bincount(others.rare.indices, others.rare.data, self.n_columns)
+        sums[self.columns] = others.dense.sum(axis=0, dtype=np.float64)
+        return Spread(others.squares.size, float(others.squares.sum(dtype=np.float64)), sums)
 
     @property
     def _rare(self) -> sp.csc_matrix:
