@@ -45,7 +45,7 @@ def test_points_are_ridges_of_the_rows_of_the_parts():
     assert curve.measure == "accuracy"
 
 
-def test_the_last_point_leaves_out_each_row_alone():
+def test_of_targets_the_last_point_leaves_out_each_row_alone():
     t = X @ np.arange(12) + 0.1 * np.random.default_rng(0).normal(size=y.size)
     model = fitted(X, t, like=HistogramRegressor, alpha=0.05)
     Z, last = model.features_.transform(X), np.flatnonzero(parts_of(model) == 3)
@@ -54,6 +54,9 @@ def test_the_last_point_leaves_out_each_row_alone():
     ]
     curve = model.learning_curve_
     assert curve.measure == "r2"
+    part = parts_of(model)
+    grown = [Ridge(alpha=0.05).fit(Z[part <= k], t[part <= k]).score(Z[last], t[last]) for k in (0, 1, 2)]
+    np.testing.assert_allclose(curve.scores[:-1], grown, atol=1e-9)
     assert curve.scores[-1] == pytest.approx(r2_score(t[last], left_out), abs=1e-9)
 
 
