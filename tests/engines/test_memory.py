@@ -29,9 +29,9 @@ LABELS = np.arange(6000) % 2
 SPARSE = sp.random_array((6000, 2000), density=0.1, format="csr", dtype=np.float32, rng=0)
 
 
-def peak_of(function):
+def peak_of(function, first=None):
     """Bytes at the peak beside what was there before."""
-    function()  # compiles, fills caches
+    (first or function)()  # compiles, fills caches
     tracemalloc.start()
     try:
         function()
@@ -58,9 +58,9 @@ FOURIER = {"chi2": "auto", "dirichlet": "auto"}  # kernels without random featur
         (ROWS, {"features": "landmarks", "n_components": 512}),
         (ROWS, {"map": CompressedMap(n_terms=2, per_bin=True)}),
         (ROWS, {"map": DirectMap(n_terms=2, per_bin=True)}),
-        (ROWS, {"map": AnchorMap(n_terms=2, n_anchors=8, anchors="kmeans")}),
-        (ROWS, {"map": AdditiveKPCA(n_terms=2)}),
-        (SPARSE, {"map": AdditiveKPCA(n_terms=2)}),
+        (ROWS[:, :150], {"map": AnchorMap(n_terms=2, n_anchors=8, anchors="kmeans")}),
+        (ROWS[:, :200], {"map": AdditiveKPCA(n_terms=2)}),
+        (SPARSE[:, :500], {"map": AdditiveKPCA(n_terms=2)}),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else f"{type(value).__name__}, {value.dtype}",
 )
@@ -74,10 +74,11 @@ def test_the_sample_and_what_is_fitted_on_it(X, settings):
     preparation = Preparation(recipe.design.parts(source.n_features), recipe.dtype, recipe.normalize)
     rows = PreparedRows(source, preparation, codec, DealtFolds(1, recipe.seed), recipe.seed)
 
-    def start():
-        recipe.design.fit(rows.sample(), recipe.seed)
+    def start(part=slice(None)):
+        recipe.design.fit(rows.sample()[part], recipe.seed)
 
-    assert job.sample_bytes / 1.4 < peak_of(start) < 1.05 * job.sample_bytes
+    peak = peak_of(start, first=lambda: start(slice(600)))
+    assert job.sample_bytes / 1.4 < peak < 1.05 * job.sample_bytes
 
 
 def test_a_budget_below_the_sample_names_one_that_would_do():
