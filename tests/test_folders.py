@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
+
+import pytest
 
 import chimap
 
@@ -12,6 +15,18 @@ PACKAGE = Path(chimap.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
 MOST_LINES = 300  # of a file, which holds one idea
 MOST_ANY = 180  # uses of Any in the package
+
+
+@cache
+def nodes(file: Path) -> list[ast.AST]:
+    """All of its syntax, which most tests here look through."""
+    return list(ast.walk(ast.parse(file.read_text())))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forget_nodes():
+    yield
+    nodes.cache_clear()
 
 
 def folders() -> tuple[list[str], list[str]]:
@@ -26,7 +41,7 @@ def folders() -> tuple[list[str], list[str]]:
 def imported(file: Path) -> set[str]:
     """Folders and files of the package that a file imports, at its top or later."""
     names = []
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in nodes(file):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "chimap":
             path = node.module.split(".")[1:]
             names += path[:1] or [alias.name for alias in node.names]
@@ -68,7 +83,7 @@ def test_no_module_imports_itself_by_way_of_others():
     waiting = {}
     for name, file in files.items():
         waiting[name] = set()
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in nodes(file):
             if isinstance(node, ast.ImportFrom) and node.module:
                 targets = [f"{node.module}.{alias.name}" for alias in node.names]
                 waiting[name] |= {target if target in files else node.module for target in targets}
@@ -83,10 +98,11 @@ def test_no_module_imports_itself_by_way_of_others():
 def test_no_module_of_the_package_is_imported_by_a_name_that_is_written_out():
     """Such an import is an arrow that no list of imports shows."""
     for name, file in modules().items():
-        for node in ast.walk(ast.parse(file.read_text())):
-            is_call = isinstance(node, ast.Call) and "import" in ast.unparse(node.func)
-            written = [arg.value for arg in node.args if isinstance(arg, ast.Constant)] if is_call else []
-            assert not any(str(word).startswith("chimap") for word in written), f"{name}: {written}"
+        for node in nodes(file):
+            arguments = node.args if isinstance(node, ast.Call) else []
+            written = [str(arg.value) for arg in arguments if isinstance(arg, ast.Constant)]
+            if any(word.startswith("chimap") for word in written):
+                assert "import" not in ast.unparse(node.func), f"{name}: {written}"
 
 
 def test_no_file_is_too_long():
@@ -101,8 +117,7 @@ def test_signatures_say_what_they_take():
     """``Any`` switches the type checker off; a few places need it, and there shall not be more of them."""
     uses = {}
     for name, file in modules().items():
-        nodes = ast.walk(ast.parse(file.read_text()))
-        uses[name] = sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes)
+        uses[name] = sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes(file))
     most = sorted(uses, key=lambda name: uses[name])[-5:]
     assert sum(uses.values()) <= MOST_ANY, (
         f"Any stands in {sum(uses.values())} places, {MOST_ANY} at most; most in {', '.join(most)}. Say what is taken: "
