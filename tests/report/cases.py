@@ -91,6 +91,12 @@ def regression(rows: int = 200, **changes) -> Evaluation:
     return evaluation_of(regression_metrics(y_true, y_pred), mean_baseline(y_true, y_true), **changes)
 
 
+def of_tasks() -> Insight:
+    """Of several tasks: their learning curve and the bins that matter."""
+    curve = LearningCurve("mean roc_auc", np.array([250, 500, 1000]), np.array([0.6, 0.7, 0.75]))
+    return Insight(curve=curve, importance=[("bit 17", 0.5)])
+
+
 def several_tasks(t: int, rows: int = 300, name: str = "task {}", **changes) -> Evaluation:
     """The last task has a single label, and cannot be measured."""
     rng = np.random.default_rng(t)
@@ -181,7 +187,7 @@ CASES = {
     "a thousand classes": lambda: classification(1000),
     "two ranked classes": lambda: ranked(2),
     "thirty ranked classes with images": lambda: ranked(30, with_images=True),
-    "fourteen tasks": lambda: several_tasks(14),
+    "fourteen tasks": lambda: several_tasks(14, insight=of_tasks()),
     "two targets": lambda: several_targets(2),
     "regression, few rows": explained_regression,
     "regression, many rows": lambda: regression(2000),

@@ -56,6 +56,8 @@ def render_report(evaluation: Evaluation) -> str:
         parts = _task_parts(metrics)
     else:
         parts = _regression_parts(evaluation, metrics)
+    if evaluation.insight is not None:
+        parts |= _insight_parts(evaluation.insight, getattr(metrics, "auc", None))
     return render("evaluation.html", evaluation=evaluation, **parts, **_common_parts(evaluation))
 
 
@@ -146,7 +148,6 @@ def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics
         "examples": evaluation.examples,
         **_calibration_parts(evaluation),
         **(_ranking_parts(evaluation.ranking) if evaluation.ranking else {}),
-        **(_insight_parts(evaluation.insight, metrics.auc) if evaluation.insight else {}),
     }
 
 
@@ -224,7 +225,7 @@ def _task_parts(metrics: TaskMetrics) -> JSON:
         "task": "tasks",
         "metrics": metrics,
         "noun": "target" if metrics.n_positive is None else "task",
-        "in_words": {name: name.replace("R2", "R²") for name in metrics.measures},
+        "in_words": {name: _plain.measure_in_words(name) for name in metrics.measures},
         "first_tasks": places[:LISTED] if is_folded else places,
         "folded_tasks": places[LISTED:] if is_folded else [],
         "unmeasured": unmeasured,
@@ -242,7 +243,6 @@ def _regression_parts(evaluation: Evaluation, metrics: RegressionMetrics) -> JSO
         "dotted": metrics.n_rows <= DOTTED,
         "predicted_svg": as_markup(predicted_against_true(metrics)),
         "residuals_svg": as_markup(residual_histogram(metrics)),
-        **(_insight_parts(evaluation.insight, None) if evaluation.insight else {}),
     }
 
 
