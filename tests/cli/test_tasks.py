@@ -59,8 +59,12 @@ def test_classes_of_tasks_are_balanced(folder):
         [*fit, "-o", "balanced.model", "--class-weight", "balanced"],
         [*fit, "-o", "given.model", "--class-weight", "1=3", "--json"],
         ["info", "balanced.model"],
+        [*fit, "-o", "unknown.model", "--class-weight", "active=3"],
     ], folder)  # fmt: skip
-    assert [result.code for result in results] == [0] * 3, [result.err for result in results]
+    assert [result.code for result in results] == [0, 0, 0, 2], [result.err for result in results]
+    assert (
+        "task 'task_liver': class_weight names 'active', which is none of the classes 0, 1" in results[3].err
+    )
     weights = load(folder / "balanced.model").class_weight_
     y = pd.read_csv(folder / "tox.csv")[["task_liver", "task_heart", "task_skin"]].drop(index=3)
     for task, name in enumerate(y):
@@ -199,12 +203,14 @@ def test_tasks_are_evaluated_each_on_its_rows(folder):
 
 def test_rows_are_explained_by_the_task_that_is_answered_worst(folder):
     labels, doses = ["--labels", "task_*"], ["--labels", "dose,potency"]
-    told, measured, plain = run_many([
+    pd.read_parquet(folder / "tox.parquet")[list("abcde")].to_parquet(folder / "bins.parquet")
+    told, measured, found, plain = run_many([
         ["explain", "tox.model", "tox.csv", *labels, "--json", "-o", "tox.html"],
         ["explain", "doses.model", "tox.parquet", *doses, "--json"],
         ["explain", "doses.model", "tox.parquet", "--json"],
+        ["explain", "doses.model", "bins.parquet", "--json"],
     ], folder)  # fmt: skip
-    for result in (told, measured, plain):
+    for result in (told, measured, found, plain):
         assert result.code == 0, result.err
     model, source = load(folder / "tox.model"), open_source(folder / "tox.csv", "task_*", columns="a:e")
     scores = model.decision_function(source.take(np.arange(source.n_rows)))
@@ -222,6 +228,7 @@ def test_rows_are_explained_by_the_task_that_is_answered_worst(folder):
         in_spreads.append(abs(row["predicted"] - row["truth"]) / table[task].std(ddof=0))
     assert in_spreads[0] > 0
     assert in_spreads == pytest.approx(sorted(in_spreads, reverse=True), rel=0.2)  # spreads of rows held out
+    assert found.json["rows"] == measured.json["rows"]  # by the labels of the fit
     assert all(row["truth"] is None for row in plain.json["rows"])
 
 
@@ -258,3 +265,23 @@ def test_without_labels_the_column_of_the_fit_is_taken(folder):
     assert other.code != 0
     assert "unknown.csv has no labels. Name them; the model was fitted with --labels kind." in other.err
     assert written.code == 0, written.err
+
+
+def test_without_labels_the_columns_of_all_tasks_are_taken(folder):
+    given, found = run_many([
+        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--json"],
+        ["evaluate", "tox.model", "tox.csv", "--json"],
+    ], folder)  # fmt: skip
+    assert found.code == 0, found.err
+    assert found.json["metrics"] == given.json["metrics"]
+    assert "tox.csv: labels are its columns 'task_*', as when the model was fitted." in found.err
+    assert "1 of 160 rows have no label in any task and are left out" in found.err
+
+
+@pytest.mark.parametrize("labels", [[], ["--labels", "task_*"]])
+def test_rows_without_labels_are_predicted_and_not_said_to_be_left_out(folder, labels):
+    output = f"all{len(labels)}.csv"
+    (result,) = run_many([["predict", "tox.model", "tox.csv", *labels, "-o", output]], folder)
+    assert result.code == 0, result.err
+    assert len(pd.read_csv(folder / output)) == N
+    assert "left out" not in result.err

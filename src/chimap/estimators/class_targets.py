@@ -135,7 +135,8 @@ class ClassTargets(Encoding, ClassifierMixin):
                     "for all: use fit or fit_source, or give sample_weight."
                 )
             Y = np.asarray(y, dtype=np.float64)
-            self.class_weight_ = weights_of_tasks(wanted, Y, sample_weight)
+            names = getattr(self, "task_names_", None)
+            self.class_weight_ = weights_of_tasks(wanted, Y, sample_weight, names)
             if self.class_weight_ is None:
                 return sample_weight
             return weights_of_entries(self.class_weight_, Y, sample_weight)

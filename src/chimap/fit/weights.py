@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from sklearn.utils import compute_class_weight
@@ -73,12 +73,16 @@ def class_weights(
 
 
 def weights_of_tasks(
-    class_weight: ClassWeight, Y: np.ndarray, sample_weight: np.ndarray | None = None
+    class_weight: ClassWeight,
+    Y: np.ndarray,
+    sample_weight: np.ndarray | None = None,
+    names: Sequence[str] | None = None,
 ) -> np.ndarray | None:
     """Weights (t, 2) of labels 0 and 1 of several tasks Y (n, t), NaN where one is missing; None stays None.
 
     "balanced" is of each task, by the rows that it is seen in, a dictionary of all tasks, and a list of them of one
-    task each, as scikit-learn's estimators of several outputs take it. Raises ValueError, naming the task.
+    task each, as scikit-learn's estimators of several outputs take it. Raises ValueError, naming the task by its name
+    where there are ``names``, and else by its number.
     """
     if class_weight is None:
         return None
@@ -101,7 +105,8 @@ def weights_of_tasks(
             else:
                 checked_class_weight(wanted)
         except ValueError as error:
-            raise ValueError(f"task {task}: {error}") from error
+            name = task if names is None else repr(str(names[task]))
+            raise ValueError(f"task {name}: {error}") from error
     return made
 
 

@@ -3,6 +3,7 @@
 import bz2
 import csv
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -97,6 +98,27 @@ def test_a_folder_of_texts(tmp_path):
     assert sorted(source.labels().tolist()) == sorted(KINDS)
     assert source.row_ids[0] == "fox/000.txt"
     assert source.n_features == CountVectorizer(min_df=2).fit(TEXTS).get_feature_names_out().size
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "byte 8 is 0"),
+        ("renard à côté".encode("latin-1"), "'utf-8' codec can't decode byte 0xe0 in position 7"),
+        ("a red fox".encode("utf-16-be"), "byte 0 is 0, as of files that are not text"),
+        (b"BM\x46\x00\x00", "byte 3 is 0, as of files that are not text"),
+    ],
+)
+def test_a_folder_of_texts_with_a_file_that_is_none(content, reason, tmp_path):
+    (tmp_path / "fox").mkdir()
+    (tmp_path / "fox" / "a.txt").write_text("a red fox")
+    (tmp_path / "fox" / "b.txt").write_text("\ufeffred fox")  # as editors on Windows begin a text
+    assert WordCounts().source(str(tmp_path)).column_names == ("fox", "red")
+    (tmp_path / "fox" / "logo.png").write_bytes(content)
+    message = f"{tmp_path}/fox/logo.png: not text in UTF-8 ({reason}"
+    with pytest.raises(DataError, match=re.escape(message)) as caught:
+        WordCounts().source(str(tmp_path))
+    assert "or take it out of the folder" in str(caught.value)
 
 
 def test_the_most_frequent_words_are_kept_and_a_vocabulary_is_not_learned_anew():

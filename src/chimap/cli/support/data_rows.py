@@ -81,15 +81,13 @@ def open_data(
     with busy(f"opening {data}"):
         training = (getattr(model, "training_", None) or {}).get("table") or {}
         said: JSON = _fitting(training, model) | table.given()
-        asked = [said.pop(name, None) for name in _NO_BINS]
-        aside = [*(name for name in asked if name is not None), *_known_aside(model, labels)]
-        source = _opened(data, labels, model, {"reading": reading, "aside": aside, **said})
+        asked = [name for name in (said.pop(word, None) for word in _NO_BINS) if name is not None]
+        source = _opened(data, labels, model, asked, {"reading": reading, **said})
+        source = source.every_row if every_row else source
         for note in source.notes:
             say("note", note)
         if model is None:
             return source
-        if every_row:
-            source = source.every_row
         if isinstance(source, SvmlightSource):
             source = _as_in_training(source, labels, model)
     if check_labels is not None:
@@ -103,22 +101,29 @@ def open_data(
     return known
 
 
-def _opened(data: str, labels: str | None, model: BaseEstimator | None, said: JSON) -> Source:
-    """The source; without ``labels`` those of the column that a model was fitted with, where the file has it."""
+def _opened(
+    data: str, labels: str | None, model: BaseEstimator | None, aside: list[str], said: JSON
+) -> Source:
+    """The source, without the columns that are set aside and those that the model knows to be no bins; without
+    ``labels`` those of the column, or columns, that it was fitted with, where the file has them."""
     from chimap import open_source
     from chimap._validation import DataError
     from chimap.cli.support.errors import say
 
+    def opened(labels: str | None) -> Source:
+        return open_source(data, labels, like=model, aside=[*aside, *_known_aside(model, labels)], **said)
+
     named = (getattr(model, "training_", None) or {}).get("labels")
     if labels is None and named is not None and _is_column(named):
         try:
-            found = open_source(data, named, like=model, **said)
+            found = opened(named)
         except (DataError, FileNotFoundError):
             pass  # for want of the column, or of the file: then the next line says so
         else:
-            say("note", f"{found.name}: labels are its column {named!r}, as when the model was fitted.")
+            column = "column" if found.task_names is None else "columns"
+            say("note", f"{found.name}: labels are its {column} {named!r}, as when the model was fitted.")
             return found
-    return open_source(data, labels, like=model, **said)
+    return opened(labels)
 
 
 def _is_column(labels: str) -> bool:

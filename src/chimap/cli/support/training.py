@@ -121,7 +121,7 @@ def _unlabelled(unlabelled: str, data: str, source: Source, table: data_rows.Tab
     """Rows that join the components: of another file, or those of the data that have no label."""
     if unlabelled == data and source.unlabelled is not None:
         return source.unlabelled
-    return data_rows.open_data(unlabelled, None, table=dataclasses.replace(table, missing=None)).every_row
+    return data_rows.open_data(unlabelled, table=dataclasses.replace(table, missing=None), every_row=True)
 
 
 def _decide(y: np.ndarray, name: str, settings: Settings, is_held_out: np.ndarray) -> tuple[Task, str]:

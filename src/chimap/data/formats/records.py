@@ -236,8 +236,18 @@ class FolderRecords(Records):
             return inner
         if name == "label":
             return inner.rpartition("/")[0] or None
-        with decompressed(self._files[inner]) as stream:
-            return read_piece(self._files[inner], stream, -1, "text").decode("utf-8", "replace")
+        file = self._files[inner]
+        with decompressed(file) as stream:
+            content = read_piece(file, stream, -1, "text")
+        try:
+            if 0 in content:
+                raise ValueError(f"byte {content.index(0)} is 0, as of files that are not text")
+            return content.decode("utf-8-sig")
+        except ValueError as error:
+            raise DataError(
+                f"{self.address}/{inner}: not text in UTF-8 ({error}). Files of the folder are read as text: save it "
+                "as UTF-8 (iconv -f LATIN1 -t UTF-8 from the usual other one), or take it out of the folder."
+            ) from error
 
 
 class ListRecords(Records):
