@@ -53,7 +53,7 @@ def render_report(evaluation: Evaluation) -> str:
     if isinstance(metrics, ClassificationMetrics):
         parts = _classification_parts(evaluation, metrics)
     elif isinstance(metrics, TaskMetrics):
-        parts = _task_parts(evaluation, metrics)
+        parts = _task_parts(metrics)
     else:
         parts = _regression_parts(evaluation, metrics)
     if evaluation.insight is not None:
@@ -217,7 +217,7 @@ def _class_rows(metrics: ClassificationMetrics) -> list[JSON]:
     ]
 
 
-def _task_parts(evaluation: Evaluation, metrics: TaskMetrics) -> JSON:
+def _task_parts(metrics: TaskMetrics) -> JSON:
     places = metrics.weakest_first().tolist()
     is_folded = len(places) > LISTED
     unmeasured = int(np.isnan(metrics.measures[metrics.first]).sum())
@@ -230,7 +230,6 @@ def _task_parts(evaluation: Evaluation, metrics: TaskMetrics) -> JSON:
         "folded_tasks": places[LISTED:] if is_folded else [],
         "unmeasured": unmeasured,
         "unknown": (np.nan, np.nan),
-        **(_insight_parts(evaluation.insight, None) if evaluation.insight else {}),
     }
 
 
