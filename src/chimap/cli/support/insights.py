@@ -45,11 +45,11 @@ def insight_of(model: BaseEstimator, source: Source, score: Score, training: Sou
     elif score.outcome is not None:
         y, predicted, scores = score.outcome
         metrics = cast("ClassificationMetrics", score.metrics)
+        two = _two(model, y, scores, metrics.classes)
         if metrics.is_unequal:
-            measure = "roc_auc" if len(metrics.classes) == 2 else "balanced_accuracy"
+            measure = "balanced_accuracy" if two is None else "roc_auc"
             own = own if own is None or own.measure != "accuracy" else None  # which hides the rarer classes
         mistakes = worst_mistakes(names, y, predicted, scores, metrics.classes)
-        two = _two(model, y, scores, metrics.classes)
     else:
         return Insight(importance=importance, curve=own)
     nested = _Nested.of(model, training, source, y, measure)
