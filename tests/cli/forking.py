@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import resource
+import signal
 import socket
 import sys
 
@@ -50,6 +51,7 @@ def run(request: dict, out: int, err: int) -> None:
     os.environ.update(request["environment"])
     if request["largest_file"]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (request["largest_file"],) * 2)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which tests started in the background ignore
     sys.argv[1:] = request["command"]
     code = 99
     try:

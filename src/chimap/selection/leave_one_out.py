@@ -20,6 +20,7 @@ FEW_ROWS = 3000  # that settings are compared on first, and up to which all are 
 OCTAVES = 2  # gamma is looked for in a quarter to four times where it starts
 _HALF_DECADES = 12  # strengths are looked for so far from the scale of the kernel
 _LEAST_ROWS = 500  # of many targets with missing entries
+_EXACT = 1e-14  # of the mean square of the targets: smaller errors are rounding, and are equal
 _SPARING = 3  # times less work than for one target: factors of smaller matrices are the less efficient
 
 
@@ -145,6 +146,7 @@ class _Stage:
         self.numbers = np.arange(n) if rows is None else rows
         self.groups = rule.groups if rows is None or rule.groups is None else _within(rule.groups, rows)
         self.first = 0 if n <= FEW_ROWS else n // 2
+        self.least_error = _EXACT * float(np.nanmean(np.square(rule.Y)))
         self._octaves: int | None = None
         self._last: tuple[Setting, DualSolution, np.ndarray, np.ndarray] | None = None
         self._kept: tuple[Setting, DualSolution, np.ndarray, np.ndarray] | None = None
@@ -211,7 +213,7 @@ class _Stage:
         residuals, scored = self._residuals(solution, self.first)
         score = self.rule.score(residuals, self.numbers[scored])
         weights = None if self.rule.weights is None else self.rule.weights[self.numbers[scored]]
-        error = mean_square(residuals, weights)
+        error = max(mean_square(residuals, weights), self.least_error)
         grown = self._grown(self._ridge(setting[1]), residuals, scored)
         trial = _Trial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows, grown)
         self._last = (setting, solution, residuals, scored)
