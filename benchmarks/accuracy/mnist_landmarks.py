@@ -31,6 +31,7 @@ USUAL = (
     "fourier:4096",
     "landmarks:2000",
     "landmarks:3300",
+    "landmarks:3500",
     "landmarks:3700",
     "landmarks:4000",
     "fourier:8192",
@@ -38,7 +39,7 @@ USUAL = (
 # features, those that they are compared with, the share that is wanted, and at what accuracy
 WANTED = (
     ("landmarks:1200", "fourier:4096", 1 / 3, 0.970),
-    ("landmarks:3700", "fourier:8192", 1 / 2, 0.980),
+    ("landmarks:3500", "fourier:8192", 1 / 2, 0.980),
     ("landmarks:2000", "scikit-learn:8192", 1 / 4, 0.976),
 )
 
