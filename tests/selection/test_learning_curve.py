@@ -75,11 +75,23 @@ def test_a_budget_without_room_for_parts_gives_the_model_alone():
     assert roomy.learning_curve_ is not None
 
 
-def test_folds_that_are_there_anyway_serve():
-    model = fitted(X, y, learning_curve=False, selection=5)
-    curve = model.learning_curve_
+def test_folds_that_choose_serve_as_parts():
+    curve = fitted(X, y, selection=5).learning_curve_
     np.testing.assert_allclose(curve.rows / y.size, [0.2, 0.4, 0.6, 0.8], atol=0.01)
     assert curve.scores[-1] > curve.scores[0]
+    assert fitted(X, y, selection=5, learning_curve=False).learning_curve_ is None
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": "exp-chi2", "features": "exact"}], ids=["sums", "exact"])
+def test_a_fit_does_not_fail_for_want_of_a_point(settings):
+    def choosy(model, outputs, labels):
+        if labels.size < 1000:
+            raise ValueError("too few rows")
+        return model.score(outputs, labels)
+
+    model = fitted(X, y, scoring=choosy, **settings)
+    assert model.learning_curve_ is None
+    assert model.score(X, y) > 0.8
 
 
 def test_of_rare_classes_the_area_under_the_curve_is_shown():

@@ -154,7 +154,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         Of features="exact": outputs for each row of a machine that has not seen it (or its group). Where the race has
         chosen the strength of more than 3,000 rows, of so many drawn at random, and NaN of the others.
     learning_curve_ : LearningCurve or None
-        Of exact machines and of folds; of other sums with ``fit_source(..., learning_curve=True)``.
+        Of exact machines; of sums with ``fit_source(..., learning_curve=True)``.
     class_weight_ : ndarray of shape (classes,), of several tasks (tasks, 2), or None
     threshold_ : float
     n_principal_ : int

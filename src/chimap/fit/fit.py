@@ -55,7 +55,7 @@ def fit(
 
     unlabelled: rows that join the principal components alone. checkpoint: where to write where the fit stands, and to
     go on from. clock: that the stages are put down to. groups (n,): rows of one group are held out together.
-    has_curve: whether sums are kept in parts for a learning curve, where the budget allows. shown: the score of it.
+    has_curve: whether sums are kept in parts for a learning curve, where the budget allows. shown: its score.
     """
     clock = clock or Stopwatch()
     sources = [source] if unlabelled is None else [source, unlabelled]
@@ -99,8 +99,10 @@ def fit(
         seen = rows.take(places) if seen is None and places.size else seen
         evidence = passes.with_rows(evidence, features, places, seen)
     learned = recipe.objective.learn(evidence, features, clock, progress)
-    with clock("learning curve"):
-        curve = learning_curve(recipe, rows, evidence, learned, passes.sums, shown)
+    curve = None
+    if has_curve or passes.sums:
+        with clock("learning curve"):
+            curve = learning_curve(recipe, rows, evidence, learned, passes.sums, shown)
     coef, intercept = learned.solution.coef, learned.solution.intercept
     if principal is not None:
         coef, intercept = features.folded(coef, intercept)

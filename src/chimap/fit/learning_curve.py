@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import Learned
 from chimap.moments import DoublingParts, Moments, RowFolds
-from chimap.selection.learning_curve import LearningCurve, curve_of, growing, score_growing
+from chimap.selection.learning_curve import LearningCurve, curve_of, growing, score_growing, score_if_any
 from chimap.solvers.base import Evidence
 from chimap.solvers.ridge import Factor
 
@@ -78,7 +79,7 @@ def learning_curve(
         or chooses_components
         or seen is None
         or moments is None
-        or not last
+        or last < 2
     ):
         return None
     members = np.flatnonzero(rows.folds(0, rows.source.n_rows)[seen.rows] == last)
@@ -88,5 +89,6 @@ def learning_curve(
     factor = Factor(moments.shift.size, recipe.device)
     points = score_growing(sums[:-1] or growing(moments), learned.solution.alpha, tried, factor)
     if sums and learned.held_out is not None:  # with each of these rows left out alone
-        points.append((learned.n_rows, tried.score(learned.held_out.outputs[members])))
+        outputs = learned.held_out.outputs[members]
+        points.append((learned.n_rows, score_if_any(partial(tried.score, outputs))))
     return curve_of(tried.measure, points)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
 
+from chimap._validation import DataError
 from chimap.model_files import register
 from chimap.moments import FoldMoments, Moments
 from chimap.selection.tried import TriedRows
@@ -57,6 +59,17 @@ def curve_of(measure: str, points: list[tuple[int, float]]) -> LearningCurve | N
     return LearningCurve(measure, np.array(rows), np.array(scores))
 
 
+def score_if_any(score: Callable[[], float]) -> float:
+    """A score; NaN where fewer rows have none, for want of a class or of a strength beyond the rounding of their sums.
+
+    A fit does not fail for want of a point of its curve.
+    """
+    try:
+        return score()
+    except DataError:
+        return float("nan")
+
+
 def leading_sizes(n_rows: int, starts: np.ndarray | None = None) -> list[int]:
     """An eighth, a quarter and a half of so many rows, as far as they are enough to say something.
 
@@ -88,16 +101,13 @@ def score_growing(
     sums: Iterable[Moments], alpha: float, tried: TriedRows, factor: Factor
 ) -> list[tuple[int, float]]:
     """(rows, score of the ridge on them for rows that are in none of these sums)."""
-    points = []
-    for own in sums:
-        if own.n_rows < _FEWEST:
-            continue
+
+    def score(own: Moments) -> float:
         machine, (shift, target_shift) = ridge(own, alpha, factor), own.shifts
         intercept = machine.intercept + shift @ machine.coef - target_shift
-        points.append(
-            (own.n_rows, tried.scored(tried.outputs(machine.coef, np.zeros(shift.size), intercept)))
-        )
-    return points
+        return tried.scored(tried.outputs(machine.coef, np.zeros(shift.size), intercept))
+
+    return [(own.n_rows, score_if_any(partial(score, own))) for own in sums if own.n_rows >= _FEWEST]
 
 
 register(LearningCurve)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -12,7 +13,7 @@ import numpy as np
 from chimap._validation import DataError
 from chimap.selection.base import SelectionResult
 from chimap.selection.climb import Scored, Setting, climb, mean_square
-from chimap.selection.learning_curve import LearningCurve, curve_of, leading_sizes
+from chimap.selection.learning_curve import LearningCurve, curve_of, leading_sizes, score_if_any
 from chimap.solvers.exact import DualSolution
 from chimap.solvers.observed_exact import ExactRidge, factors_of
 
@@ -234,13 +235,14 @@ class _Stage:
         if not sizes or not own.any():
             return ()
         rows, first = self.numbers[scored[own]], int(scored[own].min())
-        points = []
+        grown = []
         for size in sizes:
             smaller = ridge.of_leading(size, first)
             if smaller is None:
                 return ()
-            points.append((size, self.rule.score(smaller[scored[own] - first], rows)))
-        return *points, (n, self.rule.score(residuals[own], rows))
+            grown.append((size, smaller[scored[own] - first]))
+        grown.append((n, residuals[own]))
+        return tuple((size, score_if_any(partial(self.rule.score, each, rows))) for size, each in grown)
 
     def left_out(self, setting: Setting) -> tuple[DualSolution, np.ndarray, np.ndarray]:
         """The solution of a setting that was tried, and residuals of rows that are left out, with their places."""

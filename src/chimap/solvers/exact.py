@@ -95,9 +95,8 @@ class DualRidge:
                 break
         self._ones = solution[:, -1]
         self._sum = self._ones.sum()
-        intercept = self._ones @ self.Y / self._sum
         self.factor_of = alpha
-        return DualSolution(solution[:, :-1] - np.outer(self._ones, intercept), intercept, alpha)
+        return DualSolution(*_with_intercept(solution, self.Y), alpha)
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
         """Residuals y_i - f_-i(x_i) (n - first, t) of rows from ``first`` on, of the solution that was made last.
@@ -128,9 +127,7 @@ class DualRidge:
         """
         corner = self.square[:n_rows, :n_rows]
         solved = solve(corner, np.column_stack([self.Y[:n_rows], np.ones(n_rows)])).astype(np.float64)
-        ones = solved[:, -1]
-        intercept = ones @ self.Y[:n_rows] / ones.sum()
-        weights = solved[:, :-1] - np.outer(ones, intercept)
+        weights, intercept = _with_intercept(solved, self.Y[:n_rows])
         outputs = np.empty((self.n_rows - first, self.Y.shape[1]))
         for start in range(first, self.n_rows, _WIDE):
             own = slice(start, start + _WIDE)
@@ -180,3 +177,10 @@ class DualRidge:
 
         _threads.tasks(range(0, n, TILE), part)
         return out
+
+
+def _with_intercept(solved: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weights (n, t), which add up to 0, and intercepts (t,), of A^-1 [Y, 1] (n, t + 1)."""
+    ones = solved[:, -1]
+    intercept = ones @ Y / ones.sum()
+    return solved[:, :-1] - np.outer(ones, intercept), intercept

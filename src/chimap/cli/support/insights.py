@@ -80,10 +80,7 @@ def _two(
 
 @dataclass(frozen=True)
 class _Nested:
-    """Models fitted to some of the training rows, scored by one measure on one sample of held-out rows.
-
-    They are of the sets of rows that few are enough for: ``linear`` of all of the sample, ``curve`` of its parts.
-    """
+    """Models fitted to a sample of the training rows, in random order, and scored by one measure on held-out rows."""
 
     model: BaseEstimator
     X: Rows
@@ -96,7 +93,7 @@ class _Nested:
     def of(
         cls, model: BaseEstimator, training: Source | None, source: Source, y: np.ndarray, measure: str
     ) -> _Nested | None:
-        """From a sample of the training rows and one of others; None where they are too few, or images."""
+        """Of at most so many rows that the fits take seconds; None where there are too few, and for images."""
         import numpy as np
 
         from chimap import HistogramClassifier, HistogramRegressor
@@ -117,13 +114,13 @@ class _Nested:
         return cls(model, rows, labels[places][order], explained.taken(source, held), y[held], measure)
 
     def linear(self) -> float:
-        """Score of a linear model of all rows of the sample."""
+        """Score of a linear model fitted to the whole sample."""
         return self._score(
             type(self.model)("linear", normalize=self.model.normalize_, random_state=0), self.n_rows
         )
 
     def curve(self) -> LearningCurve | None:
-        """Of the machine that the model is."""
+        """Of the model's own machine, fitted to more and more of the sample, up to ``_NESTED`` rows."""
         import numpy as np
 
         from chimap.selection.learning_curve import curve_of
