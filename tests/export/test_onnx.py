@@ -24,7 +24,7 @@ from chimap import (
 from chimap.features.additive import CATALOGUE as MAPS
 from chimap.fit.rows import NORMALIZATIONS
 from chimap.kernels import CATALOGUE as KERNELS
-from chimap.kernels import ArccosKernel, Exponential, PQKernel, SkewedChi2
+from chimap.kernels import STATIONARY, ArccosKernel, Exponential, PQKernel, SkewedChi2
 
 from ..histograms import classes, signed_histograms
 
@@ -104,7 +104,7 @@ def test_random_features(sampling, form, tmp_path):
 
 
 @pytest.mark.parametrize("kernel", [*(f"exp-{name}" for name in KERNELS), "gaussian", "skewed-chi2",
-                                    "skewed-intersection", "dirichlet"])  # fmt: skip
+                                    "skewed-intersection", "dirichlet", *STATIONARY])  # fmt: skip
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_every_kernel_with_features_of_its_own(kernel, precision, tmp_path):
     agree(fitted(kernel=kernel, precision=precision), tmp_path)

@@ -14,6 +14,7 @@ from chimap import (
     OptimalMap,
     SignStableProjection,
     SkewedFourierFeatures,
+    StationaryMap,
     chi2,
 )
 from chimap._validation import DataError
@@ -90,6 +91,7 @@ def test_random_features_of_large_means(features, torch):
 
 OTHERS = {
     "dirichlet": DirichletMap(),
+    "stationary": StationaryMap("additive-student", n_terms=5),
     "signs": SignStableProjection(n_components=60, random_state=0),
     "landmarks": NystroemFeatures("exp-chi2", n_components=20, random_state=0),
     "signed landmarks": NystroemFeatures(chi2.signed(), n_components=20, random_state=0),

@@ -12,9 +12,9 @@ import numpy as np
 from chimap.backends.base import RowFeatures
 from chimap.export.graph import Graph, Value
 from chimap.export.onnx_kernels import dirichlet_logs, gram, row_sums
-from chimap.export.onnx_maps import map_features
+from chimap.export.onnx_maps import map_features, stationary_waves
 from chimap.export.parts import ModelParts
-from chimap.features.additive import AdditiveMap, DirichletMap
+from chimap.features.additive import AdditiveMap, DirichletMap, StationaryMap
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.blocks import BlockFeatures
 from chimap.features.exact import ExactFeatures
@@ -140,6 +140,11 @@ def _scaled(own: ScaledFeatures, g: Graph, x: Value) -> Value:
 @features.register
 def _identity(own: IdentityMap, g: Graph, x: Value) -> Value:
     return x
+
+
+@features.register
+def _stationary(own: StationaryMap, g: Graph, x: Value) -> Value:
+    return stationary_waves(own, g, x)
 
 
 @features.register

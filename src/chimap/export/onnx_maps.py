@@ -18,12 +18,23 @@ from chimap.features.additive import (
     HomogeneousMap,
     OptimalMap,
     StaircaseMap,
+    StationaryMap,
 )
 
 
 def map_features(psi: AdditiveMap, g: Graph, x: Value) -> Value:
     """Psi (n, terms * bins) of rows x (n, bins), in their dtype."""
     return _with_signs(psi, g, x).reshaped(0, psi._n_terms_out * int(psi.n_features_in_))
+
+
+def stationary_waves(psi: StationaryMap, g: Graph, x: Value) -> Value:
+    """Psi (n, terms * bins) of rows x (n, bins): whole periods come off before the angle is taken, as in the loop."""
+    turns = x.cast(np.float64) / (psi.period_ * psi.kernel_.width)
+    angle = (turns - (turns + 0.5).apply("Floor")) * (2 * np.pi)
+    values = [angle * 0.0 + psi.amplitudes_[0]]
+    for j, amplitude in enumerate(psi.amplitudes_[1:], start=1):
+        values += [(angle * float(j)).apply(wave) * amplitude for wave in ("Cos", "Sin")]
+    return _stack(g, values).cast(x.dtype).reshaped(0, psi._n_features_out)
 
 
 def _with_signs(psi: AdditiveMap, g: Graph, x: Value) -> Value:

@@ -14,6 +14,7 @@ from chimap.backends.base import RowFeatures
 from chimap.features.additive import AdditiveMap, DirichletMap
 from chimap.features.additive.base import mapped
 from chimap.features.additive.identity import IdentityMap
+from chimap.features.additive.stationary import StationaryMap
 from chimap.features.blocks import BlockFeatures
 from chimap.features.exact import ExactFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
@@ -91,6 +92,12 @@ def _(features: AdditiveMap, coef: np.ndarray, intercept: np.ndarray) -> MappedM
 @mapped_model.register
 def _(features: IdentityMap, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
     return MappedModel(_dense, np.arange(coef.shape[0]), LinearFunction(coef, intercept))
+
+
+@mapped_model.register
+def _(features: StationaryMap, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
+    bins = np.arange(features._n_features_out) % features.n_features_in_
+    return MappedModel(lambda X: _dense(features.transform(X)), bins, LinearFunction(coef, intercept))
 
 
 @mapped_model.register

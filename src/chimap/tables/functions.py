@@ -155,8 +155,9 @@ def _parts(features: FittedFeatures, coef: np.ndarray) -> list[Part]:
         return parts
     if not isinstance(features, AdditiveMap):
         raise ValueError(
-            f"tables hold additive models, whose score is a sum over bins; {type(features).__name__} mixes the bins. "
-            "Fit with an additive kernel such as 'chi2', or export the model as ONNX."
+            f"tables hold models whose score is a sum over bins, of which empty ones add 0; {type(features).__name__} "
+            "mixes the bins or has features of empty ones. Fit with an additive kernel such as 'chi2', or export the "
+            "model as ONNX."
         )
     weights = coef.reshape(features._n_terms_out, int(features.n_features_in_), -1)
     return [Part(features, np.arange(weights.shape[1]), weights)]

@@ -122,6 +122,52 @@ def test_a_spectrum_of_ones_own(tmp_path):
         model.save(tmp_path / "a.model")
 
 
+@pytest.mark.parametrize("name", STATIONARY)
+def test_the_spectrum_alone_gives_the_kernel(name):
+    kernel = STATIONARY[name]
+    made = StationaryKernel.of_spectrum("mine", lambda w: 7 * kernel.spectrum(w), width=2.0)
+    differences = np.r_[-3.0, 0.0, np.geomspace(1e-4, 60, 20)]
+    np.testing.assert_allclose(made.signature(differences), kernel.signature(differences), atol=1e-9)
+    np.testing.assert_allclose(made.spectrum([-1.3, 0.2]), kernel.spectrum([1.3, 0.2]), rtol=1e-9)
+    np.testing.assert_allclose(made(signed(9)), kernel.with_width(2.0)(signed(9)), atol=1e-8)
+
+
+def test_a_band_of_frequencies():
+    """No signature that falls: cos(3 l), damped; both windows and the closest spectrum."""
+    band = StationaryKernel.of_spectrum(
+        "band", lambda w: np.exp(-2 * (w - 3) ** 2) + np.exp(-2 * (w + 3) ** 2)
+    )
+    l = np.linspace(0, 8, 50)  # noqa: E741
+    np.testing.assert_allclose(band.signature(l), np.cos(3 * l) * np.exp(-(l**2) / 8), atol=1e-8)
+    X = signed()
+    for window in WINDOWS:
+        Z = StationaryMap(band, 25, window).fit_transform(X)
+        assert relative_error(Z @ Z.T, band(X)) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("spectrum", "message"),
+    [
+        (lambda w: np.cos(w), "nowhere negative; it is -.* at the frequency"),
+        (lambda w: 1 / w, "finite and nowhere negative; it is inf at the frequency 0"),
+        (lambda w: 0 * w, "finite, positive integral; it is 0"),
+        (lambda w: 1.0, r"a number for each frequency: \(\) came for"),
+    ],
+)
+def test_what_is_no_spectrum(spectrum, message):
+    with pytest.raises(ValueError, match=message):
+        StationaryKernel.of_spectrum("mine", spectrum)
+
+
+def test_explanations_measure_importance_by_gradients():
+    X = signed(300)
+    model = HistogramRegressor("additive-gaussian", n_terms=9, random_state=0).fit(
+        X, np.cos(X[:, 2]) + X[:, 5]
+    )
+    importance = model.importance(X)
+    assert set(importance.bins[:2].tolist()) == {2, 5}
+
+
 @pytest.mark.parametrize("kernel", ["additive-laplace", stationary_student(3.0).with_width(2.0)])
 def test_estimators_take_them(kernel, tmp_path):
     X = signed(400)
@@ -171,10 +217,10 @@ def test_the_equations_weigh_what_adds_up_over_the_bins(n_bins):
     """Mean square of the sum over independent bins of errors e, E e^2 / bins + (1 - 1 / bins) (E e)^2 a squared bin."""
     kernel, amounts = stationary_by_name("additive-gaussian"), np.array([0.4, 0.5])
     points = np.sort(np.random.default_rng(0).gamma(1.0, size=40))
-    design, target = _Differences(points, n_bins).equations(kernel, 5.0, 1)
     exact = kernel.signature(points)
+    design, target = _Differences(points, exact, n_bins).equations(5.0, 1)
     e = amounts[0] + amounts[1] * np.cos(2 * np.pi * points / 5.0) - exact
-    expected = ((e**2).mean() / n_bins + (1 - 1 / n_bins) * e.mean() ** 2) / exact.mean() ** 2
+    expected = ((e**2).mean() / n_bins + (1 - 1 / n_bins) * e.mean() ** 2) / np.square(exact).mean()
     assert np.square(design @ amounts - target).sum() == pytest.approx(expected, rel=1e-12)
 
 
