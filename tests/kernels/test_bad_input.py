@@ -30,6 +30,15 @@ def test_bad_bins_are_named(kind, kernel, value, message):
             call(kind(Y))
 
 
+@pytest.mark.parametrize(("value", "message"), [(-0.5, "Negative"), (np.nan, "NaN"), (np.inf, "infinity")])
+def test_bad_bins_of_many_rows_are_named(value, message):
+    X = np.ones((9000, 12), np.float32)
+    X[7000, 4] = value
+    with pytest.raises(DataError, match="X, row 7000, column 4") as error:
+        chi2(X, X[:1])
+    assert message in str(error.value)
+
+
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_signed_kernels_take_negative_bins_and_no_others(kind):
     X = -histograms(9)

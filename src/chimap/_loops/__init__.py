@@ -22,7 +22,6 @@ from chimap._loops.anchors import (
     uniform_codes,
 )
 from chimap._loops.bits import differing_bits, signs
-from chimap._loops.checks import all_in_domain
 from chimap._loops.density import runs_of, share_runs
 from chimap._loops.dirichlet import dirichlet_features
 from chimap._loops.exact import add_sparse_products
@@ -74,7 +73,6 @@ __all__ = [
     "add_sparse_products",
     "add_to_rows",
     "add_triangle",
-    "all_in_domain",
     "blended_features",
     "centre_rows",
     "centre_sparse",

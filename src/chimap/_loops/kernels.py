@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numba as nb
 import numpy as np
+from numba.extending import overload
 
 from chimap._loops._compile import EXACT, INLINED, SUMS
 from chimap._loops.elementary import log, log1p_unit
@@ -13,6 +14,7 @@ from chimap._loops.elementary import log, log1p_unit
 CHI2, INTERSECTION, JENSEN_SHANNON, HELLINGER = 0, 1, 2, 3
 LOG_SECH = 8  # ln sech of ln x - ln y, for products over bins
 DISTANCE = 4  # CHI2 + DISTANCE is the squared distance of chi2, and so on
+_INLINED = {option: value for option, value in INLINED.items() if option != "cache"}  # as part of the loops
 
 
 @nb.njit(**INLINED)
@@ -74,45 +76,51 @@ def _log_sech(x, y):
     return -log1p_unit(r) if r <= 1.0 else log(max(2.0 * u / (1.0 + u * u), 1e-300))
 
 
-@nb.njit(**INLINED)
-def additive_term(form, x, y):
+def additive_term(form: int, x: float, y: float) -> float:
     """k(x, y) of one bin for form = CHI2 ..., its squared distance for form = CHI2 + DISTANCE ...
 
-    A loop must know ``form`` when it is compiled (see ``for_every_form``): no compiler lifts this choice out of it.
+    A loop must know ``form`` when it is compiled (see ``for_every_form``), and compiles this formula alone: as branches
+    of one function all of them were compiled for each loop, which took twice as long as the loop itself.
     """
-    if form == CHI2:
-        return _chi2(x, y)
-    elif form == INTERSECTION:
-        return min(x, y)
-    elif form == JENSEN_SHANNON:
-        return _jensen_shannon(x, y)
-    elif form == HELLINGER:
-        return math.sqrt(x) * math.sqrt(y)
-    elif form == LOG_SECH:
-        return _log_sech(x, y)
-    elif form == CHI2 + DISTANCE:
-        return _chi2_distance(x, y)
-    elif form == INTERSECTION + DISTANCE:
-        return abs(x - y)
-    elif form == JENSEN_SHANNON + DISTANCE:
-        return _jensen_shannon_distance(x, y)
-    else:
-        d = math.sqrt(x) - math.sqrt(y)
-        return d * d
+    raise NotImplementedError
 
 
-@nb.njit(**INLINED)
-def _distance_gamma(form, x, y, a, b):
+@overload(additive_term, jit_options=_INLINED, prefer_literal=True)
+def _additive_term(form, x, y):
+    return {
+        CHI2: lambda form, x, y: _chi2(x, y),
+        INTERSECTION: lambda form, x, y: min(x, y),
+        JENSEN_SHANNON: lambda form, x, y: _jensen_shannon(x, y),
+        HELLINGER: lambda form, x, y: math.sqrt(x) * math.sqrt(y),
+        LOG_SECH: lambda form, x, y: _log_sech(x, y),
+        CHI2 + DISTANCE: lambda form, x, y: _chi2_distance(x, y),
+        INTERSECTION + DISTANCE: lambda form, x, y: abs(x - y),
+        JENSEN_SHANNON + DISTANCE: lambda form, x, y: _jensen_shannon_distance(x, y),
+        HELLINGER + DISTANCE: lambda form, x, y: (math.sqrt(x) - math.sqrt(y)) ** 2,
+    }[form.literal_value]
+
+
+def _distance_gamma(form: int, x: float, y: float, a: float, b: float) -> float:
     """Squared distance of one bin of the gamma-homogeneous variant; a = x^((gamma-1)/2), 0 where x is 0, and so b.
 
     Of close values, with D1^2 the distance of the plain kernel: (a sqrt x - b sqrt y)^2 + a b (D1^2 - (sqrt x -
     sqrt y)^2). Of distant ones: a^2 x + b^2 y - 2 a b k. Nothing cancels in either.
     """
-    rx, ry = math.sqrt(x), math.sqrt(y)
-    lead, plain = a * rx - b * ry, rx - ry
-    near = lead * lead + a * b * (additive_term(form + DISTANCE, x, y) - plain * plain)
-    far = (a * rx) * (a * rx) + (b * ry) * (b * ry) - 2.0 * (a * b * additive_term(form, x, y))
-    return far if abs(x - y) > 0.6 * (x + y) else near
+    raise NotImplementedError
+
+
+@overload(_distance_gamma, jit_options=_INLINED, prefer_literal=True)
+def _distance_gamma_of(form, x, y, a, b):
+    kernel, distance = form.literal_value, form.literal_value + DISTANCE
+
+    def squared(form, x, y, a, b):
+        rx, ry = math.sqrt(x), math.sqrt(y)
+        lead, plain = a * rx - b * ry, rx - ry
+        near = lead * lead + a * b * (additive_term(distance, x, y) - plain * plain)
+        far = (a * rx) * (a * rx) + (b * ry) * (b * ry) - 2.0 * (a * b * additive_term(kernel, x, y))
+        return far if abs(x - y) > 0.6 * (x + y) else near
+
+    return squared
 
 
 def for_every_form(build: Callable[[int], Callable[..., None]]) -> tuple[Callable[..., None], ...]:
@@ -183,6 +191,7 @@ def pair_sums_sparse(form: int) -> Callable[..., None]:
     Row i of X is spread over dense buffers (one pair per block of rows) and every row of Y walks its own entries:
     k(0, y) = 0 and D^2(0, y) = k(y, y) = y^gamma. What X alone holds is left over from its own k(x, x).
     """
+    distance = form + DISTANCE
 
     @nb.njit(**SUMS)
     def sums(xd, xw, xi, xp, yd, yw, yi, yp, n_bins, plain, squared, out):
@@ -208,7 +217,7 @@ def pair_sums_sparse(form: int) -> Callable[..., None]:
                                 shared += a * a * x
                                 n_shared += 1
                                 if plain:
-                                    total += additive_term(form + DISTANCE, x, y)
+                                    total += additive_term(distance, x, y)
                                 else:
                                     total += _distance_gamma(form, x, y, a, b)
                         elif squared:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numba as nb
 import numpy as np
@@ -88,41 +89,38 @@ def landmark_features(form: int) -> Callable[..., None]:
     return features
 
 
-@nb.njit(**EXACT)
-def table_features(bits, tables, drop, first, out):
+@cache
+def table_features(degree: int) -> Callable[..., None]:
     """Piecewise polynomials over the binary representation of x: no logarithm, no division, no branch.
 
     bits: the rows as integers of the width of the floats. bits >> drop counts segments (exponent and leading
     mantissa bits) from ``first``; the dropped bits are the place t in [0, 1) within the segment.
     tables: (n_terms, degree + 1, n_segments) coefficients of t^p; the outermost segments are constants.
+    segment, t: room for a row of uint32 and of the floats. With the degree as an argument the sum over p stayed a loop,
+    which took twice as long in float64; with signed segments each look-up asked whether they count from the end.
     """
-    n_terms, n_coefficients, last = tables.shape[0], tables.shape[1], tables.shape[2] - 1
-    d = bits.shape[1]
-    unit = tables[0, 0, 0] * 0 + 1
-    step = unit / (np.int64(1) << np.int64(drop))
-    mask = bits[0, 0] * 0 + ((bits[0, 0] * 0 + 1) << drop) - 1
-    for r in range(bits.shape[0]):
-        b = bits[r]
-        segment = np.empty(d, np.int32)
-        t = np.empty(d, tables.dtype)
-        for i in range(d):
-            segment[i] = min(max((b[i] >> drop) - first, 0), last)
-            t[i] = (unit * (b[i] & mask)) * step
-        for q in range(n_terms):
-            o = out[r, q]
-            if n_coefficients == 3:
-                a0, a1, a2 = tables[q, 0], tables[q, 1], tables[q, 2]
-                for i in range(d):
+
+    @nb.njit(**EXACT)
+    def features(bits, tables, drop, first, segment, t, out):
+        n_terms, last = tables.shape[0], tables.shape[2] - 1
+        unit = tables[0, 0, 0] * 0 + 1
+        step = unit / (np.int64(1) << np.int64(drop))
+        mask = bits[0, 0] * 0 + ((bits[0, 0] * 0 + 1) << drop) - 1
+        for r in range(bits.shape[0]):
+            b = bits[r]
+            for i in range(t.size):
+                segment[i] = min(max((b[i] >> drop) - first, 0), last)
+                t[i] = (unit * (b[i] & mask)) * step
+            for q in range(n_terms):
+                table, o = tables[q], out[r, q]
+                for i in range(t.size):
                     s = segment[i]
-                    o[i] = a0[s] + t[i] * (a1[s] + t[i] * a2[s])
-            else:
-                top = tables[q, n_coefficients - 1]
-                for i in range(d):
-                    o[i] = top[segment[i]]
-                for p in range(n_coefficients - 2, -1, -1):
-                    a = tables[q, p]
-                    for i in range(d):
-                        o[i] = a[segment[i]] + t[i] * o[i]
+                    total = table[degree, s]
+                    for p in range(degree - 1, -1, -1):
+                        total = table[p, s] + t[i] * total
+                    o[i] = total
+
+    return features
 
 
 @nb.njit(**EXACT)

@@ -159,7 +159,9 @@ class OptimalMap(AdditiveMap):
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         tables, drop, first = self._tables[magnitudes.dtype]
         bits = magnitudes.view(np.int32 if magnitudes.itemsize == 4 else np.int64)
-        _loops.table_features(bits, tables, bits.dtype.type(drop), bits.dtype.type(first), out)
+        segment, t = np.empty(bins.size, np.uint32), np.empty(bins.size, magnitudes.dtype)
+        fill = _loops.table_features(tables.shape[1] - 1)
+        fill(bits, tables, bits.dtype.type(drop), bits.dtype.type(first), segment, t, out)
 
     def __getstate__(self) -> JSON:
         # the tables are remade in less time than it takes to send them
