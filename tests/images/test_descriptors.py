@@ -64,6 +64,12 @@ def test_hog_is_that_of_scikit_image():
     theirs = hog(image, 9, (8, 8), (2, 2), block_norm="L2-Hys", channel_axis=2)
     np.testing.assert_allclose(points.vectors.ravel(), theirs, atol=1e-6)
     assert points.x.tolist()[:2] == [7.5, 15.5]
+    inner = HOG(cells=(8,), border=1).points(image)
+    np.testing.assert_array_equal(inner.vectors, points.vectors.reshape(7, 5, 36)[1:-1, 1:-1].reshape(-1, 36))
+    assert (inner.x.tolist()[:3], inner.y[0]) == ([15.5, 23.5, 31.5], 15.5)
+    assert (
+        HOG(cells=(8, 16), border=1).points(image).x.size == 15
+    )  # one block of the larger cells is all border
 
 
 def test_blocks_are_those_of_the_definition():
@@ -149,6 +155,7 @@ def test_lbp_does_not_change_with_brightness():
         lambda: HOGBlocks((8,)), lambda: PHOG(border=-1),
         lambda: HOG(cells=(0,)), lambda: PHOG(bins=0), lambda: PHOG(degrees=90), lambda: ColourHistogram("cmyk"),
         lambda: ColourHistogram(bins=(4, 4)), lambda: ColourHistogram(bins=(4, 4, 257)), lambda: LBP(radii=(-1,)),
+        lambda: HOG(border=-1),
     ],
 )  # fmt: skip
 def test_bad_settings(make):

@@ -83,13 +83,14 @@ def largest(scores, words, values):
 
 
 @nb.njit(**EXACT)
-def scan_windows(words, places, table, first, stride, scores):
+def scan_windows(words, places, table, first, scores):
     """Add to scores (rows, columns, t) the sums over words of table[word, count], (words, most + 1, t).
 
     Counts are of the points in some rectangles of the layers of words (layers, H, W), -1 for no point: places
-    (rectangles, 5) holds layer, top, left, height and width of each, at window (0, 0); those of window (first + i, j)
-    lie stride (first + i) rows lower and stride j columns to the right. From a window to the next, points of a column
-    leave and others come, stride times: two look-ups a point that moves, whatever the size of the window.
+    (rectangles, 6) holds layer, top, left, height, width and stride of each, at window (0, 0); those of window
+    (first + i, j) lie stride (first + i) rows lower and stride j columns to the right. From a window to the next,
+    points of a column leave and others come, stride times: two look-ups a point that moves, whatever the size of the
+    window.
     """
     n_outputs = scores.shape[2]
     counts = np.zeros(table.shape[0], np.int32)
@@ -102,7 +103,7 @@ def scan_windows(words, places, table, first, stride, scores):
         counts[:] = 0
         score[:] = nothing
         for p in range(places.shape[0]):
-            layer, top, left, height, width = places[p]
+            layer, top, left, height, width, stride = places[p]
             start = stride * (first + i) + top
             for x in range(left, left + width):
                 for y in range(start, start + height):
@@ -117,7 +118,7 @@ def scan_windows(words, places, table, first, stride, scores):
             if j + 1 == scores.shape[1]:
                 break
             for p in range(places.shape[0]):
-                layer, top, left, height, width = places[p]
+                layer, top, left, height, width, stride = places[p]
                 start = stride * (first + i) + top
                 for y in range(start, start + height):
                     for x in range(left + stride * j, left + stride * (j + 1)):

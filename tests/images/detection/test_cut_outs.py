@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("cv2")
 
 from chimap import AnchorMap, HistogramClassifier
-from chimap.images import PHOG, ColourHistogram, HOGBlocks, ImageHistograms, WindowDetector
+from chimap.images import HOG, PHOG, ColourHistogram, HOGBlocks, ImageHistograms, WindowDetector
 
 from ..pictures import stripes, texture
 
@@ -21,7 +21,9 @@ def compared(
 ):
     """(scores of the windows of a scene, scores of the windows cut out), of a model of two textures."""
     scene = texture(75, 101, seed=3, sigma=1)
-    histograms = ImageHistograms(descriptors, grids=grids).fit([texture(*window, 0)])
+    histograms = ImageHistograms(descriptors, n_words=9, grids=grids, random_state=0).fit(
+        [texture(75, 101, 0)]
+    )
     images = [stripes(*window, angle, seed) for seed in range(6) for angle in (0.0, 1.0)]
     settings |= {"blocks": histograms.blocks_} if blocks else {}
     model = HistogramClassifier(kernel, alpha=0.1, random_state=0, precision="float64", **settings)
@@ -53,6 +55,43 @@ def test_blocks(cells, window, settings):
     assert scores.size > 5
     assert np.ptp(expected) > 0.02
     np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("hog", "window", "settings"),
+    [
+        (HOG(cells=(8,), border=1), WINDOW, {}),
+        (HOG(cells=(4, 6), border=1), (40, 50), {"grids": ((1, 1), (2, 3))}),  # layers of different steps
+        (HOG(cells=(5,), border=1), (23, 31), {"step": 15}),  # blocks between windows that none of them holds
+        (HOG(cells=(4, 8), border=2), WINDOW, {"kernel": "intersection"}),  # of the larger cells none
+    ],
+    ids=repr,
+)
+def test_words_of_gradients(hog, window, settings):
+    scores, expected = compared(hog, window, **settings)
+    assert scores.size > 5
+    assert np.ptp(expected) > 0.02
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+
+def test_words_of_gradients_without_a_border_are_those_of_the_scene():
+    """Each window's words as the scene has them; of a scene that is one window, as the window has them."""
+    hog, window = HOG(cells=(6,)), (30, 36)
+    histograms = ImageHistograms(hog, n_words=9, grids=((1, 1),), random_state=0).fit([texture(75, 101, 0)])
+    images = [stripes(*window, angle, seed) for seed in range(6) for angle in (0.0, 1.0)]
+    model = HistogramClassifier("chi2", alpha=0.1, random_state=0, precision="float64")
+    model.fit(histograms.transform(images), np.tile([0, 1], 6))
+    detector, scene = WindowDetector(model, histograms, window), texture(42, 60, seed=3, sigma=1)
+    words = histograms.coded(scene, hog, histograms.vocabularies_[0])[0].words.reshape(6, 9)
+    rows = [
+        np.bincount(words[top : top + 4, left : left + 5].ravel(), minlength=9) / 20
+        for top in range(3)
+        for left in range(5)
+    ]
+    expected = model.decision_function(np.array(rows))
+    np.testing.assert_allclose(detector.scores(scene).ravel(), expected, atol=1e-6)
+    [[alone]] = detector.scores(images[0])
+    assert alone == pytest.approx(model.decision_function(histograms.transform(images[:1]))[0], abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from chimap.images import (
     Pyramid,
     WindowDetector,
 )
-from chimap.images.descriptors import Coded
+from chimap.images.descriptors import Coded, LocalDescriptor, Points
 from chimap.images.detection import best_of
 
 from ..pictures import stripes, texture
@@ -149,14 +149,25 @@ def test_the_better_of_two_stays():
     assert best_of([], 0.3) == []
 
 
+class Corners(LocalDescriptor):
+    """Points where the image has them."""
+
+    def points(self, image):
+        y, x = np.nonzero(image[:, :, 0] > 128)
+        return Points(np.float32(x), np.float32(y), image[y, x].astype(np.float32))
+
+    def __repr__(self):
+        return "Corners"
+
+
 def test_what_cannot_be_scanned(histograms):
     model = fitted(histograms)
-    hog = ImageHistograms("hog", n_words=4, grids=GRIDS).fit([texture(80, 80, 0)])
+    own = ImageHistograms(Corners(), n_words=4, grids=GRIDS).fit([texture(80, 80, 0)])
     blocks = ImageHistograms(HOGBlocks((16, 16)), grids=GRIDS).fit([texture(16, 16, 0)])
     edges = ImageHistograms(PHOG(border=20), grids=GRIDS).fit([texture(80, 80, 0)])
     soft = ImageHistograms(SIFT_8, n_words=15, grids=GRIDS, coding="soft").fit([texture(80, 80, 0)])
     for call, message in (
-        (lambda: WindowDetector(model, hog, WINDOW), "HOGBlocks and PHOG; 'hog' is HOG"),
+        (lambda: WindowDetector(model, own, WINDOW), "HOGBlocks and PHOG; 'corners' is Corners"),
         (lambda: WindowDetector(fitted(blocks), blocks, WINDOW), r"size of the blocks, \(16, 16\)"),
         (lambda: WindowDetector(fitted(edges), edges, WINDOW), "all border"),
         (lambda: WindowDetector(model, histograms, WINDOW, step=7), "multiple of 5"),

@@ -47,7 +47,11 @@ class OnGrids(Protocol):
 
     @property
     def step(self) -> int:
-        """Pixels from a point to the next."""
+        """Pixels between windows whose points are those of the image: a multiple of each of ``steps``."""
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Pixels from a point to the next, of each layer."""
 
     def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
         """x (columns,) and y (rows,) of each layer of points, in their order: layer by layer, row by row."""

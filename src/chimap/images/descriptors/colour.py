@@ -36,6 +36,7 @@ class ColourHistogram(CodedDescriptor):
     """
 
     step: ClassVar[int] = 1
+    steps: ClassVar[tuple[int, ...]] = (1,)
     space: str = "hsv"
     bins: tuple[int, int, int] = (16, 4, 4)
 

@@ -52,6 +52,11 @@ class LBP(CodedDescriptor):
     def _patterns(self) -> int:
         return self.neighbours * (self.neighbours - 1) + 3
 
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Of each radius a pixel."""
+        return (1,) * len(self.radii)
+
     def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
         """All pixels, once a radius."""
         return [pixel_grid(shape)] * len(self.radii)

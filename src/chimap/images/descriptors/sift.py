@@ -51,6 +51,11 @@ class SIFT(LocalDescriptor):
         check_positive(self.magnification, "magnification")
         check_positive(self.window, "window")
 
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Of each scale the same."""
+        return (self.step,) * len(self.sizes)
+
     def points(self, image: np.ndarray) -> Points:
         """The points of an image (H, W, 3) uint8, scale by scale, row by row."""
         planes = colour_planes(check_image(image), self.colour)

@@ -36,18 +36,18 @@ class WindowDetector:
     rectangles (``PixelScan``).
 
     Scores are those of ``model.decision_function`` on the histograms of the window cut out: always for ``HOGBlocks``
-    and colours; for ``PHOG`` with a ``border`` as wide as its edges reach; for the others up to the pixels around the
-    window, which the descriptors of the scene see and those of the cut do not.
+    and colours; for ``HOG`` with ``border=1``; for ``PHOG`` with a ``border`` as wide as its edges reach; for the
+    others up to the pixels around the window, which the descriptors of the scene see and those of the cut do not.
 
     Parameters
     ----------
     model : a fitted ``HistogramClassifier`` with an additive kernel (or several as blocks), ``normalize=None``.
-    histograms : what made its rows, one region: of SIFT (any colours), ``ColourHistogram``, ``LBP``, ``HOGBlocks`` and
-        ``PHOG``, one or several; learned words by hard coding. Points of ``HOG`` lie on no common grid.
+    histograms : what made its rows, one region: of SIFT (any colours), ``HOG``, ``ColourHistogram``, ``LBP``,
+        ``HOGBlocks`` and ``PHOG``, one or several; learned words by hard coding.
     window : (height, width) of the images it was fitted on; of ``HOGBlocks``, its size.
     target : the class whose score counts; None is the second of two.
-    step : pixels from a window to the next, a multiple of the step of each descriptor (of ``HOGBlocks`` that is a cell;
-        of ``PHOG``, ``LBP`` and colours a pixel); None is the least.
+    step : pixels from a window to the next, a multiple of the step of each descriptor (of ``HOGBlocks`` and ``HOG`` the
+        least common multiple of the cells; of ``PHOG``, ``LBP`` and colours a pixel); None is the least.
 
     Raises
     ------
@@ -169,8 +169,8 @@ def _scans_of(histograms: ImageHistograms) -> list[type[Scan]]:
         kind = next((scan for scan in SCANS if scan.takes(descriptor)), None)
         if kind is None:
             raise ValueError(
-                f"windows are scanned for SIFT, ColourHistogram, LBP, HOGBlocks and PHOG; {name!r} is {descriptor}. "
-                "Fit histograms and model without it."
+                f"windows are scanned for SIFT, HOG, ColourHistogram, LBP, HOGBlocks and PHOG; {name!r} is "
+                f"{descriptor}. Fit histograms and model without it."
             )
         scans.append(kind)
     if histograms.n_regions != 1:

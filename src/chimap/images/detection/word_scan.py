@@ -14,7 +14,7 @@ from chimap.tables import BinFunctions
 
 
 class _Cell(NamedTuple):
-    """A cell of the window: places (rectangles, 5), see ``scan_windows``, and table (words, most + 1, 1) float64."""
+    """A cell of the window: places (rectangles, 6), see ``scan_windows``, and table (words, most + 1, 1) float64."""
 
     places: np.ndarray
     table: np.ndarray
@@ -44,7 +44,6 @@ class WordScan(Scan):
             raise ValueError(
                 f"windows are counted for coding='hard' only; the histograms have {histograms!r}."
             )
-        self._stride = layout.step // descriptor.step
         self._cells: list[_Cell] = []
         for grid, columns in layout.levels:
             places = self._places(grid)
@@ -66,7 +65,7 @@ class WordScan(Scan):
 
         def scan(part: slice) -> None:
             for cell in self._cells:
-                _loops.scan_windows(words, cell.places, cell.table, part.start, self._stride, of_output[part])
+                _loops.scan_windows(words, cell.places, cell.table, part.start, of_output[part])
 
         points = sum(int(cell.places[:, 3].sum()) for cell in self._cells)
         _threads.over_rows(scores.shape[0], scores.shape[1] * points, scan)
@@ -74,15 +73,16 @@ class WordScan(Scan):
     def _places(self, grid: tuple[int, int]) -> list[np.ndarray]:
         """The points of each cell of the window: a rectangle of each layer that has some."""
         window = self._layout.window
-        layers = [cells(grid, x, y, window) for x, y in self._layout.descriptor.grids(window)]
+        descriptor, step = self._layout.descriptor, self._layout.step
+        layers = [cells(grid, x, y, window) for x, y in descriptor.grids(window)]
         places = []
         for cell in zip(*layers, strict=True):
             rectangles = [
-                [layer, top, left, bottom - top, right - left]
+                [layer, top, left, bottom - top, right - left, step // descriptor.steps[layer]]
                 for layer, ((top, bottom), (left, right)) in enumerate(cell)
                 if bottom > top and right > left
             ]
-            places.append(np.array(rectangles, np.int64).reshape(-1, 5))
+            places.append(np.array(rectangles, np.int64).reshape(-1, 6))
         return places
 
     def _words(self, image: np.ndarray) -> np.ndarray:
