@@ -15,6 +15,8 @@ from chimap.images.detection import (
     hard_negatives,
     matched,
     mined_detector,
+    scene_miss_rates,
+    window_miss_rates,
 )
 from chimap.images.histograms import ImageHistograms
 from chimap.images.pyramid import Pyramid
@@ -45,6 +47,8 @@ __all__ = [
     "hard_negatives",
     "mined_detector",
     "matched",
+    "window_miss_rates",
+    "scene_miss_rates",
     "MissRates",
 ]
 

@@ -53,6 +53,25 @@ def daimler(folder: Path) -> Path:
     return write_tree(folder, files)
 
 
+def annotated_people(*boxes: tuple[int, int, int, int], corner: int = 0) -> bytes:
+    """The annotation of a scene: people's boxes, the last pixels included, and what the first pixel is called."""
+    kinds = " ".join(['"PASperson"'] * len(boxes))
+    lines = [
+        "# PASCAL Annotation Version 1.00",
+        'Database : "The INRIA Rh\u00f4ne-Alpes Annotated Person Database"',
+        f"Objects with ground truth : {len(boxes)} {{ {kinds} }}",
+        f"# Top left pixel co-ordinates : ({corner}, {corner})",
+    ]
+    for k, (left, top, right, bottom) in enumerate(boxes, start=1):
+        lines += [
+            f'# Details for object {k} ("PASperson")',
+            f'Center point on object {k} "PASperson" (X, Y) : ({left + 9}, {top + 9})',
+            f'Bounding box for object {k} "PASperson" (Xmin, Ymin) - (Xmax, Ymax) : '
+            f"({left}, {top}) - ({right}, {bottom})",
+        ]
+    return "\r\n".join(lines).encode("latin-1")
+
+
 def inria(folder: Path, links: bool = True) -> Path:
     """Crops with their margin and scenes of different sizes; one is too small for a window."""
     root = "INRIAPerson/"
@@ -62,6 +81,9 @@ def inria(folder: Path, links: bool = True) -> Path:
         f"{root}Train/neg/small.jpg": photo(100, 100, 2),
         f"{root}Test/neg/00001147.png": photo(90, 140, 3, "PNG"),
         f"{root}Train/pos/crop_000010.png": photo(200, 200, 4, "PNG"),
+        f"{root}Train/annotations/crop_000010.txt": annotated_people((261, 109, 511, 705), (3, 4, 60, 99)),
+        f"{root}Test/pos/crop_000001.jpg": photo(120, 150, 7),
+        f"{root}Test/annotations/crop_000001.txt": annotated_people((1, 1, 40, 80), corner=1),
     }
     people = {
         f"{root}96X160H96/Train/pos/crop001001a.png": photo(96, 160, 5, "PNG"),

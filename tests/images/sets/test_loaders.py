@@ -22,6 +22,7 @@ COPIES = {
     "daimler_pedestrians": copies.daimler,
     "imagenet": copies.imagenet,
     "inria_person": copies.inria,
+    "inria_scenes": copies.inria,
     "scene15": copies.scenes,
     "uiuc_sports": copies.sports,
     "voc2007": copies.voc,
@@ -111,6 +112,25 @@ def test_inria_windows(tmp_path, links):
     np.testing.assert_array_equal(again.windows, images.windows)
     other = image_sets.inria_person(folder, windows_a_scene=4, random_state=1)
     assert (other.windows != images.windows).any()
+
+
+def test_inria_scenes_and_their_people(tmp_path):
+    images = image_sets.inria_scenes(copies.inria(tmp_path))
+    assert Counter(zip(images.splits.tolist(), images.labels.tolist(), strict=True)) == {
+        ("train", "person"): 1, ("train", "background"): 3, ("test", "person"): 1, ("test", "background"): 1,
+    }  # fmt: skip
+    found = {
+        name.rpartition("/")[2]: image_sets.inria_people(images, i) for i, name in enumerate(images.names)
+    }
+    assert found["crop_000010.png"] == [(261, 109, 512, 706), (3, 4, 61, 100)]
+    assert found["crop_000001.jpg"] == [(0, 0, 40, 80)]  # an annotation that counts from 1
+    assert sum(map(bool, found.values())) == 2
+    damaged = tmp_path / "INRIAPerson/Test/annotations/crop_000001.txt"
+    damaged.write_text("# PASCAL Annotation Version 1.00\n")
+    with pytest.raises(DataError, match=r"crop_000001\.txt: no 'Bounding box for object'"):
+        image_sets.inria_people(
+            images, images.names.index(next(n for n in images.names if "crop_000001" in n))
+        )
 
 
 @pytest.mark.parametrize("lists", [True, False])

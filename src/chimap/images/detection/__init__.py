@@ -2,6 +2,7 @@
 
 from chimap.images.detection.curve import MissRates, matched
 from chimap.images.detection.detector import WindowDetector
+from chimap.images.detection.evaluation import scene_miss_rates, window_miss_rates
 from chimap.images.detection.mining import hard_negatives, mined_detector
 from chimap.images.detection.overlap import Detection, best_of, shared_areas
 
@@ -13,5 +14,7 @@ __all__ = [
     "hard_negatives",
     "matched",
     "mined_detector",
+    "scene_miss_rates",
     "shared_areas",
+    "window_miss_rates",
 ]

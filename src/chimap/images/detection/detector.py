@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import lcm
 from typing import TYPE_CHECKING, Any
 
@@ -133,16 +134,23 @@ class WindowDetector:
         The image is made smaller by powers of scale_step, until the window fills it or is ``largest`` times as large in
         it. Of two windows whose intersection is more than ``overlap`` of their union the better stays.
         """
-        check_positive(scale_step - 1, "scale_step - 1")
-        image, step = check_image(image), self.step
+        step = self.step
         detections: list[Detection] = []
-        for scale in self.scales(image.shape, scale_step, largest):
-            scores = self.scores(_smaller(image, scale))
+        for scale, scores in self.scan(image, scale_step=scale_step, largest=largest):
             for i, j in zip(*np.nonzero(scores > threshold), strict=True):
                 left, top = scale * step * j, scale * step * i
                 box = (left, top, left + scale * self.window[1], top + scale * self.window[0])
                 detections.append(Detection(tuple(map(float, box)), float(scores[i, j])))  # type: ignore[arg-type]
         return best_of(detections, overlap)
+
+    def scan(
+        self, image: np.ndarray, *, scale_step: float = 1.2, largest: float | None = None
+    ) -> Iterator[tuple[float, np.ndarray]]:
+        """Each of ``scales`` with the ``scores`` of the image made so much smaller."""
+        check_positive(scale_step - 1, "scale_step - 1")
+        image = check_image(image)
+        for scale in self.scales(image.shape, scale_step, largest):
+            yield scale, self.scores(_smaller(image, scale))
 
     def scales(
         self, shape: tuple[int, ...], scale_step: float = 1.2, largest: float | None = None

@@ -18,7 +18,7 @@ from chimap.images.sets.caltech101 import caltech101
 from chimap.images.sets.daimler import daimler_pedestrians
 from chimap.images.sets.ilsvrc2010_bow import Ilsvrc2010Bow
 from chimap.images.sets.imagenet import imagenet, synset_names
-from chimap.images.sets.inria import inria_person
+from chimap.images.sets.inria import inria_people, inria_person, inria_scenes
 from chimap.images.sets.pascal_voc import VocObject, voc_classification, voc_objects, voc_segmentation
 from chimap.images.sets.scene15 import scene15
 from chimap.images.sets.uiuc_sports import uiuc_sports
@@ -30,6 +30,8 @@ __all__ = [
     "imagenet",
     "synset_names",
     "inria_person",
+    "inria_scenes",
+    "inria_people",
     "voc_classification",
     "voc_segmentation",
     "voc_objects",
@@ -44,6 +46,7 @@ CATALOGUE: dict[str, Callable[..., ImageSet]] = {
     "daimler_pedestrians": daimler_pedestrians,
     "imagenet": imagenet,
     "inria_person": inria_person,
+    "inria_scenes": inria_scenes,
     "scene15": scene15,
     "uiuc_sports": uiuc_sports,
     "voc2007": voc_classification,

@@ -1,14 +1,16 @@
-"""INRIA person: windows with upright people, and windows of scenes without."""
+"""INRIA person: windows with upright people and windows of scenes without; scenes, and the boxes of their people."""
 
 from __future__ import annotations
 
 import os
+import re
 
 import numpy as np
 
+from chimap._validation import DataError
 from chimap.images.reading.files import ImageFiles
 from chimap.images.reading.image_set import ImageSet
-from chimap.images.sets._origin import Origin, images_in
+from chimap.images.sets._origin import Origin, images_in, lines_of
 
 WIDTH, HEIGHT = 64, 128
 # In the archive train_64x128_H96/pos is a link to the first of these; unpacked elsewhere it may be all there is.
@@ -17,6 +19,10 @@ PEOPLE = {
     "test": ("70X134H96/Test/pos/", "test_64x128_H96/pos/"),
 }
 SCENES = {"train": "Train/neg/", "test": "Test/neg/"}
+WITH_PEOPLE = {"train": "Train/pos/", "test": "Test/pos/"}
+_NUMBERS = r"\((-?\d+),\s*(-?\d+)\)"
+_BOX = re.compile(rf"Bounding box for object .*:\s*{_NUMBERS}\s*-\s*{_NUMBERS}")
+_CORNER = re.compile(rf"Top left pixel co-ordinates\s*:\s*{_NUMBERS}")
 ORIGIN = Origin(
     "the INRIA person data set",
     "INRIAPerson/96X160H96/Train/pos/crop001001a.png",
@@ -53,6 +59,45 @@ def inria_person(
             labels.append("background" if name.startswith(root + SCENES[split]) else "person")
             splits.append(split)
     return ImageSet(files, names, np.array(labels), np.array(splits), windows=np.array(boxes))
+
+
+def inria_scenes(path: str | os.PathLike[str]) -> ImageSet:
+    """Whole photographs, "person" and "background", with the splits "train" and "test"; see ``inria_people``.
+
+    Those of "background" have no people in them: windows of theirs are what a detector must not find.
+    """
+    files = ORIGIN.open(path)
+    root = ORIGIN.root(files, SCENES["train"])
+    names, labels, splits = [], [], []
+    for split in ("train", "test"):
+        for label, folders in (("person", WITH_PEOPLE), ("background", SCENES)):
+            listed = images_in(files, root + folders[split])
+            if not listed:
+                raise ORIGIN.absent(files, folders[split])
+            names += listed
+            labels += [label] * len(listed)
+            splits += [split] * len(listed)
+    return ImageSet(files, names, np.array(labels), np.array(splits))
+
+
+def inria_people(images: ImageSet, i: int) -> list[tuple[int, int, int, int]]:
+    """The people of image i of ``inria_scenes``: pixels left, top, right, bottom of the boxes (from 0, the last two
+    excluded); none of a scene without. Raises DataError for an annotation that is damaged."""
+    assert images.labels is not None
+    if images.labels[i] != "person":
+        return []
+    folder, _, name = images.names[i].rpartition("pos/")
+    path = f"{folder}annotations/{name.rpartition('.')[0]}.txt"
+    text = "\n".join(lines_of(images.files, path))
+    corner = _CORNER.search(text)
+    x, y = (int(side) for side in corner.groups()) if corner else (0, 0)
+    boxes = [tuple(map(int, sides)) for sides in _BOX.findall(text)]
+    if not boxes or any(right < left or bottom < top for left, top, right, bottom in boxes):
+        raise DataError(
+            f"{images.files.where(path)}: no 'Bounding box for object' with numbers in order, so it is not an "
+            "annotation of INRIA person. Copy it again."
+        )
+    return [(left - x, top - y, right - x + 1, bottom - y + 1) for left, top, right, bottom in boxes]
 
 
 def _people(files: ImageFiles, root: str, split: str) -> list[str]:

@@ -1,0 +1,85 @@
+"""How good a detector is: by windows, with and without an object, and by scenes whose objects are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from chimap._validation import DataError
+from chimap.images.detection.curve import MissRates, matched
+from chimap.images.detection.detector import WindowDetector
+from chimap.images.detection.overlap import Box
+
+
+def window_miss_rates(
+    detector: WindowDetector, objects: Iterable[np.ndarray], scenes: Iterable[np.ndarray], **scales: float
+) -> MissRates:
+    """Objects that are missed, against false positives per window.
+
+    Parameters
+    ----------
+    detector : WindowDetector
+    objects : images of the window's size, an object each.
+    scenes : images without objects, of which every window of every size counts.
+    scales : ``scale_step`` and ``largest`` of ``WindowDetector.detect``.
+
+    Returns
+    -------
+    MissRates
+
+    Raises
+    ------
+    DataError
+        For objects of another size than the window.
+
+    References
+    ----------
+    Dalal and Triggs, Histograms of oriented gradients for human detection, 2005.
+    """
+    found = []
+    for i, image in enumerate(objects):
+        if image.shape[:2] != detector.window:
+            raise DataError(
+                f"object {i} has {image.shape[0]} x {image.shape[1]} pixels, the window {detector.window[0]} x "
+                f"{detector.window[1]}: resize or cut it."
+            )
+        found.append(detector.scores(image).ravel())
+    others = [scores.ravel() for image in scenes for _, scores in detector.scan(image, **scales)]
+    hits, false = (np.concatenate([np.zeros(0), *parts]) for parts in (found, others))
+    return MissRates.of(
+        np.concatenate([hits, false]), np.arange(hits.size + false.size) < hits.size, hits.size, false.size
+    )
+
+
+def scene_miss_rates(
+    detector: WindowDetector,
+    scenes: Iterable[tuple[np.ndarray, list[Box]]],
+    threshold: float,
+    *,
+    least_shared: float = 0.5,
+    **scan: float,
+) -> MissRates:
+    """Objects that are missed, against false positives per image.
+
+    Parameters
+    ----------
+    detector : WindowDetector
+    scenes : images with the boxes of all their objects, none or some each.
+    threshold : score above which a window is a detection; the curve ends at its rate of false positives.
+    least_shared : of the union of a detection and an object, what must be common.
+    scan : as in ``WindowDetector.detect``.
+
+    Returns
+    -------
+    MissRates
+
+    References
+    ----------
+    Dollar, Wojek, Schiele and Perona, Pedestrian detection: an evaluation of the state of the art, 2012.
+    """
+    detections, boxes = [], []
+    for image, true in scenes:
+        detections.append(detector.detect(image, threshold, **scan))
+        boxes.append(true)
+    return MissRates.of(*matched(detections, boxes, least_shared), sum(map(len, boxes)), len(boxes))
