@@ -36,6 +36,19 @@ def window_miss_rates(
     References
     ----------
     Dalal and Triggs, Histograms of oriented gradients for human detection, 2005.
+
+    Examples
+    --------
+    >>> from chimap import HistogramClassifier
+    >>> from chimap.images import HOGBlocks, ImageHistograms
+    >>> y, x = np.mgrid[:32, :32]
+    >>> stripes = lambda z, i: np.repeat((127 + 100 * np.sin(z / 2 + i)).astype(np.uint8)[:, :, None], 3, axis=2)
+    >>> windows = [stripes(x if i % 2 else y, i) for i in range(8)]
+    >>> histograms = ImageHistograms(HOGBlocks((32, 32)), grids=((1, 1),)).fit(windows)
+    >>> model = HistogramClassifier("chi2", alpha=0.1).fit(histograms.transform(windows), np.arange(8) % 2)
+    >>> detector = WindowDetector(model, histograms, window=(32, 32))
+    >>> window_miss_rates(detector, windows[1::2], [np.hstack(windows[::2])]).at(0.01)
+    0.0
     """
     found = []
     for i, image in enumerate(objects):
@@ -77,6 +90,20 @@ def scene_miss_rates(
     References
     ----------
     Dollar, Wojek, Schiele and Perona, Pedestrian detection: an evaluation of the state of the art, 2012.
+
+    Examples
+    --------
+    >>> from chimap import HistogramClassifier
+    >>> from chimap.images import HOGBlocks, ImageHistograms
+    >>> y, x = np.mgrid[:32, :32]
+    >>> stripes = lambda z, i: np.repeat((127 + 100 * np.sin(z / 2 + i)).astype(np.uint8)[:, :, None], 3, axis=2)
+    >>> windows = [stripes(x if i % 2 else y, i) for i in range(8)]
+    >>> histograms = ImageHistograms(HOGBlocks((32, 32)), grids=((1, 1),)).fit(windows)
+    >>> model = HistogramClassifier("chi2", alpha=0.1).fit(histograms.transform(windows), np.arange(8) % 2)
+    >>> detector = WindowDetector(model, histograms, window=(32, 32))
+    >>> scene = np.hstack([windows[0], windows[1], windows[2]])
+    >>> scene_miss_rates(detector, [(scene, [(32, 0, 64, 32)])], threshold=0.0).at(0.1)
+    0.0
     """
     detections, boxes = [], []
     for image, true in scenes:
