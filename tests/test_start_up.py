@@ -56,3 +56,13 @@ def test_files_are_opened_without_what_fits_need():
         "assert chimap.open_source(path).n_rows == 3"
     )
     assert modules.isdisjoint({"sklearn", "pandas", "matplotlib", "torch", "dask", "distributed"})
+
+
+def test_a_file_of_rows_is_described_without_what_fits_and_images_need(tmp_path):
+    import numpy as np
+
+    path = tmp_path / "rows.npz"
+    np.savez(path, X=np.eye(3), y=np.arange(3))
+    modules = loaded(f"from chimap.cli.main import main; main(['info', {str(path)!r}])")
+    assert "scipy.sparse" in modules
+    assert modules.isdisjoint({*HEAVY, "chimap.images", "chimap.kernels"})

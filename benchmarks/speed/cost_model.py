@@ -136,7 +136,7 @@ def check_messages(folder, n_rows=400_000, D=512):
     with dask_engine("dask") as engine:
         client = engine.client
         model = random_features(D, "72MiB")
-        from chimap.engines.progress import Progress
+        from chimap._progress import Progress
         from chimap.fit.fit import fit
 
         result = fit(model._recipe(), source, Counting(client), Progress())

@@ -7,9 +7,9 @@ import io
 import numpy as np
 import pytest
 
+from chimap._progress import LineProgress
 from chimap.cli.support import blas, data_rows, errors, flag_values
 from chimap.cli.support.options import Task
-from chimap.engines.progress import LineProgress
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 from chimap._arrays import to_dense
 from chimap._validation import DataError
 from chimap.data import open_source
+from chimap.data.image_names import holds_images
 from chimap.data.io import files
-from chimap.images.reading.kind import holds_images
 
 from .small_sources import COUNTS, LABELS, N_ROWS, SOURCES
 

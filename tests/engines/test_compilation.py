@@ -7,9 +7,9 @@ import time
 import numba as nb
 import numpy as np
 
+from chimap._progress import LineProgress
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
-from chimap.engines.progress import LineProgress
 
 
 class Notes(Progress):

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from chimap import HistogramClassifier, open_source
+from chimap._progress import Progress
 from chimap._validation import DataError
 from chimap.data import ArraySource, SvmlightSource, write_histograms
 from chimap.engines.dask import DaskEngine, _groups_of_parts
-from chimap.engines.progress import Progress
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.fit import fit
 

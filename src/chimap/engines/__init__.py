@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
+from chimap._progress import Progress, RichProgress, Stopwatch
 from chimap.engines.local import Engine, LocalEngine
 from chimap.engines.memory import Job, chunk_rows_within
-from chimap.engines.progress import Progress, RichProgress, Stopwatch
 
 if TYPE_CHECKING:
     from distributed import Client

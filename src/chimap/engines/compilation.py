@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from numba.core import event
 
-from chimap.engines.progress import Progress, Stopwatch
+from chimap._progress import Progress, Stopwatch
 
 
 @contextmanager

@@ -25,11 +25,11 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from chimap import _threads
+from chimap._progress import Progress
 from chimap._validation import DataError
 from chimap.data import DaskSource, Source
 from chimap.engines.dask_tasks import added, added_array, merged, unpacked
 from chimap.engines.local import Accumulated, Reached, Work
-from chimap.engines.progress import Progress
 
 if TYPE_CHECKING:
     from distributed import Client, Future

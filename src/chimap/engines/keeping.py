@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
+from chimap._progress import Stopwatch
 from chimap._types import Rows
 from chimap.backends.base import RowFeatures
 from chimap.backends.host import PIECE_ROWS
-from chimap.engines.progress import Stopwatch
 from chimap.features.additive.base import mapped
 from chimap.moments import RowWeights, Targets, weighted
 from chimap.moments.kept import KeptFeatures

@@ -8,11 +8,11 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from chimap._progress import Progress, Stopwatch
 from chimap._types import Rows
 from chimap.backends.base import Sums
 from chimap.data import Source
 from chimap.data.io.read_ahead import chunks_ahead
-from chimap.engines.progress import Progress, Stopwatch
 from chimap.moments import RowFolds, RowWeights, Targets, weighted
 
 S = TypeVar("S", bound=Sums)

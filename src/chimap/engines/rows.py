@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from chimap._progress import Progress, Stopwatch
 from chimap._types import Rows
 from chimap.backends.base import HostSums
 from chimap.data import Source
 from chimap.engines.local import Engine, Pass
-from chimap.engines.progress import Progress, Stopwatch
 from chimap.losses import LossAt, LossSums
 from chimap.moments import Targets, split
 

@@ -35,7 +35,7 @@ def describe(
     from chimap.cli.support.fit_options import Settings
     from chimap.data.text_columns import text_columns
 
-    Settings(kernel="exp-chi2", components=components).check()
+    Settings(components=components).check_components()
     texts: list[str] = []
     if reading is None and labels is None and table.columns is None and table.exclude is None:
         texts = text_columns(path)  # no bins: a fit wants them named, and here they are said

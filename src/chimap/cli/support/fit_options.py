@@ -80,6 +80,11 @@ class Settings:
             raise ValueError(f"--components must be auto or a whole number of at least 2; got {text!r}.")
         return int(text)
 
+    def check_components(self) -> None:
+        """Refuse a number of features that no fit takes. Raises ValueError naming the flag."""
+        number = self.n_components
+        flag_values.check_least(None if isinstance(number, str) else number, "--components", 2)
+
     def check(self, n_descriptors: int = 0) -> None:
         """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag.
 
@@ -106,12 +111,13 @@ class Settings:
         flag_values.check_normalization(self.normalization)
         flag_values.check_scoring(self.scoring)
         flag_values.number_or("auto", self.alpha, "--alpha")
+        self.check_components()
         for flag, value, least in (
             ("--terms", self.n_terms, 1),
-            ("--components", None if isinstance(self.n_components, str) else self.n_components, 2),
             ("--folds", self.folds, 2),
-            ("--jobs", self.jobs, 1), ("--seed", self.seed, 0),
-        ):  # fmt: skip
+            ("--jobs", self.jobs, 1),
+            ("--seed", self.seed, 0),
+        ):
             flag_values.check_least(value, flag, least)
         flag_values.one_or_several(self.principal, "--principal")
         if self.bin_weights not in ("auto", "learn", "none"):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def holds_images(data: str) -> bool:
     """Whether DATA are images rather than rows."""
-    from chimap.images.reading.kind import holds_images
+    from chimap.data.image_names import holds_images
 
     layout, path = layout_of(data)
     return layout is not None or holds_images(path)
@@ -40,12 +40,15 @@ def layout_of(data: str) -> tuple[str | None, str]:
     (('voc2007', 'photos'), (None, 's3://photos'), (None, 'file:///'))
     """
     from chimap.data.io.files import is_address
+
+    name, colon, path = data.partition(":")
+    if is_address(data) or (not colon and Path(data).exists()):
+        return None, data  # before the data sets are imported, and with them all that images need
     from chimap.images.sets import CATALOGUE
 
-    name, _, path = data.partition(":")
     if name in CATALOGUE and path:
         return name, path
-    if not Path(data).exists() and not is_address(data):
+    if not Path(data).exists():
         if name in CATALOGUE:
             raise ValueError(f"{data} names a data set without its folder; give {name}:FOLDER.")
         if path and Path(path).exists():

@@ -78,7 +78,7 @@ def as_json(value: object) -> None:
 
 def progress(silent: bool) -> Progress:
     """A bar where stderr is a terminal, a line now and then where it is a file, nothing with --json there."""
-    from chimap.engines.progress import LineProgress, Progress, RichProgress
+    from chimap._progress import LineProgress, Progress, RichProgress
 
     if sys.stderr.isatty():
         return RichProgress(transient=True)

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
 
 # What is opened at all: formats of one picture that Pillow decodes by itself, without calling other programs.
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "JPEG2000", "AVIF")
-ENDINGS = (
-    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm", ".pnm",
-    ".jp2", ".avif",
-)  # fmt: skip
 MAX_PIXELS = 80_000_000
 MAX_FILE_BYTES = 2**29
 # What decoders raise on damaged content.
@@ -35,15 +31,6 @@ _PAPER = (255, 255, 255)  # what shows through transparent pixels
 
 class ImageError(DataError):
     """An image file that cannot be read; the message names it."""
-
-
-def is_image_name(path: str) -> bool:
-    """Whether a file is taken for an image by its ending.
-
-    >>> is_image_name("cat/image_0001.JPG"), is_image_name("README.txt")
-    (True, False)
-    """
-    return path.lower().endswith(ENDINGS)
 
 
 def open_picture(content: bytes, name: str) -> Image:

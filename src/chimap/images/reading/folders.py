@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from chimap._validation import DataError
-from chimap.images.reading.decoding import ENDINGS, is_image_name
+from chimap.data.image_names import ENDINGS, is_image_name
 from chimap.images.reading.files import ImageFiles
 from chimap.images.reading.image_set import ImageSet
 

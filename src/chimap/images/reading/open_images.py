@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from chimap._validation import DataError, check_choice
 from chimap.data.formats.arrow_parts import PARQUET
+from chimap.data.image_names import TAR, ZIP, is_image_name
 from chimap.data.io.files import existing_file, is_folder, plain_path
 from chimap.data.labels import Labels, read_labels
-from chimap.images.reading.decoding import ImageError, decode_image, decode_mask, is_image_name
-from chimap.images.reading.files import TAR, ZIP, open_files
+from chimap.images.reading.decoding import ImageError, decode_image, decode_mask
+from chimap.images.reading.files import open_files
 from chimap.images.reading.folders import class_folders
 from chimap.images.reading.image_set import ImageSet
 from chimap.images.reading.tables import listed_images, parquet_images

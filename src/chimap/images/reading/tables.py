@@ -13,9 +13,10 @@ import numpy as np
 
 from chimap._validation import DataError
 from chimap.data.formats.arrow_parts import Part, find_parts
+from chimap.data.image_names import is_image_name
 from chimap.data.io.files import existing_file, needed
 from chimap.data.labels import Labels, check_labels, numbers_or_text, read_labels
-from chimap.images.reading.decoding import ImageError, is_image_name
+from chimap.images.reading.decoding import ImageError
 from chimap.images.reading.files import FolderFiles, ImageFiles
 from chimap.images.reading.image_set import ImageSet
 

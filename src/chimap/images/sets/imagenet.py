@@ -9,7 +9,7 @@ import re
 import numpy as np
 
 from chimap._validation import DataError
-from chimap.images.reading.decoding import is_image_name
+from chimap.data.image_names import is_image_name
 from chimap.images.reading.files import ImageFiles
 from chimap.images.reading.image_set import ImageSet
 from chimap.images.sets._origin import Origin, lines_of

@@ -1,4 +1,4 @@
-"""Whether a path holds images or rows of bins."""
+"""Whether a path holds images or rows of bins, told before anything that opens images is imported."""
 
 from __future__ import annotations
 
@@ -7,10 +7,23 @@ import os
 from chimap.data.formats.arrow_parts import PARQUET, find_parts
 from chimap.data.io.containers import is_store
 from chimap.data.io.files import existing_file, files_under, is_folder, needed, split_member
-from chimap.images.reading.decoding import is_image_name
-from chimap.images.reading.files import TAR, ZIP
 
+ENDINGS = (
+    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm", ".pnm",
+    ".jp2", ".avif",
+)  # fmt: skip
+TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+ZIP = (".zip",)
 TABLES = (".csv", ".tsv")
+
+
+def is_image_name(path: str) -> bool:
+    """Whether a file is taken for an image by its ending.
+
+    >>> is_image_name("cat/image_0001.JPG"), is_image_name("README.txt")
+    (True, False)
+    """
+    return path.lower().endswith(ENDINGS)
 
 
 def holds_images(path: str | os.PathLike[str]) -> bool:
