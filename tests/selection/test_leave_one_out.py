@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from chimap._validation import DataError
 from chimap.features.exact import ExactFeatures
 from chimap.fit.exact import ExactRows
-from chimap.selection import leave_one_out
+from chimap.selection import leave_one_out, left_out_rows
 from chimap.selection.leave_one_out import LeaveOut
 from chimap.selection.scoring import HeldOutScore
 
@@ -145,3 +147,52 @@ def test_of_many_rows_a_settled_strength_leaves_out_the_last(grouped, monkeypatc
     assert np.isnan(some.held_out[:-36]).all()
     np.testing.assert_allclose(some.held_out[-36:], every.held_out[-36:], rtol=1e-6)
     np.testing.assert_array_equal(some.solution.weights, every.solution.weights)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_tasks_with_gaps_leave_out_parts_of_the_rows(grouped, monkeypatch):
+    """Against a fit of each task without the part that a row is in."""
+    monkeypatch.setattr(left_out_rows, "_WORK", 0.0)  # as of many rows: five parts
+    groups = [np.arange(a, a + 8) for a in range(0, 120, 8)] if grouped else None
+    rule = problem(groups=groups, octaves=0)
+    rng = np.random.default_rng(1)
+    rule.Y[rng.random(rule.Y.shape) < 0.25] = np.nan
+    rule.score = lambda residuals, rows: -float(np.nanmean(np.square(residuals)))
+    choice = rule.choose()
+    assert choice.result.rule == "leave-part-out"
+    assert choice.curve is None
+    alpha, gamma = choice.result.best["alpha"], choice.result.best["gamma"]
+    part = rule.groups[1]
+    assert len(rule.groups) == 5
+    assert part[0] == 24
+    for task in range(3):
+        seen = np.flatnonzero(~np.isnan(rule.Y[:, task]))
+        own = np.intersect1d(part, seen)
+        unseen = np.setdiff1d(np.arange(120), seen)
+        alone = problem()
+        alone.Y[:] = np.nan_to_num(rule.Y)
+        expected = refitted(alone, alpha, gamma, np.union1d(part, unseen))
+        places = np.searchsorted(np.union1d(part, unseen), own)
+        np.testing.assert_allclose(choice.held_out[own, task], expected[places, task], atol=1e-6)
+
+
+def test_of_many_rows_with_gaps_the_best_of_few_is_solved_once_on_all(monkeypatch):
+    monkeypatch.setattr(leave_one_out, "FEW_ROWS", 60)
+    rule = problem()
+    rule.Y[::4, 0] = np.nan
+    rule.score = lambda residuals, rows: -float(np.nanmean(np.square(residuals)))
+    choice = rule.choose()
+    assert [row["n_rows"] for row in choice.result.table()].count(120) == 1
+    assert np.isnan(choice.held_out[:48]).all()
+    assert np.isfinite(choice.held_out[60:, 1]).all()
+
+
+@pytest.mark.parametrize("sizes", [[99, 1], [1, 99], [1, 1, 98], [20] * 5, [50, 50]])
+def test_parts_keep_groups_whole_and_leave_rows_to_learn_from(sizes):
+    edges = np.cumsum([0, *sizes])
+    groups = [np.arange(a, b) for a, b in pairwise(edges)]
+    parts = left_out_rows.parts_of(groups, 100, 10**9)
+    np.testing.assert_array_equal(np.concatenate(parts), np.arange(100))
+    assert 1 < len(parts) <= 5
+    starts = {int(group[0]) for group in groups}
+    assert all(int(part[0]) in starts for part in parts)

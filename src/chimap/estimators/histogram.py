@@ -109,8 +109,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         How alpha is chosen. "gcv": generalised cross-validation, one factor a strength and no folds kept
         (loss="square"; rows must be independent, with duplicates use folds). A number: folds of the cross-validation.
         "holdout": one part of the rows. "auto": "gcv" for the square loss, five folds where rows have groups. For
-        features="exact": "auto" or "leave-one-out" (a group, where there are groups), folds, or a splitter of
-        scikit-learn that holds every row out once.
+        features="exact": "auto" or "leave-one-out" (a group, where there are groups; parts of many rows, of tasks with
+        gaps), folds, or a splitter of scikit-learn that holds every row out once.
     scoring : str or callable, optional
         A scorer of scikit-learn by which the race and features="exact" choose. None: accuracy, in the race ROC AUC
         where one of two classes is rare, and R^2 of regressions.
@@ -183,7 +183,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     -----
     Labels y (n, t) of 0, 1 and NaN are t tasks in one fit; entries that are missing are left out of that task alone.
     The strength is one for all, by the mean of the tasks' scores; with missing entries ridge is solved by conjugate
-    gradients on the features in memory (``solvers.observed``), or features="exact" by a factor a task. Answers are
+    gradients on the features in memory (``solvers.observed``), or on one factor of features="exact". Answers are
     (n, t), see ``predict``; ``task_names_`` are the columns of a data frame, ``multilabel_`` is True.
 
     References

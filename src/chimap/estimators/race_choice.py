@@ -20,7 +20,7 @@ from chimap.estimators.race_candidates import candidates, is_free, settings_for,
 from chimap.estimators.race_rehearsal import rehearsed
 from chimap.estimators.race_rows import score_name
 from chimap.features.base import FeatureSettings
-from chimap.fit.automatic import is_automatic, is_slow, takes_wide
+from chimap.fit.automatic import is_automatic, takes_wide
 from chimap.fit.exact import exact_bytes
 from chimap.fit.trials import Trials
 from chimap.selection.leave_one_out import FEW_ROWS
@@ -77,7 +77,7 @@ def race_of(
 def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Parameters:
     """What a candidate of the race becomes on all rows of the source."""
     needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
-    fits = keeps_rows and needed <= room_in(parse_memory(running.model.memory)) and not is_slow(source)
+    fits = keeps_rows and needed <= room_in(parse_memory(running.model.memory))
     settings = settings_for(
         trial.candidate, trial.learned, source.n_rows, source.n_features, fits, source.is_sparse
     )

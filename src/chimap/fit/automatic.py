@@ -19,14 +19,13 @@ from chimap.features.landmarks.family import LandmarkFamily, NystroemFamily
 from chimap.fit.exact import exact_bytes
 from chimap.kernels import Exponential
 from chimap.solvers.from_moments import RidgeSolver
-from chimap.solvers.observed_exact import factors_of, is_shared
+from chimap.solvers.observed_exact import filling_bytes, is_shared
 
 FEWEST_LANDMARKS, MOST_LANDMARKS = 1000, 8000
 _GROWTH = 8  # landmarks are so many times the root of the rows: 2000 of 60,000
 _LESS = 0.8  # of the landmarks that the memory has no room for
 _LEAST = 64  # landmarks: of fewer the budget itself is at fault
 MOST_SUMMED = 8192  # features whose products a machine of usual size sums up
-_SLOW = 2  # times the work of an exact machine of the most rows, at most, for targets with missing entries
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch from which landmarks can be chosen for those to come
 
 
@@ -58,7 +57,7 @@ def takes_exact(given: Parameters, source: Source, budget: int) -> bool:
     settings = FeatureSettings(given["kernel"], given["gamma"] if given["gamma"] != "auto" else "mean")
     if not isinstance(settings.exact, Exponential):
         return False
-    return not is_slow(source) and bytes_of_exact(given, source) <= budget
+    return bytes_of_exact(given, source) <= budget
 
 
 def takes_wide(given: Parameters, settings: FeatureSettings, source: Source) -> bool:
@@ -85,15 +84,6 @@ def takes_wide(given: Parameters, settings: FeatureSettings, source: Source) -> 
     return family.footprint(settings, source.n_features).features > MOST_SUMMED
 
 
-def is_slow(source: Source) -> bool:
-    """Whether targets with entries or weights of their own take so many factors that an exact machine is slower than it
-    may be."""
-    y = source.labels()
-    if y is None or y.ndim == 1:
-        return False
-    return factors_of(y, source.weights) * source.n_rows**3 > _SLOW * MOST_ROWS**3
-
-
 def _is_of_its_own(y: np.ndarray, weights: np.ndarray | None) -> bool:
     """Whether a target of several misses entries, or has weights that others do not have."""
     return y.ndim == 2 and not is_shared(y, weights)
@@ -110,8 +100,7 @@ def bytes_of_exact(given: Parameters, source: Source) -> int:
     y = source.labels()
     if y is None or not _is_of_its_own(y, source.weights):
         return needed
-    most = int((~np.isnan(y)).sum(axis=0).max())
-    return needed + dtype.itemsize * most**2  # the rows of one target after the other, copied
+    return needed + filling_bytes(*y.shape)
 
 
 def takes_components(settings: FeatureSettings) -> bool:

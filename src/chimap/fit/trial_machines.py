@@ -235,7 +235,7 @@ def _ridge(
     square: np.ndarray, diagonal: np.ndarray, Y: np.ndarray, row_weights: np.ndarray | None
 ) -> ExactRidge:
     """Unrefined: the score on the rows held out tells where rounding spoils a solution."""
-    return exact_ridge(square, diagonal, Y, row_weights, leaves_out=False, steps=0)
+    return exact_ridge(square, diagonal, Y, row_weights, steps=0)
 
 
 class MarginMachine:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from chimap import _blas
 from chimap._types import DTypeLike, RowTargets
 from chimap.losses.base import Loss
 
@@ -100,7 +101,8 @@ class LossAt:
 
     def _add(self, sums: LossSums, Z: np.ndarray, Y: np.ndarray, weights: np.ndarray | None) -> None:
         targets = np.tile(Y, (1, self.intercept.size // Y.shape[1])).astype(Z.dtype, copy=False)
-        scores = Z @ self.coef.astype(Z.dtype, copy=False)
+        scores = np.empty((Z.shape[0], self.intercept.size), Z.dtype)
+        _blas.multiply(Z, self.coef.astype(Z.dtype, copy=False), scores)
         scores += self.intercept.astype(Z.dtype, copy=False)
         slopes, values = self.loss.gradient(targets, scores), self.loss.value(targets, scores)
         if weights is not None:
@@ -108,7 +110,9 @@ class LossAt:
             each = each[:, None] if each.ndim == 1 else np.tile(each, (1, self.intercept.size // Y.shape[1]))
             slopes, values = slopes * each, values * each
         sums.values += values.sum(axis=0, dtype=np.float64)
-        sums.coef += Z.T @ slopes
+        gradient = np.empty((slopes.shape[1], Z.shape[1]), Z.dtype)
+        _blas.multiply(slopes.T, Z, gradient)
+        sums.coef += gradient.T
         sums.intercept += slopes.sum(axis=0, dtype=np.float64)
         sums.count += Z.shape[0] if weights is None else float(weights.sum()) / (weights.size // Z.shape[0])
 

@@ -20,6 +20,7 @@ _METHODS = {
     "holdout": "compared on rows held out",
     "leave-one-out": "each row left out in turn",
     "leave-group-out": "each group left out in turn",
+    "leave-part-out": "parts of the rows left out in turn",
 }
 
 

@@ -59,12 +59,14 @@ def choose_alpha(
     on_score: Callable[[float, float], None] | None = None,
     factor: Factor | None = None,
     scale: float | None = None,
+    left_out: Sequence[int] | None = None,
 ) -> SelectionResult:
     """Score strengths by exact K-fold cross-validation and choose the best.
 
     "auto" goes down by decades from a tenth of the mean scatter of a feature until the error rises again, up while it
     falls that way, and tries the half decades beside the best. ``on_score(strength, mean error)`` is called after
     each. factor: as in ``ridge``. scale: the mean scatter of a feature, where the moments are of coordinates of them.
+    left_out: the folds that are, one after the other; None is all of them.
     Raises DataError if a fold has no rows or leaves none to train on.
 
     Examples
@@ -80,7 +82,8 @@ def choose_alpha(
     (True, True)
     """
     check_folds(folds, whole)
-    scorer = _Scorer(folds, whole, on_score, factor or Factor(whole.n_features))
+    chosen = folds.folds if left_out is None else [folds.folds[k] for k in left_out]
+    scorer = _Scorer(chosen, whole, on_score, factor or Factor(whole.n_features))
     if isinstance(alphas, str):
         scale = float(whole.scatter_diagonal().mean()) if scale is None else scale
         _search(scorer, max(scale, np.finfo(float).tiny))
@@ -120,15 +123,15 @@ class _Scorer:
 
     def __init__(
         self,
-        folds: FoldMoments,
+        folds: Sequence[Moments],
         whole: Moments,
         on_score: Callable[[float, float], None] | None,
         factor: Factor,
     ):
         self.whole = whole
-        self.folds = [Fold(fold, whole) for fold in folds.folds]
+        self.folds = [Fold(fold, whole) for fold in folds]
         self.factor = factor
-        fewest = whole.n_rows - max(fold.n_rows for fold in folds.folds)
+        fewest = whole.n_rows - max(fold.n_rows for fold in folds)
         iterate = iterates(whole.n_features, whole.n_targets, fewest)
         self.weights = FoldWeights(self.folds, whole, self.factor) if iterate else None
         self.scores: dict[float, tuple[np.ndarray, int]] = {}

@@ -56,7 +56,7 @@ class HoldOut:
     def _first(self, problem: Trials) -> float:
         if problem.moments is None or problem.loss is None:
             return problem.usual_alpha()
-        ridge = choose_alpha(problem.moments, problem.moments.whole())
+        ridge = choose_alpha(problem.moments, problem.moments.whole(), left_out=[0])
         return float(ridge.best["alpha"]) * problem.loss.curvature
 
 

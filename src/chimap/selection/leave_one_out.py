@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,15 +13,14 @@ from chimap._validation import DataError
 from chimap.selection.base import SelectionResult
 from chimap.selection.climb import Scored, Setting, climb, mean_square
 from chimap.selection.learning_curve import LearningCurve, curve_of, leading_sizes, score_if_any
+from chimap.selection.left_out_rows import parts_of, within
 from chimap.solvers.exact import DualSolution
-from chimap.solvers.observed_exact import ExactRidge, factors_of
+from chimap.solvers.observed_exact import ExactRidge, is_shared
 
 FEW_ROWS = 3000  # that settings are compared on first, and up to which all are compared on all rows
 OCTAVES = 2  # gamma is looked for in a quarter to four times where it starts
 _HALF_DECADES = 12  # strengths are looked for so far from the scale of the kernel
-_LEAST_ROWS = 500  # of many targets with missing entries
 _EXACT = 1e-14  # of the mean square of the targets: smaller errors are rounding, and are equal
-_SPARING = 3  # times less work than for one target: factors of smaller matrices are the less efficient
 
 
 class ExactProblem(Protocol):
@@ -65,8 +63,9 @@ class LeaveOut:
     made elsewhere, so that the first of ``alphas`` that can be solved is taken. Of many rows only the last
     ``FEW_ROWS`` are then left out: all would take as long as the solution, and these calibrate as well.
 
-    Targets with missing entries, NaN in Y, take a factor each: settings are then compared on so few rows that it is no
-    more work than for one, and the best is not compared with others on all rows.
+    Targets with missing entries, NaN in Y, or with weights of their own take a solution for every part of the rows that
+    is left out: rows, or groups, are then left out in as many parts as are little work, a fifth of the rows each at
+    most, and the best setting of few rows is not compared with others on all rows.
 
     Up to ``FEW_ROWS`` rows all settings are compared on all of them. Of more, they are compared on as many that are
     spread over all, and the best few on all rows, by the predictions for the last half of them, which cost an eighth of
@@ -85,31 +84,30 @@ class LeaveOut:
 
     def choose(self) -> Choice:
         """Compare settings. Raises DataError where no strength makes the matrix positive definite to rounding."""
-        n = self.Y.shape[0]
+        n, shared = self.Y.shape[0], is_shared(self.Y, self.weights)
+        if not shared:
+            self.groups = parts_of(self.groups, *self.Y.shape)
         if self.is_settled:
             whole = _Stage(self, None, None)
             return self._chosen(whole, whole.first_solved(), [whole])
         if self.alphas is not None and len(self.alphas) == 1 and not self.octaves:
             whole = _Stage(self, None, None)
             return self._chosen(whole, whole.search(), [whole])
-        n_factors = factors_of(self.Y, self.weights)
-        n_few = (
-            FEW_ROWS if n_factors <= 1 else max(_LEAST_ROWS, int(FEW_ROWS / np.cbrt(_SPARING * n_factors)))
-        )
-        n_few = min(n, n_few)
+        n_few = min(n, FEW_ROWS)
         small = _Stage(self, np.linspace(0, n - 1, n_few).astype(np.intp) if n > n_few else None, None)
         best = small.search()
         if n == n_few:
             return self._chosen(small, best, [small])
         whole = _Stage(self, None, small.scale)
-        if n_factors > 1:
-            whole.trial(best)
-        else:
+        if shared:
             best = whole.climb(best, diagonally=False)
+        else:
+            whole.trial(best)
         return self._chosen(whole, best, [small, whole])
 
     def _chosen(self, stage: _Stage, best: Setting, stages: list[_Stage]) -> Choice:
         solution, residuals, rows = stage.left_out(best)
+        solution = stage.finished(best, solution)
         held_out = np.full(self.Y.shape, np.nan)
         held_out[rows] = self.Y[rows] - residuals
         trials = [(setting, trial) for own in stages for setting, trial in own.trials.items()]
@@ -119,7 +117,7 @@ class LeaveOut:
         settings["n_rows"] = np.array([trial.n_rows for _, trial in trials])
         places = [i for i, (setting, trial) in enumerate(trials) if setting == best]
         result = SelectionResult(
-            "leave-one-out" if self.groups is None else "leave-group-out",
+            self._name,
             settings,
             np.array([[trial.score] for _, trial in trials]),
             np.ones(1),
@@ -129,6 +127,12 @@ class LeaveOut:
         )
         grown = [*stage.trials[best].grown]
         return Choice(solution, best[1], held_out, result, curve_of(result.measure, grown))
+
+    @property
+    def _name(self) -> str:
+        if not is_shared(self.Y, self.weights):
+            return "leave-part-out"
+        return "leave-one-out" if self.groups is None else "leave-group-out"
 
     def alpha(self, place: int, scale: float) -> float | None:
         """The strength of a place; None beyond the last."""
@@ -145,7 +149,7 @@ class _Stage:
         self.trials: dict[Setting, _Trial] = {}
         n = rule.Y.shape[0] if rows is None else rows.size
         self.numbers = np.arange(n) if rows is None else rows
-        self.groups = rule.groups if rows is None or rule.groups is None else _within(rule.groups, rows)
+        self.groups = rule.groups if rows is None or rule.groups is None else within(rule.groups, rows)
         self.first = 0 if n <= FEW_ROWS else n // 2
         self.least_error = _EXACT * float(np.nanmean(np.square(rule.Y)))
         self._octaves: int | None = None
@@ -246,7 +250,8 @@ class _Stage:
 
     def left_out(self, setting: Setting) -> tuple[DualSolution, np.ndarray, np.ndarray]:
         """The solution of a setting that was tried, and residuals of rows that are left out, with their places."""
-        first = self.first if self.rule.is_settled else 0
+        few = self.rule.is_settled or not is_shared(self.rule.Y, self.rule.weights)
+        first = self.first if few else 0
         if self._kept is not None and self._kept[0] == setting and self.first == first:
             return self._kept[1:]
         solution = self._last[1] if self._last is not None and self._last[0] == setting else None
@@ -254,6 +259,10 @@ class _Stage:
             solution = self._ridge(setting[1]).solve(self.trials[setting].alpha)
         assert solution is not None  # it was tried
         return solution, *self._residuals(solution, first)
+
+    def finished(self, setting: Setting, solution: DualSolution) -> DualSolution:
+        """See ``ExactRidge``."""
+        return self._ridge(setting[1]).finished(solution)
 
     def _residuals(self, solution: DualSolution, first: int) -> tuple[np.ndarray, np.ndarray]:
         """Of rows from ``first`` on, or of the groups that begin there, with their places."""
@@ -271,9 +280,3 @@ class _Stage:
                 None,
             )
         return self._machine
-
-
-def _within(groups: Sequence[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
-    """The places among chosen rows (ascending) of what the groups have there."""
-    edges = np.searchsorted(rows, [group[0] for group in groups] + [groups[-1][-1] + 1])
-    return [np.arange(a, b) for a, b in pairwise(edges) if b > a]

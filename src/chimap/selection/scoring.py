@@ -59,6 +59,8 @@ class HeldOutScore:
             return float(np.average(labels_of(outputs, self.classes) == y, weights=weight))
         if self.scoring is None:
             return r_squared(y.reshape(outputs.shape), outputs, weight)
+        if self.scoring == "roc_auc" and self.classes is not None and self.classes.size == 2:
+            return area_under_curve(y == self.classes[1], outputs[:, 0], weight)
         model = _Regressor() if self.classes is None else _Classifier(self.classes, y)
         scorer = check_scoring(model, self.scoring)
         weights = {} if weight is None else {"sample_weight": weight}
@@ -148,6 +150,27 @@ def r_squared(targets: np.ndarray, outputs: np.ndarray, weights: np.ndarray | No
     spread = w @ np.square(targets - w @ targets / w.sum())
     explained = 1 - missed / np.where(spread > 0, spread, 1)
     return float(np.where(spread > 0, explained, missed == 0).mean())
+
+
+def area_under_curve(is_second: np.ndarray, outputs: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """Area under the ROC curve: the share of pairs of a row of the second class and one of the first, by weight, in
+    which the former has the larger output, equal ones by half. NaN where there is but one class.
+
+    As ``sklearn.metrics.roc_auc_score``, which takes 6 ms to check its input: a race on a dozen tasks asks for 8000.
+
+    >>> area_under_curve(np.array([False, True, False, True]), np.array([0.1, 0.4, 0.4, 0.8]))
+    0.875
+    """
+    order = np.argsort(outputs)
+    w = np.ones(outputs.size) if weights is None else np.asarray(weights, dtype=np.float64)[order]
+    is_second, values = is_second[order], outputs[order]
+    ends = np.flatnonzero(np.append(values[1:] != values[:-1], True))  # of runs of equal outputs
+    second, first = np.cumsum(w * is_second)[ends], np.cumsum(w * ~is_second)[ends]
+    pairs = first[-1] * second[-1]
+    if not pairs > 0:
+        return float("nan")
+    first_in, second_in = np.diff(first, prepend=0.0), np.diff(second, prepend=0.0)
+    return float(second_in @ (first - first_in / 2) / pairs)
 
 
 def scored(

@@ -77,26 +77,43 @@ class DualRidge:
 
     def solve(self, alpha: float) -> DualSolution | None:
         """The solution at a strength; None where the matrix is not positive definite to rounding."""
-        self.factor_of = None
-        self._fill(alpha)
-        if not factorise(self.square):
+        if not self.factorise(alpha):
             return None
-        right = np.column_stack([self.Y, np.ones(self.n_rows)])
+        solution = self.solve_for(np.column_stack([self.Y, np.ones(self.n_rows)]), self._steps)
+        if solution is None:
+            self.factor_of = None
+            return None
+        self._ones = solution[:, -1]
+        self._sum = self._ones.sum()
+        return DualSolution(*with_intercept(solution, self.Y), alpha)
+
+    def finished(self, solution: DualSolution) -> DualSolution:
+        """As it is: one factor has all digits."""
+        return solution
+
+    def factorise(self, alpha: float) -> bool:
+        """Put the factor of A = K + alpha diag(1/w) in memory; False where A is not positive definite to rounding."""
+        self._fill(alpha)
+        self.factor_of = alpha if factorise(self.square) else None
+        return self.factor_of is not None
+
+    def solve_for(self, right: np.ndarray, steps: int) -> np.ndarray | None:
+        """A^-1 of a right side (n, columns), by the factor in memory and so many refinements at most; None where the
+        factor is of another matrix to rounding."""
+        alpha = self.factor_of
+        assert alpha is not None  # of a factor that was made
         solution = solve(self.square, right).astype(np.float64)
         if not np.isfinite(solution).all():
             return None
-        for _ in range(self._steps):
+        for _ in range(steps):
             change = solve(self.square, right - self._product(solution, alpha))
             solution += change
             sizes = np.abs(solution).max(axis=0), np.abs(change).max(axis=0)
             if not np.isfinite(sizes[1]).all() or (sizes[1] > 0.5 * sizes[0]).any():
-                return None  # the factor is of another matrix, to rounding
+                return None
             if (sizes[1] <= _CLOSE * sizes[0]).all():
                 break
-        self._ones = solution[:, -1]
-        self._sum = self._ones.sum()
-        self.factor_of = alpha
-        return DualSolution(*_with_intercept(solution, self.Y), alpha)
+        return solution
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
         """Residuals y_i - f_-i(x_i) (n - first, t) of rows from ``first`` on, of the solution that was made last.
@@ -127,7 +144,7 @@ class DualRidge:
         """
         corner = self.square[:n_rows, :n_rows]
         solved = solve(corner, np.column_stack([self.Y[:n_rows], np.ones(n_rows)])).astype(np.float64)
-        weights, intercept = _with_intercept(solved, self.Y[:n_rows])
+        weights, intercept = with_intercept(solved, self.Y[:n_rows])
         outputs = np.empty((self.n_rows - first, self.Y.shape[1]))
         for start in range(first, self.n_rows, _WIDE):
             own = slice(start, start + _WIDE)
@@ -179,7 +196,7 @@ class DualRidge:
         return out
 
 
-def _with_intercept(solved: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def with_intercept(solved: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights (n, t), which add up to 0, and intercepts (t,), of A^-1 [Y, 1] (n, t + 1)."""
     ones = solved[:, -1]
     intercept = ones @ Y / ones.sum()

@@ -1,0 +1,73 @@
+"""What do a dozen tasks with missing labels cost beside one of them?
+
+Tox21's shape: 8000 fingerprints of molecules (2048 counts; those of HIV), 12 tasks, a quarter of the labels missing. One
+fit of all against one of the first task, on the rows that have its label and on all rows. Labels are drawn: a sparse
+linear function of log counts with as much noise, its largest tenth is 1. In one process, after a small fit that
+compiles.
+
+    python -m benchmarks.speed.several_tasks landmarks exact
+    python -m benchmarks.speed.several_tasks default           # with the race, whose candidates differ from task to task
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+from benchmarks.measure import report
+from benchmarks.sets import SETS
+from chimap import HistogramClassifier
+
+KINDS = {
+    "landmarks": {"kernel": "exp-chi2", "features": "landmarks", "n_components": 1000},
+    "exact": {"kernel": "exp-chi2", "features": "exact"},
+    "default": {},
+}
+
+
+def tasks(n_rows, n_tasks, missing, seed=0):
+    """Counts (n, 2048) and labels (n, tasks), NaN where missing, and the labels of the first task on all rows."""
+    X = SETS["hiv"]().some(n_rows, seed).X
+    rng = np.random.default_rng(seed)
+    shape = (X.shape[1], n_tasks)
+    scores = X.log1p() @ (rng.normal(size=shape) * (rng.random(shape) < 0.02))
+    scores += rng.normal(size=scores.shape) * scores.std()
+    Y = (scores > np.quantile(scores, 0.9, axis=0)).astype(float)
+    first = Y[:, 0].astype(int)
+    Y[rng.random(Y.shape) < missing] = np.nan
+    return X, Y, first
+
+
+def seconds(kind, X, Y):
+    """Of a fit."""
+    began = time.perf_counter()
+    HistogramClassifier(**KINDS[kind], random_state=0).fit(X, Y)
+    return time.perf_counter() - began
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("kinds", nargs="*", default=["landmarks", "exact"])
+    parser.add_argument("--rows", type=int, default=8000)
+    given = parser.parse_args()
+    X, Y, first = tasks(given.rows, 12, 0.25)
+    seen = np.flatnonzero(~np.isnan(Y[:, 0]))
+    for kind in given.kinds:
+        seconds(kind, X[:1000], Y[:1000])
+        seconds(kind, X[:1000], first[:1000])
+        of_seen, of_all, together = (
+            seconds(kind, X[seen], first[seen]),
+            seconds(kind, X, first),
+            seconds(kind, X, Y),
+        )
+        print(
+            f"{kind}: {of_seen:.1f} s of {seen.size} rows, {of_all:.1f} s of {len(first)}, {together:.1f} s of 12 tasks"
+        )
+        report(f"{kind}: 12 tasks / one on the rows of its labels", round(together / of_seen, 2), "<= 1.5")
+        report(f"{kind}: 12 tasks / one on all rows", round(together / of_all, 2), "<= 1.5")
+
+
+if __name__ == "__main__":
+    main()
