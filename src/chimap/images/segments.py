@@ -1,0 +1,204 @@
+"""Figures in images: segments with a class each, their histograms, and the masks that they are painted into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from chimap._validation import DataError, check_positive
+from chimap.data.io.files import needed
+from chimap.images.descriptors.base import check_image
+from chimap.images.histograms import ImageHistograms
+from chimap.images.pyramid import Pyramid
+from chimap.images.resizing import within
+
+VOID = 255  # pixels of masks that do not count
+
+
+class Segment(NamedTuple):
+    """A figure: which pixels (H, W) bool of its image it has, and the index of its class; 0 is no class.
+
+    Examples
+    --------
+    >>> Segment(np.array([[True, False]]), 7).label
+    7
+    """
+
+    figure: np.ndarray
+    label: int
+
+
+def object_segments(classes: np.ndarray, objects: np.ndarray) -> list[Segment]:
+    """The true figures of an image: a segment an object, of the class that most of its pixels have.
+
+    Parameters
+    ----------
+    classes, objects : ndarray of shape (H, W)
+        Masks as of ``voc_segmentation(masks="class")`` and ``"object"``: 0 is background, 255 counts for nothing.
+
+    Raises
+    ------
+    DataError
+        For masks of unequal shapes, and for objects whose pixels have no class.
+
+    Examples
+    --------
+    >>> classes, objects = np.array([[7, 7, 255, 15]]), np.array([[1, 1, 255, 2]])
+    >>> [(s.label, s.figure.astype(int).tolist()) for s in object_segments(classes, objects)]
+    [(7, [[1, 1, 0, 0]]), (15, [[0, 0, 0, 1]])]
+    """
+    if classes.shape != objects.shape:
+        raise DataError(
+            f"masks of classes and of objects must have one shape; got {classes.shape} and {objects.shape}."
+        )
+    found = []
+    for number in np.unique(objects[(objects > 0) & (objects != VOID)]):
+        figure = objects == number
+        labels = classes[figure & (classes > 0) & (classes != VOID)]
+        if not labels.size:
+            raise DataError(f"object {number} of a mask has no pixel with a class in the mask of classes.")
+        found.append(Segment(figure, int(np.bincount(labels).argmax())))
+    return found
+
+
+def proposed_figures(
+    image: np.ndarray,
+    scales: Sequence[float] = (50.0, 150.0, 450.0),
+    *,
+    smallest: float = 0.01,
+    largest: float = 0.7,
+    most_shared: float = 0.9,
+) -> list[np.ndarray]:
+    """Figures (H, W) bool that an image suggests: regions of even colour at several scales, and pairs of neighbours.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W, 3), uint8
+    scales : of the regions, coarser the larger.
+    smallest, largest : shares of the image that a figure has.
+    most_shared : of two figures that share more of their union, the later is left out.
+
+    References
+    ----------
+    Felzenszwalb and Huttenlocher, Efficient graph-based image segmentation, 2004.
+
+    Examples
+    --------
+    >>> image = np.full((60, 80, 3), 30, np.uint8)
+    >>> image[10:40, 20:50] = 200
+    >>> max(shared(figure, image[:, :, 0] > 100) for figure in proposed_figures(image)) > 0.8
+    True
+    """
+    image = check_image(image)
+    segmentation = needed("skimage.segmentation", "Segments", "vision")
+    low, high = (share * image.shape[0] * image.shape[1] for share in (smallest, largest))
+    kept: list[np.ndarray] = []
+    for scale in scales:
+        check_positive(scale, "each of scales")
+        regions = segmentation.felzenszwalb(image, scale=scale, sigma=0.8, min_size=max(1, int(low)))
+        masks = [regions == k for k in range(int(regions.max()) + 1)]
+        pairs = [masks[a] | masks[b] for a, b in _neighbours(regions)]
+        for figure in masks + pairs:
+            if low <= figure.sum() <= high and all(shared(figure, other) <= most_shared for other in kept):
+                kept.append(figure)
+    return kept
+
+
+def _neighbours(regions: np.ndarray) -> list[tuple[int, int]]:
+    """Regions that touch, by number."""
+    sides = [(regions[:, :-1], regions[:, 1:]), (regions[:-1], regions[1:])]
+    pairs = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in sides])
+    pairs = np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1)
+    return [(int(a), int(b)) for a, b in np.unique(pairs, axis=0)]
+
+
+def shared(one: np.ndarray, other: np.ndarray) -> float:
+    """The common pixels of two figures over those of either; 0 of two that are empty.
+
+    Examples
+    --------
+    >>> shared(np.array([True, True, False]), np.array([False, True, True])).__round__(3)
+    0.333
+    """
+    union = int((one | other).sum())
+    return int((one & other).sum()) / union if union else 0.0
+
+
+def labelled_figures(
+    figures: Iterable[np.ndarray], objects: Sequence[Segment], least_shared: float = 0.5
+) -> list[Segment]:
+    """Figures with the class of the object that each shares most with, or 0 if that is less than ``least_shared``.
+
+    Examples
+    --------
+    >>> thing = Segment(np.array([[True, True, False]]), 3)
+    >>> figures = [np.array([[True, False, False]]), np.array([[False, False, True]])]
+    >>> [s.label for s in labelled_figures(figures, [thing])]
+    [3, 0]
+    """
+    found = []
+    for figure in figures:
+        shares = [shared(figure, one.figure) for one in objects]
+        best = int(np.argmax(shares)) if shares else -1
+        found.append(
+            Segment(figure, objects[best].label if best >= 0 and shares[best] >= least_shared else 0)
+        )
+    return found
+
+
+def segment_histograms(
+    histograms: ImageHistograms, image: np.ndarray, figures: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Rows (n, columns) float32 of figures of one image, which is described once.
+
+    Parameters
+    ----------
+    histograms : ImageHistograms
+        Fitted, with n_regions=2: region 0 is the ground, region 1 the figure.
+    image : ndarray of shape (H, W, 3), uint8
+    figures : n of them, (H, W) bool each.
+
+    Raises
+    ------
+    DataError
+        For histograms of other regions, and figures of another shape than the image.
+
+    Examples
+    --------
+    >>> image = np.random.default_rng(0).integers(0, 256, size=(40, 50, 3), dtype=np.uint8)
+    >>> histograms = ImageHistograms("colour", n_regions=2, grids=((1, 1),)).fit([image])
+    >>> segment_histograms(histograms, image, [np.eye(40, 50, dtype=bool), np.ones((40, 50), bool)]).shape
+    (2, 512)
+    """
+    if histograms.n_regions != 2:
+        raise DataError(f"segments are described by histograms of n_regions=2; got {histograms!r}.")
+    small, _ = within(histograms.max_side, check_image(image))
+    masks = [within(histograms.max_side, image, figure.astype(np.int64))[1] for figure in figures]
+    pyramid = Pyramid(tuple(histograms.grids), 2)
+    rows = np.empty((len(masks), histograms.n_columns), np.float32)
+    parts = zip(histograms.blocks_.values(), histograms.descriptors_, histograms.vocabularies_, strict=True)
+    for columns, descriptor, vocabulary in parts:
+        coded, n_words = histograms.coded(small, descriptor, vocabulary)
+        for row, mask in zip(rows, masks, strict=True):
+            row[columns] = pyramid.pool(coded, n_words, small.shape, mask)
+    return rows
+
+
+def painted_segments(
+    shape: tuple[int, int], figures: Sequence[np.ndarray], labels: Sequence[int], scores: Sequence[float]
+) -> np.ndarray:
+    """A mask (H, W) int64 of class indices: figures with a class, the best on top; 0 where there are none.
+
+    Examples
+    --------
+    >>> left, all_of_it = np.array([[True, False, False]]), np.array([[True, True, True]])
+    >>> painted_segments((1, 3), [left, all_of_it, all_of_it], [4, 2, 0], [1.5, 0.5, 3.0]).tolist()
+    [[4, 2, 2]]
+    """
+    mask = np.zeros(shape, np.int64)
+    for i in np.argsort(scores, kind="stable"):
+        if labels[i]:
+            mask[figures[i]] = labels[i]
+    return mask
