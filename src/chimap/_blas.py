@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numba.extending import get_cython_function_address
 
 if TYPE_CHECKING:
     from _ctypes import _CArgObject
@@ -156,6 +155,8 @@ def _routine(name: str, dtype: np.dtype) -> tuple[Callable[..., None], Callable[
     letter, number = _LETTERS[dtype]
     full = letter + name
     if full not in _routines:
+        from numba.extending import get_cython_function_address
+
         library = "cython_lapack" if name == "potrf" else "cython_blas"
         address = get_cython_function_address(f"scipy.linalg.{library}", full)
         _routines[full] = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * _ARGUMENTS[name])(address)

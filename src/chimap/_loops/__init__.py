@@ -7,121 +7,30 @@ carries a check and the loops run ten times slower. Results of compilation are c
 Loops are compiled without threads of their own and release the interpreter lock; ``_threads.over_rows`` runs them on
 slices of rows. (numba's parallel loops were tried: their worker threads spin after each loop and take the
 cores from BLAS, which made the pass a third slower, and one of their layers aborts when two Python threads meet.)
+
+Loops, and with them numba, are imported when the first of them is used: an estimator is imported in less time without.
 """
 
-from chimap._loops.anchors import (
-    blended_features,
-    kmeans_on_line,
-    looked_up_features,
-    lookup_sums,
-    lookup_sums_sparse,
-    scatter_sums,
-    scatter_sums_sparse,
-    searched_codes,
-    staircase_features,
-    uniform_codes,
-)
-from chimap._loops.bits import differing_bits, signs
-from chimap._loops.density import runs_of, share_runs
-from chimap._loops.dirichlet import dirichlet_features
-from chimap._loops.exact import add_sparse_products
-from chimap._loops.fourier import row_times_dense, sparse_times_dense, waves
-from chimap._loops.groups import group_norms, group_residuals, sweep_groups
-from chimap._loops.hadamard import structured_projection
-from chimap._loops.kernels import (
-    CHI2,
-    DISTANCE,
-    HELLINGER,
-    INTERSECTION,
-    JENSEN_SHANNON,
-    LOG_SECH,
-    pair_sums,
-    pair_sums_gamma,
-    pair_sums_sparse,
-)
-from chimap._loops.landmarks import add_to_rows, centre_rows, centre_sparse, kernel_less_one
-from chimap._loops.lanes import LANES
-from chimap._loops.maps import (
-    chebyshev_features,
-    combined_terms,
-    direct_features,
-    direct_features_by_bin,
-    homogeneous_features,
-    interleave_sparse,
-    landmark_features,
-    stationary_features,
-    table_features,
-)
-from chimap._loops.minmax import consistent_samples
-from chimap._loops.moments import add_by_class, add_triangle, panel_product
-from chimap._loops.online import intersection_steps, table_scores
-from chimap._loops.ordinal import concordance
-from chimap._loops.rounding import round_to_bfloat16
-from chimap._loops.tables import TABLE_END, dense_table_scores, pieces_of, sparse_table_scores
-from chimap._loops.vision import hog_cells, largest, scan_windows, share_orientations, sift_vectors
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "CHI2",
-    "DISTANCE",
-    "HELLINGER",
-    "INTERSECTION",
-    "JENSEN_SHANNON",
-    "LANES",
-    "LOG_SECH",
-    "TABLE_END",
-    "add_by_class",
-    "add_sparse_products",
-    "add_to_rows",
-    "add_triangle",
-    "blended_features",
-    "centre_rows",
-    "centre_sparse",
-    "chebyshev_features",
-    "combined_terms",
-    "concordance",
-    "consistent_samples",
-    "dense_table_scores",
-    "differing_bits",
-    "direct_features",
-    "direct_features_by_bin",
-    "dirichlet_features",
-    "group_norms",
-    "group_residuals",
-    "hog_cells",
-    "homogeneous_features",
-    "interleave_sparse",
-    "intersection_steps",
-    "kernel_less_one",
-    "kmeans_on_line",
-    "landmark_features",
-    "largest",
-    "looked_up_features",
-    "lookup_sums",
-    "lookup_sums_sparse",
-    "pair_sums",
-    "pair_sums_gamma",
-    "pair_sums_sparse",
-    "panel_product",
-    "pieces_of",
-    "round_to_bfloat16",
-    "row_times_dense",
-    "runs_of",
-    "scan_windows",
-    "scatter_sums",
-    "scatter_sums_sparse",
-    "searched_codes",
-    "share_orientations",
-    "share_runs",
-    "sift_vectors",
-    "signs",
-    "sparse_table_scores",
-    "sparse_times_dense",
-    "staircase_features",
-    "stationary_features",
-    "structured_projection",
-    "sweep_groups",
-    "table_features",
-    "table_scores",
-    "uniform_codes",
-    "waves",
-]
+from chimap._loops.numbers import CHI2 as CHI2
+from chimap._loops.numbers import DISTANCE as DISTANCE
+from chimap._loops.numbers import HELLINGER as HELLINGER
+from chimap._loops.numbers import INTERSECTION as INTERSECTION
+from chimap._loops.numbers import JENSEN_SHANNON as JENSEN_SHANNON
+from chimap._loops.numbers import LOG_SECH as LOG_SECH
+
+if TYPE_CHECKING:
+    from chimap._loops.every import *  # noqa: F403
+else:
+
+    def __getattr__(name: str) -> object:
+        """A loop; all of them are there from the first use of one on (PEP 562)."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        import chimap._loops.every as every
+
+        globals().update({word: getattr(every, word) for word in every.__all__})
+        if name not in every.__all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return globals()[name]

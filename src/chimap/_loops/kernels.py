@@ -9,11 +9,8 @@ from numba.extending import overload
 
 from chimap._loops._compile import EXACT, INLINED, SUMS
 from chimap._loops.elementary import log, log1p_unit
+from chimap._loops.numbers import CHI2, DISTANCE, HELLINGER, INTERSECTION, JENSEN_SHANNON, LOG_SECH
 
-# Numbers of the additive kernels and of their squared distances, as `additive_term` takes them.
-CHI2, INTERSECTION, JENSEN_SHANNON, HELLINGER = 0, 1, 2, 3
-LOG_SECH = 8  # ln sech of ln x - ln y, for products over bins
-DISTANCE = 4  # CHI2 + DISTANCE is the squared distance of chi2, and so on
 _INLINED = {option: value for option, value in INLINED.items() if option != "cache"}  # as part of the loops
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from numba.core import event
 
 from chimap._progress import Progress, Stopwatch
 
@@ -17,28 +14,9 @@ def compilation(clock: Stopwatch, progress: Progress) -> Iterator[None]:
 
     A loop compiles at its first call for each kind of array after the installation, and is kept on disk from then on.
     """
-    with event.install_listener("numba:compile", _Watch(clock, progress)):
+    from numba.core import event
+
+    from chimap.engines.compiler_watch import Watch
+
+    with event.install_listener("numba:compile", Watch(clock, progress)):
         yield
-
-
-class _Watch(event.Listener):
-    """A loop that calls others compiles them within its own time: the outermost counts."""
-
-    def __init__(self, clock: Stopwatch, progress: Progress):
-        self._clock, self._progress = clock, progress
-        self._depth, self._began, self._told = 0, 0.0, False
-
-    def on_start(self, event: object) -> None:
-        """A compilation begins; one at a time, since the compiler holds a lock."""
-        if self._depth == 0:
-            self._began = time.perf_counter()
-        self._depth += 1
-        if not self._told:
-            self._told = True
-            self._progress.note("compiling loops for this machine: once, they are kept on disk")
-
-    def on_end(self, event: object) -> None:
-        """It ends."""
-        self._depth -= 1
-        if self._depth == 0:
-            self._clock.put("compile", time.perf_counter() - self._began)

@@ -1,0 +1,32 @@
+"""What listens to the compiler: in a file of its own, since it imports numba."""
+
+from __future__ import annotations
+
+import time
+
+from numba.core import event
+
+from chimap._progress import Progress, Stopwatch
+
+
+class Watch(event.Listener):
+    """A loop that calls others compiles them within its own time: the outermost counts."""
+
+    def __init__(self, clock: Stopwatch, progress: Progress):
+        self._clock, self._progress = clock, progress
+        self._depth, self._began, self._told = 0, 0.0, False
+
+    def on_start(self, event: object) -> None:
+        """A compilation begins; one at a time, since the compiler holds a lock."""
+        if self._depth == 0:
+            self._began = time.perf_counter()
+        self._depth += 1
+        if not self._told:
+            self._told = True
+            self._progress.note("compiling loops for this machine: once, they are kept on disk")
+
+    def on_end(self, event: object) -> None:
+        """It ends."""
+        self._depth -= 1
+        if self._depth == 0:
+            self._clock.put("compile", time.perf_counter() - self._began)
