@@ -13,7 +13,7 @@ from chimap._validation import DataError
 from chimap.selection.base import SelectionResult
 from chimap.selection.climb import Scored, Setting, climb, mean_square
 from chimap.selection.learning_curve import LearningCurve, curve_of, leading_sizes, score_if_any
-from chimap.selection.left_out_rows import parts_of, within
+from chimap.selection.left_out_rows import few_of_parts, parts_of, within
 from chimap.solvers.exact import DualSolution
 from chimap.solvers.observed_exact import ExactRidge, is_shared
 
@@ -93,7 +93,7 @@ class LeaveOut:
         if self.alphas is not None and len(self.alphas) == 1 and not self.octaves:
             whole = _Stage(self, None, None)
             return self._chosen(whole, whole.search(), [whole])
-        n_few = min(n, FEW_ROWS)
+        n_few = min(n, FEW_ROWS if shared else few_of_parts(FEW_ROWS, self.Y.shape[1]))
         small = _Stage(self, np.linspace(0, n - 1, n_few).astype(np.intp) if n > n_few else None, None)
         best = small.search()
         if n == n_few:

@@ -34,7 +34,7 @@ _SEARCH = 1e-2  # where settings are compared
 _LEFT_OUT = {4: 1e-2, 8: 1e-9}  # of the targets of the rows that are left out
 _MOST_STEPS = 300
 _COLUMNS = 64  # that are solved for together
-_OF_TARGETS, _OF_COLUMNS = 5, 12  # arrays of all targets, and of the columns that are solved for
+_OF_TARGETS, _OF_COLUMNS = 10, 24  # arrays of all targets, and of the columns that are solved for
 
 
 class ExactRidge(Protocol):
