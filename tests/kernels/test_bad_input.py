@@ -32,9 +32,9 @@ def test_bad_bins_are_named(kind, kernel, value, message):
 
 @pytest.mark.parametrize(("value", "message"), [(-0.5, "Negative"), (np.nan, "NaN"), (np.inf, "infinity")])
 def test_bad_bins_of_many_rows_are_named(value, message):
-    X = np.ones((9000, 12), np.float32)
-    X[7000, 4] = value
-    with pytest.raises(DataError, match="X, row 7000, column 4") as error:
+    X = np.ones((9000, 120), np.float32)  # of several blocks for each thread
+    X[7400, 4] = value
+    with pytest.raises(DataError, match="X, row 7400, column 4") as error:
         chi2(X, X[:1])
     assert message in str(error.value)
 
