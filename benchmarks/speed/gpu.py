@@ -1,47 +1,59 @@
 """How near to its matrix products does a pass on a CUDA device run, and how long does ImageNet's shape take?
 
-Prints the device's name, its measured rate of products, the share of it in each precision that map, features and moments
-reach for rows on the device, and for rows in the memory of this machine; and the time of 1.26 million synthetic rows of
-1000 bins, D = 8192, 1000 classes, strength given: pass and solution on the device.
+Prints the device's name, its measured rate of products, and the share of it in each precision that map, features and
+moments reach, of landmarks and of random features: for rows on the device, and for rows in the memory of this machine.
+Then the time of 1.26 million synthetic rows of 1000 bins and 1000 classes by 5000 landmarks, strength given: pass and
+solution on the device. And the rate at which narrow rows, 28 bins as of Higgs, come from the memory of this machine
+through an additive map, beside that of copies of page-locked memory.
+
+    python -m benchmarks.speed.gpu
+    python -m benchmarks.speed.gpu --device cpu --rows 20000 --narrow 200000 --landmarks 500 --fourier 800  # that it runs
 """
 
+import argparse
 import sys
 import time
 
 import numpy as np
 
 from benchmarks.measure import report
-from chimap import FourierFeatures, HistogramClassifier, OptimalMap
+from chimap import FourierFeatures, HistogramClassifier, LandmarkFeatures, OptimalMap
 from chimap.backends import backend_of
 from chimap.data import ArraySource
 from chimap.engines import LocalEngine, Progress, Stopwatch
 from chimap.engines.local import Pass
 from chimap.features.rounded import RoundedFeatures
-from chimap.moments import FoldMoments, OneVersusAll
+from chimap.moments import DealtFolds, FoldMoments, OneVersusAll
 
-D, BINS, CLASSES, ROWS, ORDER = 8192, 1000, 1000, 1_260_000, 8192
+BINS, CLASSES, NARROW, BLOCK = 1000, 1000, 28, 262_144
+PRECISIONS = ("float32", "bfloat16")
 
 
-def seconds(torch, work, repeats=10):
+def seconds(torch, device, work, repeats=10):
     """Of one call, on the device to its end."""
+
+    def wait():
+        if device != "cpu":
+            torch.cuda.synchronize(device)
+
     for _ in range(3):
         work()
-    torch.cuda.synchronize()
+    wait()
     began = time.perf_counter()
     for _ in range(repeats):
         work()
-    torch.cuda.synchronize()
+    wait()
     return (time.perf_counter() - began) / repeats
 
 
-def product_rate(torch, precision):
-    """Operations a second of a product of order 8192 on the device."""
+def product_rate(torch, device, precision, order):
+    """Operations a second of a product of this order on the device."""
     from chimap.backends.torch_sums import wide_product
     from chimap.backends.uploads import float32_products
 
-    A = torch.randn((ORDER, ORDER), device="cuda").to(getattr(torch, precision))
+    A = torch.randn((order, order), device=device).to(getattr(torch, precision))
     with float32_products("highest"):
-        return 2 * ORDER**3 / seconds(torch, lambda: wide_product(A, A))
+        return 2 * order**3 / seconds(torch, device, lambda: wide_product(A, A))
 
 
 def rows_like_imagenet(n, seed=0):
@@ -56,90 +68,145 @@ def rows_like_imagenet(n, seed=0):
 
 def empty(precision, features):
     """Moments about zero, and the features in this precision."""
-    shift = np.zeros(D)
-    moments = FoldMoments(1, D, CLASSES, shift, np.zeros(CLASSES), np.dtype(np.float32))
+    shift = np.zeros(features._n_features_out)
+    moments = FoldMoments(1, shift.size, CLASSES, shift, np.zeros(CLASSES), np.dtype(np.float32))
     return moments, RoundedFeatures(features, shift) if precision == "bfloat16" else features
 
 
-def resident(torch, features, X, y, precision):
+def resident(torch, device, features, X, y, precision):
     """Seconds a row of features, and of features and moments, for rows that are on the device."""
     from chimap.backends.torch_sums import PIECE_ROWS, TorchMap, TorchMoments
     from chimap.backends.uploads import Uploads
 
-    upload = Uploads("cuda")
+    upload = Uploads(device)
     moments, mapping = empty(precision, features)
     z = TorchMap(mapping, moments.shift, np.dtype(np.float32), upload)
-    sums = TorchMoments([(D, CLASSES)], upload)
-    rows, targets = z.upload_rows(X[:PIECE_ROWS]), OneVersusAll(y[:PIECE_ROWS], CLASSES)
-    mapped = seconds(torch, lambda: z(rows))
-    return mapped / PIECE_ROWS, seconds(torch, lambda: sums.add(0, z(rows), targets)) / PIECE_ROWS
+    sums = TorchMoments([(moments.shift.size, CLASSES)], upload)
+    n = min(PIECE_ROWS, len(X))
+    rows, targets = z.upload_rows(X[:n]), OneVersusAll(y[:n], CLASSES)
+    mapped = seconds(torch, device, lambda: z(rows))
+    return mapped / n, seconds(torch, device, lambda: sums.add(0, z(rows), targets)) / n
 
 
-def passed(features, X, y, precision):
+def passed(device, features, X, y, precision):
     """Seconds a row of one pass, from rows in memory to moments in memory."""
     moments, mapping = empty(precision, features)
     began = time.perf_counter()
-    sums = backend_of("cuda").sums(mapping, moments)
-    work = Pass(lambda rows, *_: rows, lambda y: OneVersusAll(y, CLASSES), sums, 1, 0, Stopwatch())
+    sums = backend_of(device).sums(mapping, moments)
+    work = Pass(
+        lambda rows, *_: rows, lambda y: OneVersusAll(y, CLASSES), sums, DealtFolds(1, 0), Stopwatch()
+    )
     LocalEngine().run(work, ArraySource(X, y), 65536, Progress(), "pass", 0, lambda *_: None)
     work.finish()
     return (time.perf_counter() - began) / len(X)
 
 
-def main():
-    try:
-        import torch
-    except ImportError:
-        sys.exit("skipped: this benchmark needs torch.")
-    if not torch.cuda.is_available():
-        sys.exit("skipped: this benchmark needs a CUDA device, and torch finds none here.")
-    print(torch.cuda.get_device_name(), torch.__version__)
-    X, y = rows_like_imagenet(262_144)
-    features = FourierFeatures(n_components=D, map=OptimalMap(n_terms=2), random_state=0).fit(X[:4096])
-    for precision in ("float32", "bfloat16"):
-        rate = product_rate(torch, precision)
-        p, m = features.frequencies_.shape
-        operations = 2 * p * m + D * D  # of a row; half of the symmetric product
-        mapped, whole = resident(torch, features, X, y, precision)
+def shares(torch, device, name, features, operations, X, y):
+    """Of the device's rate of products, in each precision. operations: of a row, half of symmetric products."""
+    for precision in PRECISIONS:
+        rate = product_rate(torch, device, precision, features._n_features_out)
+        mapped, whole = resident(torch, device, features, X, y, precision)
         report(
-            f"{precision}: share of the device's product rate, rows on the device",
+            f"{name}, {precision}: share of the device's product rate, rows on the device",
             f"{operations / whole / rate:.2f}",
             ">= 0.6",
         )
-        passed(features, X[:65536], y[:65536], precision)
-        from_memory = passed(features, X, y, precision)
+        passed(device, features, X[: len(X) // 4], y[: len(X) // 4], precision)
+        from_memory = passed(device, features, X, y, precision)
         report(
-            f"{precision}: the same, {len(X):,} rows from memory to moments",
+            f"{name}, {precision}: the same, {len(X):,} rows from memory to moments",
             f"{operations / from_memory / rate:.2f}",
             "-",
         )
         print(
-            f"  product {rate / 1e12:.0f} TFLOP/s; a million rows: features {mapped * 1e6:.2f} s, with moments "
+            f"  product {rate / 1e12:.2f} TFLOP/s; a million rows: features {mapped * 1e6:.2f} s, with moments "
             f"{whole * 1e6:.2f} s, from memory {from_memory * 1e6:.2f} s"
         )
-    X, y = rows_like_imagenet(ROWS)
+
+
+def imagenet(torch, device, n_rows, m):
+    """The fit of ImageNet's shape by landmarks."""
+    X, y = rows_like_imagenet(n_rows)
     model = HistogramClassifier(
-        "exp-chi2",
-        n_components=D,
-        alpha=1.0,
-        device="cuda",
-        precision="bfloat16",
-        memory="64GiB",
-        random_state=0,
-    )
+        "exp-chi2", features="landmarks", n_components=m, alpha=1.0, device=device, precision="bfloat16",
+        memory="64GiB" if device != "cpu" else "4GiB", random_state=0,
+    )  # fmt: skip
     began = time.perf_counter()
     model.fit(X, y)
     whole = time.perf_counter() - began
     stages = model.stage_seconds_
     # launching and waiting: what of the device's time the stages beside it did not hide
+    on_device = [stages[name] for name in ("device", "solve") if name in stages]
     report(
-        "1.26 million rows, 1000 bins, 1000 classes, D = 8192: seconds of pass and solution",
-        f"{stages['device'] + stages['solve']:.1f}",
-        "< 15",
+        f"{n_rows:,} rows, 1000 bins, 1000 classes, {m} landmarks: seconds of pass and solution",
+        f"{sum(on_device):.1f}",
+        "< 15 of 1.26 million",
     )
     print(f"  whole fit {whole:.1f} s: " + ", ".join(f"{k} {v:.1f}" for k, v in stages.items()))
-    print(f"  {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB of the device's memory at most")
+    if device != "cpu":
+        print(f"  {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB of the device's memory at most")
     print(f"  accuracy on 20,000 rows of the fit {model.score(X[:20_000], y[:20_000]):.3f} (chance 0.001)")
+
+
+def narrow(torch, device, n_rows):
+    """Rows of few bins from the memory of this machine: bytes a second of a pass, and of copies alone."""
+    rng = np.random.default_rng(0)
+    block = rng.standard_exponential((min(n_rows, 1_000_000), NARROW), dtype=np.float32)
+    X = np.concatenate([block] * (n_rows // len(block)))
+    y = (X[:, 0] > 1).astype(np.int8)
+    host = torch.from_numpy(block)
+    host = host if device == "cpu" else host.pin_memory()
+    copied = block.nbytes / seconds(
+        torch, device, lambda: host.to(device, copy=True, non_blocking=True), repeats=20
+    )
+    model = HistogramClassifier(
+        "chi2", features="additive", n_terms=3, alpha=1.0, device=device, random_state=0
+    )
+    model.fit(X[: len(block)], y[: len(block)])
+    began = time.perf_counter()
+    model.fit(X, y)
+    took = time.perf_counter() - began
+    report(
+        f"{len(X):,} rows of {NARROW} bins from memory: share of the rate of copies",
+        f"{X.nbytes / took / copied:.2f}",
+        "1",
+    )
+    print(
+        f"  copies {copied / 1e9:.1f} GB/s; fit {took:.1f} s: {X.nbytes / took / 1e9:.2f} GB/s, {model.stage_seconds_}"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--rows", type=int, default=1_260_000, help="of ImageNet's shape")
+    parser.add_argument("--narrow", type=int, default=100_000_000, help="rows of 28 bins")
+    parser.add_argument("--landmarks", type=int, default=5000)
+    parser.add_argument("--fourier", type=int, default=8192)
+    given = parser.parse_args()
+    try:
+        import torch
+    except ImportError:
+        sys.exit("skipped: this benchmark needs torch.")
+    if given.device != "cpu" and not torch.cuda.is_available():
+        sys.exit("skipped: this benchmark needs a CUDA device, and torch finds none here.")
+    print(torch.cuda.get_device_name() if given.device != "cpu" else "cpu", torch.__version__)
+    X, y = rows_like_imagenet(min(BLOCK, given.rows))
+    landmarks = LandmarkFeatures("exp-chi2", given.landmarks, landmarks="uniform", random_state=0)
+    landmarks.fit(X[: 4 * given.landmarks])
+    m, p = landmarks._n_features_out, BINS * landmarks.n_terms
+    shares(torch, given.device, f"{m} landmarks", landmarks, 2 * p * m + 2 * m * m, X, y)
+    fourier = FourierFeatures(n_components=given.fourier, map=OptimalMap(n_terms=2), random_state=0).fit(
+        X[:4096]
+    )
+    p, w = fourier.frequencies_.shape
+    shares(
+        torch, given.device, f"{given.fourier} random features", fourier, 2 * p * w + given.fourier**2, X, y
+    )
+    imagenet(torch, given.device, given.rows, given.landmarks)
+    narrow(torch, given.device, given.narrow)
 
 
 if __name__ == "__main__":
