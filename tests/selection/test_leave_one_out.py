@@ -11,6 +11,7 @@ from chimap.fit.exact import ExactRows
 from chimap.selection import leave_one_out, left_out_rows
 from chimap.selection.leave_one_out import LeaveOut
 from chimap.selection.scoring import HeldOutScore
+from chimap.solvers import filling
 
 from ..histograms import classes
 
@@ -196,3 +197,11 @@ def test_parts_keep_groups_whole_and_leave_rows_to_learn_from(sizes):
     assert 1 < len(parts) <= 5
     starts = {int(group[0]) for group in groups}
     assert all(int(part[0]) in starts for part in parts)
+
+
+def test_a_strength_whose_rows_left_out_are_not_known_cannot_win(monkeypatch):
+    monkeypatch.setattr(filling, "_MOST_STEPS", 4)
+    rule = problem(alphas=[1e-8, 1e3], octaves=0)
+    rule.Y[::4, 0] = np.nan
+    rule.score = lambda residuals, rows: 1.0 if np.isnan(residuals).mean() > 0.2 else 0.5
+    assert rule.choose().solution.alpha == 1e3

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from chimap import Exponential, chi2
+from chimap.solvers import filling
 from chimap.solvers.exact import DualRidge
 from chimap.solvers.observed_exact import ObservedDualRidge, exact_ridge, is_shared
 
@@ -98,6 +99,40 @@ def test_in_float32_solutions_have_its_digits_and_left_out_rows_a_hundredth():
         first = np.flatnonzero(seen < 10)
         own = one.leave_out(expected, [first])[0][:, 0]
         assert np.linalg.norm(left_out[seen[first], t] - own) < 0.03 * np.linalg.norm(Y[seen[first], t])
+
+
+def test_a_small_strength_does_not_know_rows_that_are_left_out():
+    """Pairs of equal rows with labels that are noise and weights that tell them: their residuals are large beside those
+    of rows that no other is like, which a search that ends early leaves as they began."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat(histograms(100, 12), 2, axis=0)[rng.permutation(200)]
+    K = Exponential(chi2, 1.0)(rows).astype(np.float64)
+    Y = np.where(rng.random((200, 3)) < 0.15, 1.0, -1.0)
+    weights = np.where(Y > 0, 5.0, 0.55)
+    Y[rng.random(Y.shape) < 0.2] = np.nan
+    machine = exact_ridge(K.astype(np.float32), np.diag(K).astype(np.float32), Y, weights)
+    solution = machine.finished(machine.solve(1e-3))
+    groups = [np.arange(40), np.arange(40, 80)]
+    left_out = machine.leave_out(solution, groups)
+    for t in range(3):
+        seen, one = alone(K, Y, weights, t)
+        expected = one.solve(1e-3)
+        said = K @ solution.weights[:, t] + solution.intercept[t]
+        wanted = K[:, seen] @ expected.weights[:, 0] + expected.intercept[0]
+        assert np.linalg.norm(said - wanted) < 0.02 * np.linalg.norm(wanted)
+        for residuals, group in zip(left_out, groups, strict=True):
+            places = np.flatnonzero(np.isin(seen, group))
+            own = Y[seen[places], t] - one.leave_out(expected, [places])[0][:, 0]
+            outputs = (Y[group] - residuals)[np.isin(group, seen), t]
+            assert np.linalg.norm(outputs - own) < 0.02 * np.linalg.norm(own)
+
+
+def test_rows_whose_search_does_not_end_are_not_known(monkeypatch):
+    monkeypatch.setattr(filling, "_MOST_STEPS", 1)
+    K, Y, _ = problem()
+    machine = exact_ridge(K, np.diag(K).copy(), Y)
+    (residuals,) = machine.leave_out(machine.solve(1e-3), [np.arange(10)])
+    assert np.isnan(residuals[1:, 0]).all()
 
 
 def test_another_strength_is_solved_again_to_be_finished():

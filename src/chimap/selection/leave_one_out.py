@@ -217,6 +217,8 @@ class _Stage:
             return
         residuals, scored = self._residuals(solution, self.first)
         score = self.rule.score(residuals, self.numbers[scored])
+        if (np.isnan(residuals) & ~np.isnan(self.rule.Y[self.numbers[scored]])).any():
+            score = -np.inf  # it is not known what the machine says of rows that it has not seen
         weights = None if self.rule.weights is None else self.rule.weights[self.numbers[scored]]
         error = max(mean_square(residuals, weights), self.least_error)
         grown = self._grown(self._ridge(setting[1]), residuals, scored)

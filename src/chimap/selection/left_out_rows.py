@@ -10,7 +10,7 @@ import numpy as np
 _FEWEST_PARTS = 5  # that rows are left out in where each takes a solution
 _AS_A_FACTOR = 20  # targets whose solutions take as long as the factor of 3000 rows
 _LEAST_ROWS = 500
-_WORK = 5e8  # entries of the factor times columns to solve for, up to which there are more parts
+_WORK = 3e7  # entries of the factor times columns to solve for, up to which there are more parts
 
 
 def within(groups: Sequence[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:

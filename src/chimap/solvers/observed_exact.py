@@ -26,13 +26,14 @@ from typing import Protocol
 import numpy as np
 
 from chimap.moments import of_entries, of_rows
-from chimap.solvers.cholesky import solve
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution, with_intercept
+from chimap.solvers.filling import Filling, by_row
 
-_FINAL = {4: 1e-5, 8: 1e-12}  # of the size of the targets, by the bytes of a kernel value
-_SEARCH = 1e-2  # where settings are compared
-_LEFT_OUT = {4: 1e-2, 8: 1e-9}  # of the targets of the rows that are left out
-_MOST_STEPS = 300
+# what is left of the residuals of entries that are filled up with the mean; by the bytes of a kernel value
+_FINAL = {4: 1e-5, 8: 1e-12}
+_SEARCH = 3e-3  # where settings are compared
+_LEFT_OUT = {4: 2e-3, 8: 1e-9}  # of rows that are left out
+_FAR = 10  # times that goal: rows whose residuals stay above are not known
 _COLUMNS = 64  # that are solved for together
 _OF_TARGETS, _OF_COLUMNS = 10, 24  # arrays of all targets, and of the columns that are solved for
 
@@ -121,7 +122,8 @@ class ObservedDualRidge:
         self._share = each / of_row[:, None]
         self._root = np.sqrt(of_row)[:, None]
         self._entries = np.where(seen, Y, 0.0)
-        self._size = np.sqrt((each * np.square(self._entries)).sum(axis=0))  # of each target
+        counts = each.sum(axis=0)
+        self._means = (each * self._entries).sum(axis=0) / np.where(counts > 0, counts, 1.0)
         self._dual = DualRidge(square, diagonal, np.empty((Y.shape[0], 0)), of_row, steps)
         self._filled: tuple[float, np.ndarray] | None = None  # of the solution that was made last
 
@@ -135,38 +137,42 @@ class ObservedDualRidge:
         self._filled = None
         if self._dual.solve(alpha) is None:
             return None
-        counting = self._share * self._root**2
-        counts = counting.sum(axis=0)
-        means = (counting * self._entries).sum(axis=0) / np.where(counts > 0, counts, 1.0)
-        return self._solved(alpha, np.where(self._share == 1, self._entries, means), _SEARCH, 0)
+        filled = np.where(self._share == 1, self._entries, self._means)
+        system = Filling(self._dual, self._root, self._share, self._entries, alpha)
+        residuals = system.residuals(filled)
+        self._by_row = system.looks_at = by_row(self._share < 1, residuals)
+        self._first = sizes = system.sizes(residuals)
+        return self._solved(system, filled, _SEARCH * sizes, 0)
 
     def finished(self, solution: DualSolution) -> DualSolution:
         """See ``ExactRidge``; the factor of a strength that was not solved for last is made again."""
         alpha = solution.alpha
         if self._filled is None or self._filled[0] != alpha:
             self.solve(alpha)
-        final = None
-        if self._filled is not None:
-            final = self._solved(alpha, self._filled[1], _FINAL[self.square.dtype.itemsize], self._steps)
-        return solution if final is None else final
+        if self._filled is None:
+            return solution
+        system = Filling(self._dual, self._root, self._share, self._entries, alpha)
+        system.looks_at = self._by_row
+        goals = _FINAL[self.square.dtype.itemsize] * self._first
+        return self._solved(system, self._filled[1], goals, self._steps) or solution
 
-    def _solved(self, alpha: float, filled: np.ndarray, goal: float, steps: int) -> DualSolution | None:
-        """From filled entries on, to so small a share of the targets, with so many refinements at most; None where
+    def _solved(
+        self, system: Filling, filled: np.ndarray, goals: np.ndarray, steps: int
+    ) -> DualSolution | None:
+        """From filled entries on, to residuals below the goals (1, t), with so many refinements at most; None where
         rounding is in the way."""
-        self._filled = None
-        system = _Filling(self._dual, self._root, self._share, self._entries, alpha)
-        residuals, goals = system.residuals(filled), goal * self._size
+        self._filled, residuals = None, system.residuals(filled)
         for _ in range(1 + steps):
-            filled = system.solved(filled, residuals, goals)
+            filled, _ = system.solved(filled, residuals, goals)
             solved = self._dual.solve_for(filled, steps)
             if solved is None:
                 return None
             weights, intercept = with_intercept(np.column_stack([solved, self._dual.solved_ones]), filled)
             residuals = system.residuals_of(filled, weights)
-            if system.is_solved(residuals, goals):
+            if (system.sizes(residuals) <= goals).all():
                 break
-        self._filled = alpha, filled
-        return DualSolution(np.where(self._share > 0, weights, 0.0), intercept, alpha)
+        self._filled = system.alpha, filled
+        return DualSolution(np.where(self._share > 0, weights, 0.0), intercept, system.alpha)
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
         """See ``DualRidge``; as many solutions as rows, where a share of the rows left out together does."""
@@ -174,7 +180,7 @@ class ObservedDualRidge:
         return np.concatenate(self.leave_out(solution, groups))
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """See ``DualRidge``; in float32 to three digits."""
+        """See ``DualRidge``; in float32 to two digits or three, and NaN where rounding leaves fewer."""
         if self._filled is None or self._filled[0] != solution.alpha:
             made = None if self._filled is None else self._filled[0]
             raise ValueError(
@@ -186,11 +192,16 @@ class ObservedDualRidge:
             targets = np.tile(np.arange(t), len(some))
             share, filled = self._share[:, targets], self._filled[1][:, targets]
             for place, k in enumerate(some):
-                share[groups[k], place * t : (place + 1) * t] = 0.0
-            system = _Filling(self._dual, self._root, share, self._entries[:, targets], solution.alpha)
-            shares = [np.sqrt(groups[k].size / self.Y.shape[0]) for k in some]
-            goals = _LEFT_OUT[self.square.dtype.itemsize] * np.outer(shares, self._size).ravel()
-            filled = system.solved(filled, system.residuals(filled), goals)
+                own = slice(place * t, (place + 1) * t)
+                # What the machine says of them now would be nearer, but it knows them: a search that ends early
+                # must not.
+                share[groups[k], own], filled[groups[k], own] = 0.0, self._means
+            system = Filling(self._dual, self._root, share, self._entries[:, targets], solution.alpha)
+            residuals = system.residuals(filled)
+            system.looks_at = by_row((share == 0) & (self._share[:, targets] > 0), residuals)
+            goals = _LEFT_OUT[self.square.dtype.itemsize] * system.sizes(residuals)
+            filled, sizes = system.solved(filled, residuals, goals)
+            filled[:, (sizes > _FAR * goals).any(axis=0)] = np.nan
             for place, k in enumerate(some):
                 left_out[k] = self.Y[groups[k]] - filled[groups[k], place * t : (place + 1) * t]
         return left_out
@@ -198,69 +209,6 @@ class ObservedDualRidge:
     def of_leading(self, n_rows: int, first: int) -> None:
         """None: fewer rows would take solutions of their own."""
         return None
-
-
-class _Filling:
-    """The equations of the filled entries (n, t), by conjugate gradients of all targets together.
-
-    The unknowns are sqrt(w) filled, in the rows where the share is less than one; 1 - s preconditions.
-    """
-
-    def __init__(
-        self, dual: DualRidge, root: np.ndarray, share: np.ndarray, entries: np.ndarray, alpha: float
-    ):
-        self._dual, self._root, self._alpha, self._entries = dual, root, alpha, entries
-        self._free = 1.0 - share
-        self._pull = np.divide(share, self._free, out=np.zeros_like(share), where=self._free > 0)
-
-    def residuals(self, filled: np.ndarray) -> np.ndarray:
-        """Of the equations, by the factor alone."""
-        return self._pulled(filled) - self._product(self._root * filled)
-
-    def residuals_of(self, filled: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The same where the weights of the machine of the filled entries are known."""
-        return self._pulled(filled) - self._alpha * weights / self._root
-
-    def is_solved(self, residuals: np.ndarray, goals: np.ndarray) -> bool:
-        """Whether they are below the goals (t,)."""
-        return bool(((self._free * np.square(residuals)).sum(axis=0) <= np.square(goals)).all())
-
-    def solved(self, filled: np.ndarray, residuals: np.ndarray, goals: np.ndarray) -> np.ndarray:
-        """Filled entries, from some on whose residuals are known, until a step moves them by less than the goals (t,).
-
-        Residuals would stop too early: where the strength is small a machine goes through entries that it should not
-        have seen, and hardly differs from one that has not.
-        """
-        U, R = self._root * filled, residuals.copy()
-        direction = self._free * R
-        size = (R * direction).sum(axis=0)
-        going = np.flatnonzero(size > 0)
-        for _ in range(_MOST_STEPS):
-            P = direction[:, going]
-            product = self._product(P) + self._pull[:, going] * P
-            curvature = (P * product).sum(axis=0)
-            falls = curvature > 0  # or all that is left is rounding
-            going, P, product = going[falls], P[:, falls], product[:, falls]
-            if not going.size:
-                break
-            step = size[going] / curvature[falls]
-            U[:, going] += step * P
-            R[:, going] -= step * product
-            ahead = self._free[:, going] * R[:, going]
-            before, size[going] = size[going], (R[:, going] * ahead).sum(axis=0)
-            direction[:, going] = ahead + size[going] / before * P
-            moved = np.linalg.norm(step * P, axis=0)
-            going = going[(moved > goals[going]) & (size[going] > 0)]
-        return U / self._root
-
-    def _pulled(self, filled: np.ndarray) -> np.ndarray:
-        return np.asarray(self._pull * self._root * (self._entries - filled))
-
-    def _product(self, U: np.ndarray) -> np.ndarray:
-        """alpha sqrt(1/w) M sqrt(1/w) U."""
-        solved, ones = solve(self._dual.square, U / self._root), self._dual.solved_ones
-        solved = solved - np.outer(ones, solved.sum(axis=0, dtype=np.float64) / ones.sum())
-        return np.asarray(self._alpha * solved / self._root)
 
 
 def _together(n_groups: int, n_targets: int) -> Iterator[range]:
