@@ -118,7 +118,8 @@ def test_an_estimator_takes_the_object():
     assert model.predict(biom_table()).shape == LABELS.shape
 
 
-def test_labels_of_samples_are_in_a_table_beside_it(tmp_path):
+def test_labels_of_samples_are_in_a_table_beside_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where nothing is called site, as the pages are once they are built
     biom_hdf5(tmp_path)
     lines = "\n".join(f"{name}\t{label}" for name, label in zip(IDS[::-1], LABELS[::-1], strict=True))
     (tmp_path / "metadata.tsv").write_text(f"#SampleID\tsite\n{lines}\n")
