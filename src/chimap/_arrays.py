@@ -123,30 +123,26 @@ def flat_view(values: np.ndarray) -> np.ndarray:
     return values.reshape(-1)
 
 
-def nonzero_values(X: Rows, at_most: int | None = None) -> np.ndarray:
-    """The non-zero entries of X, as one axis: all, or every k-th, k the least that leaves ``at_most`` of them."""
-    values = X.data if is_sparse(X) else X.reshape(-1)
-    size = int(np.count_nonzero(values))
-    step = 1 if at_most is None else max(1, -(-size // at_most))
-    sample = np.empty(-(-size // step), values.dtype)
-    passed = filled = 0
-    for part in _pieces(values):
+def nonzero_values(X: Rows) -> np.ndarray:
+    """The non-zero entries of X, as one axis."""
+    stored, filled = stored_values(X), 0
+    values = np.empty(np.count_nonzero(stored), stored.dtype)
+    for part in pieces(stored):
         own = part[part != 0]
-        chosen = own[-passed % step :: step]
-        sample[filled : filled + chosen.size] = chosen
-        passed, filled = passed + own.size, filled + chosen.size
-    return sample
+        values[filled : filled + own.size] = own
+        filled += own.size
+    return values
 
 
 def smallest_magnitude(X: Rows) -> float:
     """Of the entries of X that are not zero; infinite where all are."""
     smallest = np.inf
-    for part in _pieces(X.data if is_sparse(X) else X.reshape(-1)):
+    for part in pieces(stored_values(X)):
         smallest = min(smallest, float(np.abs(part).min(initial=np.inf, where=part != 0)))
     return smallest
 
 
-def _pieces(values: np.ndarray) -> Iterator[np.ndarray]:
+def pieces(values: np.ndarray) -> Iterator[np.ndarray]:
     """Values of one axis piece by piece, so that what is made of them does not take the memory of all."""
     return (values[first : first + _PIECE] for first in range(0, values.size, _PIECE))
 
@@ -172,7 +168,7 @@ def column_maxima(X: Rows) -> np.ndarray:
     if not is_sparse(X):
         return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
     maxima = np.zeros(X.shape[1], X.dtype)
-    for values, columns in zip(_pieces(X.data), _pieces(X.indices), strict=True):
+    for values, columns in zip(pieces(X.data), pieces(X.indices), strict=True):
         np.maximum.at(maxima, columns, np.abs(values))
     return maxima.astype(np.float64)
 

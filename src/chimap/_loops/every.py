@@ -13,7 +13,7 @@ from chimap._loops.anchors import (
     uniform_codes,
 )
 from chimap._loops.bits import differing_bits, signs
-from chimap._loops.density import runs_of, share_runs
+from chimap._loops.density import count_cells
 from chimap._loops.dirichlet import dirichlet_features
 from chimap._loops.exact import add_sparse_products
 from chimap._loops.fourier import row_times_dense, sparse_times_dense, waves
@@ -55,6 +55,7 @@ __all__ = [
     "combined_terms",
     "concordance",
     "consistent_samples",
+    "count_cells",
     "dense_table_scores",
     "differing_bits",
     "direct_features",
@@ -80,13 +81,11 @@ __all__ = [
     "pieces_of",
     "round_to_bfloat16",
     "row_times_dense",
-    "runs_of",
     "scan_windows",
     "scatter_sums",
     "scatter_sums_sparse",
     "searched_codes",
     "share_orientations",
-    "share_runs",
     "sift_vectors",
     "signs",
     "sparse_table_scores",

@@ -5,7 +5,8 @@ import pytest
 
 from chimap import DirectMap, chi2
 from chimap._validation import DataError
-from chimap.features.additive.nodes import greedy_nodes, log_histogram, minimax_nodes
+from chimap.features.additive.densities import counted, log_histogram
+from chimap.features.additive.nodes import greedy_nodes, minimax_nodes
 
 from ...histograms import histograms
 
@@ -75,11 +76,11 @@ def test_greedy_nodes_of_more_terms_than_centres():
 
 def test_histogram_of_values():
     counts = np.random.default_rng(0).integers(1, 6, 500).astype(float)
-    centres, weights = log_histogram(counts)
+    centres, weights = log_histogram(*counted(counts))
     np.testing.assert_array_equal(centres, [1, 2, 3, 4, 5])
     np.testing.assert_array_equal(weights, np.bincount(counts.astype(int))[1:])
     values = np.random.default_rng(1).lognormal(0, 2, 5000)
-    centres, weights = log_histogram(values, 64)
+    centres, weights = log_histogram(*counted(values), 64)
     assert centres.size <= 64
     assert np.all(np.diff(centres) > 0)
     assert weights.sum() == 5000

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from chimap import OptimalMap
-from chimap.features.additive.nodes import density
+from chimap.features.additive.densities import counted, density
 from chimap.features.additive.optimal import tabulate
 from chimap.kernels import CATALOGUE
 
@@ -108,7 +108,7 @@ def test_other_dtype_than_the_one_fitted_on(fitted_on):
 
 def test_density_keeps_mass_and_mean():
     values = np.random.default_rng(0).lognormal(0, 3, 20_000)
-    points, weights = density(values, 512)
+    points, weights = density(*counted(values), 512)
     assert points.size <= 512
     assert np.all(np.diff(points) > 0)
     assert weights.sum() == values.size

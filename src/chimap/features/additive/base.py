@@ -15,15 +15,13 @@ from chimap import _arrays, _loops, _threads
 from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
 from chimap._validation import check_positive, validated_rows
 from chimap.backends.base import RowFeatures
+from chimap.features.additive.densities import MOST_ALIKE, VALUE_BYTES, value_counts
 from chimap.kernels import AdditiveKernel, Kernel, as_kernel
 from chimap.kernels.additive import signature_powers
 from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
-
-
-_SAMPLE_VALUES = 2**20  # non-zero entries that a data-dependent map looks at
 
 
 CATALOGUE: dict[str, type[AdditiveMap]] = {}
@@ -36,7 +34,7 @@ class AdditiveMap(Transformer, BaseEstimator):
     Columns are blocks by term: column q * n_bins + i is term q of bin i. Psi(0) = 0, so sparse rows give sparse
     features. float32 stays float32; integers become float64.
 
-    A subclass names the kernels that it approximates (``kernels``), fits on a sample of non-zero magnitudes
+    A subclass names the kernels that it approximates (``kernels``), fits on the non-zero magnitudes
     (``_fit_values``; where bins differ, on the rows: ``_fit_rows``) and evaluates magnitudes (``_evaluate``); signs,
     the gamma variant (where the subclass maps the plain kernel), sparse rows and checks are handled here.
 
@@ -58,7 +56,7 @@ class AdditiveMap(Transformer, BaseEstimator):
     _keeps_zeros = True
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> AdditiveMap:
-        """Fit on rows X (n, bins), of which up to a million non-zero entries are looked at; y is not used.
+        """Fit on rows X (n, bins), by how often which values come in them; y is not used.
 
         Raises DataError for NaN, infinite or (unless the kernel is signed) negative entries.
         """
@@ -174,8 +172,8 @@ class AdditiveMap(Transformer, BaseEstimator):
 
     def _fitting_bytes(self, n_values: int, n_rows: int, itemsize: int) -> int:
         """What fitting takes beside n_rows rows of n_values entries that are not zero, for plans of memory."""
-        # those that are looked at, as they are and in order; or those of all bins
-        pooled = 2 * itemsize * min(_SAMPLE_VALUES, n_values)
+        # in order and counted; or those of all bins
+        pooled = VALUE_BYTES * min(MOST_ALIKE, n_values)
         return max(pooled, 8 * n_values) if self._fits_by_bin else pooled
 
     @property
@@ -198,12 +196,12 @@ class AdditiveMap(Transformer, BaseEstimator):
         check_positive(self.n_terms, "n_terms", integer=True)
 
     def _fit_rows(self, rows: Rows) -> None:
-        """Learn from checked rows, dense or CSR: by default from a sample of their non-zero magnitudes."""
-        values = _arrays.nonzero_values(rows, _SAMPLE_VALUES)
-        self._fit_values(np.abs(values, out=values))
+        """Learn from checked rows, dense or CSR: by default from their non-zero magnitudes."""
+        self._fit_values(*value_counts(rows, self.smallest_, float(self.largest_.max(initial=0.0))))
 
-    def _fit_values(self, values: np.ndarray) -> None:
-        """Learn from a sample of positive magnitudes (in the dtype of the rows, possibly none); nothing by default."""
+    def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
+        """Learn from positive magnitudes, ascending, possibly none, and how often each comes (both float64); nothing
+        by default."""
 
     def _prepare(self, dtype: np.dtype) -> None:
         """Make what evaluation in this dtype needs, before threads share it; nothing by default."""

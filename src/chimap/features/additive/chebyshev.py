@@ -53,7 +53,7 @@ class ChebyshevMap(AdditiveMap):
         if self.scale != "max":
             check_positive(self.scale, "scale (a number, or 'max')")
 
-    def _fit_values(self, values: np.ndarray) -> None:
+    def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
         largest = float(values.max()) if values.size else 1.0
         self.scale_ = largest if self.scale == "max" else float(self.scale)
 

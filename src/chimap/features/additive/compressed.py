@@ -12,7 +12,7 @@ from numpy.linalg import eigh
 from chimap import _arrays, _loops, _scaling
 from chimap._types import Rows
 from chimap.features.additive.base import AdditiveMap, check_map
-from chimap.features.additive.nodes import density
+from chimap.features.additive.densities import counted, density, value_counts
 from chimap.features.additive.optimal import OptimalMap
 from chimap.kernels import AdditiveKernel, Kernel
 
@@ -96,13 +96,14 @@ class CompressedMap(AdditiveMap):
         if self.per_bin or self.base_._differs_by_bin:
             self._fit_by_bin(magnitudes)
         else:
-            points, counts = density(_arrays.nonzero_values(magnitudes), _POINTS)
+            largest = float(self.base_.largest_.max(initial=0.0))
+            points, counts = density(*value_counts(magnitudes, self.base_.smallest_, largest), _POINTS)
             moments = self._moments(points, counts, np.zeros(points.size, np.int64), [0, points.size])
             self.eigenvalues_, self.combinations_ = self._leading(moments)
 
     def _fit_by_bin(self, magnitudes: Rows) -> None:
         values, starts = _arrays.values_by_bin(magnitudes)
-        parts = [density(values[a:b], _POINTS_A_BIN) for a, b in pairwise(starts)]
+        parts = [density(*counted(values[a:b]), _POINTS_A_BIN) for a, b in pairwise(starts)]
         points, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
         edges = np.r_[0, np.cumsum([len(part[0]) for part in parts])]
         bins = np.repeat(np.arange(len(parts)), np.diff(edges))

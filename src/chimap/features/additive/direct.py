@@ -10,7 +10,8 @@ from chimap import _arrays, _loops
 from chimap._types import Array, Rows
 from chimap._validation import check_choice
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.additive.nodes import greedy_nodes, log_histogram, minimax_nodes
+from chimap.features.additive.densities import counted, log_histogram
+from chimap.features.additive.nodes import greedy_nodes, minimax_nodes
 from chimap.kernels import Kernel
 
 
@@ -79,16 +80,16 @@ class DirectMap(AdditiveMap):
             self.nodes_ = np.empty((self.n_terms, starts.size - 1))
             for i in range(starts.size - 1):
                 own = values[starts[i] : starts[i + 1]]
-                self.nodes_[:, i] = self._nodes_of(own) if own.size else pooled
+                self.nodes_[:, i] = self._nodes_of(*counted(own)) if own.size else pooled
 
-    def _fit_values(self, values: np.ndarray) -> None:
-        self.nodes_ = self._nodes_of(values)
+    def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
+        self.nodes_ = self._nodes_of(values, counts)
 
-    def _nodes_of(self, values: np.ndarray) -> np.ndarray:
+    def _nodes_of(self, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
         if not isinstance(self.nodes, str):
             return self._given_nodes()
         if self.nodes == "greedy":
-            return greedy_nodes(*log_histogram(values), self.n_terms)
+            return greedy_nodes(*log_histogram(values, counts), self.n_terms)
         lowest, highest = (float(values.min()), float(values.max())) if values.size else (1.0, 1.0)
         return minimax_nodes(lowest, highest, self.n_terms)
 

@@ -73,7 +73,7 @@ class HomogeneousMap(AdditiveMap):
         if self.period != "auto":
             check_positive(self.period, "period")
 
-    def _fit_values(self, values: np.ndarray) -> None:
+    def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
         m = self.n_terms // 2
         if self.period == "auto":
             self.period_ = best_period(self.kernel_, m, self.window)

@@ -5,41 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ellipk, ellipkm1
 
-from chimap import _loops
 from chimap._validation import DataError
-
-
-def log_histogram(values: np.ndarray, n_bins: int = 256) -> tuple[np.ndarray, np.ndarray]:
-    """Centres and counts (both float64, at most n_bins) of positive values in logarithmically spaced bins.
-
-    Values that repeat (counts, quantised pixels) are kept as they are where no more than n_bins differ. A centre is
-    the mean of the values in its bin; empty bins are left out.
-    """
-    return _histogram(values, n_bins, by_range_alone=True)
-
-
-def density(values: np.ndarray, n_points: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same with bins that share out range, rows and mass: points (<= n_points,) and counts.
-
-    Logarithmic bins alone are too coarse where the values crowd together (the white pixels of a scan), bins of equal
-    count where they are few but large, and those carry most of the kernel. The place of a bin is the mean of
-    its places on the three scales.
-    """
-    return _histogram(values, n_points, by_range_alone=False)
-
-
-def _histogram(values: np.ndarray, n_bins: int, by_range_alone: bool) -> tuple[np.ndarray, np.ndarray]:
-    if values.size == 0:
-        return np.ones(1), np.ones(1)
-    ordered = np.sort(values)  # the one copy that is made
-    atoms, counts = np.empty(n_bins), np.zeros(n_bins)
-    different = _loops.runs_of(ordered, atoms, counts)
-    if different <= n_bins:
-        return atoms[:different], counts[:different]
-    counts, sums = np.zeros(n_bins), np.zeros(n_bins)
-    _loops.share_runs(ordered, by_range_alone, counts, sums)
-    filled = counts > 0
-    return sums[filled] / counts[filled], counts[filled]
 
 
 def greedy_nodes(centres: np.ndarray, counts: np.ndarray, n_terms: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 from chimap import _arrays, _loops, _threads
 from chimap._types import JSON, Array
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.additive.nodes import density
+from chimap.features.additive.densities import density
 from chimap.kernels import AdditiveKernel, Kernel
 
 _GRID = 512  # points of the density; the error of the discretisation is of second order in their spacing
@@ -66,12 +66,12 @@ class OptimalMap(AdditiveMap):
         self.kernel = kernel
         self.n_terms = n_terms
 
-    def _fit_values(self, values: np.ndarray) -> None:
-        self.points_, counts = density(values, _GRID)
-        self.weights_ = counts / counts.sum()
+    def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
+        self.points_, weights = density(values, counts, _GRID)
+        self.weights_ = weights / weights.sum()
         self.range_ = (float(self.points_[0]), float(self.points_[-1]))
         with _threads.blas_alone():  # some hundred points: threads would wait longer than they work
-            self._solve(*density(values, _FINE))
+            self._solve(*density(values, counts, _FINE))
 
     def _solve(self, values: np.ndarray, counts: np.ndarray) -> None:
         """The best combinations, under the density of ``values``, of more eigenfunctions on the points than are kept.
@@ -123,9 +123,8 @@ class OptimalMap(AdditiveMap):
         return replace(self.kernel_, is_signed=False)
 
     def _fitting_bytes(self, n_values: int, n_rows: int, itemsize: int) -> int:
-        # the kernel among the points, or the values in order, beside the values
-        pooled = super()._fitting_bytes(n_values, n_rows, itemsize) // 2
-        return pooled + max(pooled, 9 * min(_GRID, n_values) ** 2)
+        # the kernel among the points, or the values as they are counted
+        return max(super()._fitting_bytes(n_values, n_rows, itemsize), 9 * min(_GRID, n_values) ** 2)
 
     def eigenfunctions(self, x: np.ndarray) -> np.ndarray:
         """Psi at magnitudes x (m,), float64, straight from the sum over the points: (m, n_terms)."""

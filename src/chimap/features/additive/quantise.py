@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from chimap import _loops, _threads
-from chimap.features.additive.base import _SAMPLE_VALUES
+
+_SAMPLE_VALUES = 2**20  # of all bins together, by rank, that k-means looks at
 
 
 def kmeans_anchors(values: np.ndarray, starts: np.ndarray, n_anchors: int) -> np.ndarray:
