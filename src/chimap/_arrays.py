@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import numpy as np
-import scipy.sparse as sp
 
+from chimap import _sparse as sp
 from chimap._types import CSR, Array, DeviceArray, DTypeLike, Rows
 
 if TYPE_CHECKING:
@@ -24,12 +25,14 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 def is_sparse(X: object) -> TypeIs[CSR]:
     """Whether X is a scipy sparse matrix or array."""
-    return type(X) is not np.ndarray and bool(sp.issparse(X))  # which takes as long as a loop over a row
+    # the type comes first: issparse takes as long as a loop over a row
+    return type(X) is not np.ndarray and "scipy.sparse" in sys.modules and bool(sp.issparse(X))
 
 
 def is_plain(X: Any) -> TypeIs[Rows]:
     """Whether X is a matrix of float32 or float64, a NumPy array or CSR, and nothing derived from these."""
-    return type(X) in (np.ndarray, sp.csr_matrix, sp.csr_array) and X.ndim == 2 and X.dtype in FLOATS
+    is_of_rows = type(X) is np.ndarray or (is_sparse(X) and type(X) in (sp.csr_matrix, sp.csr_array))
+    return is_of_rows and X.ndim == 2 and X.dtype in FLOATS
 
 
 def is_on_device(X: object) -> TypeIs[DeviceArray]:

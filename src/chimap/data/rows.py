@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from chimap import _arrays
+from chimap import _sparse as sp
 from chimap._types import DTypeLike, Rows
 from chimap._validation import DataError, check_positive
 

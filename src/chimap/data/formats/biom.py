@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
+from chimap import _sparse as sp
 from chimap._types import JSON, Group
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource

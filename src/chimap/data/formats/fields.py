@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 
+from chimap import _sparse as sp
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.keyed import checked_names

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.io
 
 from chimap import _arrays
 from chimap._types import JSON, Rows
@@ -58,9 +57,11 @@ class MatrixMarketSource(StreamSource):
     def __init__(
         self, path: str | os.PathLike[str], labels: Labels = None, *, transpose: bool = False
     ) -> None:
+        from scipy.io import mminfo
+
         self.path = existing_file(path)
         self.name, self._transpose = self.path.name, transpose
-        n_rows, n_columns, entries, layout, field, symmetry = self._parsed(scipy.io.mminfo)
+        n_rows, n_columns, entries, layout, field, symmetry = self._parsed(mminfo)
         if field == "complex":
             raise DataError(f"{self.path}: complex numbers, expected real ones. Write the magnitudes.")
         shape = (n_columns, n_rows) if transpose else (n_rows, n_columns)
@@ -140,8 +141,10 @@ class MatrixMarketSource(StreamSource):
 
     def _loaded(self) -> Rows:
         if self._X is None:
+            from scipy.io import mmread
+
             self._refuse_nul()
-            X: Any = self._parsed(scipy.io.mmread)
+            X: Any = self._parsed(mmread)
             X = X.T if self._transpose else X
             if self.is_sparse:
                 rows = X.tocsr()

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
+from chimap import _sparse as sp
 from chimap._validation import DataError, check_positive
 from chimap.data.formats.fields import Fields, Reading
 from chimap.data.io.files import needed

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
+from chimap import _sparse as sp
 from chimap._validation import DataError
 from chimap.data.formats.fields import Fields, FieldSource, Reading
 from chimap.data.formats.records import LINES, JsonRecords
@@ -107,7 +107,7 @@ class NamedCounts(Reading):
         parts = (np.array(counts, self.dtype), np.array(columns, np.int32), np.array(borders, np.int32))
         return sp.csr_matrix(parts, shape=(len(fields), len(self.bins)))
 
-    def _check(self, field: Any, is_list: bool, record: int, where: str) -> None:
+    def _check(self, field: object, is_list: bool, record: int, where: str) -> None:
         expected, example = (list, "[2, 0, 1]") if is_list else (dict, '{"name": 2}')
         if not isinstance(field, expected):
             raise DataError(

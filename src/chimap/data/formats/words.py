@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
 
+from chimap import _sparse as sp
 from chimap._validation import DataError
 from chimap.data.formats.fields import Fields, Reading
 

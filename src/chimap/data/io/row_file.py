@@ -7,8 +7,8 @@ import tempfile
 from typing import IO
 
 import numpy as np
-import scipy.sparse as sp
 
+from chimap import _sparse as sp
 from chimap._validation import DataError
 from chimap.data.rows import csr_rows
 
