@@ -10,13 +10,14 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
 from benchmarks.measure import report, seconds
 from chimap import FourierFeatures, HistogramClassifier, _blas, open_source
 from chimap.data import write_histograms
-from chimap.engines.dask import DaskEngine, dask_engine
+from chimap.engines.dask import DaskEngine, _groups_of_parts, dask_engine
 from chimap.features.additive import OptimalMap
 from chimap.moments import Symmetric
 from chimap.moments.product import Product
@@ -123,6 +124,11 @@ def sent_bytes(dask_worker):
     return sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
 
 
+def parts_of(n_rows, chunk_rows):
+    """The parts that so many rows are divided into, in groups."""
+    return _groups_of_parts(SimpleNamespace(n_rows=n_rows, stored_rows=1), chunk_rows, 0)
+
+
 def check_messages(folder, n_rows=400_000, D=512):
     path = Path(folder) / "dask.npy"
     source = open_source(path, write_histograms(path, n_rows, 64, CLASSES, seed=0))
@@ -141,7 +147,7 @@ def check_messages(folder, n_rows=400_000, D=512):
 
         result = fit(model._recipe(), source, Counting(client), Progress())
         moved = sum(client.run(sent_bytes).values())
-    parts = -(-n_rows // (4 * result.chunk_rows))
+    parts = sum(map(len, parts_of(n_rows, result.chunk_rows)))
     merges = parts - 1
     report("tasks: foretold / submitted", f"{(parts + merges) / len(submitted):.2f}", "1")
     foretold = (
@@ -165,9 +171,8 @@ def table(machine):
     for n_rows, workers in ((10**9, 1), (10**9, 64), (10**12, 64), (10**12, 4096)):
         for bins, D in ((64, 1024), (1000, 4096)):
             shape = Shape(bins, D, 10_240)
-            part_rows = shape.chunk_rows * max(4, -(-n_rows // (shape.chunk_rows * 2**16)))
-            parts = -(-n_rows // part_rows)
-            groups = min(64, -(-parts // 64))
+            dealt = parts_of(n_rows, shape.chunk_rows)
+            parts, groups = sum(map(len, dealt)), len(dealt)
             print(
                 f"  {n_rows:>6.0e} {bins:>5} {D:>5} {workers:>8} {machine.row(shape) * core * n_rows / workers / 3600:>9.2f} "
                 f"{4 * bins * n_rows / workers / 2**30:>10,.0f} GiB {shape.moments_bytes * parts / workers / 2**30:>12,.0f} GiB "

@@ -62,8 +62,13 @@ def test_parts_grow_with_the_rows(monkeypatch):
         def __init__(self, n_rows):
             self.n_rows = n_rows
 
-    few = _groups_of_parts(Many(100_000), 1024, 0)
-    assert few == [[(start, min(start + 4096, 100_000)) for start in range(0, 100_000, 4096)]]
+    few = _groups_of_parts(Many(10_000), 1024, 0)
+    assert few == [[(start, min(start + 1024, 10_000)) for start in range(0, 10_000, 1024)]]
+    # workers that share 64 parts or more end together, of chunks that are merged in fours where there are enough
+    for n_chunks, part_chunks in ((127, 1), (128, 2), (255, 3), (256, 4), (10_000, 4)):
+        parts = [part for group in _groups_of_parts(Many(1024 * n_chunks), 1024, 0) for part in group]
+        assert {stop - start for start, stop in parts[:-1]} == {1024 * part_chunks}
+        assert (parts[0][0], parts[-1][1]) == (0, 1024 * n_chunks)
     many = _groups_of_parts(Many(10**10), 10_240, 0)
     assert len(many) <= 64
     assert 2**15 < sum(map(len, many)) <= 2**16
@@ -136,7 +141,6 @@ def test_the_hinge_needs_one_process(client, rows):
 
 def test_workers_let_go_of_what_is_merged(client, rows, monkeypatch):
     monkeypatch.setattr("chimap.engines.dask._GROUP", 4)
-    monkeypatch.setattr("chimap.engines.dask._PART_CHUNKS", 1)
     held = []
 
     def parts_held(most):
@@ -266,7 +270,6 @@ def scheduler_and_worker(folder):
 @pytest.mark.slow
 def test_a_scheduler_that_dies_is_named_and_its_checkpoint_serves(client, rows, tmp_path, monkeypatch):
     monkeypatch.setattr("chimap.engines.dask._GROUP", 1)
-    monkeypatch.setattr("chimap.engines.dask._PART_CHUNKS", 1)
     monkeypatch.setattr("chimap.engines.dask._RECONNECT_SECONDS", 0.5)
     settings = {"kernel": "exp-chi2"} | SETTINGS
     with scheduler_and_worker(tmp_path) as (process, address):

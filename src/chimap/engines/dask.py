@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 
-_PART_CHUNKS = 4  # a part: enough that adding up outweighs merging
+_PART_CHUNKS = 4  # a part of many rows: adding up outweighs merging
+_SHARED_PARTS = 64  # of fewer rows parts are down to a chunk, so that workers who share them end together
 _MOST_PARTS = 2**16  # beyond them parts grow: a scheduler deals out some thousands of tasks a second
 _GROUP = 64  # parts whose moments come back as one, at least
 _MOST_GROUPS = 64  # beyond them groups grow: one process takes in what comes back
@@ -223,7 +224,8 @@ def _groups_of_parts(source: Source, chunk_rows: int, first: int) -> list[list[t
     and one process that takes in their moments can do with.
     """
     chunks = -(-source.n_rows // chunk_rows)
-    step = chunk_rows * max(_PART_CHUNKS, -(-source.stored_rows // chunk_rows), -(-chunks // _MOST_PARTS))
+    wanted = min(_PART_CHUNKS, max(1, chunks // _SHARED_PARTS))
+    step = chunk_rows * max(wanted, -(-source.stored_rows // chunk_rows), -(-chunks // _MOST_PARTS))
     size = max(_GROUP, -(-source.n_rows // (step * _MOST_GROUPS)))
     parts = [(start, min(start + step, source.n_rows)) for start in range(first, source.n_rows, step)]
     return [parts[k : k + size] for k in range(0, len(parts), size)]
