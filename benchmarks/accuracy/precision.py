@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.measure import mnist, report, sgemm_rates
 from chimap import HistogramClassifier
-from chimap.moments.product import has_bfloat16_units
+from chimap.backends.units import has_bfloat16_units
 
 D, SEEDS, STRENGTH = int(sys.argv[1]) if len(sys.argv) > 1 else 4096, (0, 1, 2), 0.1
 

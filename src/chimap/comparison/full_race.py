@@ -121,7 +121,7 @@ def compare(
         settings={
             "kernel": kernel or "all",
             "memory": format_bytes(parse_memory(model.memory)),
-            "precision": model.precision,
+            "precision": model.precision_,
             "random_state": str(model.random_state),
         },
         stages=clock.seconds,

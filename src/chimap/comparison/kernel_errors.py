@@ -58,13 +58,14 @@ def kernel_errors(
     >>> len(errors.measured)
     2
     """
-    check_choice(precision, "precision", ("float32", "float64"))
+    check_choice(precision, "precision", ("auto", "float32", "float64"))
+    dtype = np.dtype("float64" if precision == "float64" else "float32")
     resolved, budget = as_kernel(kernel, gamma), parse_memory(memory)
     trial = {"maps": maps, "n_terms": n_terms, "n_components": n_components, "random_state": random_state}
     candidates_for(resolved, **trial)  # type: ignore[arg-type]  # refuses parameters before rows are read
     with threads(n_jobs), progress or Progress() as shown:
         shown.stage("reading", None)
-        train, test = _rows(source, random_state, np.dtype(precision), budget, resolved.is_signed)
+        train, test = _rows(source, random_state, dtype, budget, resolved.is_signed)
         fitted = resolved.fitted(train, random_state)
         candidates = candidates_for(fitted, **trial)  # type: ignore[arg-type]
         bench = _Bench(train, test, fitted, random_state)

@@ -36,7 +36,7 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
     compiled; None for one that was trained on codes), ``n_features_in_``.
     """
 
-    precision = "float32"  # of the tables
+    precision_ = "float32"  # of the tables
     rows_at_once = 16384  # nothing is expanded, and the longer rows pass over a block of tables the better
 
     tables_: LineTables | CodeTables

@@ -120,10 +120,9 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     memory : str or int, default="1GiB"
         Budget of the fit, such as "512MiB", or bytes. Interpreter and libraries are counted, with 256 MiB; of a budget
         below 512 MiB they leave 256 MiB, or all of it, to the fit.
-    precision : {"float32", "float64", "bfloat16"}, default="float32"
-        Of features and their products; sums are always float64. bfloat16: features are rounded before anything else, at
-        prediction too, and multiplied with float32 accumulation: faster on CUDA devices and on processors with units
-        for it (through torch), the same numbers elsewhere.
+    precision : {"float32", "float64", "bfloat16", "auto"}, default="float32"
+        Of features and products; sums are float64. bfloat16: features are rounded first, at prediction too; faster on
+        CUDA devices and AMX (by torch), the same numbers elsewhere. auto: bfloat16 there, else float32, see precision_.
     device : str, default="cpu"
         Or "cuda" (needs torch): features, moments and the solution on that device, for loss="square".
     n_jobs : int, optional
@@ -164,6 +163,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     n_passes_ : int
         Over the rows; 0 for LIBLINEAR's own.
     n_rows_, n_features_in_ : int
+    precision_ : str
     stage_seconds_ : dict
 
     Raises

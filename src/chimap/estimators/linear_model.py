@@ -40,7 +40,8 @@ Made = TypeVar("Made")
 class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
     """f(x) = Psi(x) . w + b: features Psi of the kernel, weights w (D, t) and intercepts b (t,).
 
-    precision: of features and products, "float32", "float64" or "bfloat16" (features rounded; sums as of float32).
+    precision: of features and products, "float32", "float64", "bfloat16" (features rounded; sums as of float32) or
+    "auto".
     device: where outputs are computed. normalize: "l1" or None, of the rows before they are mapped. A subclass fits.
     """
 
@@ -125,7 +126,15 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
     @property
     def _dtype(self) -> np.dtype:
         """Of features as they are computed and summed."""
-        return np.dtype("float32" if self._is_rounded else self.precision)
+        return np.dtype("float64" if self.precision_ == "float64" else "float32")
+
+    @property
+    def precision_(self) -> str:
+        """Of features and products: as given, or what "auto" stood for where the model was fitted."""
+        if self.precision != "auto":
+            return self.precision
+        taken: Parameters = getattr(self, "_taken", {})
+        return str(taken.get("precision", "float32"))
 
     @property
     def normalize_(self) -> str | None:
@@ -140,7 +149,7 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
 
     @property
     def _is_rounded(self) -> bool:
-        return self.precision == "bfloat16"
+        return self.precision_ == "bfloat16"
 
     def _prepare(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """Rows checked, in the precision of the model, normalised and their bins weighted if asked."""
@@ -266,7 +275,7 @@ class LinearModel(Explaining, SavedModel, Prediction, BaseEstimator):
             weights = np.ascontiguousarray(folded.coef, dtype=self._dtype)
             return folded.features, weights, folded.intercept
 
-        return self._kept("folded", [self.features_, self._coef, self._intercept, self.precision], make)
+        return self._kept("folded", [self.features_, self._coef, self._intercept, self.precision_], make)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -12,6 +12,7 @@ from chimap._memory import parse_memory, room_in
 from chimap._threads import threads
 from chimap._types import Blocks, Parameters, Sometimes
 from chimap._validation import check_choice, check_positive, checked_weights
+from chimap.backends.units import automatic_precision
 from chimap.data import Source
 from chimap.data.table import named_blocks
 from chimap.engines import Progress, chunk_rows_within
@@ -124,6 +125,8 @@ class SettledModel(LinearModel):
             landmarks_within(source.n_rows, self._room_for(source, n_targets))
         if is_plain and not is_batch and takes_wide(self._given(), self._settings(), source):
             self._taken = {**self._taken, "solver": WideRidgeSolver.name}
+        if is_automatic(self.precision) and self._may_round:
+            self._taken = {**self._taken, "precision": automatic_precision(self._device)}
 
     def _room_for(self, source: Source, n_targets: int | None = None) -> Callable[[int], None]:
         """What takes a number of components, and raises MemoryBudgetError where it does not fit."""
@@ -135,6 +138,12 @@ class SettledModel(LinearModel):
             chunk_rows_within(largest_job(recipe, source, t), recipe.budget)
 
         return check
+
+    @property
+    def _may_round(self) -> bool:
+        """Whether features are added up, which may be rounded first; others are taken as they are."""
+        given = self._given()
+        return not self._keeps_rows and given.get("solver") is None and given.get("n_principal") is None
 
     @property
     def _keeps_rows(self) -> bool:
@@ -184,7 +193,7 @@ class SettledModel(LinearModel):
         return checked_recipe(
             given, estimator=type(self).__name__, design=self._design(), codec=self._codec_type,
             objective=self._objective(), alpha=given["alpha"], selection=given["selection"],
-            n_principal=given.get("n_principal"), normalize=given["normalize"], precision=self.precision,
+            n_principal=given.get("n_principal"), normalize=given["normalize"], precision=given["precision"],
             device=self._device, memory=self.memory, random_state=self.random_state,
             is_settled="alpha" in getattr(self, "chosen_", {}),
         )  # fmt: skip

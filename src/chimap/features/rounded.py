@@ -46,7 +46,7 @@ class RoundedFeatures:
 
 def check_not_rounded(model: object, what: str) -> None:
     """Refuse a model of rounded features for what takes them as they are, such as tables. Raises ValueError."""
-    if getattr(model, "precision", None) == "bfloat16":
+    if getattr(model, "precision_", None) == "bfloat16":
         raise ValueError(
             f"{what} takes features as they are, and those of precision='bfloat16' are rounded: its scores would be "
             "others than the model's. Fit with precision='float32'."

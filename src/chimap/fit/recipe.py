@@ -23,7 +23,7 @@ from chimap.fit.targets import Codec
 from chimap.losses import Loss, Observed
 from chimap.solvers.base import Evidence, Needs
 
-PRECISIONS = ("float32", "float64", "bfloat16")
+PRECISIONS = ("auto", "float32", "float64", "bfloat16")
 
 
 class Objective(Protocol):
@@ -153,7 +153,7 @@ def checked_recipe(
         estimator, given, design, codec, objective, holding.n_folds, holding, given.get("scoring"), n_principal,
         normalize,
         given_weights(given),
-        np.dtype("float32" if is_rounded else precision), is_rounded, device, parse_memory(memory),
+        np.dtype("float64" if precision == "float64" else "float32"), is_rounded, device, parse_memory(memory),
         int(check_random_state(random_state).randint(2**31)), keeps_rows, is_settled,
     )  # fmt: skip
 

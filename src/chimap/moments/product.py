@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from chimap import _blas, _loops, _threads
+from chimap.backends.units import has_bfloat16_units
 from chimap.moments.symmetric import PANEL, Symmetric
-
-if TYPE_CHECKING:
-    pass
-
 
 MOST_ROWS = 8192  # added up in the precision of the features before they join the float64 sums
 _WIDTH = 1024  # columns of a panel
 _PAD = 48  # numbers between the rows: rows a power of two apart would share a few sets of the cache
-
-
-def has_bfloat16_units() -> bool:
-    """Whether this processor multiplies bfloat16 and torch, which can have it do so, is installed."""
-    if importlib.util.find_spec("torch") is None:
-        return False
-    import torch
-
-    return bool(torch.cpu._is_amx_tile_supported() or torch.cpu._is_avx512_bf16_supported())
 
 
 def product_of(n: int, dtype: np.dtype, *, rounded: bool) -> Product:
@@ -72,7 +57,7 @@ class Product:
 
 class BFloat16Product(Product):
     """The same for float32 rows that are bfloat16 numbers, by torch: its products take them as that and accumulate in
-    float32, on AMX or AVX-512 units. Panel by panel, so that half of the symmetric product is left out."""
+    float32, on AMX units. Panel by panel, so that half of the symmetric product is left out."""
 
     def add(self, Z: np.ndarray) -> None:
         """See ``Product.add``."""

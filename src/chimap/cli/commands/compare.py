@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 class Precision(StrEnum):
-    """Of features that are compared: rounded ones are those of a fit alone."""
+    """Of features that are compared: rounded ones are those of a fit alone, and "auto" is float32 here."""
 
+    auto = "auto"
     float32 = "float32"
     float64 = "float64"
 

@@ -144,7 +144,9 @@ def measure(
     try:
         evaluated = Evaluated(fitted, chosen, score(fitted, chosen.source, show.progress(silent)))
     except DataError:
-        data_rows.check_every_row(source, fitted.precision)  # names the row of the file rather than of a part
+        data_rows.check_every_row(
+            source, fitted.precision_
+        )  # names the row of the file rather than of a part
         raise
     if drawn is not None:
         evaluated = evaluated._replace(splits=repeated(fitted, source, drawn, groups))

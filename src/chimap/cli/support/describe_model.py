@@ -89,7 +89,7 @@ def _found(path: Path) -> JSON:
                 "features": None if coef is None else file.get_slice(coef["array"]).get_shape()[0],
                 "bins": state["n_features_in_"],
                 "normalize": chosen.get("normalize", fitted.get("normalize")),
-                "precision": fitted.get("precision", "float32"),
+                "precision": _precision(fitted),
                 "rows": fitted.get("n_rows_"),
                 "loss": _loss_name(chosen.get("loss", fitted["loss"])) if "loss" in fitted else None,
                 "alpha": fitted.get("alpha_"),
@@ -103,6 +103,12 @@ def _found(path: Path) -> JSON:
             }
     except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise DataError(f"{path} is damaged: {error!r}. Fit the model again.") from error
+
+
+def _precision(fitted: JSON) -> str:
+    """As it was given, or what "auto" stood for."""
+    asked: str = fitted.get("precision", "float32")
+    return (fitted.get("_taken") or {}).get("precision", "float32") if asked == "auto" else asked
 
 
 def _tables(state: JSON, file: safe_open) -> JSON | None:

@@ -40,6 +40,7 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
         task = f"{model._n_outputs} {'tasks of two classes' if is_classifier else 'regressions'}"
     n_features = model.coef_.shape[1]
     about = model.describe()
+    in_precision = "" if model.precision == "float32" else f" in {model.precision_}"
     return {
         "data": source.name,
         "rows": rows,
@@ -48,7 +49,7 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
         "task": f"{task} ({fitted.task_reason})",
         "race": race_lines(model),
         "kernel": show.kernel(about["kernel"], about["gamma"]),
-        "features": f"{n_features:,}: {about['features']}",
+        "features": f"{n_features:,}{in_precision}: {about['features']}",
         "loss": loss_line(model),
         "alpha": f"{model.alpha_:.4g} ({chosen})",
         "bin weights": show.bin_weights(
@@ -131,6 +132,7 @@ def as_dict(fitted: Fitted, output: Path) -> JSON:
         "kernel": model.kernel_.name,
         "gamma": model.describe()["gamma"],
         "features": model.coef_.shape[1],
+        "precision": model.precision_,
         "race": model.race_.table() if hasattr(model, "race_") else None,
         "bin_weights": getattr(model, "bin_weights_", None),
         "loss": getattr(model, "chosen_", {}).get("loss", model.loss),

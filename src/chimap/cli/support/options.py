@@ -155,6 +155,7 @@ class Task(StrEnum):
 class Precision(StrEnum):
     """Of features and their products."""
 
+    auto = "auto"
     float32 = "float32"
     float64 = "float64"
     bfloat16 = "bfloat16"

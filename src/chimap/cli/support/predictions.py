@@ -183,7 +183,7 @@ def _csv_lines(text: IO[str], model: BaseEstimator, source: Source, chunks: Chun
 
 
 def _precision(model: BaseEstimator) -> str:
-    return "float32" if model.precision == "bfloat16" else str(model.precision)
+    return "float64" if model.precision_ == "float64" else "float32"
 
 
 def _write_npy(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:

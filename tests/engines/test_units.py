@@ -1,0 +1,123 @@
+"""precision="auto": bfloat16 where units multiply it, and a model that says which it was."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, load
+from chimap.backends import units
+from chimap.backends.units import automatic_precision, has_bfloat16_units, processor_flags
+from chimap.cli.support.describe_model import describe
+from chimap.comparison.kernel_errors import kernel_errors
+from chimap.data import ArraySource
+from chimap.moments.product import BFloat16Product, Product, product_of
+
+from ..histograms import classes
+
+X, y = classes(600, 12)
+X = X.astype(np.float32)
+LANDMARKS = {"kernel": "exp-chi2", "features": "landmarks", "n_components": 32, "random_state": 0}
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Says what the processor can do, whether torch is there, and what the device is capable of."""
+
+    def be(*flags, torch=True, capability=(0, 0)):
+        monkeypatch.setattr(units, "processor_flags", lambda: frozenset(flags))
+        monkeypatch.setattr(units.importlib.util, "find_spec", lambda name: torch or None)
+        cuda = SimpleNamespace(get_device_capability=lambda device: capability)
+        monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+
+    return be
+
+
+@pytest.mark.parametrize(
+    ("flags", "torch", "is_there"),
+    [
+        (["avx2", "amx_bf16", "amx_tile"], True, True),
+        (["amx_bf16"], False, False),  # nothing else has the units multiply
+        (["avx512_bf16", "amx_tile", "amx_int8"], True, False),
+        ([], True, False),
+    ],
+)
+def test_units_of_processors(flags, torch, is_there, machine):
+    machine(*flags, torch=torch, capability=(9, 0))
+    assert has_bfloat16_units() is is_there
+    assert automatic_precision("cpu") == ("bfloat16" if is_there else "float32")
+    product = product_of(4, np.dtype(np.float32), rounded=True)
+    assert type(product) is (BFloat16Product if is_there else Product)
+    assert type(product_of(4, np.dtype(np.float32), rounded=False)) is Product
+
+
+@pytest.mark.parametrize(
+    ("capability", "found"), [((7, 5), "float32"), ((8, 0), "bfloat16"), ((9, 0), "bfloat16")]
+)
+def test_units_of_devices(capability, found, machine):
+    machine("amx_bf16", capability=capability)
+    assert automatic_precision("cuda:1") == found
+
+
+def test_flags_are_those_of_the_first_processor(tmp_path, monkeypatch):
+    path = tmp_path / "cpuinfo"
+    path.write_text("processor\t: 0\nflags\t\t: fpu amx_bf16 sse\n\nprocessor\t: 1\nflags\t\t: fpu\n")
+    monkeypatch.setattr(units, "_CPUINFO", path)
+    assert processor_flags() == {"fpu", "amx_bf16", "sse"}
+    path.write_text("Features : fp asimd\n")
+    assert processor_flags() == set()
+    monkeypatch.setattr(units, "_CPUINFO", tmp_path / "none")
+    assert processor_flags() == set()
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_auto_is_what_suits_the_machine_of_the_fit(precision, tmp_path, monkeypatch):
+    monkeypatch.setattr("chimap.estimators.settled.automatic_precision", lambda device: precision)
+    model = HistogramClassifier(**LANDMARKS, precision="auto").fit(X, y)
+    assert (model.precision, model.precision_) == ("auto", precision)
+    expected = HistogramClassifier(**LANDMARKS, precision=precision).fit(X, y)
+    assert expected.precision_ == precision
+    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+    model.save(tmp_path / "m")
+    facts, lines = describe(tmp_path / "m")
+    assert facts["precision"] == precision
+    assert f"in {precision}:" in lines["features"]
+    # on a machine that would choose otherwise
+    monkeypatch.setattr("chimap.estimators.settled.automatic_precision", lambda device: "none")
+    again = load(tmp_path / "m")
+    assert again.precision_ == precision
+    np.testing.assert_array_equal(again.decision_function(X), expected.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kernel": "exp-chi2"},  # every row is kept
+        {"kernel": "chi2", "n_principal": 5},
+    ],
+)
+def test_auto_is_float32_where_features_are_taken_as_they_are(settings, monkeypatch):
+    monkeypatch.setattr("chimap.estimators.settled.automatic_precision", lambda device: "bfloat16")
+    model = HistogramClassifier(**settings, precision="auto", random_state=0).fit(X, y)
+    assert model.precision_ == "float32"
+    expected = HistogramClassifier(**settings, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+
+
+def test_auto_in_batches_and_for_several_kernels(monkeypatch):
+    monkeypatch.setattr("chimap.estimators.settled.automatic_precision", lambda device: "bfloat16")
+    grown = HistogramRegressor(**LANDMARKS, precision="auto")
+    grown.partial_fit(X[:300], X[:300, 0]).partial_fit(X[300:], X[300:, 0])
+    assert grown.precision_ == "bfloat16"
+    assert grown.score(X, X[:, 0]) > 0.5
+    several = MultipleKernelLearner(precision="auto", n_components=16, random_state=0).fit(X, y)
+    assert several.precision_ in ("float32", "bfloat16")
+    assert several.score(X, y) > 0.5
+
+
+def test_auto_compares_features_in_float32():
+    errors = kernel_errors(ArraySource(X), kernel="chi2", precision="auto", maps=["direct"], n_terms=[2])
+    assert len(errors.measured) == 1
