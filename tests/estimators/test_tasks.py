@@ -252,6 +252,13 @@ def test_bad_matrices_are_refused(rows):
         model(HistogramClassifier, "landmarks").fit(X, words)
     with pytest.raises(DataError, match="every label is missing"):
         model(HistogramClassifier, "landmarks").fit(X, np.full((180, 3), np.nan))
+    empty = gaps.copy()
+    empty[:, 1] = np.nan
+    for features in ("landmarks", "exact"):
+        with pytest.raises(DataError, match=r"array: task 1 has no label in any of \d+ rows"):
+            model(HistogramRegressor, features).fit(X, empty)
+    with pytest.raises(DataError, match=r"array: task 1 has no label in any of \d+ rows"):
+        HistogramRegressor(random_state=0).fit(X, empty)  # before a race is run
     with pytest.raises(DataError, match="150 labels for 180 rows"):
         model(HistogramClassifier, "landmarks").fit(X, labels[:150])
     with pytest.raises(DataError, match="one label a row"):

@@ -33,6 +33,7 @@ from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.fit import check_request, fit
 from chimap.fit.recipe import given_weights
 from chimap.fit.result import FitResult
+from chimap.fit.targets import check_tasks
 from chimap.fit.weights import checked_sample_weight, with_weights
 from chimap.kernels import Kernel
 from chimap.losses import Loss, Observed
@@ -237,7 +238,7 @@ class HistogramModel(BatchModel):
     def _look_for_gaps(self, source: Source) -> None:
         """Note whether targets of a matrix have sums of their own: entries are missing, or classes have weights.
 
-        Raises DataError for a matrix that is not taken."""
+        Raises DataError for a matrix that is not taken, and for a task without labels."""
         y = source.labels()
         assert y is not None
         if y.ndim == 2 and not self._takes_tasks:
@@ -245,6 +246,7 @@ class HistogramModel(BatchModel):
                 f"{type(self).__name__} takes one label a row, shape ({source.n_rows},); got {y.shape}. Fit a model a "
                 "column, or use HistogramClassifier or HistogramRegressor, which take several tasks at once."
             )
+        check_tasks(source)
         self.task_names_ = None if source.task_names is None else np.array(source.task_names)
         is_weighed = getattr(self, "class_weight", None) is not None
         has_own = y.ndim == 2 and (is_weighed or bool(np.isnan(y).any()))

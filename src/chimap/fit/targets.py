@@ -16,6 +16,7 @@ from sklearn.utils.validation import column_or_1d
 
 from chimap._types import ArrayLike, Scoring
 from chimap._validation import DataError
+from chimap.data.source import Source
 from chimap.data.targets import clean_targets
 from chimap.model_files import register
 from chimap.moments import OneVersusAll, Targets
@@ -213,6 +214,20 @@ def is_matrix(y: ArrayLike) -> bool:
     """Whether labels are of several tasks."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return len(shape) == 2 and shape[1] > 1
+
+
+def check_tasks(source: Source) -> None:
+    """Raise DataError for a task that no row has a label of, before anything is learned of the others."""
+    y = source.labels()
+    if y is None or y.ndim == 1 or y.dtype.kind != "f":
+        return
+    empty = np.flatnonzero(np.isnan(y).all(axis=0))
+    if empty.size:
+        task = empty[0] if source.task_names is None else repr(source.task_names[empty[0]])
+        raise DataError(
+            f"{source.name}: task {task} has no label in any of {y.shape[0]} rows. Leave it out, or check how missing "
+            "labels are marked."
+        )
 
 
 def checked_batch(y: ArrayLike, codec: Codec | None) -> ArrayLike:
