@@ -15,13 +15,14 @@ share of a direction that a target sees and one. The intercept of each target is
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from chimap.losses import Loss, LossAt, Observed, ObservedCurvature, Square
+from chimap.losses import FeatureRows, Loss, LossAt, Observed, ObservedCurvature, Square
+from chimap.moments import FoldMoments
 from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.passes import PassesProblem
 from chimap.solvers.ridge import LinearSolution
@@ -37,6 +38,12 @@ _SEARCH = 3e-3
 class ObservedRidgeProblem(PassesProblem):
     """sum over the entries that are there of |z'w + b - y|^2 / 2, + alpha/2 |w|^2."""
 
+    def __init__(
+        self, loss: str | Loss, moments: FoldMoments, rows: FeatureRows, on_pass: Callable[[], None]
+    ):
+        super().__init__(loss, moments, rows, on_pass)
+        self._at_zero: dict[tuple[int, ...], Pair] = {}
+
     def _fit(
         self, alpha: float, folds: Sequence[int], start: LinearSolution, tolerance: float
     ) -> LinearSolution:
@@ -48,6 +55,13 @@ class ObservedRidgeProblem(PassesProblem):
     def preconditioned(self, G: np.ndarray) -> np.ndarray:
         """(Hc + alpha I)^-1 G for the strength of the fit, Hc of all rows."""
         return self._factor.solve(G)
+
+    def gradient_at_zero(self, folds: Sequence[int]) -> Pair:
+        """Gradients at zero weights and intercepts, which no strength changes."""
+        if tuple(folds) not in self._at_zero:
+            W = np.zeros((self.whole.n_features, self.whole.n_targets))
+            self._at_zero[tuple(folds)] = self.product(W, np.zeros(W.shape[1]), self.loss, folds)
+        return self._at_zero[tuple(folds)]
 
     def product(self, W: np.ndarray, b: np.ndarray, loss: Loss, folds: Sequence[int]) -> Pair:
         """Gradients (D, t) and (t,) of a loss at weights and intercepts, by one pass."""
@@ -70,12 +84,18 @@ class _Descent:
         self.count = problem.whole.count
 
     def from_(self, start: LinearSolution, goal: float) -> LinearSolution:
-        """The minimum, from a start on; to a residual so small a share of that at zero weights."""
-        loss = self.problem.loss
-        first = self._gradient(np.zeros_like(start.coef), np.zeros_like(start.intercept), loss, 0.0)
+        """The minimum, from a start on; to a residual so small a share of that at zero weights.
+
+        The start has missing entries as zeros, and so is short of the minimum, by about the share of entries that a
+        target sees: it is taken at its best length, which its gradient and that at zero tell.
+        """
+        first = self._about_mean(self.problem.gradient_at_zero(self.folds))
         W, c = start.coef, start.intercept + self.mean @ start.coef
-        G, g = self._gradient(W, c, loss, self.alpha)
-        residual = -G, -g
+        G, g = self._gradient(W, c, self.problem.loss, 0.0)
+        product = G - first[0] + self.alpha * W, g - first[1]
+        length = _divided(-self._inner((W, c), first), self._inner((W, c), product))
+        W, c = length * W, length * c
+        residual = -first[0] - length * product[0], -first[1] - length * product[1]
         scale = self._inner(first, self._preconditioned(first))
         direction = self._preconditioned(residual)
         size = self._inner(residual, direction)
@@ -85,12 +105,12 @@ class _Descent:
             P, p = direction
             product = self._gradient(P, p, ObservedCurvature(), self.alpha)
             curvature = self._inner(direction, product)
-            step = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0)
+            step = _divided(size, curvature)
             W, c = W + step * P, c + step * p
             residual = residual[0] - step * product[0], residual[1] - step * product[1]
             ahead = self._preconditioned(residual)
             before, size = size, self._inner(residual, ahead)
-            turn = np.divide(size, before, out=np.zeros_like(size), where=before > 0)
+            turn = _divided(size, before)
             direction = ahead[0] + turn * P, ahead[1] + turn * p
         else:
             worst = float(np.sqrt(np.max(size / np.where(scale > 0, scale, 1))))
@@ -103,8 +123,12 @@ class _Descent:
         return LinearSolution(W, c - self.mean @ W, self.alpha)
 
     def _gradient(self, W: np.ndarray, c: np.ndarray, loss: Loss, alpha: float) -> Pair:
-        G, g = self.problem.product(W, c - self.mean @ W, loss, self.folds)
-        return G + alpha * W - np.outer(self.mean, g), g
+        G, g = self._about_mean(self.problem.product(W, c - self.mean @ W, loss, self.folds))
+        return G + alpha * W, g
+
+    def _about_mean(self, gradient: Pair) -> Pair:
+        G, g = gradient
+        return G - np.outer(self.mean, g), g
 
     def _preconditioned(self, gradient: Pair) -> Pair:
         G, g = gradient
@@ -113,6 +137,11 @@ class _Descent:
     @staticmethod
     def _inner(one: Pair, other: Pair) -> np.ndarray:
         return np.asarray(np.einsum("dt,dt->t", one[0], other[0]) + one[1] * other[1])
+
+
+def _divided(sizes: np.ndarray, by: np.ndarray) -> np.ndarray:
+    """0 where there is nothing to go by."""
+    return np.divide(sizes, by, out=np.zeros_like(sizes), where=by > 0)
 
 
 class ObservedRidgeSolver:

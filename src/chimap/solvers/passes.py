@@ -35,6 +35,7 @@ class PassesProblem:
         self.n_folds, self.passes = len(moments.folds), 0
         self._on_pass = on_pass
         self._factor = Factor(self.whole.n_features)
+        self._ridged: float | None = None  # what the factor has on its diagonal
         self._best: tuple[float, LinearSolution] | None = None  # of the trials
 
     @property
@@ -107,7 +108,11 @@ class PassesProblem:
 
     def _whiten(self, alpha: float) -> None:
         least = _LEAST_RIDGE * float(self.whole.scatter_diagonal().sum())
-        self._factor.of(self.whole, max(alpha / self.loss.curvature, least))
+        ridge = max(alpha / self.loss.curvature, least)
+        if ridge != self._ridged:
+            self._ridged = None  # while there is no factor
+            self._factor.of(self.whole, ridge)
+            self._ridged = ridge
 
 
 class PassesSolver:
