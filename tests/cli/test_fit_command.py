@@ -8,8 +8,8 @@ import pytest
 import typer.main
 
 from chimap.cli.main import app
-from chimap.cli.support.data_rows import Table
 from chimap.cli.support.fit_command import fit_command
+from chimap.cli.support.table import Table
 from chimap.comparison.entrants import all_kernels, features_of, of_kernel
 from chimap.estimators.race_candidates import Look, settings_for
 

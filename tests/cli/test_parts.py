@@ -125,7 +125,7 @@ def test_defaults_are_those_of_the_estimator():
 
     from chimap import HistogramClassifier
     from chimap.cli.support.declared import _defaults
-    from chimap.cli.support.fit_options import Settings
+    from chimap.cli.support.fit_settings import Settings
 
     parameters = inspect.signature(HistogramClassifier).parameters
     declared = _defaults()

@@ -30,6 +30,7 @@ def test_help_in_panels_and_on_a_screen(folder):
 def test_every_option_of_a_fit_has_a_panel(folder):
     """Options that are about neither data, model nor images are about running: those are known here."""
     from chimap.cli.commands.fit import fit
+    from chimap.cli.support.bundles import flat
     from chimap.cli.support.panels import _PANELS
 
     running = {
@@ -37,7 +38,7 @@ def test_every_option_of_a_fit_has_a_panel(folder):
         "checkpoint_every", "jobs", "seed", "config_file", "save_config", "overwrite", "json", "verbose", "report",
     }  # fmt: skip
     named = {name for names in _PANELS.values() for name in names}
-    assert set(fit.__annotations__) - {"return"} - named <= running
+    assert set(flat(fit).__annotations__) - named <= running
 
 
 def test_options_from_a_file(folder, tmp_path):

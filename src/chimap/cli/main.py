@@ -25,6 +25,7 @@ from chimap.cli.commands.info import info
 from chimap.cli.commands.learn_kernel import learn_kernel
 from chimap.cli.commands.predict import predict
 from chimap.cli.support import blas, describe_machine, errors, panels, streams
+from chimap.cli.support.bundles import flat
 
 if TYPE_CHECKING:
     pass
@@ -58,7 +59,7 @@ def _until_the_reader_leaves(command: Callable[..., None]) -> Callable[..., int 
 
 
 for command in COMMANDS:
-    app.command(cls=panels.PanelCommand)(_until_the_reader_leaves(command))
+    app.command(cls=panels.PanelCommand)(_until_the_reader_leaves(flat(command)))
 
 
 _TERMINATED = 128 + 15  # the exit code of a process that SIGTERM has ended

@@ -2,95 +2,26 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from chimap.cli.support import data_rows, errors, fit_options, held_out_rows, options, outputs, show
+from chimap.cli.support import data_rows, errors, held_out_rows, options, outputs, show
 from chimap.cli.support.compare_settings import CompareSettings
-from chimap.cli.support.fit_options import Settings
-from chimap.cli.support.options import Task
+from chimap.cli.support.table import Table
 
 if TYPE_CHECKING:
     from chimap.report import Comparison, KernelErrors
 
 
-class Precision(StrEnum):
-    """Of features that are compared: rounded ones are those of a fit alone, and "auto" is float32 here."""
-
-    auto = "auto"
-    float32 = "float32"
-    float64 = "float64"
-
-
 def compare(
     data: options.Data,
+    *,
     labels: options.Labels = None,
-    id: options.Id = None,
-    columns: options.Columns = None,
-    exclude: options.Exclude = None,
-    missing: options.Missing = None,
-    transpose: options.Transpose = False,
-    groups: options.Groups = None,
-    split: options.Split = None,
-    sample_weight: options.SampleWeight = None,
+    table: Table,
     output: Annotated[
         Path | None, options.output("PAGE", "Write table and curves as one page of HTML.")
     ] = None,
-    kernel: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Compare the features of one kernel, named as for 'chimap fit'; without it all kernels.",
-            show_default=False,
-        ),
-    ] = None,
-    gamma: Annotated[
-        str,
-        typer.Option(
-            metavar="G", help="Scale of an exponential --kernel: a number, or auto, chosen by each fit."
-        ),
-    ] = "auto",
-    components: Annotated[
-        str, typer.Option(metavar="N,N", help="Numbers of landmarks and of random features to try.")
-    ] = "256,1024",
-    normalization: fit_options.Normalization = None,
-    scoring: fit_options.Scoring = None,
-    class_weight: fit_options.ClassWeight = None,
-    kernel_errors: Annotated[
-        bool,
-        typer.Option(
-            "--kernel-errors",
-            help="Also measure how far maps and features of --kernel are from the kernel itself; without labels these "
-            "alone.",
-        ),
-    ] = False,
-    maps: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B",
-            help="Maps that --kernel-errors tries; all that take an additive kernel, optimal below random features.",
-            show_default=False,
-        ),
-    ] = None,
-    terms: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N,N",
-            help="Terms that --kernel-errors tries; 1,2,3,5 of an additive kernel, 2 below random features.",
-            show_default=False,
-        ),
-    ] = None,
-    race_seconds: fit_options.RaceSeconds = None,
-    task: fit_options.TaskOption = Task.auto,
-    memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory that this and the recommended fit may use.")
-    ] = Settings.memory,
-    precision: Annotated[Precision, typer.Option(help="Precision of the features.")] = Precision.float32,
-    jobs: options.Jobs = Settings.jobs,
-    seed: options.Seed = Settings.seed,
+    settings: CompareSettings,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -113,26 +44,23 @@ def compare(
     from chimap.report import write_comparison
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
-    settings = CompareSettings(
-        kernel, gamma, components, normalization, scoring, class_weight, kernel_errors, maps, terms, race_seconds,
-        task, memory, precision.value, jobs, seed,
-    )  # fmt: skip
     settings.check()
-    table = data_rows.Table(id, columns, exclude, missing, transpose, groups, split, sample_weight)
     source = data_rows.open_data(data, labels, table=table)
     data_rows.weigh(source, table)
     result: Comparison | None = None
     errors_by_kernel: KernelErrors | None = None
     try:
-        if source.has_labels or not kernel_errors:
+        if source.has_labels or not settings.kernel_errors:
             data_rows.labels_of(source)  # says how to name them where there are none
             held_out_rows.warn_of_groups(source, table)
-            parts = held_out_rows.Parts.of(source, 0.0, seed, table)
+            parts = held_out_rows.Parts.of(source, 0.0, settings.seed, table)
             result = settings.race(parts.training, parts.groups, show.progress(json))
-        if kernel_errors:
+        if settings.kernel_errors:
             errors_by_kernel = settings.errors(source, show.progress(json))
     except DataError:
-        data_rows.check_every_row(source, precision.value)  # names the row of the file rather than of a part
+        data_rows.check_every_row(
+            source, settings.precision.value
+        )  # names the row of the file rather than of a part
         raise
     commands = {} if result is None else _commands(result, data, labels, table, settings)
     if output is not None:
@@ -154,7 +82,7 @@ def compare(
 
 
 def _commands(
-    result: Comparison, data: str, labels: str | None, table: data_rows.Table, settings: CompareSettings
+    result: Comparison, data: str, labels: str | None, table: Table, settings: CompareSettings
 ) -> dict[str, str]:
     """The commands that fit what is recommended, and what has the best score if that is another, by what they do."""
     from chimap.cli.support.fit_command import fit_command

@@ -12,7 +12,7 @@ import typer
 from chimap.cli.commands import evaluate
 from chimap.cli.support import errors, flag_values, options, outputs, show, training
 from chimap.cli.support.evaluated import Evaluated, page_of
-from chimap.cli.support.fit_options import Settings
+from chimap.cli.support.fit_settings import Settings
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,8 +17,10 @@ from chimap.cli.support import (
     outputs,
     show,
 )
+from chimap.cli.support.bundles import Without
 from chimap.cli.support.evaluated import Evaluated, page_of
 from chimap.cli.support.evaluation_lines import summary
+from chimap.cli.support.table import AS_IT_IS, Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,14 +29,9 @@ if TYPE_CHECKING:
 def evaluate(
     model: options.Model,
     data: options.DataOrImages,
+    *,
     labels: options.Labels = None,
-    id: options.Id = None,
-    columns: options.Columns = None,
-    exclude: options.Exclude = None,
-    missing: options.Missing = None,
-    transpose: options.Transpose = False,
-    groups: options.Groups = None,
-    split: options.Split = None,
+    table: Annotated[Table, Without("sample_weight")],
     output: Annotated[Path | None, options.output("REPORT", "Write a report, one page of HTML.")] = None,
     all_rows: Annotated[
         bool, typer.Option("--all-rows", help="Also take the rows that the model was trained on.")
@@ -79,8 +76,7 @@ def evaluate(
     """
     evaluated = measure(
         model, data, labels, output, all_rows=all_rows, part=part, overwrite=overwrite, silent=json,
-        splits=splits, per_class=per_class,
-        table=data_rows.Table(id, columns, exclude, missing, transpose, groups, split),
+        splits=splits, per_class=per_class, table=table,
     )  # fmt: skip
     if json:
         show.as_json(
@@ -102,7 +98,7 @@ def measure(
     silent: bool = False,
     splits: int | None = None,
     per_class: int | None = None,
-    table: data_rows.Table = data_rows.AS_IT_IS,
+    table: Table = AS_IT_IS,
 ) -> Evaluated:
     """Predict and compare, and write the page if ``output`` names one; its path is checked before the work."""
     from chimap import load

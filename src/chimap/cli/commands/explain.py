@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap.cli.support import data_rows, errors, held_out_rows, image_options, options, outputs, show
+from chimap.cli.support.bundles import Without
+from chimap.cli.support.table import Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,12 +35,9 @@ def explain(
             show_default=False,
         ),
     ] = None,
+    *,
     labels: options.Labels = None,
-    id: options.Id = None,
-    columns: options.Columns = None,
-    exclude: options.Exclude = None,
-    missing: options.Missing = None,
-    transpose: options.Transpose = False,
+    table: Annotated[Table, Without("groups", "split", "sample_weight")],
     output: Annotated[
         Path | None,
         options.output("FILE", "Write a page (.html), or contributions and importance as arrays (.npz)."),
@@ -100,7 +99,6 @@ def explain(
     source = sample = y = None
     which, places = "", None
     if data is not None:
-        table = data_rows.Table(id, columns, exclude, missing, transpose)
         source = data_rows.open_data(data, labels, fitted, part=part, silent=json, table=table)
         if rows is None:
             source = held_out_rows.choose_rows(fitted, source, all_rows=False).source

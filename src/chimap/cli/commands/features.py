@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chimap.cli.support import errors, flag_values, image_models, image_options, options, outputs, show
+from chimap.cli.support import errors, flag_values, image_models, options, outputs, show
 from chimap.cli.support.describe_images import blocks_flag
 from chimap.cli.support.image_options import ImageSettings
 
@@ -28,13 +28,9 @@ def features(
         ),
     ],
     output: Annotated[Path, options.output("FILE", "File to write: .parquet, or .zarr.")],
+    *,
     labels: options.Labels = None,
-    descriptors: image_options.Descriptors = ImageSettings.descriptors,
-    words: image_options.Words = ImageSettings.words,
-    coding: image_options.Coding = ImageSettings.coding,
-    grids: image_options.Grids = ImageSettings.grids,
-    step: image_options.Step = ImageSettings.step,
-    sizes: image_options.Sizes = ImageSettings.sizes,
+    settings: ImageSettings,
     like: Annotated[
         Path | None,
         typer.Option(
@@ -44,8 +40,6 @@ def features(
             show_default=False,
         ),
     ] = None,
-    part: image_options.ImagePart = None,
-    strict: image_options.Strict = False,
     jobs: options.Jobs = None,
     seed: options.Seed = 0,
     overwrite: options.Overwrite = False,
@@ -66,18 +60,17 @@ def features(
     """
     from chimap.images.table import write_table, writer
 
-    settings = ImageSettings(descriptors, words, coding, grids, step, sizes, part, strict)
     words_file = output.with_suffix(".words")
     _check(output, words_file, like, settings, overwrite, images, labels, like)
     flag_values.check_least(seed, "--seed", 0)
     writer(output)
-    image_set = image_models.open_set(images, labels, part)
+    image_set = image_models.open_set(images, labels, settings.part)
     histograms = _histograms(like, settings, seed, jobs)
     began = time.perf_counter()
     beside = f"{output}.parts, from which the same command goes on"
     errors.written.append(beside)
     table = write_table(
-        image_set, histograms, output, show.progress(json), strict=strict, overwrite=overwrite
+        image_set, histograms, output, show.progress(json), strict=settings.strict, overwrite=overwrite
     )
     errors.written[-1] = str(output)
     if like is None:

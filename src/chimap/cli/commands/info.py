@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from chimap.cli.support import options, show
+from chimap.cli.support.bundles import Without
+from chimap.cli.support.table import CountedColumn, Table
 
 
 def info(
@@ -15,16 +17,10 @@ def info(
         str | None,
         typer.Argument(metavar="PATH", help="A model, words, a data file or images.", show_default=False),
     ] = None,
+    *,
     labels: options.Labels = None,
-    id: options.Id = None,
-    columns: options.Columns = None,
-    exclude: options.Exclude = None,
-    missing: options.Missing = None,
-    transpose: options.Transpose = False,
-    text: options.Text = None,
-    smiles: options.Smiles = None,
-    morgan_radius: options.MorganRadius = 2,
-    morgan_size: options.MorganSize = 2048,
+    table: Annotated[Table, Without("groups", "split", "sample_weight")],
+    counted: CountedColumn,
     memory: Annotated[
         str | None,
         typer.Option(
@@ -57,7 +53,6 @@ def info(
       chimap info data.npz --memory 512MiB --components 4096
     """
     from chimap.cli.support import (
-        data_rows,
         describe_data,
         describe_images,
         describe_machine,
@@ -83,8 +78,8 @@ def info(
             memory,
             components,
             silent=json,
-            table=data_rows.Table(id, columns, exclude, missing, transpose),
-            reading=options.reading_of(text, smiles, morgan_radius, morgan_size),
+            table=table,
+            reading=counted.reading(),
         )
     if json:
         show.as_json({"command": "info", **facts})

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap.cli.support import config, errors, fit_options, options, outputs, show
+from chimap.cli.support.bundles import Without
 from chimap.cli.support.evaluated import strength_curve
-from chimap.cli.support.kernel_settings import COMPONENTS, KernelSettings, Method, Objective, WidthsOf
+from chimap.cli.support.kernel_settings import KernelSettings
 from chimap.cli.support.score_lines import score_line
 from chimap.cli.support.training import Fitted, train
 
@@ -29,91 +30,28 @@ def learn_kernel(
     context: typer.Context,
     data: options.Data,
     output: fit_options.Output,
+    *,
     page: Annotated[
         Path | None,
         typer.Option(metavar="PAGE", help="Write what was found as one page of HTML.", show_default=False),
     ] = None,
     labels: options.Labels = None,
-    blocks: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Columns of the channels, each column in one: sift=0:300,hog=300:500. Without it, one channel.",
-            show_default=False,
+    settings: Annotated[
+        KernelSettings,
+        Without(
+            "gamma",
+            "map",
+            "features",
+            "sampling",
+            "normalization",
+            "bin_weights",
+            "race_seconds",
+            "scoring",
+            "device",
+            "engine",
+            "principal",
         ),
-    ] = KernelSettings.blocks,
-    method: Annotated[
-        Method,
-        typer.Option(
-            help="widths: one kernel, with a width for each block. multiple: a kernel for each "
-            "block, with weights, many of them 0."
-        ),
-    ] = KernelSettings.method,
-    kernel: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="exp-chi2 and the other exponential kernels, gaussian, skewed-chi2, skewed-intersection; for "
-            "multiple any, or a list of one for each block.",
-        ),
-    ] = KernelSettings.kernel,
-    widths: Annotated[
-        WidthsOf, typer.Option(help="What has a width of its own: each block, each column, or all in one.")
-    ] = KernelSettings.widths,
-    components: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help=f"Random features of the model; for multiple, of each block.  [default: {COMPONENTS[Method.widths]}; "
-            f"for multiple {COMPONENTS[Method.multiple]}]",
-            show_default=False,
-        ),
-    ] = None,
-    terms: fit_options.Terms = KernelSettings.terms,
-    tune_components: Annotated[
-        int, typer.Option(metavar="N", help="Random features to learn the widths with.")
-    ] = KernelSettings.tune_components,
-    tune_rows: Annotated[
-        int, typer.Option(metavar="N", help="Rows to learn the widths on; the weights take all.")
-    ] = KernelSettings.tune_rows,
-    validation_fraction: Annotated[
-        float,
-        typer.Option(metavar="F", help="Share of those rows that scores each iteration, to stop early."),
-    ] = KernelSettings.validation_fraction,
-    iterations: Annotated[
-        int, typer.Option(metavar="N", help="Iterations of the search, at most.")
-    ] = KernelSettings.iterations,
-    objective: Annotated[
-        Objective,
-        typer.Option(
-            help="held-out or training: minimise the error on folds held out, or on the rows "
-            "themselves. gradients: take the "
-            "widths from the slopes of the model, in rounds, by the score of validation rows."
-        ),
-    ] = KernelSettings.objective,
-    width_penalty: Annotated[
-        float,
-        typer.Option(
-            metavar="RHO", help="Strength of a penalty on squared widths, in units of the initial ones."
-        ),
-    ] = KernelSettings.width_penalty,
-    loss: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Loss of the weights, as in 'chimap fit'; widths minimise the square loss."
-        ),
-    ] = KernelSettings.loss,
-    class_weight: fit_options.ClassWeight = KernelSettings.class_weight,
-    threshold: fit_options.Threshold = KernelSettings.threshold,
-    alpha: fit_options.Alpha = KernelSettings.alpha,
-    normalize: fit_options.Normalize = KernelSettings.normalize,
-    task: fit_options.TaskOption = KernelSettings.task,
-    test_fraction: fit_options.TestFraction = KernelSettings.test_fraction,
-    folds: fit_options.Folds = KernelSettings.folds,
-    memory: fit_options.Memory = KernelSettings.memory,
-    precision: fit_options.PrecisionOption = KernelSettings.precision,
-    jobs: options.Jobs = KernelSettings.jobs,
-    seed: options.Seed = KernelSettings.seed,
+    ],
     config_file: config.Config = None,
     save_config: config.SaveConfig = None,
     overwrite: options.Overwrite = False,
@@ -140,15 +78,7 @@ def learn_kernel(
         overwrite,
     )
     config.save(context, save_config)
-    settings = KernelSettings(
-        kernel=kernel, terms=terms, components=COMPONENTS[method] if components is None else components,
-        alpha=alpha, normalize=normalize, task=task,
-        test_fraction=test_fraction, memory=memory, precision=precision, jobs=jobs, folds=folds, seed=seed, loss=loss,
-        class_weight=class_weight, threshold=threshold,
-        blocks=blocks, method=method, widths=widths, objective=objective, width_penalty=width_penalty,
-        tune_components=tune_components, tune_rows=tune_rows, validation_fraction=validation_fraction,
-        iterations=iterations,
-    )  # fmt: skip
+    settings = settings.complete()
     fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json)
     learned_kernel = learned(fitted)
     if page is not None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap.cli.support import data_rows, errors, image_options, options, outputs, show
+from chimap.cli.support.bundles import Without
 from chimap.cli.support.options import Json, Overwrite
+from chimap.cli.support.table import Table
 
 if TYPE_CHECKING:
     from chimap._types import JSON
@@ -21,15 +23,12 @@ def predict(
     output: Annotated[
         Path, options.output("FILE", "File to write: .csv, .npy, .npz, or - for CSV to stdout.")
     ],
+    *,
     labels: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Column of labels in DATA, which is left out.", show_default=False),
     ] = None,
-    id: options.Id = None,
-    columns: options.Columns = None,
-    exclude: options.Exclude = None,
-    missing: options.Missing = None,
-    transpose: options.Transpose = False,
+    table: Annotated[Table, Without("groups", "split", "sample_weight")],
     scores: Annotated[
         bool, typer.Option("--scores", help="Add the score of every class: the largest is the prediction.")
     ] = False,
@@ -95,7 +94,7 @@ def predict(
         part=part,
         silent=json,
         every_row=True,
-        table=data_rows.Table(id, columns, exclude, missing, transpose),
+        table=table,
     )
     write(fitted, source, show.progress(json))
     if to_stdout:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
-from chimap.cli.support import data_rows, flag_values
+import typer
+
+from chimap.cli.support import data_rows, fit_options, flag_values, options
+from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.options import Task
 
 if TYPE_CHECKING:
@@ -18,25 +22,70 @@ if TYPE_CHECKING:
     from chimap.report import Comparison, KernelErrors
 
 
+class Precision(StrEnum):
+    """Of features that are compared: rounded ones are those of a fit alone, and "auto" is float32 here."""
+
+    auto = "auto"
+    float32 = "float32"
+    float64 = "float64"
+
+
 @dataclasses.dataclass(frozen=True)
 class CompareSettings:
     """The flags of ``chimap compare`` that say what runs and how it is scored."""
 
-    kernel: str | None
-    gamma: str
-    components: str
-    normalization: str | None
-    scoring: str | None
-    class_weight: str | None
-    kernel_errors: bool
-    maps: str | None
-    terms: str | None
-    race_seconds: float | None
-    task: Task
-    memory: str
-    precision: str
-    jobs: int | None
-    seed: int
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Compare the features of one kernel, named as for 'chimap fit'; without it all kernels.",
+            show_default=False,
+        ),
+    ] = None
+    gamma: Annotated[
+        str,
+        typer.Option(
+            metavar="G", help="Scale of an exponential --kernel: a number, or auto, chosen by each fit."
+        ),
+    ] = "auto"
+    components: Annotated[
+        str, typer.Option(metavar="N,N", help="Numbers of landmarks and of random features to try.")
+    ] = "256,1024"
+    normalization: fit_options.Normalization = None
+    scoring: fit_options.Scoring = None
+    class_weight: fit_options.ClassWeight = None
+    kernel_errors: Annotated[
+        bool,
+        typer.Option(
+            "--kernel-errors",
+            help="Also measure how far maps and features of --kernel are from the kernel itself; without labels these "
+            "alone.",
+        ),
+    ] = False
+    maps: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Maps that --kernel-errors tries; all that take an additive kernel, optimal below random features.",
+            show_default=False,
+        ),
+    ] = None
+    terms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N",
+            help="Terms that --kernel-errors tries; 1,2,3,5 of an additive kernel, 2 below random features.",
+            show_default=False,
+        ),
+    ] = None
+    race_seconds: fit_options.RaceSeconds = None
+    task: fit_options.TaskOption = Task.auto
+    memory: Annotated[
+        str, typer.Option(metavar="SIZE", help="Memory that this and the recommended fit may use.")
+    ] = Settings.memory
+    precision: Annotated[Precision, typer.Option(help="Precision of the features.")] = Precision.float32
+    jobs: options.Jobs = Settings.jobs
+    seed: options.Seed = Settings.seed
 
     @property
     def sizes(self) -> list[int]:
@@ -135,7 +184,7 @@ class CompareSettings:
     def _common(self) -> JSON:
         return {
             "memory": self.memory,
-            "precision": self.precision,
+            "precision": self.precision.value,
             "n_jobs": self.jobs,
             "random_state": self.seed,
         }

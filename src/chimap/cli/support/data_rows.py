@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chimap.cli.support import image_models, tasks
 from chimap.cli.support.options import Task
 from chimap.cli.support.show import busy
+from chimap.cli.support.table import AS_IT_IS, Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,25 +26,6 @@ TASK_RULE = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """What the columns of DATA are: the flags of that name."""
-
-    id: str | None = None
-    columns: str | None = None
-    exclude: str | list[str] | None = None
-    missing: str | None = None
-    transpose: bool = False
-    groups: str | None = None
-    split: str | None = None
-    sample_weight: str | None = None
-
-    def given(self) -> JSON:
-        """Those that were given."""
-        return {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, False)}
-
-
-AS_IT_IS = Table()
 _NO_BINS = ("groups", "split", "sample_weight")  # that name columns which are set aside
 
 
@@ -58,11 +40,13 @@ def open_data(
     table: Table = AS_IT_IS,
     every_row: bool = False,
     reading: Reading | None = None,
+    aside: Sequence[str] = (),
 ) -> Source:
     """The source of a file. For a ``model``, svmlight text is read with the bins that the model knows, and images are
     described as those that it was fitted on; check_labels(labels, name) may refuse their labels before that. Columns
     are matched to the model's by name, and what is not said of the table is as it was in training. every_row: rows
     without a label, too. reading: how rows are made of a column of text or molecules; a model has its own.
+    aside: columns that are no bins, where ``table`` names none.
 
     Raises FileNotFoundError, and DataError for bad files and a number of bins other than the model's.
     """
@@ -80,7 +64,7 @@ def open_data(
         raise ValueError(f"--part is for images, but {data} holds rows of bins; leave it out.")
     with busy(f"opening {data}"):
         training = (getattr(model, "training_", None) or {}).get("table") or {}
-        said: JSON = _fitting(training, model) | table.given()
+        said: JSON = _fitting(training, model) | ({"exclude": [*aside]} if aside else {}) | table.given()
         asked = [name for name in (said.pop(word, None) for word in _NO_BINS) if name is not None]
         source = _opened(data, labels, model, asked, {"reading": reading, **said})
         source = source.every_row if every_row else source

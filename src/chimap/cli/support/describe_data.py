@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from chimap.cli.support import data_rows, options, show
+from chimap.cli.support.table import AS_IT_IS, Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,19 +28,18 @@ def describe(
     components: str,
     *,
     silent: bool,
-    table: data_rows.Table = data_rows.AS_IT_IS,
+    table: Table = AS_IT_IS,
     reading: Reading | None = None,
 ) -> tuple[JSON, dict[str, str | None]]:
     """As plain values, and in words. reading: how rows are made of a column of text or molecules."""
-    from chimap.cli.support.fit_options import Settings
+    from chimap.cli.support.fit_settings import Settings
     from chimap.data.text_columns import text_columns
 
     Settings(components=components).check_components()
     texts: list[str] = []
     if reading is None and labels is None and table.columns is None and table.exclude is None:
         texts = text_columns(path)  # no bins: a fit wants them named, and here they are said
-        table = dataclasses.replace(table, exclude=texts or None)
-    source = data_rows.open_data(path, labels, table=table, reading=reading)
+    source = data_rows.open_data(path, labels, table=table, reading=reading, aside=texts)
     plan = None if memory is None else _plan(source, memory, components)
     facts = {
         "data": source.name,
@@ -182,7 +181,7 @@ def _labels(source: Source) -> JSON | None:
 def _plan(source: Source, memory: str, components: str) -> JSON:
     """Features, chunks and peak of a fit of an exponential kernel. Raises MemoryBudgetError for too small a budget."""
     from chimap._memory import parse_memory
-    from chimap.cli.support.fit_options import Settings
+    from chimap.cli.support.fit_settings import Settings
     from chimap.engines import chunk_rows_within
     from chimap.fit.automatic import bytes_of_exact
     from chimap.fit.plan import largest_job

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chimap.cli.support import show
-from chimap.cli.support.fit_options import Settings
+from chimap.cli.support.fit_settings import Settings
 
 if TYPE_CHECKING:
     from chimap._types import Parameters
-    from chimap.cli.support.data_rows import Table
+    from chimap.cli.support.table import Table
 
 FLAGS = {"normalize": "normalization", "n_terms": "terms", "n_components": "components"}
 """Parameters of estimators whose flag has another name."""

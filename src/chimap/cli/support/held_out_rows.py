@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from chimap.cli.support.data_rows import AS_IT_IS, Table
+from chimap.cli.support.table import AS_IT_IS, Table
 
 if TYPE_CHECKING:
     import numpy as np

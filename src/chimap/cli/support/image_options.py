@@ -17,14 +17,36 @@ if TYPE_CHECKING:
 class ImageSettings:
     """How to describe images: the flags, and their defaults."""
 
-    descriptors: str = "sift"
-    words: int = 600
-    coding: str = "hard"
-    grids: str = "1x1,2x2,4x4"
-    step: int = 3
-    sizes: str = "4,6,8,10"
-    part: str | None = None
-    strict: bool = False
+    descriptors: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="What is counted in images: sift, sift-rgb, sift-hsv, sift-opponent, hog, hog-blocks, phog, "
+            "colour, lbp; several with commas.",
+        ),
+    ] = "sift"
+    words: Annotated[int, typer.Option(metavar="N", help="Visual words of each descriptor.")] = 600
+    coding: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Words that a point counts for: hard, the nearest; soft, the 5 nearest."
+        ),
+    ] = "hard"
+    grids: Annotated[
+        str,
+        typer.Option(
+            metavar="GRIDS",
+            help="Cells in which words are counted: ROWSxCOLUMNS of each level of the pyramid.",
+        ),
+    ] = "1x1,2x2,4x4"
+    step: Annotated[int, typer.Option(metavar="PIXELS", help="Distance between two points of SIFT.")] = 3
+    sizes: Annotated[
+        str, typer.Option(metavar="PIXELS", help="Width of a bin of SIFT, one for each scale.")
+    ] = "4,6,8,10"
+    part: ImagePart = None
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at a broken image instead of leaving it out.")
+    ] = False
 
     def check(self) -> None:
         """Refuse, before any image is read, what could not be done. Raises ValueError naming the flag."""
@@ -92,29 +114,6 @@ def grids_of(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(grids)
 
 
-Descriptors = Annotated[
-    str,
-    typer.Option(
-        metavar="NAMES",
-        help="What is counted in images: sift, sift-rgb, sift-hsv, sift-opponent, hog, hog-blocks, phog, "
-        "colour, lbp; several with commas.",
-    ),
-]
-Words = Annotated[int, typer.Option(metavar="N", help="Visual words of each descriptor.")]
-Coding = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME", help="Words that a point counts for: hard, the nearest; soft, the 5 nearest."
-    ),
-]
-Grids = Annotated[
-    str,
-    typer.Option(
-        metavar="GRIDS", help="Cells in which words are counted: ROWSxCOLUMNS of each level of the pyramid."
-    ),
-]
-Step = Annotated[int, typer.Option(metavar="PIXELS", help="Distance between two points of SIFT.")]
-Sizes = Annotated[str, typer.Option(metavar="PIXELS", help="Width of a bin of SIFT, one for each scale.")]
 ImagePart = Annotated[
     str | None,
     typer.Option(
@@ -124,4 +123,3 @@ ImagePart = Annotated[
         show_default=False,
     ),
 ]
-Strict = Annotated[bool, typer.Option("--strict", help="Stop at a broken image instead of leaving it out.")]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from chimap.cli.support import flag_values
-from chimap.cli.support.fit_options import Settings
+from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.options import Task
 
 if TYPE_CHECKING:
@@ -51,15 +53,80 @@ _OF_WIDTHS = (
 class KernelSettings(Settings):
     """How to learn: the flags of ``chimap learn-kernel``, and their defaults."""
 
-    kernel: str = "exp-chi2"
-    method: Method = Method.widths
-    widths: WidthsOf = WidthsOf.block
-    objective: Objective = Objective.held_out
-    width_penalty: float = 0.0
-    tune_components: int = 512
-    tune_rows: int = 10_000
-    validation_fraction: float = 0.1
-    iterations: int = 30
+    kernel: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="exp-chi2 and the other exponential kernels, gaussian, skewed-chi2, skewed-intersection; for "
+            "multiple any, or a list of one for each block.",
+        ),
+    ] = "exp-chi2"
+    components: Annotated[
+        str,
+        typer.Option(
+            metavar="N",
+            help=f"Random features of the model; for multiple, of each block.  [default: {COMPONENTS[Method.widths]}; "
+            f"for multiple {COMPONENTS[Method.multiple]}]",
+            show_default=False,
+        ),
+    ] = "auto"
+    loss: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Loss of the weights, as in 'chimap fit'; widths minimise the square loss."
+        ),
+    ] = Settings.loss
+    blocks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Columns of the channels, each column in one: sift=0:300,hog=300:500. Without it, one channel.",
+            show_default=False,
+        ),
+    ] = None
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="widths: one kernel, with a width for each block. multiple: a kernel for each "
+            "block, with weights, many of them 0."
+        ),
+    ] = Method.widths
+    widths: Annotated[
+        WidthsOf, typer.Option(help="What has a width of its own: each block, each column, or all in one.")
+    ] = WidthsOf.block
+    tune_components: Annotated[
+        int, typer.Option(metavar="N", help="Random features to learn the widths with.")
+    ] = 512
+    tune_rows: Annotated[
+        int, typer.Option(metavar="N", help="Rows to learn the widths on; the weights take all.")
+    ] = 10_000
+    validation_fraction: Annotated[
+        float,
+        typer.Option(metavar="F", help="Share of those rows that scores each iteration, to stop early."),
+    ] = 0.1
+    iterations: Annotated[int, typer.Option(metavar="N", help="Iterations of the search, at most.")] = 30
+    objective: Annotated[
+        Objective,
+        typer.Option(
+            help="held-out or training: minimise the error on folds held out, or on the rows "
+            "themselves. gradients: take the "
+            "widths from the slopes of the model, in rounds, by the score of validation rows."
+        ),
+    ] = Objective.held_out
+    width_penalty: Annotated[
+        float,
+        typer.Option(
+            metavar="RHO", help="Strength of a penalty on squared widths, in units of the initial ones."
+        ),
+    ] = 0.0
+
+    def complete(self) -> KernelSettings:
+        """With the number of features that goes with the method, where none is given."""
+        return (
+            dataclasses.replace(self, components=str(COMPONENTS[self.method]))
+            if self.components == "auto"
+            else self
+        )
 
     def check(self, n_descriptors: int = 0) -> None:
         """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag."""

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-if TYPE_CHECKING:
-    from chimap.data.formats.fields import Reading
-
 
 _ROWS = (
     "A table of counts: .csv, .tsv, .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (also a folder), "
@@ -34,90 +30,6 @@ Labels = Annotated[
         show_default=False,
     ),
 ]
-Id = Annotated[
-    str | None,
-    typer.Option(
-        "--id",
-        metavar="COLUMN",
-        help="Column, or array of DATA, that names the rows. It is not a bin; predictions are "
-        "written beside it, and labels "
-        "of another table are joined by it.",
-        show_default=False,
-    ),
-]
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SPEC",
-        help="Columns that are bins: names, globs, numbers or ranges, such as otu_*,depth or 0:300.",
-        show_default=False,
-    ),
-]
-Exclude = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SPEC", help="Columns that are not bins, written as for --columns.", show_default=False
-    ),
-]
-Transpose = Annotated[
-    bool, typer.Option("--transpose", help="Take the columns of a .mtx file as rows, as for genes by cells.")
-]
-Text = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column of text whose words are counted; for a folder of texts, text. The model keeps the words.",
-        show_default=False,
-    ),
-]
-Smiles = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column of SMILES; Morgan fingerprints of the molecules are counted (needs RDKit).",
-        show_default=False,
-    ),
-]
-MorganRadius = Annotated[
-    int, typer.Option(metavar="N", help="Radius of the fingerprints of --smiles, in bonds.")
-]
-MorganSize = Annotated[int, typer.Option(metavar="N", help="Bins of the fingerprints of --smiles.")]
-Missing = Annotated[
-    str | None,
-    typer.Option(
-        metavar="VALUE",
-        help="Value that marks a missing label, such as -1, beside empty text and NaN. Rows without "
-        "a label are left out.",
-        show_default=False,
-    ),
-]
-Groups = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column, or array of DATA, or TABLE::COLUMN by id, whose equal values mark rows that belong together, "
-        "such as those of one patient: they are held out together. It is not a bin.",
-        show_default=False,
-    ),
-]
-Split = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column, or array of DATA, or TABLE::COLUMN by id, whose values are train and test. It is not a bin.",
-        show_default=False,
-    ),
-]
-SampleWeight = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column, or array of DATA, or TABLE::COLUMN by id, that says how often each row "
-        "counts: 2 is two rows, 0 "
-        "none. It is not a bin.",
-        show_default=False,
-    ),
-]
 Jobs = Annotated[
     int | None, typer.Option(metavar="N", help="Threads; all cores by default.", show_default=False)
 ]
@@ -126,17 +38,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 Seed = Annotated[
     int, typer.Option(metavar="N", help="Seed of everything random: the same seed gives the same result.")
 ]
-
-
-def reading_of(text: str | None, smiles: str | None, radius: int, size: int) -> Reading | None:
-    """How rows are made of a column, or None where no column of text or SMILES is named."""
-    from chimap.data import MorganCounts, WordCounts
-
-    if text is not None and smiles is not None:
-        raise ValueError("--text and --smiles name one column each, of which one is read; leave one out.")
-    if text is not None:
-        return WordCounts(text)
-    return None if smiles is None else MorganCounts(smiles, radius, size)
 
 
 def output(metavar: str, help: str) -> Any:

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chimap.cli.support import data_rows, errors, flag_values, image_models, show
-from chimap.cli.support.fit_options import Settings
+from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.held_out_rows import Parts, warn_of_groups
 from chimap.cli.support.image_options import ImageSettings
 from chimap.cli.support.options import Engine, Task
+from chimap.cli.support.table import AS_IT_IS, Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +49,7 @@ def train(
     checkpoint: Path | None = None,
     checkpoint_every: float = 60.0,
     images: ImageSettings | None = None,
-    table: data_rows.Table = data_rows.AS_IT_IS,
+    table: Table = AS_IT_IS,
     reading: Reading | None = None,
     learning_curve: bool = False,
 ) -> Fitted:
@@ -117,7 +118,7 @@ def train(
     return Fitted(model, source, reason, result)
 
 
-def _unlabelled(unlabelled: str, data: str, source: Source, table: data_rows.Table) -> Source:
+def _unlabelled(unlabelled: str, data: str, source: Source, table: Table) -> Source:
     """Rows that join the components: of another file, or those of the data that have no label."""
     if unlabelled == data and source.unlabelled is not None:
         return source.unlabelled

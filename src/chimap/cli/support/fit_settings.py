@@ -1,0 +1,233 @@
+"""How to fit: the options of ``chimap fit`` that are of the model and of its search."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chimap.cli.support import fit_options, flag_values, options
+from chimap.cli.support.declared import default
+from chimap.cli.support.options import Engine, Precision, Task
+
+if TYPE_CHECKING:
+    import numpy as np
+    from sklearn.base import BaseEstimator
+
+    from chimap._types import JSON
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How to fit: the flags of ``chimap fit``, and their defaults, which are those of the estimator."""
+
+    kernel: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="chi2, intersection, jensen_shannon or hellinger, with exp- before it for the exponential form; "
+            "gaussian, "
+            "skewed-chi2, pq and others; auto runs a race. Sums: chi2+pq.",
+        ),
+    ] = default("kernel")
+    gamma: Annotated[
+        str,
+        typer.Option(
+            metavar="G", help="Scale of the exponential form: a number; mean, 1 / mean distance; or auto."
+        ),
+    ] = default("gamma")
+    terms: fit_options.Terms = default("n_terms")
+    components: Annotated[
+        str,
+        typer.Option(
+            metavar="N",
+            help="Landmarks, or random features, of an exponential kernel: a number, or auto. More is more "
+            "accurate.",
+        ),
+    ] = default("n_components")
+    map: Annotated[
+        str, typer.Option(metavar="NAME", help="Map of the additive kernel; 'chimap compare' tries them all.")
+    ] = "optimal"
+    features: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Features of the kernel: auto, additive, exact, landmarks or fourier."
+        ),
+    ] = default("features")
+    sampling: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="How to draw the frequencies of random features: orthogonal, structured, iid or qmc.",
+        ),
+    ] = default("sampling")
+    loss: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="square, in one pass over DATA; or logistic, squared_hinge, smooth_hinge, epsilon_insensitive, "
+            "hinge. "
+            "The others pass over the rows some tens of times; hinge keeps their features in memory.",
+        ),
+    ] = default("loss")
+    class_weight: fit_options.ClassWeight = None
+    threshold: fit_options.Threshold = None
+    alpha: fit_options.Alpha = default("alpha")
+    normalize: fit_options.Normalize = False
+    normalization: fit_options.Normalization = None
+    bin_weights: fit_options.BinWeights = default("bin_weights")
+    race_seconds: fit_options.RaceSeconds = default("race_seconds")
+    scoring: fit_options.Scoring = None
+    task: fit_options.TaskOption = Task.auto
+    test_fraction: fit_options.TestFraction = 0.0
+    memory: fit_options.Memory = default("memory")
+    precision: fit_options.PrecisionOption = Precision[default("precision")]
+    device: Annotated[
+        str,
+        typer.Option(metavar="DEVICE", help="cpu, or cuda: the pass and the solution there (needs torch)."),
+    ] = default("device")
+    engine: Annotated[Engine, typer.Option(help="What reads the rows: this process, or Dask workers.")] = (
+        Engine.local
+    )
+    blocks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Columns of several descriptors, each with features of its own: sift=0:300,hog=hog_*. "
+            "--kernel "
+            "may then be a list.",
+            show_default=False,
+        ),
+    ] = None
+    principal: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help="Principal components a block to learn on, found in a first pass. Several, such as "
+            "500,1000,3000: the "
+            "best of them by folds, with the strength.",
+            show_default=False,
+        ),
+    ] = None
+    jobs: options.Jobs = default("n_jobs")
+    folds: fit_options.Folds = None
+    seed: options.Seed = 0
+
+    @property
+    def preparation(self) -> str | None:
+        """What is done to each row before it is mapped."""
+        return "l1" if self.normalize else self.normalization
+
+    @property
+    def kernels(self) -> list[str]:
+        """One name, or one a block."""
+        return flag_values.listed(self.kernel)
+
+    @property
+    def n_terms(self) -> int | None:
+        """Features a bin; None for auto, for which each family of features has a number."""
+        if self.terms == "auto":
+            return None
+        if not self.terms.isdecimal():
+            raise ValueError(f"--terms must be auto or a whole number of at least 1; got {self.terms!r}.")
+        return int(self.terms)
+
+    @property
+    def n_components(self) -> int | str:
+        """A number, or "auto"."""
+        text = str(self.components)
+        if text == "auto":
+            return text
+        if not text.isdecimal():
+            raise ValueError(f"--components must be auto or a whole number of at least 2; got {text!r}.")
+        return int(text)
+
+    def check_components(self) -> None:
+        """Refuse a number of features that no fit takes. Raises ValueError naming the flag."""
+        number = self.n_components
+        flag_values.check_least(None if isinstance(number, str) else number, "--components", 2)
+
+    def check(self, n_descriptors: int = 0) -> None:
+        """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag.
+
+        n_descriptors: of images, which are blocks unless other ones are given.
+        """
+        from chimap._memory import parse_memory
+        from chimap.backends import check_device
+
+        for kernel in self.kernels:
+            flag_values.check_kernel(kernel)
+            flag_values.check_map(self.map, kernel)
+        blocks = flag_values.blocks_of(self.blocks)
+        n_blocks = n_descriptors if blocks is None else len(blocks)
+        if len(self.kernels) > 1 and len(self.kernels) != n_blocks:
+            raise ValueError(f"--kernel names {len(self.kernels)} kernels; --blocks must then be as many.")
+        flag_values.check_sampling(self.sampling)
+        check_device(self.device)
+        flag_values.check_loss(self.loss)
+        flag_values.gamma_of(self.gamma)
+        if self.normalize and self.normalization not in (None, "l1"):
+            raise ValueError(
+                f"--normalize is --normalization l1, and {self.normalization} is given: leave one out."
+            )
+        flag_values.check_normalization(self.normalization)
+        flag_values.check_scoring(self.scoring)
+        flag_values.number_or("auto", self.alpha, "--alpha")
+        self.check_components()
+        for flag, value, least in (
+            ("--terms", self.n_terms, 1),
+            ("--folds", self.folds, 2),
+            ("--jobs", self.jobs, 1),
+            ("--seed", self.seed, 0),
+        ):
+            flag_values.check_least(value, flag, least)
+        flag_values.one_or_several(self.principal, "--principal")
+        if self.bin_weights not in ("auto", "learn", "none"):
+            raise ValueError(f"--bin-weights must be auto, learn or none; got {self.bin_weights!r}.")
+        if self.race_seconds is not None and not self.race_seconds > 0:
+            raise ValueError(f"--race-seconds must be above 0; got {self.race_seconds:g}.")
+        flag_values.class_weight_of(self.class_weight)
+        flag_values.threshold_of(self.threshold)
+        if not 0 <= self.test_fraction < 1:
+            raise ValueError(f"--test-fraction must be at least 0 and below 1; got {self.test_fraction:g}.")
+        parse_memory(self.memory)
+
+    def weighing(self, y: np.ndarray) -> JSON:
+        """The parameters of the model that say how classes count, whose labels are y."""
+        return {
+            "class_weight": flag_values.class_weight_of(self.class_weight, y),
+            "threshold": flag_values.threshold_of(self.threshold),
+        }
+
+    def estimator(self, task: Task) -> BaseEstimator:
+        """The unfitted model that these settings describe, but for ``weighing``."""
+        from chimap import HistogramClassifier, HistogramRegressor
+        from chimap.features.additive import CATALOGUE as MAPS
+
+        n_terms: int | str = "auto" if self.n_terms is None else self.n_terms
+        return (HistogramClassifier if task is Task.classify else HistogramRegressor)(
+            self.kernels if len(self.kernels) > 1 else self.kernels[0],
+            gamma=flag_values.gamma_of(self.gamma),
+            n_components=self.n_components,
+            n_terms=n_terms,
+            map=None
+            if self.map == "optimal"
+            else MAPS[self.map](**({} if self.n_terms is None else {"n_terms": self.n_terms})),
+            features=self.features,
+            sampling=self.sampling,
+            normalize=self.preparation,
+            blocks=flag_values.blocks_of(self.blocks),
+            bin_weights=None if self.bin_weights == "none" else self.bin_weights,
+            race_seconds=self.race_seconds,
+            n_principal=flag_values.one_or_several(self.principal, "--principal"),
+            loss=self.loss,
+            alpha=flag_values.number_or("auto", self.alpha, "--alpha"),
+            scoring=self.scoring,
+            selection="auto" if self.folds is None else self.folds,
+            memory=self.memory,
+            precision=self.precision.value,
+            device=self.device,
+            n_jobs=self.jobs,
+            random_state=self.seed,
+        )
