@@ -67,7 +67,7 @@ def test_map_and_moments_agree_in_bfloat16():
     left = A @ model.coef_.T - moments.cross_scatter()
     assert np.abs(left).max() < 1e-5 * np.abs(moments.cross_scatter()).max()
     plain = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, alpha=1e-3).fit(X, y)
-    assert np.abs(A @ plain.coef_.T - moments.cross_scatter()).max() > 100 * np.abs(left).max()
+    assert np.abs(A @ plain.coef_.T - moments.cross_scatter()).max() > 20 * np.abs(left).max()
     assert abs(model.score(X, y) - plain.score(X, y)) < 0.005
 
 
