@@ -74,11 +74,12 @@ def test_the_sample_and_what_is_fitted_on_it(X, settings):
     preparation = Preparation(recipe.design.parts(source.n_features), recipe.dtype, recipe.normalize)
     rows = PreparedRows(source, preparation, codec, DealtFolds(1, recipe.seed), recipe.seed)
 
-    def start(part=slice(None)):
-        recipe.design.fit(rows.sample()[part], recipe.seed)
-
-    peak = peak_of(start, first=lambda: start(slice(600)))
-    assert job.sample_bytes / 1.4 < peak < 1.05 * job.sample_bytes
+    peak = peak_of(
+        lambda: recipe.design.fit(rows.sample(), recipe.seed),
+        first=lambda: recipe.design.fit(rows.sample()[:600], recipe.seed),
+    )
+    # beside the plan: the dense block that distances of sparse rows are taken to
+    assert job.sample_bytes / 1.4 < peak < 1.1 * job.sample_bytes
 
 
 def test_a_budget_below_the_sample_names_one_that_would_do():

@@ -44,6 +44,7 @@ class MatrixMarketSource(StreamSource):
     that names the file and, where the reader knows it, the line.
 
     >>> import tempfile
+    >>> import scipy.io
     >>> import scipy.sparse as sp
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     scipy.io.mmwrite(f"{folder}/rows.mtx", sp.csr_array(np.eye(3)))

@@ -7,14 +7,14 @@ import numpy as np
 from chimap import _arrays, _loops
 from chimap._types import Rows
 
-MOST_ALIKE = 2**16  # entries that are told apart to the last bit, and cells of more
-VALUE_BYTES = 64  # of each, as they are put in order, counted and shared out to bins
+MOST_ALIKE = 2**14  # entries that are told apart to the last bit, and cells of more
+VALUE_BYTES = 128  # of each, as they are put in order, counted and shared out to bins
 
 
 def value_counts(rows: Rows, lowest: float, highest: float) -> tuple[np.ndarray, np.ndarray]:
     """Magnitudes of all non-zero entries (m,), ascending, and how often each comes (m,), both float64.
 
-    Where there are more than ``MOST_ALIKE`` entries, those in one of so many cells of the binary representation (2^-12
+    Where there are more than ``MOST_ALIKE`` entries, those in one of so many cells of the binary representation (2^-10
     of a value wide, if they range over 16 doublings) stand for their mean; the smallest and the largest are exact, and
     so is a value that has a cell to itself. Every entry counts: of a heavy tail a sample would miss what carries
     most of the kernel.
