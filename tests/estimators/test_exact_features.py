@@ -10,6 +10,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
 from chimap import HistogramClassifier, HistogramRegressor, OptimalMap, load
 from chimap._validation import DataError, MemoryBudgetError
+from chimap.losses import SquaredHinge
 
 from ..histograms import classes
 
@@ -38,6 +39,40 @@ def test_held_out_rows_are_predicted_as_by_a_fit_without_them(kernel, kind):
         np.testing.assert_allclose(other.decision_function(kind(X[[i]]))[0], model.held_out_[i], atol=2e-3)
     assert model.held_out_.shape == (150, 3)
     assert (model.classes_[model.held_out_.argmax(axis=1)] == y).mean() > 0.6
+
+
+@pytest.mark.parametrize("kernel", ["exp-chi2", "chi2"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_margins_are_found_on_the_kernel_matrix(kernel, kind, tmp_path):
+    X, y = data(200)
+    model = machine(kernel=kernel, loss="squared_hinge").fit(kind(X), y)
+    assert model.loss_ == SquaredHinge()
+    held_out = (model.classes_[model.held_out_.argmax(axis=1)] == y).mean()
+    assert held_out == model.selection_.means.max() > 0.6
+    assert model.learning_curve_ is None
+    passes = HistogramClassifier(
+        "chi2",
+        features="additive",
+        loss="squared_hinge",
+        alpha=model.alpha_,
+        precision="float64",
+        random_state=0,
+    )
+    if kernel == "chi2":  # the same by passes over the features of the map
+        expected = passes.fit(kind(X), y).decision_function(kind(X))
+        np.testing.assert_allclose(model.decision_function(kind(X)), expected, atol=5e-3)
+    model.save(tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.decision_function(kind(X)), model.decision_function(kind(X)))
+    by_group = machine(kernel=kernel, loss="squared_hinge", alpha=model.alpha_).fit(
+        kind(X), y, groups=np.arange(200) % 20
+    )
+    out = by_group.held_out_[np.arange(200) % 20 == 3]
+    others = np.arange(200) % 20 != 3
+    fixed = machine(kernel=model.kernel_, loss="squared_hinge", alpha=model.alpha_).fit(
+        kind(X[others]), y[others]
+    )
+    assert np.abs(fixed.decision_function(kind(X[~others])) - out).mean() < 0.1
 
 
 def test_settings_are_chosen_by_the_score():

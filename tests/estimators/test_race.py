@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,8 +13,10 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
 from chimap.estimators.race_candidates import Look, candidates, settings_for
+from chimap.estimators.race_choice import _leader
 from chimap.estimators.race_rows import held_out_rows, rounds_of, rows_of_round, scoring_of
-from chimap.selection.race_trials import Outcome
+from chimap.losses import SquaredHinge
+from chimap.selection.race_trials import Candidate, Outcome, RaceResult, Trial
 
 DIGITS = load_digits(return_X_y=True)
 
@@ -236,6 +240,49 @@ def test_machines_that_fit_one_class_after_the_other_leave_many_classes_out():
     assert any(one.settings.get("loss") == "hinge" for one in few)
     assert not any(one.settings.get("loss") == "hinge" for one in many)
     assert any(one.is_baseline for one in many)
+
+
+def test_many_classes_run_margins_on_kernel_matrices():
+    def margins(**more):
+        listed = candidates(look(**more), 5000)
+        return [c for c in listed if c.settings["loss"] == "squared_hinge"]
+
+    assert not margins(n_classes=50)
+    listed = margins(n_classes=51)
+    assert {c.family for c in listed} == {"exact margins"}
+    assert listed[0].settings["kernel"] == "exp-chi2"
+    assert {"linear, sqrt rows, SVM", "linear, raw rows, SVM", "gaussian, log1p rows, SVM"} <= {
+        c.name for c in listed
+    }
+    signed = margins(n_classes=51, is_signed=True)
+    assert [c.settings["kernel"] for c in signed] == ["gaussian", "linear"]
+    assert [c.settings.get("gamma") for c in signed] == ["auto", None]
+
+
+def test_margins_that_win_are_fitted(monkeypatch):
+    monkeypatch.setattr("chimap.estimators.race_candidates.MOST_CLASSES", 9)
+
+    def entered(*given):
+        return [c for c in candidates(*given) if c.settings["loss"] == "squared_hinge" or c.is_baseline]
+
+    monkeypatch.setattr("chimap.estimators.race_choice.candidates", entered)
+    X, y = digits(400)
+    model = HistogramClassifier(random_state=0).fit(X[:250], y[:250])
+    assert model.chosen_["loss"] == "squared_hinge"
+    assert model.loss_ == SquaredHinge()
+    assert model.race_.winner.name.endswith("SVM")
+    assert model.score(X[250:], y[250:]) > 0.8
+
+
+def test_weights_of_bins_are_not_learned_for_what_is_far_behind():
+    trials = [
+        Trial(Candidate("a", {"loss": "squared_hinge"}), 0, 100, 0.9, 0.0, deviations=(0.01, -0.01, 0.0)),
+        Trial(Candidate("b", {"loss": "square"}), 0, 100, 0.7, 0.0, deviations=(-0.01, 0.01, 0.0)),
+    ]
+    model = HistogramClassifier(bin_weights="learn")
+    assert _leader(model, RaceResult(trials, "accuracy", 50, 0.0), 9) is None
+    near = [trials[0], replace(trials[1], score=0.89)]
+    assert _leader(model, RaceResult(near, "accuracy", 50, 0.0), 9) is near[1]
 
 
 @pytest.mark.parametrize("given", [{}, {"alpha": [0.1, 1.0]}])

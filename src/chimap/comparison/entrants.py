@@ -79,5 +79,5 @@ def named(base: Candidate, settings: Parameters) -> Candidate:
     """A candidate of the same kernel and normalisation with other settings, which its name tells."""
     n = settings.get("n_components")
     size = f" {n:,}" if isinstance(n, int) else ""
-    how = "SVM" if settings.get("loss") == "hinge" else f"{settings.get('features', '')}{size}"
+    how = "SVM" if settings.get("loss", "square") != "square" else f"{settings.get('features', '')}{size}"
     return Candidate(f"{base.name}, {how}", settings, base.is_baseline)

@@ -89,7 +89,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         all rows' fit the budget and over features computed again where they do not. "hinge": LIBLINEAR on all rows'
         features in memory, CSR where bins are mostly empty, without any moments: for more features than a matrix of
         them squared allows. Its intercept is the weight of a constant feature of 1 and penalised as such
-        (scikit-learn's LinearSVC).
+        (scikit-learn's LinearSVC). features="exact" takes "square" and "squared_hinge".
     class_weight : None, "balanced", dict or list of dict, default=None
         By which the weights of rows are multiplied: "balanced" gives every class the same sum, n / (classes * rows of
         the class), as scikit-learn computes it; a class that the dictionary does not name has 1. Scores that choose,
@@ -153,7 +153,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         Of features="exact": outputs for each row of a machine that has not seen it (or its group). Where the race has
         chosen the strength of more than 3,000 rows, of so many drawn at random, and NaN of the others.
     learning_curve_ : LearningCurve or None
-        Of exact machines; of sums with ``fit_source(..., learning_curve=True)``.
+        Of exact machines of loss="square"; of sums with ``fit_source(..., learning_curve=True)``.
     class_weight_ : ndarray of shape (classes,), of several tasks (tasks, 2), or None
     threshold_ : float
     n_principal_ : int

@@ -15,13 +15,16 @@ from chimap.features.base import FeatureSettings
 from chimap.features.exact.family import MOST_ROWS
 from chimap.features.families import family_of
 from chimap.fit.automatic import MOST_SUMMED
+from chimap.fit.exact import exact_bytes
 from chimap.selection.race_trials import Candidate
+from chimap.solvers.exact_machines import bytes_beside
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")
 MOST_CLASSES = 50  # that LIBLINEAR fits one after the other: beyond, it would take minutes
+MOST_MARGIN_ROWS = 8000  # of a kernel matrix that margins are found on in less than a minute
 LIBLINEAR_BELOW = 0.1  # share of filled bins: on sparser rows its passes are cheap, and margins beat squares
 FEWEST, ROWS_A_CANDIDATE = 3, 40
 _ORDER = (
@@ -73,7 +76,13 @@ def candidates(look: Look, n_rows: int) -> list[Candidate]:
     Few rows cannot tell many candidates apart, and the luckiest of many would win: one enters for so many rows, the
     baselines and the most different kernels before those that are close to others.
     """
-    entered = [*_baselines(look), *_linear_margins(look), *_additive(look), *_exponential(look)]
+    entered = [
+        *_baselines(look),
+        *_linear_margins(look),
+        *_additive(look),
+        *_exponential(look),
+        *_exact_margins(look),
+    ]
     most = max(FEWEST, n_rows // ROWS_A_CANDIDATE)
     kept = sorted(entered, key=_rank)[:most]
     return [replace(one, shares=_shared(one), family=_family(one)) for one in entered if one in kept]
@@ -89,8 +98,8 @@ def _shared(candidate: Candidate) -> str:
 def _family(candidate: Candidate) -> str:
     """Margins, or additive or exponential kernels of one normalisation; linear machines by ridge have none."""
     settings = candidate.settings
-    if settings["loss"] == "hinge":
-        return "margins"
+    if settings["loss"] != "square":
+        return "margins" if settings["features"] == "additive" else "exact margins"
     if settings["kernel"] in ("linear", "gaussian"):
         return "" if settings["kernel"] == "linear" else candidate.name
     form = "exponential" if settings["kernel"].startswith("exp-") else "additive"
@@ -108,13 +117,20 @@ def within(entered: list[Candidate]) -> list[Candidate]:
     return list(made.values())
 
 
-def within_room(entered: list[Candidate], density: float, source: Source, room: int) -> list[Candidate]:
-    """Those that memory has room for: margins keep the features of all rows, with LIBLINEAR's copy."""
+def within_room(
+    entered: list[Candidate], density: float, source: Source, room: int, in_race: int
+) -> list[Candidate]:
+    """Those that memory has room for: margins keep the features of all rows, with LIBLINEAR's copy, or a kernel matrix
+    and systems of its rows, which no landmarks stand in for. in_race: bytes that the trials take."""
 
     def fits(candidate: Candidate) -> bool:
         settings = candidate.settings
-        if settings["loss"] != "hinge":
+        if settings["loss"] == "square":
             return True
+        if settings["features"] == "exact":
+            beside = bytes_beside(settings["loss"], source.n_rows)
+            needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
+            return source.n_rows <= MOST_MARGIN_ROWS and beside + max(needed, in_race) <= room
         mapped = FeatureSettings(settings["kernel"], features=settings["features"])
         n_features = family_of(mapped).footprint(mapped, source.n_features).features
         return density * source.n_rows * n_features * LIBLINEAR_ENTRY_BYTES <= room
@@ -180,6 +196,27 @@ def _exponential(look: Look) -> list[Candidate]:
             settings = {"kernel": f"exp-{kernel}", "normalize": normalize, **_squares(gamma="auto")}
             made.append(Candidate(_name(f"exp-{kernel}", normalize), settings))
     return made
+
+
+def _exact_margins(look: Look) -> list[Candidate]:
+    """Margins on kernel matrices, of classes too many for LIBLINEAR: each is a small share of the rows, and ridge
+    spends a machine on keeping the others at -1. The strongest first: a family goes by its first."""
+    if look.n_classes <= MOST_CLASSES:
+        return []
+    made: list[tuple[str, str | None]] = [("gaussian", None), ("linear", None)]
+    if not look.is_signed:
+        normalize = _normalisations(look)[-1]
+        made = [("exp-chi2", normalize), ("chi2", normalize), ("linear", "sqrt"), *made]
+        if look.has_counts:
+            made.insert(1, ("gaussian", "log1p"))
+    return [
+        Candidate(
+            f"{_name(kernel, normalize)}, SVM",
+            {"kernel": kernel, "normalize": normalize, "features": "exact", "loss": "squared_hinge"}
+            | ({"gamma": "auto"} if kernel not in ("linear", "chi2") else {}),
+        )
+        for kernel, normalize in made
+    ]
 
 
 def _normalisations(look: Look) -> list[str | None]:

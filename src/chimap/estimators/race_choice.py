@@ -24,7 +24,8 @@ from chimap.fit.automatic import is_automatic, takes_wide
 from chimap.fit.exact import exact_bytes
 from chimap.fit.trials import Trials
 from chimap.selection.leave_one_out import FEW_ROWS
-from chimap.selection.race_trials import SAME, Candidate, RaceResult, Trial
+from chimap.selection.race import HOPELESS
+from chimap.selection.race_trials import SAME, Candidate, RaceResult, Trial, is_behind
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -49,7 +50,9 @@ def race_of(
         If no candidate can be fitted, if rows or groups are too few to hold any out, or for a scorer that raises.
     """
     running, room = Race.on(model, source, groups), room_in(parse_memory(model.memory))
-    entered = within_room(candidates(running.look, running.rows.shape[0]), running.look.density, source, room)
+    entered = within_room(
+        candidates(running.look, running.rows.shape[0]), running.look.density, source, room, running.footprint
+    )
     entered = entered if is_free(model) and running.footprint <= room else within(entered)
     raced = running.run(entered, progress)
     if _is_in_time(model, raced):
@@ -162,11 +165,13 @@ def _is_in_time(model: Any, result: RaceResult) -> bool:
 
 
 def _leader(model: Any, result: RaceResult, n_bins: int) -> Trial | None:
-    """The trial whose candidate goes on to weights of its bins: the best by ridge, where there is time, and bins."""
+    """The trial whose candidate goes on to weights of its bins: the best by ridge, where there is time, and bins,
+    and where it is not far behind the winner."""
     if not isinstance(model.bin_weights, str) or not _is_in_time(model, result) or n_bins < 2:
         return None
     last = [t for t in result.trials if t.round == result.trials[0].round and not t.error]
-    return next((t for t in last if t.candidate.settings.get("loss", model.loss) == "square"), None)
+    leader = next((t for t in last if t.candidate.settings.get("loss", model.loss) == "square"), None)
+    return None if leader is None or is_behind(leader, result.trials[0], HOPELESS) else leader
 
 
 def _named(kernel: object) -> str:

@@ -18,6 +18,7 @@ from chimap.features.fourier.families import FourierFamily, SkewedFourierFamily
 from chimap.features.landmarks.family import LandmarkFamily, NystroemFamily
 from chimap.fit.exact import exact_bytes
 from chimap.kernels import Exponential
+from chimap.solvers.exact_machines import bytes_beside
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.observed_exact import filling_bytes, is_shared
 
@@ -96,7 +97,9 @@ def bytes_of_exact(given: Parameters, source: Source) -> int:
     else:
         terms = 2 if is_automatic(given["n_terms"]) else given["n_terms"]
     dtype = np.dtype("float64" if given["precision"] == "float64" else "float32")
-    needed = exact_bytes(source.n_rows, terms * source.row_bytes, dtype)
+    needed = exact_bytes(source.n_rows, terms * source.row_bytes, dtype) + bytes_beside(
+        given["loss"], source.n_rows
+    )
     y = source.labels()
     if y is None or not _is_of_its_own(y, source.weights):
         return needed

@@ -16,6 +16,7 @@ from chimap._memory import budget_for, room_in
 from chimap._validation import MemoryBudgetError, check_choice, check_positive, format_bytes
 from chimap.features.exact import ExactFeatures
 from chimap.kernels import Exponential
+from chimap.losses import Loss
 from chimap.moments import fold_of_rows
 from chimap.selection import SelectionResult
 from chimap.selection.learning_curve import LearningCurve
@@ -23,8 +24,10 @@ from chimap.selection.leave_one_out import OCTAVES, LeaveOut
 from chimap.selection.scoring import OutputScore
 from chimap.solvers import LinearSolution
 from chimap.solvers.exact import DualRidge
+from chimap.solvers.exact_machines import exact_machine
+from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.held_out import noise_of
-from chimap.solvers.observed_exact import ExactRidge, exact_ridge, is_shared
+from chimap.solvers.observed_exact import ExactRidge, is_shared
 from chimap.solvers.posterior import DualPosterior
 
 _TILE = 512
@@ -43,8 +46,10 @@ class ExactRows:
         Y: np.ndarray,
         row_weights: np.ndarray | None,
         dtype: np.dtype,
+        loss: str | Loss = "square",
     ):
         self.features, self.Y, self.row_weights, self.dtype = features, Y, row_weights, dtype
+        self._machine = exact_machine(loss)
         self._rows: np.ndarray | None = None
         self._ridge: ExactRidge | None = None
         self._octaves = 0
@@ -63,7 +68,7 @@ class ExactRows:
             square = np.empty((n, n), dtype=self.dtype)
             chosen: slice | np.ndarray = slice(None) if rows is None else rows
             weights = None if self.row_weights is None else self.row_weights[chosen]
-            self._ridge = exact_ridge(square, features.gram_into(square), self.Y[chosen], weights)
+            self._ridge = self._machine(square, features.gram_into(square), self.Y[chosen], weights)
             self._rows, self._octaves = rows, 0
         _raise_below(self._ridge.square, octaves - self._octaves)
         self._octaves = octaves
@@ -104,7 +109,7 @@ class ExactSettings:
     features have it. selection: "auto" or "leave-one-out", a number of folds, or a splitter of scikit-learn whose test
     sets are a partition of the rows. groups (n,): rows of one group are left out together; None where there are none.
     row_weights (n,), or (n, t) of the targets, or None. seed: of the order of rows. is_settled: whether a race has
-    chosen: the first of alphas that can be solved is taken.
+    chosen: the first of alphas that can be solved is taken. loss: what the machine minimises.
     """
 
     alphas: Sequence[float] | None
@@ -115,6 +120,7 @@ class ExactSettings:
     dtype: np.dtype
     seed: int
     is_settled: bool = False
+    loss: str | Loss = "square"
 
 
 def check_room(n_rows: int, needed: int, budget: int) -> None:
@@ -174,7 +180,7 @@ class ExactFit:
     curve: how the score grows with the rows, or None.
 
     noise (t,): the variance of the targets. posterior: how sure the machine is, made when it is asked for; None for
-    targets with missing entries.
+    targets with missing entries, and for other losses than the square.
     """
 
     solution: LinearSolution
@@ -198,7 +204,7 @@ def solve_exactly(
     """Choose and solve. features: fitted on the rows in ``order``, whose gamma is set to the chosen one; Y (n, t):
     their targets less ``shift`` (t,), in that order."""
     weights = None if settings.row_weights is None else settings.row_weights[order]
-    rows = ExactRows(features, Y, weights, settings.dtype)
+    rows = ExactRows(features, Y, weights, settings.dtype, settings.loss)
     rule = LeaveOut(
         rows,
         Y,
@@ -218,7 +224,7 @@ def solve_exactly(
     held_out[order] = choice.held_out + shift
     machine = choice.solution
     solution = LinearSolution(machine.weights, machine.intercept + shift, machine.alpha)
-    if not is_shared(Y, weights):
+    if not RidgeSolver().supports(settings.loss) or not is_shared(Y, weights):
         return ExactFit(solution, held_out, choice.result, curve=choice.curve)
     residuals = machine.alpha * (machine.weights if weights is None else machine.weights / weights[:, None])
     seen = ~np.isnan(choice.held_out[:, 0])

@@ -23,10 +23,10 @@ from chimap.fit.recipe import Recipe
 from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.solving import Learned
 from chimap.kernels import AdditiveKernel, Linear
-from chimap.losses import Square
+from chimap.losses import CATALOGUE, check_loss
 from chimap.moments import Moments, of_rows
 from chimap.solvers import LinearSolution
-from chimap.solvers.from_moments import RidgeSolver
+from chimap.solvers.exact_machines import has_exact_machine
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import Factor
 
@@ -71,7 +71,7 @@ def fit_in_rows(
     features, solution = _folded(features, exact, machine)
     is_kept = _unscaled(features) is exact
     learned = Learned(
-        solution, Square(), machine.selection, 1, source.n_rows,
+        solution, check_loss(recipe.given["loss"], CATALOGUE), machine.selection, 1, source.n_rows,
         posterior=machine.posterior if is_kept else partial(_posterior_of_map, exact, machine, weights, recipe.dtype),
     )  # fmt: skip
     about |= {"held_out_": machine.held_out, "kernel_": kernel}
@@ -101,14 +101,14 @@ def check_in_rows(recipe: Recipe, *, is_local: bool, has_checkpoint: bool, has_u
     refused = {
         "blocks": given["blocks"] is not None,
         "n_principal": given["n_principal"] is not None,
-        "loss": not RidgeSolver().supports(given["loss"]),
+        "loss": not has_exact_machine(given["loss"]),
         "precision": recipe.is_rounded,
         "device": not on_host(recipe.device),
     }
     for name, is_refused in refused.items():
         if is_refused:
             raise ValueError(
-                f"features='exact' solves loss='square' on the kernel matrix, here, and has no {name}="
+                f"features='exact' solves loss='square' or 'squared_hinge' on the kernel matrix, and has no {name}="
                 f"{given[name]!r}. Leave that out, or use features='landmarks'."
             )
     if not is_local:
@@ -140,6 +140,7 @@ def _settings(recipe: Recipe, source: Source, groups: ArrayLike | None) -> Exact
         recipe.dtype,
         recipe.seed,
         is_settled,
+        given["loss"],
     )
 
 

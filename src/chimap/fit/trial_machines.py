@@ -17,9 +17,10 @@ from chimap.features.additive.base import AdditiveMap, mapped
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.exact import KeptRows, Spread, exponentials, exponentials_below
 from chimap.features.weighted import Half, Relevance, output_mixtures
+from chimap.losses import Loss
 from chimap.solvers.exact import DualSolution
+from chimap.solvers.exact_machines import quick_machine
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
-from chimap.solvers.observed_exact import ExactRidge, exact_ridge
 
 _REPEATS = 4  # divisions of the rows into halves
 _MOST_VALUES = 2**22  # of the rows to score, that are kept for one strength after the other
@@ -121,14 +122,20 @@ class Products:
 
 
 class KernelMachine:
-    """Ridge on the kernel matrix: of the additive kernel, or where gamma is given of its exponential form."""
+    """On the kernel matrix: of the additive kernel, or where gamma is given of its exponential form."""
 
     first: ClassVar[int] = -2
 
     def __init__(
-        self, products: Products, gamma: float | None, Y: np.ndarray, row_weights: np.ndarray | None
+        self,
+        products: Products,
+        gamma: float | None,
+        Y: np.ndarray,
+        row_weights: np.ndarray | None,
+        loss: str | Loss = "square",
     ):
         self.products, self.gamma, self.Y, self.row_weights = products, gamma, Y, row_weights
+        self._loss = loss
         self._octaves: int | None = None
         self.seconds = self.work = 0.0
 
@@ -146,9 +153,9 @@ class KernelMachine:
     def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
         """See ``Machine``."""
         self._prepare(octaves)
-        n, t = self.Y.shape
-        self.work += n**2 * (n / 3 + 2 * t) / _FACTORS
+        before = self._ridge.operations
         solution = self._ridge.solve(alpha)
+        self.work += (self._ridge.operations - before) / _FACTORS
         if solution is None:
             return None
         return self._of_others(solution) + solution.intercept
@@ -198,7 +205,7 @@ class KernelMachine:
     ) -> Half:
         weights = None if self.row_weights is None else self.row_weights[rows]
         square = np.ascontiguousarray(values[np.ix_(rows, rows)])
-        machine = _ridge(square, self._diagonal[rows], self.Y[rows], weights)
+        machine = quick_machine(self._loss)(square, self._diagonal[rows], self.Y[rows], weights)
         solution = machine.solve(alpha)
         # a half whose matrix is singular to rounding says nothing of the bins
         weights_of_rows = np.zeros((rows.size, mixtures.shape[0])) if solution is None else solution.weights
@@ -207,13 +214,18 @@ class KernelMachine:
         return Half(kept.take(rows), coef, at)
 
     def _prepare(self, octaves: int) -> None:
-        """Values of the kernel at this gamma."""
+        """Values of the kernel at this gamma, and a machine on them."""
         if octaves == self._octaves:
             return
         given = self.products
-        if self._octaves is None:  # the matrix of one gamma is overwritten by that of the next
+        if (
+            self._octaves is None
+        ):  # the matrix of one gamma is overwritten by that of the next, whose machine is near
             self._square = np.empty_like(given.square)
-        square, diagonal, began = self._square, given.squares, time.perf_counter()
+            diagonal = given.squares if self.gamma is None else np.ones(given.squares.size)
+            self._diagonal = diagonal.astype(np.float64)
+            self._ridge = quick_machine(self._loss)(self._square, self._diagonal, self.Y, self.row_weights)
+        square, began = self._square, time.perf_counter()
         np.copyto(square, given.square)
         self._cross = given.cross if self.gamma is None else None
         if self.gamma is not None:
@@ -223,19 +235,9 @@ class KernelMachine:
             self._preparing = given.seconds + time.perf_counter() - began
             self.work += square.size / 2 / _EXPONENTIALS
             exponentials_below(square, given.squares, self._gamma)
-            diagonal = np.ones(given.squares.size)
         else:
             self._preparing = given.seconds
-        self._diagonal = diagonal.astype(np.float64)
-        self._ridge = _ridge(square, self._diagonal, self.Y, self.row_weights)
         self._octaves = octaves
-
-
-def _ridge(
-    square: np.ndarray, diagonal: np.ndarray, Y: np.ndarray, row_weights: np.ndarray | None
-) -> ExactRidge:
-    """Unrefined: the score on the rows held out tells where rounding spoils a solution."""
-    return exact_ridge(square, diagonal, Y, row_weights, steps=0)
 
 
 class MarginMachine:

@@ -35,6 +35,7 @@ from chimap.fit.trial_search import Fitted, LooksOn, Search
 from chimap.kernels import Exponential
 from chimap.selection.climb import Setting
 from chimap.selection.scoring import OutputScore
+from chimap.solvers.exact_machines import has_exact_machine
 
 _LOOKED_AT = 1000  # rows whose frequent columns are counted, to judge what mapped rows take
 _EACH = 0.05  # seconds of a trial beside what is counted: maps, scores
@@ -83,14 +84,16 @@ class Trials:
     @classmethod
     def weighs(cls, settings: Parameters) -> bool:
         """Whether such a machine says which bins matter."""
-        return cls.takes(settings) and settings.get("features") == "exact"
+        return (
+            cls.takes(settings) and settings.get("features") == "exact" and settings.get("loss") == "square"
+        )
 
     @staticmethod
     def takes(settings: Parameters) -> bool:
         """Whether these settings of an estimator are those of a machine that is tried here."""
         if settings.get("features") == "additive":
             return bool(settings.get("loss") == "hinge")
-        is_exact = settings.get("features") == "exact" and settings.get("loss") == "square"
+        is_exact = settings.get("features") == "exact" and has_exact_machine(settings.get("loss", "square"))
         return is_exact and has_map(FeatureSettings(settings["kernel"]).exact)
 
     def best(
@@ -135,7 +138,8 @@ class Trials:
             gamma, outer = float(scaled.gamma), float(scaled.rescaled(1 / scale.factor).gamma)
         each = zip(products, splits, strict=True)
         return [
-            KernelMachine(one, gamma, self.Y[train], self._weights(train)) for one, (train, _) in each
+            KernelMachine(one, gamma, self.Y[train], self._weights(train), settings["loss"])
+            for one, (train, _) in each
         ], outer
 
     def _products(

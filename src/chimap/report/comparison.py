@@ -73,7 +73,7 @@ class Entrant:
     def method(self) -> str:
         """How the kernel is learned with: 'exact', '1,960 landmarks'."""
         features = self.settings.get("features", "exact")
-        if self.settings.get("loss") == "hinge":
+        if self.settings.get("loss", "square") != "square":
             return "SVM"
         if self.settings.get("kernel") == "linear":
             return "exact" if features == "exact" and not self.fits else "ridge"

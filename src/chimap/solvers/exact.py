@@ -59,6 +59,7 @@ class DualRidge:
         self._noise = np.ones(Y.shape[0]) if row_weights is None else 1 / row_weights
         self.factor_of: float | None = None  # the strength of the factor that is in memory
         self._ones = self._sum = np.empty(0)
+        self.operations = 0.0  # of all factors and solutions so far
 
     @property
     def n_rows(self) -> int:
@@ -93,7 +94,8 @@ class DualRidge:
 
     def factorise(self, alpha: float) -> bool:
         """Put the factor of A = K + alpha diag(1/w) in memory; False where A is not positive definite to rounding."""
-        self._fill(alpha)
+        self.fill(alpha)
+        self.operations += self.n_rows**3 / 3
         self.factor_of = alpha if factorise(self.square) else None
         return self.factor_of is not None
 
@@ -102,6 +104,7 @@ class DualRidge:
         factor is of another matrix to rounding."""
         alpha = self.factor_of
         assert alpha is not None  # of a factor that was made
+        self.operations += 2.0 * right.shape[1] * self.n_rows**2
         solution = solve(self.square, right).astype(np.float64)
         if not np.isfinite(solution).all():
             return None
@@ -162,7 +165,7 @@ class DualRidge:
         if self.factor_of != solution.alpha:
             raise ValueError(f"the factor is of alpha={self.factor_of}, not {solution.alpha}: solve first.")
 
-    def _fill(self, alpha: float) -> None:
+    def fill(self, alpha: float) -> None:
         """K + alpha / w above the diagonal and on it, from the values below."""
         square, n = self.square, self.n_rows
 

@@ -43,6 +43,11 @@ class ExactRidge(Protocol):
 
     square: np.ndarray
 
+    @property
+    def operations(self) -> float:
+        """Of all solutions so far."""
+        ...
+
     def scale(self) -> float:
         """Mean scatter of a row."""
         ...
@@ -126,6 +131,11 @@ class ObservedDualRidge:
         self._means = (each * self._entries).sum(axis=0) / np.where(counts > 0, counts, 1.0)
         self._dual = DualRidge(square, diagonal, np.empty((Y.shape[0], 0)), of_row, steps)
         self._filled: tuple[float, np.ndarray] | None = None  # of the solution that was made last
+
+    @property
+    def operations(self) -> float:
+        """See ``ExactRidge``."""
+        return self._dual.operations
 
     def scale(self) -> float:
         """See ``DualRidge``; of all rows, by the mean weights of their targets."""

@@ -1,0 +1,261 @@
+"""Support vector machines on a kernel matrix in memory: ridge on the rows within the margin, which are few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
+
+from chimap import _threads
+from chimap.moments import of_entries
+from chimap.solvers.exact import STEPS, DualRidge, DualSolution, with_intercept
+from chimap.solvers.observed_exact import is_shared
+
+_NEARLY = 0.9  # of the margin, that rows are beyond at the start
+_MOST_STEPS = 50
+_MOST_HALVINGS = 20
+_LESS = 1e-7  # of the objective that a step must be worth: less is the rounding of kernel values in float32
+_GATHERED = 20  # operations in the time that a kernel value is copied in
+_FEW, _HALF = 1 / 4, 1 / 2
+_SYSTEM_BYTES = (
+    16  # an entry of a system: kernel values as they are gathered and in float64, and rows of them
+)
+
+
+def margin_bytes(n_rows: int) -> int:
+    """What ``DualMargins`` takes beside the matrix: a system of all rows, or of half of them a thread."""
+    return int(_SYSTEM_BYTES * n_rows**2 * max(1.0, _HALF**2 * _threads.count()))
+
+
+@dataclass(frozen=True)
+class _Target:
+    """Of one target: weights (n,), intercept, outputs (n,) for the rows themselves, and which are within the margin."""
+
+    weights: np.ndarray
+    intercept: float
+    outputs: np.ndarray
+    within: np.ndarray
+
+    def towards(self, other: _Target, share: float) -> _Target:
+        """The machine so far on the way to another, with the rows of that one."""
+        return _Target(
+            self.weights + share * (other.weights - self.weights),
+            self.intercept + share * (other.intercept - self.intercept),
+            self.outputs + share * (other.outputs - self.outputs),
+            other.within,
+        )
+
+
+class DualMargins:
+    """Minimise sum_i w_i max(0, 1 - y_i f(x_i))^2 + alpha/2 |f|^2 with f = sum_j K(., x_j) a_j + b, b not penalised.
+
+    Rows beyond the margin, y f(x) >= 1, weigh nothing, and those within it, S, are a ridge machine of their own:
+
+        (K_SS + alpha/2 diag(1/w_S)) a_S + 1 b = y_S,  1'a_S = 0.
+
+    A Newton step is one such machine, of the rows that the last left within the margin; a step that is no gain is
+    halved. The first is of the rows that ridge on all the others, whose one factor serves all targets, leaves within or
+    near the margin, or of those that the strength before ended with.
+
+    Leaving out a row that is not in S changes nothing; of the others the solution is that of the rest of S, as if none
+    came in or went out for it.
+
+    Parameters are those of ``DualRidge``, whose steps refine the first; targets are -1, 1, and NaN where an entry is
+    missing; weights may be (n, t). most_operations: of a step of all targets, beyond which there is no solution.
+
+    Source: Chapelle, Training a support vector machine in the primal (2007); the rows left out as in Chapelle, Vapnik,
+    Bousquet and Mukherjee, Choosing multiple parameters for support vector machines (2002).
+    """
+
+    def __init__(
+        self,
+        square: np.ndarray,
+        diagonal: np.ndarray,
+        Y: np.ndarray,
+        row_weights: np.ndarray | None = None,
+        steps: int = STEPS,
+        most_operations: float = np.inf,
+    ):
+        self.square, self.Y, self._most = square, Y, most_operations
+        weights = np.ones(Y.shape[0]) if row_weights is None else row_weights
+        self._weights = np.broadcast_to(of_entries(weights), Y.shape)
+        self._ridge = DualRidge(square, diagonal, Y, self._weights.mean(axis=1), steps)
+        self._starts_by_ridge = is_shared(Y, row_weights)
+        self._within: np.ndarray | None = None
+        self._last: tuple[float, list[_Target]] | None = None
+        self._of_steps = 0.0
+
+    @property
+    def operations(self) -> float:
+        """Of all solutions so far."""
+        return self._ridge.operations + self._of_steps
+
+    def scale(self) -> float:
+        """See ``DualRidge``."""
+        return self._ridge.scale()
+
+    def solve(self, alpha: float) -> DualSolution | None:
+        """See ``DualRidge``."""
+        if self._within is None:
+            self._within = self._first(alpha / 2)
+        within = self._within
+        if _operations(within.sum(axis=0), self.Y.shape[0]).sum() > self._most:
+            self._within = None
+            return None
+        self._ridge.fill(0.0)
+        try:
+            found = self._each(lambda t: self._target(t, alpha / 2, within[:, t]))
+        except LinAlgError:  # the matrix is singular to rounding
+            return None
+        self._within = np.column_stack([target.within for target in found])
+        self._last = alpha, found
+        return DualSolution(
+            np.column_stack([target.weights for target in found]),
+            np.array([target.intercept for target in found]),
+            alpha,
+        )
+
+    def finished(self, solution: DualSolution) -> DualSolution:
+        """As it is: Newton steps end at the minimum."""
+        return solution
+
+    def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
+        """Residuals y_i - f_-i(x_i) (n - first, t) of rows from ``first`` on, of the solution that was made last."""
+
+        def residuals(t: int, target: _Target) -> np.ndarray:
+            out = self.Y[:, t] - target.outputs
+            rows = np.flatnonzero(target.within)
+            if rows.size > 1:
+                inverse, ones = self._inverse(t, rows, solution.alpha / 2)
+                out[rows] = target.weights[rows] / (np.diag(inverse) - ones**2 / ones.sum())
+            return out[first:]
+
+        return np.column_stack(self._of_targets(solution, residuals))
+
+    def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Residuals (n_g, t) of each group of rows when it is left out, of the solution that was made last."""
+
+        def residuals(t: int, target: _Target) -> list[np.ndarray]:
+            rows = np.flatnonzero(target.within)
+            if not rows.size:
+                return [self.Y[group, t] - target.outputs[group] for group in groups]
+            place = np.full(self.Y.shape[0], -1)
+            place[rows] = np.arange(rows.size)
+            inverse, ones = self._inverse(t, rows, solution.alpha / 2)
+            out = []
+            for group in groups:
+                own, outputs = place[group][place[group] >= 0], target.outputs[group]
+                if 0 < own.size < rows.size:
+                    columns = inverse[:, own] - np.outer(ones, ones[own] / ones.sum())
+                    change = np.linalg.solve(columns[own], target.weights[rows[own]])
+                    left = target.weights[rows] - columns @ change
+                    intercept = target.intercept - ones[own] @ change / ones.sum()
+                    outputs = self.square[np.ix_(group, rows)] @ left + intercept
+                out.append(self.Y[group, t] - outputs)
+            return out
+
+        of_targets = self._of_targets(solution, residuals)
+        return [np.column_stack(each) for each in zip(*of_targets, strict=True)]
+
+    def of_leading(self, n_rows: int, first: int) -> None:
+        """None: no factor has machines of fewer rows in it."""
+
+    def _of_targets(self, solution: DualSolution, call: Callable[[int, _Target], Any]) -> list[Any]:
+        if self._last is None or self._last[0] != solution.alpha:
+            made = None if self._last is None else self._last[0]
+            raise ValueError(
+                f"the solution that was made last is of alpha={made}, not {solution.alpha}: solve first."
+            )
+        targets = self._last[1]
+        return self._each(lambda t: call(t, targets[t]))
+
+    def _each(self, call: Callable[[int], Any]) -> list[Any]:
+        """Of every target, on all threads; where systems are large on one, as one of them is much memory."""
+        assert self._within is not None
+        with nullcontext() if self._within.mean(axis=0).max() <= _HALF else _threads.one_thread():
+            return _threads.tasks(range(self.Y.shape[1]), call)
+
+    def _first(self, penalty: float) -> np.ndarray:
+        """Rows that ridge on the others does not keep beyond the margin, but for a little; all, where targets do not
+        share a factor. Half of the rows are within the margin of ridge itself, most of them by next to nothing."""
+        solution = self._ridge.solve(penalty) if self._starts_by_ridge else None
+        if solution is None:
+            return ~np.isnan(self.Y)
+        return np.asarray(self.Y * (self.Y - self._ridge.leave_one_out(solution)) < _NEARLY)
+
+    def _target(self, t: int, penalty: float, within: np.ndarray) -> _Target:
+        y, seen = self.Y[:, t], ~np.isnan(self.Y[:, t])
+        n = y.size
+        if not seen.any() or np.ptp(y[seen]) == 0:  # one side alone: its sign is the minimum
+            sign = float(y[seen][0]) if seen.any() else 0.0
+            return _Target(np.zeros(n), sign, np.full(n, sign), np.zeros(n, dtype=bool))
+        if not (within & seen).any():
+            within = seen
+        best = self._step(t, penalty, within)
+        cost = self._cost(t, penalty, best)
+        for _ in range(_MOST_STEPS):
+            beyond = y * best.outputs < 1
+            if (beyond == best.within).all():
+                break
+            new = self._step(t, penalty, beyond)
+            worth = self._cost(t, penalty, new)
+            for _ in range(_MOST_HALVINGS):
+                if worth <= cost:
+                    break
+                new = best.towards(new, 0.5)
+                worth = self._cost(t, penalty, new)
+            if worth >= cost * (1 - _LESS):
+                return new if worth <= cost else best
+            best, cost = new, worth
+        return best
+
+    def _step(self, t: int, penalty: float, within: np.ndarray) -> _Target:
+        """Ridge on the rows within the margin."""
+        rows, y = np.flatnonzero(within), self.Y[:, t]
+        system, noise = self._system(t, rows, penalty)
+        factor = cho_factor(system, lower=False, overwrite_a=True, check_finite=False)
+        right = np.column_stack([y[rows], np.ones(rows.size)])
+        own, intercept = with_intercept(cho_solve(factor, right, check_finite=False), right[:, :1])
+        weights = np.zeros(y.size)
+        weights[rows] = own[:, 0]
+        is_few = rows.size < _FEW * y.size  # whose rows of the matrix are copied sooner than all are read
+        some = rows if is_few else slice(None)
+        outputs = weights[some].astype(self.square.dtype) @ self.square[some] + intercept[0]
+        outputs[rows] = y[rows] - penalty * noise * weights[rows]
+        self._of_steps += float(_operations(np.array(rows.size), y.size))
+        return _Target(weights, float(intercept[0]), outputs, within)
+
+    def _system(self, t: int, rows: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray]:
+        """(K_SS + penalty diag(1/w), 1/w)."""
+        system = self.square[np.ix_(rows, rows)].astype(np.float64, order="F")
+        noise = 1 / self._weights[rows, t]
+        system[np.diag_indices(rows.size)] += penalty * noise
+        return system, noise
+
+    def _inverse(self, t: int, rows: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray]:
+        """(inverse of the system of the rows within the margin, its solution for ones)."""
+        system, _ = self._system(t, rows, penalty)
+        factor = cho_factor(system, overwrite_a=True, check_finite=False)
+        ones = cho_solve(factor, np.ones(rows.size), check_finite=False)
+        inverse, _ = dpotri(factor[0], overwrite_c=True)
+        for i in range(rows.size):
+            inverse[i + 1 :, i] = inverse[i, i + 1 :]
+        return inverse, ones
+
+    def _cost(self, t: int, penalty: float, target: _Target) -> float:
+        """The objective, of one target."""
+        short = np.maximum(1 - self.Y[:, t] * target.outputs, 0)
+        norm = target.weights @ (target.outputs - target.intercept)
+        return float(np.nansum(self._weights[:, t] * short**2) + penalty * norm)
+
+
+def _operations(n_within: np.ndarray, n_rows: int) -> np.ndarray:
+    """Of a step for so many rows within the margin, in units of those of one large factor: small ones in float64 take
+    three times as long each, and gathering rows is slower than multiplying them."""
+    n = n_within.astype(np.float64)
+    return n**3 + _GATHERED * n_rows * n
