@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -15,6 +15,8 @@ from chimap import _threads
 from chimap.moments import of_entries
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution, with_intercept
 from chimap.solvers.observed_exact import is_shared
+
+Result = TypeVar("Result")
 
 _NEARLY = 0.9  # of the margin, that rows are beyond at the start
 _MOST_STEPS = 50
@@ -165,7 +167,7 @@ class DualMargins:
     def of_leading(self, n_rows: int, first: int) -> None:
         """None: no factor has machines of fewer rows in it."""
 
-    def _of_targets(self, solution: DualSolution, call: Callable[[int, _Target], Any]) -> list[Any]:
+    def _of_targets(self, solution: DualSolution, call: Callable[[int, _Target], Result]) -> list[Result]:
         if self._last is None or self._last[0] != solution.alpha:
             made = None if self._last is None else self._last[0]
             raise ValueError(
@@ -174,7 +176,7 @@ class DualMargins:
         targets = self._last[1]
         return self._each(lambda t: call(t, targets[t]))
 
-    def _each(self, call: Callable[[int], Any]) -> list[Any]:
+    def _each(self, call: Callable[[int], Result]) -> list[Result]:
         """Of every target, on all threads; where systems are large on one, as one of them is much memory."""
         assert self._within is not None
         with nullcontext() if self._within.mean(axis=0).max() <= _HALF else _threads.one_thread():
