@@ -6,6 +6,10 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 USE = "import chimap, numpy as np; print(chimap.chi2(np.eye(2)).sum())"
 NOWHERE = """
 from numba.core import caching

@@ -7,8 +7,12 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from .cli.terminal import run_many
 from .docs.files import write_all
+
+pytestmark = pytest.mark.slow
 
 TOP = Path(__file__).parents[1]
 README = (TOP / "README.md").read_text(encoding="utf-8")

@@ -33,6 +33,7 @@ def test_nothing_heavy(code):
     assert modules.isdisjoint({*HEAVY, "numpy", "scipy"})
 
 
+@pytest.mark.slow
 def test_estimators_and_reports_leave_what_few_fits_need():
     code = "import chimap, chimap.report; chimap.HistogramClassifier; chimap.OptimalMap; chimap.open_source"
     modules = loaded(code)

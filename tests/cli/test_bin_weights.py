@@ -12,6 +12,8 @@ from chimap import load
 
 from .terminal import run_many
 
+pytestmark = pytest.mark.slow
+
 FIT = ["fit", "rows.csv", "--labels", "y", "--overwrite"]
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from .terminal import run_many
+
+pytestmark = pytest.mark.slow
 
 FIT = [
     "fit",

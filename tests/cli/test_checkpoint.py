@@ -14,6 +14,8 @@ from chimap.data import write_histograms
 
 from .terminal import run_many, start
 
+pytestmark = pytest.mark.slow
+
 N_ROWS = 240_000
 
 

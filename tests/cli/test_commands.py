@@ -19,6 +19,8 @@ import chimap
 from .conftest import NAMES, SMALL
 from .terminal import run, run_many, start
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["fit", "--help"], ["compare", "--help"]])
 def test_help_needs_no_numpy(arguments):

@@ -16,6 +16,8 @@ from chimap.data import write_histograms
 
 from .terminal import run_many, start
 
+pytestmark = pytest.mark.slow
+
 ONE = ["--kernel", "exp-chi2", "--components", "32"]
 
 

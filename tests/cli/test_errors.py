@@ -180,6 +180,7 @@ def test_one_clear_line(results, name):
     assert re.search(CASES[name][1], lines[0]), lines[0]
 
 
+@pytest.mark.slow
 def test_the_same_from_a_fresh_interpreter(folder, results):
     for name in ("negative", "output exists"):
         assert run(*CASES[name][0], cwd=folder) == results[name]

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
 import chimap
 
 from .terminal import run_many
+
+pytestmark = pytest.mark.slow
 
 BAD = {
     "ending": (["digits.model", "-o", "why.pdf"], r"--output must end in .html \(a page\) or .npz"),

@@ -11,6 +11,8 @@ import chimap
 
 from .terminal import run_many
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_format(folder, tmp_path):
     pytest.importorskip("onnxruntime")

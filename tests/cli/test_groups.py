@@ -13,6 +13,8 @@ from tests.histograms import tracks
 
 from .terminal import run_many
 
+pytestmark = pytest.mark.slow
+
 KERNEL = ["--kernel", "exp-chi2"]
 X, y, FILMS = tracks(24, 6, 8)
 KINDS = np.array(["stop", "yield", "limit"])[y]

@@ -15,6 +15,8 @@ from ..images.pictures import stripes
 from ..images.sets.copies import caltech101, voc
 from .terminal import run_many
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("cv2")
 
 QUICK = ["--words", "4", "--step", "8", "--sizes", "4", "--grids", "1x1"]

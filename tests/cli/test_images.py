@@ -20,6 +20,8 @@ from chimap.images import ImageHistograms
 from ..images.pictures import stripes
 from .terminal import run_many
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("cv2")
 
 QUICK = ["--words", "12", "--step", "8", "--sizes", "4", "--grids", "1x1,2x1"]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 import chimap
 
 from .terminal import run_many
+
+pytestmark = pytest.mark.slow
 
 HALVES = ["--blocks", "top=0:32,bottom=32:64"]
 LEARN = [

@@ -10,6 +10,8 @@ from sklearn.datasets import load_digits
 
 from .terminal import run_many
 
+pytestmark = pytest.mark.slow
+
 FIT = ["--kernel", "chi2", "--features", "additive", "--alpha", "1", "--output", "my.model"]
 
 

@@ -17,6 +17,8 @@ from chimap.cli.support.outputs import check_outputs
 from .conftest import SMALL
 from .terminal import SECONDS, run_many, start
 
+pytestmark = pytest.mark.slow
+
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}

@@ -15,6 +15,8 @@ from chimap.data import open_source
 
 from .terminal import run_many
 
+pytestmark = pytest.mark.slow
+
 N = 160
 
 

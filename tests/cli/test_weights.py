@@ -12,6 +12,8 @@ from chimap import HistogramClassifier, load
 from ..histograms import classes
 from .terminal import run_many
 
+pytestmark = pytest.mark.slow
+
 X, RARE = classes(1200, 8, 2)
 keep = np.random.default_rng(0).permutation(
     np.concatenate([np.flatnonzero(RARE == 0)[:270], np.flatnonzero(RARE == 1)[:30]])

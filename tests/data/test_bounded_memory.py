@@ -53,6 +53,7 @@ def rows(tmp_path_factory):
     path.unlink()
 
 
+@pytest.mark.slow
 def test_npy(rows):
     assert rows.stat().st_size > 300e6
     n_read, growth = peak_growth(READ_ALL, rows)

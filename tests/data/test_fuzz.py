@@ -77,6 +77,7 @@ def faults_of(folder, formats, n_files, root, seconds):
     return bad, ends
 
 
+@pytest.mark.slow
 def test_damaged_files_are_read_or_refused_by_name(files, request):
     folder, formats = files
     bad, ends = faults_of(folder, formats, N_QUICK, request.config.rootpath, 200)

@@ -48,16 +48,13 @@ def test_fences_name_a_language_that_is_tested():
         assert set(re.findall(r"^```(\S*)$", text, re.MULTILINE)) <= {"", "sh", "python", "text"}, page
 
 
-SLOW = {"guides/images.md"}
 RACED = {
     "start.md"
 }  # where no kernel is given; a fit of the other pages shows something else, whatever the kernel
 
 
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=pytest.mark.slow if page in SLOW else ()) for page in PAGES if commands(page)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)])
 def test_commands(page, tmp_path):
     write_all(tmp_path)
     called = commands(page)

@@ -23,6 +23,8 @@ from chimap.engines.dask import DaskEngine, _groups_of_parts
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.fit import fit
 
+pytestmark = pytest.mark.slow
+
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 

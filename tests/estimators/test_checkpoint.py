@@ -215,6 +215,7 @@ print(np.array_equal(found.coef_, whole.coef_))
 """
 
 
+@pytest.mark.slow
 def test_writing_that_really_fails_half_way(tmp_path):
     pytest.importorskip("resource")
     done = subprocess.run(

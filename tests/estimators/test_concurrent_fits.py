@@ -13,6 +13,8 @@ from joblib import Parallel, delayed
 
 from chimap import HistogramClassifier
 
+pytestmark = pytest.mark.slow
+
 X = np.random.default_rng(0).dirichlet(np.ones(8), 300)
 Y = (X[:, 0] > 0.1).astype(int)
 

@@ -50,6 +50,7 @@ def test_dual_ridge_is_kernel_ridge_of_centred_data():
     np.testing.assert_allclose(weights.outputs(K), peer.predict(H @ K @ H) + Y.mean(0), atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["held-out", "training"])
 def test_many_random_features_have_the_same_objective(kind):
     objective = objective_of("gaussian", kind, n_folds=3, rho=0.0, n_components=4096)

@@ -53,6 +53,7 @@ def test_text_labels_and_training_notes(tmp_path):
     assert loaded.training_ == model.training_
 
 
+@pytest.mark.slow
 def test_a_model_of_a_folder_that_the_process_has_not_imported(tmp_path):
     from chimap.images import SIFT, HardCoding, Vocabulary
 

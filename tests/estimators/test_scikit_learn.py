@@ -65,8 +65,6 @@ def fails_by_the_check(estimator):
         OptimalMap(),
         CompressedMap(),
         AnchorMap(),
-        DirichletMap(),
-        SignStableProjection(n_components=64),
         FourierFeatures(n_components=64),
         SkewedFourierFeatures(n_components=64),
         NystroemFeatures(n_components=8),
@@ -77,8 +75,6 @@ def fails_by_the_check(estimator):
         KernelClassifier(),
         HistogramRegressor("exp-chi2", n_components=64),
         MultipleKernelLearner(n_components=16, n_alphas=3, selection=2),
-        LookupClassifier(AnchorMap(n_anchors=20)),
-        OnlineIntersectionClassifier(),
     ],
 )
 def test_checks(estimator, check):
@@ -88,6 +84,10 @@ def test_checks(estimator, check):
 @pytest.mark.slow  # the laws of all maps hold most of it for those that are one class with another formula
 @every_check(
     [
+        DirichletMap(),
+        SignStableProjection(n_components=64),
+        LookupClassifier(AnchorMap(n_anchors=20)),
+        OnlineIntersectionClassifier(),
         DirectMap(),
         AdditiveKPCA(),
         ChebyshevMap(),

@@ -39,6 +39,7 @@ def test_what_is_no_probability_is_refused(confidence, right):
         Reliability(np.array(confidence), np.array(right, dtype=bool))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ten classes", "two unequal classes"])
 def test_the_page_and_json_say_the_error(name):
     evaluation = CASES[name]()

@@ -132,6 +132,7 @@ def test_the_spectrum_alone_gives_the_kernel(name):
     np.testing.assert_allclose(made(signed(9)), kernel.with_width(2.0)(signed(9)), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_band_of_frequencies():
     """No signature that falls: cos(3 l), damped; both windows and the closest spectrum."""
     band = StationaryKernel.of_spectrum(
