@@ -99,10 +99,12 @@ def test_auto_is_what_suits_the_machine_of_the_fit(precision, tmp_path, monkeypa
         {"kernel": "chi2", "n_principal": 5},
     ],
 )
-def test_auto_is_float32_where_features_are_taken_as_they_are(settings, monkeypatch):
+def test_auto_is_float32_where_features_are_taken_as_they_are(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("chimap.estimators.settled.automatic_precision", lambda device: "bfloat16")
     model = HistogramClassifier(**settings, precision="auto", random_state=0).fit(X, y)
     assert model.precision_ == "float32"
+    model.save(tmp_path / "m")
+    assert describe(tmp_path / "m")[0]["precision"] == "float32"
     expected = HistogramClassifier(**settings, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
 

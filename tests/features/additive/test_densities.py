@@ -40,6 +40,8 @@ def test_values_that_repeat_stay_as_they_are(dtype):
 def test_cells_keep_mass_mean_and_ends():
     rows = many()
     magnitudes = np.abs(rows)
+    rows[0, :2] = magnitudes.min() * (1 + 1e-7), magnitudes.max() * (1 - 1e-7)  # of the cells of the ends
+    magnitudes = np.abs(rows)
     values, counts = counts_of(rows)
     assert values.size <= MOST_ALIKE + 2
     assert np.all(np.diff(values) > 0)
