@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from chimap import Exponential, chi2
 from chimap.solvers import filling
@@ -133,6 +134,15 @@ def test_rows_whose_search_does_not_end_are_not_known(monkeypatch):
     machine = exact_ridge(K, np.diag(K).copy(), Y)
     (residuals,) = machine.leave_out(machine.solve(1e-3), [np.arange(10)])
     assert np.isnan(residuals[1:, 0]).all()
+
+
+def test_digits_that_rounding_takes_are_told_of(monkeypatch):
+    K, Y, _ = problem()
+    machine = exact_ridge(K, np.diag(K).copy(), Y)
+    rough = machine.solve(ALPHA)
+    monkeypatch.setattr(machine, "_solved", lambda *_: None)
+    with pytest.warns(ConvergenceWarning, match=r"three digits at alpha=0\.3\. Give a larger alpha"):
+        assert machine.finished(rough) is rough
 
 
 def test_another_strength_is_solved_again_to_be_finished():

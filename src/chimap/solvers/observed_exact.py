@@ -20,10 +20,12 @@ What a machine says of rows that it has not seen is what it fills them up with: 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from chimap.moments import of_entries, of_rows
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution, with_intercept
@@ -117,13 +119,8 @@ class ObservedDualRidge:
         each = seen if row_weights is None else np.where(seen, of_entries(row_weights), 0.0)
         of_row = each.max(axis=1)
         of_row[of_row == 0] = 1.0  # a row without any entry
-        self.square, self.diagonal, self.Y, self.row_weights, self._steps = (
-            square,
-            diagonal,
-            Y,
-            row_weights,
-            steps,
-        )
+        self.square, self.diagonal, self.Y = square, diagonal, Y
+        self.row_weights, self._steps = row_weights, steps
         self._share = each / of_row[:, None]
         self._root = np.sqrt(of_row)[:, None]
         self._entries = np.where(seen, Y, 0.0)
@@ -164,7 +161,15 @@ class ObservedDualRidge:
         system = Filling(self._dual, self._root, self._share, self._entries, alpha)
         system.looks_at = self._by_row
         goals = _FINAL[self.square.dtype.itemsize] * self._first
-        return self._solved(system, self._filled[1], goals, self._steps) or solution
+        finished = self._solved(system, self._filled[1], goals, self._steps)
+        if finished is None:
+            warnings.warn(
+                f"rounding leaves the weights of tasks with missing labels three digits at alpha={alpha:g}. Give a "
+                "larger alpha, or precision='float64'.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return finished or solution
 
     def _solved(
         self, system: Filling, filled: np.ndarray, goals: np.ndarray, steps: int
