@@ -141,7 +141,7 @@ def test_digits_that_rounding_takes_are_told_of(monkeypatch):
     machine = exact_ridge(K, np.diag(K).copy(), Y)
     rough = machine.solve(ALPHA)
     monkeypatch.setattr(machine, "_solved", lambda *_: None)
-    with pytest.warns(ConvergenceWarning, match=r"three digits at alpha=0\.3\. Give a larger alpha"):
+    with pytest.warns(ConvergenceWarning, match=r"two digits at alpha=0\.3\. Give a larger alpha"):
         assert machine.finished(rough) is rough
 
 

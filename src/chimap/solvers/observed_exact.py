@@ -33,7 +33,9 @@ from chimap.solvers.filling import Filling, by_row
 
 # what is left of the residuals of entries that are filled up with the mean; by the bytes of a kernel value
 _FINAL = {4: 1e-5, 8: 1e-12}
-_SEARCH = 3e-3  # where settings are compared
+_SEARCH = (
+    1e-2  # where settings are compared: a fifth of the steps less than 3e-3, and the same scores to 1e-4
+)
 _LEFT_OUT = {4: 2e-3, 8: 1e-9}  # of rows that are left out
 _FAR = 10  # times that goal: rows whose residuals stay above are not known
 _COLUMNS = 64  # that are solved for together
@@ -147,9 +149,13 @@ class ObservedDualRidge:
         filled = np.where(self._share == 1, self._entries, self._means)
         system = Filling(self._dual, self._root, self._share, self._entries, alpha)
         residuals = system.residuals(filled)
+        goals = _SEARCH * system.sizes(residuals)
         self._by_row = system.looks_at = by_row(self._share < 1, residuals)
-        self._first = sizes = system.sizes(residuals)
-        return self._solved(system, filled, _SEARCH * sizes, 0)
+        self._first = system.sizes(residuals)
+        system.looks_at = (
+            None  # each row's residual must be small in the end; scores of strengths want them all together
+        )
+        return self._solved(system, filled, goals, 0)
 
     def finished(self, solution: DualSolution) -> DualSolution:
         """See ``ExactRidge``; the factor of a strength that was not solved for last is made again."""
@@ -164,7 +170,7 @@ class ObservedDualRidge:
         finished = self._solved(system, self._filled[1], goals, self._steps)
         if finished is None:
             warnings.warn(
-                f"rounding leaves the weights of tasks with missing labels three digits at alpha={alpha:g}. Give a "
+                f"rounding leaves the weights of tasks with missing labels two digits at alpha={alpha:g}. Give a "
                 "larger alpha, or precision='float64'.",
                 ConvergenceWarning,
                 stacklevel=2,
