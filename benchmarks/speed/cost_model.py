@@ -16,9 +16,12 @@ import numpy as np
 
 from benchmarks.measure import report, seconds
 from chimap import FourierFeatures, HistogramClassifier, _blas, open_source
+from chimap._progress import Progress
 from chimap.data import write_histograms
 from chimap.engines.dask import DaskEngine, _groups_of_parts, dask_engine
+from chimap.engines.local import LocalEngine
 from chimap.features.additive import OptimalMap
+from chimap.fit.fit import fit
 from chimap.moments import Symmetric
 from chimap.moments.product import Product
 
@@ -109,10 +112,9 @@ def check_rows(machine, folder, n_rows):
     for bins, D in SHAPES:
         path = Path(folder) / f"{bins}.npy"
         source = open_source(path, write_histograms(path, n_rows, bins, CLASSES, seed=0))
-        model = random_features(D, "1GiB")
-        model.fit_source(source)
-        measured = sum(model.stage_seconds_[name] for name in PASS) / n_rows
-        foretold = machine.row(Shape(bins, D, model._plan(source)[1]))
+        result = fit(random_features(D, "1GiB")._recipe(), source, LocalEngine(), Progress())
+        measured = sum(result.seconds[name] for name in PASS) / n_rows
+        foretold = machine.row(Shape(bins, D, result.chunk_rows))
         report(
             f"{bins} bins, D = {D}: foretold / measured  ({1e6 * measured:.1f} us a row)",
             f"{foretold / measured:.2f}",
@@ -142,9 +144,6 @@ def check_messages(folder, n_rows=400_000, D=512):
     with dask_engine("dask") as engine:
         client = engine.client
         model = random_features(D, "72MiB")
-        from chimap._progress import Progress
-        from chimap.fit.fit import fit
-
         result = fit(model._recipe(), source, Counting(client), Progress())
         moved = sum(client.run(sent_bytes).values())
     parts = sum(map(len, parts_of(n_rows, result.chunk_rows)))
