@@ -20,6 +20,7 @@ EXTRAS = {"torch"}  # what the test extra leaves out, being heavy
 PAGES = sorted((Path(__file__).parents[1] / "docs").rglob("*.md"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
 def test_pages(page):
     assert doctest.testfile(str(page), module_relative=False).failed == 0

@@ -25,6 +25,8 @@ from chimap.solvers.held_out import leverages
 from chimap.solvers.ridge import Factor
 from chimap.solvers.wide_ridge import WideRidgeProblem, WideRidgeSolver
 
+pytestmark = pytest.mark.slow  # every array is traced
+
 rng = np.random.default_rng(0)
 ROWS = rng.random((6000, 500), dtype=np.float32)
 LABELS = np.arange(6000) % 2

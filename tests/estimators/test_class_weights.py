@@ -251,6 +251,7 @@ THRESHOLDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", THRESHOLDS.values(), ids=THRESHOLDS)
 def test_thresholds(model, tmp_path):
     """Each is better by its measure on other rows than no threshold, and stays with the model."""

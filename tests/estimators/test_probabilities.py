@@ -62,6 +62,7 @@ def calibration_error(p: np.ndarray, right: np.ndarray) -> float:
     return sum(abs(sure[bins == k].sum() - right[bins == k].sum()) for k in range(10)) / len(p)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @pytest.mark.parametrize("n_classes", [2, 10])
 def test_probabilities_say_how_often_they_are_right(name, n_classes):

@@ -63,6 +63,7 @@ def outputs_of(path, rows, model):
     return dict(zip(names, session.run(None, {"X": rows.astype(dtype)}), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize("name", MAPS)
 def test_every_additive_map(name, precision, tmp_path):

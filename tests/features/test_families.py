@@ -92,6 +92,7 @@ FITTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FITTED)
 @pytest.mark.parametrize(("kind", "dtype"), [(np.asarray, np.float32), (sp.csr_matrix, np.float64)])
 @pytest.mark.parametrize("n", [2000, 20_000])

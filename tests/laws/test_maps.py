@@ -27,6 +27,7 @@ def error(psi, X):
     return relative_error(Z @ Z.T, psi.kernel_(X))
 
 
+@pytest.mark.slow
 @every_map
 @pytest.mark.parametrize("gamma", GAMMAS)
 def test_error_falls_with_the_terms(make, kernel, gamma):
@@ -204,6 +205,7 @@ def test_a_number_of_terms_that_is_set_after_the_fit_waits_for_the_next(make, ke
     np.testing.assert_allclose(after, expected, rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.slow
 @every_map
 @given(x=arrays(np.float64, (3, 4), elements=st.just(0.0) | st.floats(1e-30, 1e6)))
 def test_any_histogram(make, kernel, x):

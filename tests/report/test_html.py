@@ -46,6 +46,7 @@ class Page(HTMLParser):
         self.text.append(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_page_is_well_formed_and_loads_nothing(name):
     text = page_of(name)

@@ -122,6 +122,7 @@ def test_a_spectrum_of_ones_own(tmp_path):
         model.save(tmp_path / "a.model")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STATIONARY)
 def test_the_spectrum_alone_gives_the_kernel(name):
     kernel = STATIONARY[name]
