@@ -14,8 +14,6 @@ from chimap.data import write_histograms
 
 from .terminal import run_many, start
 
-pytestmark = pytest.mark.slow
-
 N_ROWS = 240_000
 
 
@@ -85,6 +83,7 @@ def test_twenty_kills(data):
     check_kills(data, 20)
 
 
+@pytest.mark.slow
 def test_another_fit_is_refused(data):
     process, _ = written(data, "other.model", 1)
     process.send(signal.SIGKILL)
