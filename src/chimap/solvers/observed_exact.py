@@ -106,7 +106,7 @@ class ObservedDualRidge:
     """``DualRidge`` of targets with missing entries, NaN in Y, or with weights of their own, (n, t).
 
     Weights and residuals of missing entries are 0 and NaN. A target without entries is 0 everywhere. Solutions have
-    the three digits that comparing strengths takes until they are ``finished``.
+    the two digits that comparing strengths takes until they are ``finished``.
     """
 
     def __init__(
@@ -149,12 +149,11 @@ class ObservedDualRidge:
         filled = np.where(self._share == 1, self._entries, self._means)
         system = Filling(self._dual, self._root, self._share, self._entries, alpha)
         residuals = system.residuals(filled)
+        # in the end each row's residual must be small; scores of strengths want those of all rows together
         goals = _SEARCH * system.sizes(residuals)
         self._by_row = system.looks_at = by_row(self._share < 1, residuals)
         self._first = system.sizes(residuals)
-        system.looks_at = (
-            None  # each row's residual must be small in the end; scores of strengths want them all together
-        )
+        system.looks_at = None
         return self._solved(system, filled, goals, 0)
 
     def finished(self, solution: DualSolution) -> DualSolution:
