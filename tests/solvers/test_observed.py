@@ -41,6 +41,16 @@ def test_ridge_of_each_target_in_few_passes(scale):
     assert machine.passes <= 20
 
 
+def test_each_strength_has_the_factor_that_preconditions_it():
+    machine, _, _ = problem(1.0)
+    alone, _, _ = problem(1.0)
+    machine.solve(1e4)
+    before = machine.passes
+    found, expected = machine.solve(1e-2), alone.solve(1e-2)
+    np.testing.assert_array_equal(found.coef, expected.coef)
+    assert machine.passes - before == alone.passes - 1  # the gradient at zero is no strength's own
+
+
 @pytest.mark.parametrize("scale", [1e-3, 1.0])
 def test_too_few_passes_are_warned_of(scale, monkeypatch):
     monkeypatch.setattr(observed, "_MOST_STEPS", 2)
