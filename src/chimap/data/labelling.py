@@ -107,8 +107,7 @@ def _doubts(source: Source, y: np.ndarray | None) -> Iterator[str]:
     if there.size >= 3 and np.array_equal(there, np.arange(-1, there.size - 1)):
         yield (
             f"{source.name}: the label -1, of {np.count_nonzero(y == -1):,} rows, stands beside 0 to {there[-1]} "
-            "and is "
-            "taken for a class. If it marks rows without a label, say --missing -1 (missing=-1 in Python)."
+            "and is taken for a class. If it marks rows without a label, say --missing -1 (missing=-1 in Python)."
         )
 
 

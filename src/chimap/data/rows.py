@@ -60,8 +60,7 @@ def check_size(n_rows: int, n_features: int, where: str) -> None:
         if not 0 <= size <= largest:
             raise DataError(
                 f"{where}: it promises {size:,} {what}; at most {largest:,} can be read. Is the number right? "
-                "Write the "
-                "file again, or hash the columns into fewer."
+                "Write the file again, or hash the columns into fewer."
             )
 
 

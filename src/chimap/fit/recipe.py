@@ -141,8 +141,7 @@ def checked_recipe(
     if not on_host(device) and isinstance(objective.loss, Observed):
         raise ValueError(
             f"device={device!r} sums up targets all of whose entries are there and count alike, and some are missing "
-            "or have a class_weight. "
-            "Use device='cpu', or fit the tasks one by one."
+            "or have a class_weight. Use device='cpu', or fit the tasks one by one."
         )
     if not on_host(device) and objective.needs != "moments":
         raise ValueError(

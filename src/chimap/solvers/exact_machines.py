@@ -9,9 +9,8 @@ from chimap.losses import Loss, Square, SquaredHinge
 from chimap.solvers.exact_margins import DualMargins, margin_bytes
 from chimap.solvers.observed_exact import ExactRidge, exact_ridge
 
-_MOST_OPERATIONS = (
-    5e10  # of a step of a machine that is tried: of more, most rows are within the margin, as of ridge
-)
+# of a step of a machine that is tried: of more, most rows are within the margin, as of ridge
+_MOST_OPERATIONS = 5e10
 
 EXACT_MACHINES: dict[str, Callable[..., ExactRidge]] = {
     Square.name: exact_ridge,

@@ -24,9 +24,8 @@ _MOST_HALVINGS = 20
 _LESS = 1e-7  # of the objective that a step must be worth: less is the rounding of kernel values in float32
 _GATHERED = 20  # operations in the time that a kernel value is copied in
 _FEW, _HALF = 1 / 4, 1 / 2
-_SYSTEM_BYTES = (
-    16  # an entry of a system: kernel values as they are gathered and in float64, and rows of them
-)
+# an entry of a system: kernel values as they are gathered and in float64, and rows of them
+_SYSTEM_BYTES = 16
 
 
 def margin_bytes(n_rows: int) -> int:

@@ -21,8 +21,7 @@ def features(
         str,
         typer.Argument(
             metavar="IMAGES",
-            help="A folder, tar or zip with a folder for each class; a CSV of paths and labels; Parquet of "
-            "bytes; or "
+            help="A folder, tar or zip with a folder for each class; a CSV of paths and labels; Parquet of bytes; or "
             "a data set as it is downloaded, such as caltech101:FOLDER (voc2007, imagenet, scene15, ...).",
             show_default=False,
         ),

@@ -54,8 +54,7 @@ def fit(
         Path | None,
         typer.Option(
             metavar="REPORT",
-            help="Also write a report on the rows held out, as 'chimap evaluate' does (needs "
-            "--test-fraction or "
+            help="Also write a report on the rows held out, as 'chimap evaluate' does (needs --test-fraction or "
             "--split).",
             show_default=False,
         ),

@@ -34,9 +34,8 @@ Threshold = Annotated[
     str | None,
     typer.Option(
         metavar="RULE",
-        help="How to choose the score above which a row is of the second of two classes, on rows "
-        "held out: f1, balanced, "
-        "or the cost of missing such a row, in units of a false alarm.",
+        help="How to choose the score above which a row is of the second of two classes, on rows held out: f1, "
+        "balanced, or the cost of missing such a row, in units of a false alarm.",
         show_default=False,
     ),
 ]
@@ -44,9 +43,8 @@ BinWeights = Annotated[
     str,
     typer.Option(
         metavar="RULE",
-        help="Weights of bins: learn, from gradients, kept if they help on rows held out; none; or "
-        "auto, which learns "
-        "them with --kernel auto.",
+        help="Weights of bins: learn, from gradients, kept if they help on rows held out; none; or auto, which "
+        "learns them with --kernel auto.",
     ),
 ]
 RaceSeconds = Annotated[
@@ -71,9 +69,8 @@ Scoring = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="The score that decides, on rows held out: any scorer of scikit-learn, such as roc_auc "
-        "or balanced_accuracy. "
-        "Without it, accuracy; ROC AUC where one of two classes is rare; R² of numbers.",
+        help="The score that decides, on rows held out: any scorer of scikit-learn, such as roc_auc or "
+        "balanced_accuracy. Without it, accuracy; ROC AUC where one of two classes is rare; R² of numbers.",
         show_default=False,
     ),
 ]

@@ -27,8 +27,7 @@ class Settings:
         typer.Option(
             metavar="NAME",
             help="chi2, intersection, jensen_shannon or hellinger, with exp- before it for the exponential form; "
-            "gaussian, "
-            "skewed-chi2, pq and others; auto runs a race. Sums: chi2+pq.",
+            "gaussian, skewed-chi2, pq and others; auto runs a race. Sums: chi2+pq.",
         ),
     ] = default("kernel")
     gamma: Annotated[
@@ -67,8 +66,7 @@ class Settings:
         typer.Option(
             metavar="NAME",
             help="square, in one pass over DATA; or logistic, squared_hinge, smooth_hinge, epsilon_insensitive, "
-            "hinge. "
-            "The others pass over the rows some tens of times; hinge keeps their features in memory.",
+            "hinge. The others pass over the rows some tens of times; hinge keeps their features in memory.",
         ),
     ] = default("loss")
     class_weight: fit_options.ClassWeight = None
@@ -94,9 +92,8 @@ class Settings:
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Columns of several descriptors, each with features of its own: sift=0:300,hog=hog_*. "
-            "--kernel "
-            "may then be a list.",
+            help="Columns of several descriptors, each with features of its own: sift=0:300,hog=hog_*. --kernel may "
+            "then be a list.",
             show_default=False,
         ),
     ] = None
@@ -104,9 +101,8 @@ class Settings:
         str | None,
         typer.Option(
             metavar="N",
-            help="Principal components a block to learn on, found in a first pass. Several, such as "
-            "500,1000,3000: the "
-            "best of them by folds, with the strength.",
+            help="Principal components a block to learn on, found in a first pass. Several, such as 500,1000,3000: "
+            "the best of them by folds, with the strength.",
             show_default=False,
         ),
     ] = None

@@ -108,9 +108,8 @@ class KernelSettings(Settings):
     objective: Annotated[
         Objective,
         typer.Option(
-            help="held-out or training: minimise the error on folds held out, or on the rows "
-            "themselves. gradients: take the "
-            "widths from the slopes of the model, in rounds, by the score of validation rows."
+            help="held-out or training: minimise the error on folds held out, or on the rows themselves. gradients: "
+            "take the widths from the slopes of the model, in rounds, by the score of validation rows."
         ),
     ] = Objective.held_out
     width_penalty: Annotated[

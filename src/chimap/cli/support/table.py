@@ -21,9 +21,8 @@ class Table:
         typer.Option(
             "--id",
             metavar="COLUMN",
-            help="Column, or array of DATA, that names the rows. It is not a bin; predictions are "
-            "written beside it, and labels "
-            "of another table are joined by it.",
+            help="Column, or array of DATA, that names the rows. It is not a bin; predictions are written beside it, "
+            "and labels of another table are joined by it.",
             show_default=False,
         ),
     ] = None
@@ -75,9 +74,8 @@ class Table:
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column, or array of DATA, or TABLE::COLUMN by id, that says how often each row "
-            "counts: 2 is two rows, 0 "
-            "none. It is not a bin.",
+            help="Column, or array of DATA, or TABLE::COLUMN by id, that says how often each row counts: 2 is two "
+            "rows, 0 none. It is not a bin.",
             show_default=False,
         ),
     ] = None

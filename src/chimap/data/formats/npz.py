@@ -147,8 +147,7 @@ def _find_rows(archive: Archive, member: str | None) -> _StoredRows:
     choices = openable(archive)
     hint = (
         f"Name the rows as {' or '.join(repr(f'{archive.path.name}::{name}') for name in choices[:6])}, and their "
-        "labels "
-        "as '::' and a member."
+        "labels as '::' and a member."
         if choices
         else "None of them holds rows."
     )

@@ -65,8 +65,7 @@ def read_piece(file: DataFile, stream: IO[bytes], size: int, place: str) -> byte
         ends = " Its lines end in CR alone; write them with LF." if b"\r" in rest[: 2**16] else ""
         raise DataError(
             f"{file}, {place}: a line of more than {LONGEST_LINE >> 20} MiB. Is it text, a row a line?{ends} "
-            "Write rows "
-            "so wide as .npy, .npz or .parquet."
+            "Write rows so wide as .npy, .npz or .parquet."
         )
     return piece + rest
 
@@ -116,8 +115,7 @@ class _Bounded:
         if self._left < 0:
             raise DataError(
                 f"{self._file}: unpacks to more than {LARGEST_RATIO} times its size, which rows of data do not. "
-                "If it is "
-                "what you mean, unpack it first and name the unpacked file."
+                "If it is what you mean, unpack it first and name the unpacked file."
             )
         self._blank = self._blank + len(piece) if piece.isspace() else 0
         if self._blank > LONGEST_LINE:
