@@ -6,7 +6,7 @@ from sklearn.svm import LinearSVC
 
 from chimap import Exponential, chi2
 from chimap.solvers import exact_margins
-from chimap.solvers.exact_machines import exact_machine, has_exact_machine, quick_machine
+from chimap.solvers.exact_machines import exact_machine, has_exact_machine
 from chimap.solvers.exact_margins import DualMargins
 
 from ..histograms import DTYPES, histograms
@@ -162,9 +162,9 @@ def test_memory_holds_systems_of_half_of_the_rows_on_every_thread(monkeypatch):
 
 
 def test_catalogue():
-    assert exact_machine("squared_hinge") is DualMargins
+    assert exact_machine("squared_hinge").make is DualMargins
     assert has_exact_machine("square")
     assert not has_exact_machine("hinge")
     K, Y, *_ = problem()
-    quick = quick_machine("squared_hinge")(K.copy(), np.diag(K).copy(), Y)
+    quick = exact_machine("squared_hinge").tried(K.copy(), np.diag(K).copy(), Y)
     np.testing.assert_allclose(quick.solve(1.0).weights, machine_of(K, Y).solve(1.0).weights, atol=1e-8)

@@ -49,7 +49,7 @@ class ExactRows:
         loss: str | Loss = "square",
     ):
         self.features, self.Y, self.row_weights, self.dtype = features, Y, row_weights, dtype
-        self._machine = exact_machine(loss)
+        self._machine = exact_machine(loss).make
         self._rows: np.ndarray | None = None
         self._ridge: ExactRidge | None = None
         self._octaves = 0

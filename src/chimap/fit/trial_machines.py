@@ -19,7 +19,7 @@ from chimap.features.exact import KeptRows, Spread, exponentials, exponentials_b
 from chimap.features.weighted import Half, Relevance, output_mixtures
 from chimap.losses import Loss
 from chimap.solvers.exact import DualSolution
-from chimap.solvers.exact_machines import quick_machine
+from chimap.solvers.exact_machines import exact_machine
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
 
 _REPEATS = 4  # divisions of the rows into halves
@@ -205,7 +205,7 @@ class KernelMachine:
     ) -> Half:
         weights = None if self.row_weights is None else self.row_weights[rows]
         square = np.ascontiguousarray(values[np.ix_(rows, rows)])
-        machine = quick_machine(self._loss)(square, self._diagonal[rows], self.Y[rows], weights)
+        machine = exact_machine(self._loss).tried(square, self._diagonal[rows], self.Y[rows], weights)
         solution = machine.solve(alpha)
         # a half whose matrix is singular to rounding says nothing of the bins
         weights_of_rows = np.zeros((rows.size, mixtures.shape[0])) if solution is None else solution.weights
@@ -224,7 +224,9 @@ class KernelMachine:
             self._square = np.empty_like(given.square)
             diagonal = given.squares if self.gamma is None else np.ones(given.squares.size)
             self._diagonal = diagonal.astype(np.float64)
-            self._ridge = quick_machine(self._loss)(self._square, self._diagonal, self.Y, self.row_weights)
+            self._ridge = exact_machine(self._loss).tried(
+                self._square, self._diagonal, self.Y, self.row_weights
+            )
         square, began = self._square, time.perf_counter()
         np.copyto(square, given.square)
         self._cross = given.cross if self.gamma is None else None
