@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 
+from chimap import HistogramClassifier
 from chimap._validation import DataError
 from chimap.data import CsvSource, open_source
 from chimap.data.formats import csv
@@ -27,6 +28,7 @@ def write(folder, text, name="rows.csv"):
         ("\ufeffa,y\r\n1,2\r\n", [[1]], [2]),
         ("1,2\n3,4\n", [[1, 2], [3, 4]], None),
         ("0,1,y\n3,4,5\n", [[3, 4]], [5]),  # an unnamed data frame
+        (",0,1,y\n0,3,4,5\n", [[3, 4]], [5]),  # and with its index
         ("0,5\n3,4\n", [[0, 5], [3, 4]], None),
         ("\n\na;b\n1;2\n\n3;4", [[1, 2], [3, 4]], None),
         ("a|b\n1|2\n", [[1, 2]], None),
@@ -54,6 +56,27 @@ def test_labels_by_name_number_array_and_file(tmp_path):
         open_source(path, 3)
     with pytest.raises(DataError, match="no column and no file 'knid'"):
         open_source(path, "knid")
+
+
+@pytest.mark.parametrize("said", [{"labels": "site"}, {"id": "site"}, {"exclude": "site"}, {"aside": "site"}])
+def test_a_word_that_is_said_of_the_table_makes_a_heading_of_numbers(tmp_path, said):
+    path = write(tmp_path, "400,410,site\n1,2,7\n3,4,9\n")
+    source = open_source(path, **said)
+    assert source.column_names == ("400", "410")
+    assert open_source(path).n_rows == 3
+
+
+def test_names_of_a_model_make_a_heading_of_numbers(tmp_path):
+    X = np.random.default_rng(0).poisson(4.0, (40, 3))
+    fitted = write(tmp_path, "0,1,2,y\n" + "".join(f"{a},{b},{c},{a > c}\n" for a, b, c in X), "fit.csv")
+    model = HistogramClassifier("chi2").fit_source(open_source(fitted))
+    turned = write(tmp_path, "2,0,1\n" + "".join(f"{c},{a},{b}\n" for a, b, c in X))
+    source = open_source(turned, like=model)
+    np.testing.assert_array_equal(next(source.chunks(100)).X, X)
+    with pytest.raises(DataError, match=r"rows\.csv: no column '1', which the model was fitted on"):
+        open_source(write(tmp_path, "2,0,3\n5,6,7\n"), like=model)
+    assert open_source(write(tmp_path, "5,6,7\n"), like=model).n_rows == 1  # no heading
+    assert open_source(write(tmp_path, "0,0,2\n"), like=model).n_rows == 1
 
 
 def test_heading_and_delimiter_can_be_given(tmp_path):

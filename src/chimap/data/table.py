@@ -43,6 +43,11 @@ class Choice:
         """Whether nothing is said of bins and ids."""
         return self.id is None and self.columns is None and self.exclude is None and not self.aside
 
+    def said(self) -> list[Any]:
+        """Every word that means columns, among slices and places."""
+        spans = (words_of(words) for words in (self.columns, self.exclude) if words is not None)
+        return [self.id, *self.aside, *(word for words in spans for word in words)]
+
 
 @dataclass(frozen=True)
 class Roles:

@@ -46,8 +46,7 @@ class CsvSource(StreamSource):
     path: the file; compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``; an address, too.
     labels: name or number of the column of labels (the first is 0, the last -1), or array or file, see
     ``read_labels``; None takes the column ``y``, else ``label``, if a heading has it. All other columns are bins.
-    header: whether the first line holds names. "auto": if none of its fields is a number, or those that are count the
-    columns from 0, as an unnamed data frame is written.
+    header: whether the first line holds names. "auto": see ``is_heading``.
     delimiter: by default a tab for ``.tsv``, else a comma, or what the first line has if it has no comma: semicolon,
     tab or bar.
     choice: which columns are bins and ids, see ``Choice``. A column without a name, or one that pandas writes for an
@@ -82,7 +81,7 @@ class CsvSource(StreamSource):
         self._choice = choice or Choice()
         self.path = existing_file(path)
         self.name = self.path.name
-        self._read_heading(header, delimiter)
+        self._read_heading(header, delimiter, labels)
         self._label = self._label_place(labels)
         roles = roles_of(self._names, self._label, self._choice, str(self.path), has_names=self._has_names)
         self._bins, self._id = roles.bins, roles.id
@@ -196,7 +195,7 @@ class CsvSource(StreamSource):
             except (pyarrow.ArrowException, EOFError, OSError, zlib.error) as error:
                 raise self._fault(str(error)) from error
 
-    def _read_heading(self, header: bool | str, delimiter: str | None) -> None:
+    def _read_heading(self, header: bool | str, delimiter: str | None, labels: Labels) -> None:
         """Delimiter, names of columns, and how many lines to skip."""
         number, line = 0, ""
         with decompressed(self.path) as file:
@@ -214,7 +213,8 @@ class CsvSource(StreamSource):
                 "with LF, as tr '\\r' '\\n' does."
             )
         fields = next(csv.reader([line.removeprefix("\ufeff").strip("\r\n")], delimiter=self._delimiter))
-        has_header = is_heading(fields) if header == "auto" else bool(header)
+        said = (labels, *self._choice.said())
+        has_header = is_heading(fields, said, self._choice.names) if header == "auto" else bool(header)
         self._has_names = has_header
         self._names = (
             [field.strip() for field in fields] if has_header else [str(i) for i in range(len(fields))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,7 +60,28 @@ def counts_on(column: pa.ChunkedArray, start: int) -> bool:
     return values is not None and counts(values, start)
 
 
-def is_heading(fields: list[str]) -> bool:
-    """Whether the first line of a table names its columns: by words, or by their places 0, 1, 2, .."""
-    numbers = [(place, field.strip()) for place, field in enumerate(fields) if is_number(field)]
-    return not numbers or (len(numbers) > 1 and all(field == str(place) for place, field in numbers))
+def is_heading(fields: list[str], said: Iterable[object] = (), known: Iterable[str] | None = None) -> bool:
+    """Whether the first line of a table names its columns.
+
+    It does if none of its fields is a number, if those that are count the columns from 0, as an unnamed data frame is
+    written with or without its index, and if it holds a word that was said of the table, or most columns of a model.
+
+    said: names of columns as the caller gave them, among whatever else. known: the columns of a model.
+
+    >>> is_heading(["a", "b"]), is_heading(["3", "b"]), is_heading(["3", "b"], said=["b"])
+    (True, False, True)
+    >>> is_heading(["", "0", "1"]), is_heading(["2", "1"]), is_heading(["2", "1"], known=["1", "2"])
+    (True, False, True)
+    """
+    names = [field.strip() for field in fields]
+    numbers = [(place, name) for place, name in enumerate(names) if is_number(name)]
+    words = {word for word in said if isinstance(word, str) and not is_number(word)}
+    if not numbers or not words.isdisjoint(names) or (known is not None and _most_are_in({*known}, names)):
+        return True
+    first = 0 if names[0] else 1  # the index of a data frame has no name
+    return len(numbers) > 1 and all(name == str(place - first) for place, name in numbers)
+
+
+def _most_are_in(known: set[str], names: list[str]) -> bool:
+    """Whether names, all different, hold more than half of those that are known; the others are errors with a place."""
+    return len({*names}) == len(names) and 2 * len(known.intersection(names)) > len(known)
