@@ -1,7 +1,8 @@
 """What do a dozen tasks with missing labels cost beside one of them?
 
 Tox21's shape: 8000 fingerprints of molecules (2048 counts; those of HIV), 12 tasks, a quarter of the labels missing. One
-fit of all against one of the first task, on the rows that have its label and on all rows. Labels are drawn: a sparse
+fit of all against one of the first task, on the rows that have its label and on all rows; of races, which differ from
+task to task by a factor of two, against the mean of one of each task, on the rows that have its label. Labels are drawn: a sparse
 linear function of log counts with as much noise, its largest tenth is 1. In one process, after a small fit that
 compiles.
 
@@ -53,6 +54,12 @@ def _once(kind, X, Y):
     return time.perf_counter() - began
 
 
+def _alone(X, y):
+    """The rows of a task, and their labels."""
+    seen = np.flatnonzero(~np.isnan(y))
+    return X[seen], y[seen].astype(int)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -65,6 +72,8 @@ def main():
     for kind in given.kinds:
         seconds(kind, (X[:1000], Y[:1000]), (X[:1000], first[:1000]))
         of_seen, of_all, together = seconds(kind, (X[seen], first[seen]), (X, first), (X, Y))
+        if kind == "default":
+            of_seen = float(np.mean([of_seen, *(_once(kind, *_alone(X, y)) for y in Y[:, 1:].T)]))
         print(
             f"{kind}: {of_seen:.1f} s of {seen.size} rows, {of_all:.1f} s of {len(first)}, {together:.1f} s of 12 tasks"
         )

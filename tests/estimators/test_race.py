@@ -16,6 +16,7 @@ from chimap.estimators.race_candidates import Look, candidates, settings_for
 from chimap.estimators.race_choice import _leader
 from chimap.estimators.race_rows import held_out_rows, rounds_of, rows_of_round, scoring_of
 from chimap.losses import SquaredHinge
+from chimap.selection.race import race
 from chimap.selection.race_trials import Candidate, Outcome, RaceResult, Trial
 
 DIGITS = load_digits(return_X_y=True)
@@ -85,6 +86,20 @@ def test_sparse_rows_run_margins_too():
     y = (X[:, :20].sum(axis=1) > X[:, 20:40].sum(axis=1)).A1.astype(int)
     model = HistogramClassifier("auto", random_state=0).fit(X, y)
     assert any("SVM" in row["name"] for row in model.race_.table())
+
+
+@pytest.mark.parametrize("n_rows, to_the_end", [(200, True), (2000, False)])
+def test_families_reach_the_last_round_where_few_rows_have_told_them_apart(n_rows, to_the_end, monkeypatch):
+    asked = []
+
+    def run(*given, families_to_the_end, **settings):
+        asked.append(families_to_the_end)
+        return race(*given, families_to_the_end=families_to_the_end, **settings)
+
+    monkeypatch.setattr("chimap.estimators.race.race", run)
+    X = np.random.default_rng(0).poisson(2.0, (n_rows, 3)).astype(float)
+    HistogramClassifier(random_state=0).fit(X, X[:, 0] > X[:, 1])
+    assert asked == [to_the_end]
 
 
 def test_signed_rows_run_the_kernels_that_take_them():

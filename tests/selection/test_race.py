@@ -175,17 +175,24 @@ def test_a_family_whose_first_is_hopeless_runs_no_other():
 def test_the_best_of_a_family_goes_on_until_it_is_behind_by_its_error():
     scores = {"best": 0.9, "second": 0.89, "third": 0.88, "close": 0.86, "less": 0.84, "far": 0.7}
     listed = families(best="x", second="x", third="x", close="y", less="z", far="w")
-    calls: list[tuple[str, int]] = []
-    race(listed, run_with_error(scores, calls), ROUNDS, measure="accuracy", n_held_out=5)
-    by_round = {n: [name for name, rows in calls if rows == n] for n in ROUNDS}
-    assert by_round[20] == [
-        "best",
-        "second",
-        "third",
-        "close",
-        "less",
-    ]  # a half, and of families those not far behind
+    by_round = of_each_round(listed, scores)
+    # a half, and of families those not far behind
+    assert by_round[20] == ["best", "second", "third", "close", "less"]
     assert by_round[40] == ["best", "second", "third", "close"]  # "less" is behind by more than its error
+
+
+def test_the_last_round_may_be_of_the_better_half_alone():
+    scores = {"best": 0.9, "second": 0.89, "third": 0.88, "close": 0.86, "less": 0.84, "far": 0.7}
+    listed = families(best="x", second="x", third="x", close="y", less="z", far="w")
+    by_round = of_each_round(listed, scores, families_to_the_end=False)
+    assert by_round[20] == ["best", "second", "third", "close", "less"]
+    assert by_round[40] == ["best", "second", "third"]  # of five
+
+
+def of_each_round(listed, scores, **settings):
+    calls: list[tuple[str, int]] = []
+    race(listed, run_with_error(scores, calls), ROUNDS, measure="accuracy", n_held_out=5, **settings)
+    return {n: [name for name, rows in calls if rows == n] for n in ROUNDS}
 
 
 def test_candidates_whose_errors_are_not_known_are_not_behind():

@@ -25,6 +25,7 @@ def matrix(n: int, dtype: type) -> tuple[np.ndarray, np.ndarray]:
 def test_factor_solution_and_inverse(n, dtype, monkeypatch):
     monkeypatch.setattr(cholesky, "TILE", 48)
     monkeypatch.setattr(cholesky, "_STEP", 32)
+    monkeypatch.setattr(cholesky, "_STRIP", 48)
     square, R = matrix(n, dtype)
     assert cholesky.factorise(R)
     tolerance = 1e-4 if dtype == np.float32 else 1e-11
@@ -32,6 +33,7 @@ def test_factor_solution_and_inverse(n, dtype, monkeypatch):
     np.testing.assert_allclose(np.triu(R).T @ np.triu(R), square, atol=tolerance)
     inverse, B = np.linalg.inv(square), np.random.default_rng(0).standard_normal((n, 3))
     np.testing.assert_allclose(cholesky.solve(R, B), inverse @ B, atol=tolerance)
+    assert cholesky.solve(R, B[:, :0]).shape == (n, 0)
     np.testing.assert_allclose(cholesky.inverse_diagonal(R), np.diag(inverse), rtol=tolerance)
     np.testing.assert_allclose(
         cholesky.inverse_diagonal(R, n // 2), np.diag(inverse)[n // 2 :], rtol=tolerance
@@ -58,3 +60,7 @@ def test_one_thread_gives_the_same():
     with _threads.threads(1):
         cholesky.factorise(other)
     np.testing.assert_array_equal(R, other)
+    B = np.random.default_rng(0).standard_normal((900, 3))
+    with _threads.threads(1):
+        alone = cholesky.solve(R, B)
+    np.testing.assert_array_equal(cholesky.solve(R, B), alone)

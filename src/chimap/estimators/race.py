@@ -147,7 +147,7 @@ class Race:
 
         return race(
             entered, self, sorted(self.splits_of), measure=score_name(self.scoring, self.model, self.y),
-            n_held_out=self.n_held_out, on_trial=tell, **self._end(),
+            n_held_out=self.n_held_out, families_to_the_end=len(self.splits) > 1, on_trial=tell, **self._end(),
         )  # fmt: skip
 
     def _end(self) -> Parameters:

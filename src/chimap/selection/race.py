@@ -21,6 +21,7 @@ def race(
     *,
     measure: str,
     n_held_out: int,
+    families_to_the_end: bool = True,
     seconds: float | None = None,
     clock: Callable[[], float] | None = None,
     on_trial: Callable[[Trial], None] | None = None,
@@ -43,6 +44,9 @@ def race(
         Name of the score, for tables.
     n_held_out : int
         Rows that are scored.
+    families_to_the_end : bool
+        Whether the best of every family enters the last round too. Scores of few rows say too little to do without;
+        those of many have told families apart before, and the last round is the longest.
     seconds : float, optional
         Start no further trial after so many; the last round that is complete then decides, or what there is of the
         first.
@@ -94,7 +98,11 @@ def race(
         last |= this_round
         listed = [this_round[c.name] for c in running if c.name in this_round]
         is_next_last = i + 2 >= len(rows_by_round)
-        running = _go_on([t for t in listed if not t.error], KEPT, CLOSE if is_next_last else HOPELESS)
+        running = _go_on(
+            [t for t in listed if not t.error],
+            CLOSE if is_next_last else HOPELESS,
+            with_families=families_to_the_end or not is_next_last,
+        )
     trials = _ranked(list(last.values()), candidates)
     if not trials or trials[0].error:
         reason = trials[0].error if trials else "there are no candidates"
@@ -133,13 +141,13 @@ def _together(candidates: Sequence[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda c: first[c.shares or c.name])
 
 
-def _go_on(trials: Sequence[Trial], share: float, errors: float) -> list[Candidate]:
-    """The best of the candidates and of each family that are not behind, and all baselines, as they are listed."""
+def _go_on(trials: Sequence[Trial], errors: float, *, with_families: bool) -> list[Candidate]:
+    """The best of the candidates, and of each family, that are not behind, and all baselines, as they are listed."""
     rivals = [t for t in trials if not t.candidate.is_baseline]
     ranked = sorted(rivals, key=loss_of)  # stable: of equals the first that is listed
     near = [t for t in ranked if not is_behind(t, ranked[0], errors)]
-    best = _firsts([t.candidate for t in near if t.candidate.family])
-    kept = {t.candidate.name for t in near[: ceil(share * len(ranked))]} | {c.name for c in best}
+    best = _firsts([t.candidate for t in near if t.candidate.family]) if with_families else []
+    kept = {t.candidate.name for t in near[: ceil(KEPT * len(ranked))]} | {c.name for c in best}
     return [t.candidate for t in trials if t.candidate.is_baseline or t.candidate.name in kept]
 
 

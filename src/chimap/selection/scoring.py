@@ -120,7 +120,7 @@ class MeanScore:
         columns = None if weights is None else np.broadcast_to(of_entries(weights), Y.shape)
         for task, y in enumerate(Y.T):
             seen = np.flatnonzero(np.isfinite(outputs[:, task]) & ~np.isnan(y))
-            if seen.size < 2 or (self.scoring is not None and np.unique(y[seen]).size < 2):
+            if seen.size < 2 or (self.scoring is not None and y[seen].min() == y[seen].max()):
                 continue
             labels = y[seen] if self.classes is None else y[seen].astype(np.intp)
             own = None if columns is None else columns[seen, task]

@@ -15,7 +15,8 @@ from chimap import _blas, _threads
 
 TILE = 384  # rows: the corners, which one thread factorises alone, are TILE / n of the work
 _WHOLE = 1200  # rows up to which one thread is done before two have met
-_STEP = 512  # of the substitution for columns of the inverse
+_STEP = 512  # of substitutions
+_STRIP = 2048  # columns of the factor that a thread takes at once
 
 
 def factorise(square: np.ndarray) -> bool:
@@ -46,15 +47,32 @@ def factorise(square: np.ndarray) -> bool:
 
 
 def solve(R: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """(R'R)^-1 B for the upper triangle of R and B (n, columns), in the dtype of R; a new array."""
+    """(R'R)^-1 B for the upper triangle of R and B (n, columns), in the dtype of R; a new array.
+
+    Of few columns it takes what reading R takes: the threads read it together, once each way, where columns that are
+    dealt to them would have each thread read all of it (a third slower, measured at 3000 and 8000 rows).
+    """
     X = np.array(B.T, dtype=R.dtype, order="C")  # a row a column, so that the solutions are by rows
+    n = R.shape[0] if X.size else 0
+    edges = [(first, min(first + _STEP, n)) for first in range(0, n, _STEP)]
+    with _threads.blas_alone():
+        for first, stop in edges:
+            _blas.divide(R[first:stop, first:stop], X[:, first:stop])
+            known = -X[:, first:stop]
 
-    def part(rows: slice) -> None:
-        own = X[rows]
-        _blas.divide(R, own)
-        _blas.divide(R, own, transpose=True)
+            def forward(i: int, first: int = first, stop: int = stop, known: np.ndarray = known) -> None:
+                _blas.multiply(known, R[first:stop, i : i + _STRIP], X[:, i : i + _STRIP], add=True)
 
-    _threads.tasks(_parts(X.shape[0]), part)
+            _threads.tasks(range(stop, n, _STRIP), forward)
+        for first, stop in reversed(edges):
+            _blas.divide(R[first:stop, first:stop], X[:, first:stop], transpose=True)
+            known = -X[:, first:stop]
+
+            def backward(i: int, first: int = first, stop: int = stop, known: np.ndarray = known) -> None:
+                own = slice(i, min(i + _STRIP, first))
+                X[:, own] += known @ R[own, first:stop].T
+
+            _threads.tasks(range(0, first, _STRIP), backward)
     return X.T
 
 
