@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from chimap import _threads
 from chimap._progress import Progress, Stopwatch
 from chimap._types import Rows
 from chimap.backends.base import HostSums
@@ -15,7 +16,8 @@ from chimap.engines.local import Engine, Pass
 from chimap.losses import LossAt, LossSums
 from chimap.moments import Targets, split
 
-_ROWS = 2048  # a chunk of kept rows: large enough for the products, small enough to be in the cache for the second
+_ROWS = 1024  # a chunk of kept rows: large enough for the products, small enough to be in the cache for the second
+_PARTS = 8  # of the chunks, a thread each; as many on every machine, so that sums do not depend on it
 
 
 class KeptRows:
@@ -52,9 +54,17 @@ class KeptRows:
 
     def sums(self, at: LossAt, folds: Sequence[int]) -> LossSums:
         """See ``FeatureRows``."""
-        sums = at.empty()
-        for Z, Y, weights in self.chunks(folds):
-            at.add(sums, Z, Y, weights)
+        chunks = list(self.chunks(folds))
+
+        def of_part(part: int) -> LossSums:
+            sums = at.empty()
+            for Z, Y, weights in chunks[part::_PARTS]:
+                at.add(sums, Z, Y, weights)
+            return sums
+
+        sums, *others = _threads.tasks(range(max(1, min(_PARTS, len(chunks)))), of_part)
+        for other in others:
+            sums.merge(other)
         return sums
 
 
