@@ -88,7 +88,7 @@ def test_sparse_rows_run_margins_too():
     assert any("SVM" in row["name"] for row in model.race_.table())
 
 
-@pytest.mark.parametrize("n_rows, to_the_end", [(200, True), (2000, False)])
+@pytest.mark.parametrize(("n_rows", "to_the_end"), [(200, True), (2000, False)])
 def test_families_reach_the_last_round_where_few_rows_have_told_them_apart(n_rows, to_the_end, monkeypatch):
     asked = []
 
