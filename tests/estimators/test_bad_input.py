@@ -41,6 +41,61 @@ def test_bad_value_beyond_the_sample_is_named_too():
         HistogramClassifier(**{"kernel": "exp-chi2"} | SMALL).fit(X, y)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array])
+@pytest.mark.parametrize("kernel", ["auto", "chi2", "exp-chi2"])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [(1e200, "a bin is too large for float32"), (1e-200, "all bins are too small for float32")],
+)
+def test_rows_beyond_the_precision_are_named(kind, kernel, value, message):
+    X, y = classes(120)
+    fitted = HistogramClassifier("chi2", random_state=0).fit(X, y)
+    X[17] *= value
+    for call in (HistogramClassifier(kernel, random_state=0).fit, lambda rows, _: fitted.predict(rows)):
+        with pytest.raises(DataError, match=rf"row 17: {message}.*precision='float64'"):
+            call(kind(X), y)
+    wide = HistogramClassifier("chi2", random_state=0, precision="float64").fit(kind(X), y)
+    assert np.isfinite(wide.decision_function(kind(X))).all()
+
+
+def test_a_bin_that_vanishes_beside_others_is_none():
+    X, y = classes(60)
+    X[3, 2] = 1e-60
+    HistogramClassifier("chi2", random_state=0).fit(X, y)
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-60, 1e40, 1e200, 1e307])
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_targets_whose_products_vanish_or_overflow_are_refused(scale, tasks):
+    X, _ = classes(60)
+    y = X[:, :tasks] * scale if tasks > 1 else X[:, 0] * scale
+    with pytest.raises(DataError, match=r"targets deviate .* which is too (small|large).*y / 1e"):
+        HistogramRegressor("chi2").fit(X, y)
+
+
+@pytest.mark.parametrize("constant", [0.0, 1e-300, 1 / 3, 1e20 / 3])
+def test_rounding_of_a_constant_target_is_no_deviation(constant):
+    X, _ = classes(60)
+    predicted = HistogramRegressor("chi2").fit(X, np.full(60, constant)).predict(X)
+    np.testing.assert_allclose(predicted, constant)
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, ""])
+def test_a_missing_label_is_named_and_not_left_out_unseen(nothing):
+    X, y = classes(60)
+    labels = np.where(y == y[0], "a", "b").astype(object)
+    labels[4] = nothing
+    for given in (labels, labels.tolist(), *([labels.astype(str)] if nothing == "" else [])):
+        with pytest.raises(DataError, match=r"y, row 4: no label \(1 of 60 are missing\)"):
+            HistogramClassifier("chi2").fit(X, given)
+
+
+def test_score_takes_whole_numbers_that_are_objects():
+    X, y = classes(60)
+    model = HistogramClassifier("chi2").fit(X, y.astype(object))
+    assert model.score(X, y.astype(object)) == model.score(X, y)
+
+
 def test_one_class():
     X, _ = classes(50)
     with pytest.raises(DataError, match="one class only"):

@@ -24,28 +24,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-def plain_labels(y: Any) -> ArrayLike:
-    """Labels of a pandas series whose type is pandas' own, as an array: whole numbers, numbers, truths or objects.
-
-    Other labels as they are. Raises DataError, naming the row, for missing ones.
-
-    >>> import pandas as pd
-    >>> plain_labels(pd.Series([2, 1], dtype="Int64")), plain_labels(pd.Series(["a", "b"], dtype="string"))
-    (array([2, 1]), array(['a', 'b'], dtype=object))
-    """
-    dtype = getattr(y, "dtype", None)
-    if not hasattr(dtype, "na_value") or not hasattr(y, "isna"):
-        return y
-    missing = np.flatnonzero(np.asarray(y.isna()))
-    if missing.size:
-        raise DataError(
-            f"y, row {missing[0]}: no label ({missing.size:,} of {len(y):,} are missing). Leave these rows out, as "
-            "open_source(X, y) and fit_source do."
-        )
-    plain = getattr(dtype, "numpy_dtype", np.dtype(object))
-    return np.asarray(y.to_numpy(dtype=plain if plain.kind in "iufb" else object))
-
-
 def check_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
     """Labels as one axis, (n_rows,): int64, float64, bool or text, none of them missing.
 
@@ -220,7 +198,7 @@ def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, 
 
 def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
     """Labels of Python objects: all text or all numbers."""
-    missing = missing | np.array([_is_missing(value) for value in y], dtype=bool)
+    missing = missing | np.array([is_missing(value) for value in y], dtype=bool)
     there = np.flatnonzero(~missing)
     kind = str if there.size and isinstance(y[there[0]], str) else numbers.Real
     for row in there:
@@ -249,7 +227,7 @@ def _narrow(words: np.ndarray) -> np.ndarray:
     return words if 4 * width * words.size > WIDE_BYTES else words.astype(str)
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
     """Whether an object is None, NaN, pandas' NA or empty text."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return True

@@ -43,7 +43,7 @@ class Choice:
         """Whether nothing is said of bins and ids."""
         return self.id is None and self.columns is None and self.exclude is None and not self.aside
 
-    def said(self) -> list[Any]:
+    def said(self) -> list[object]:
         """Every word that means columns, among slices and places."""
         spans = (words_of(words) for words in (self.columns, self.exclude) if words is not None)
         return [self.id, *self.aside, *(word for words in spans for word in words)]

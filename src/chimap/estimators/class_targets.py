@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap._validation import DataError
+from chimap.data.labels import check_labels
 from chimap.data.targets import clean_targets
 from chimap.estimators.targets import Encoding, known_conformal
 from chimap.fit.result import HeldOutRows
@@ -95,6 +96,10 @@ class ClassTargets(Encoding, ClassifierMixin):
         """Mean accuracy of ``predict(X)``; of several tasks, as in scikit-learn, the share of rows all of whose labels
         are right, of the entries of y (n, tasks) that are there."""
         if not self.multilabel_:
+            if (
+                getattr(y, "dtype", None) == object
+            ):  # such as whole numbers, of which scikit-learn knows no kind
+                y = check_labels(y, np.shape(y)[0], "y")
             return float(super().score(X, y, sample_weight))
         Y = clean_targets(y, len(self.classes_), "y")
         right = (np.isnan(Y) | (self.predict(X) == Y)).all(axis=1)

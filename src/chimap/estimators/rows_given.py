@@ -10,7 +10,7 @@ from chimap._frames import is_frame, names_of
 from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap.data import ArraySource, Source, open_source
 from chimap.data.formats.frames import FrameSource, frame_rows
-from chimap.data.labels import plain_labels
+from chimap.data.given_labels import plain_labels
 from chimap.data.layouts import opener_of
 from chimap.data.targets import task_words
 from chimap.fit.targets import is_matrix

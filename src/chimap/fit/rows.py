@@ -17,6 +17,7 @@ from chimap.data.source import choose_rows
 from chimap.engines.memory import CHUNK_UNIT
 from chimap.features.weighted import BinWeights
 from chimap.fit.design import Part, check_rows, normalised, rows_apart, sample_size
+from chimap.fit.precision import rows_in
 from chimap.fit.targets import Codec
 from chimap.moments import DealtFolds, RowFolds, RowWeights, of_rows, rows_by_weight
 from chimap.selection.tried import TRIED_ROWS, TriedRows
@@ -61,7 +62,7 @@ class Preparation:
 
     def of(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """The same; rows that nobody else holds are let go of once they are converted."""
-        rows = _arrays.as_rows(X, self.dtype)
+        rows = rows_in(X, self.dtype, first_row, name)
         del X  # as it came, where it was converted
         check_rows(rows, self.parts, name, first_row)
         if self.normalize is not None:

@@ -18,6 +18,7 @@ from chimap._types import ArrayLike, Scoring
 from chimap._validation import DataError
 from chimap.data.source import Source
 from chimap.data.targets import clean_targets
+from chimap.fit.precision import check_targets
 from chimap.model_files import register
 from chimap.moments import OneVersusAll, Targets
 from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
@@ -158,9 +159,13 @@ class RealCodec:
         values: np.ndarray = column_or_1d(y)
         if not np.issubdtype(values.dtype, np.number):
             raise DataError(
-                f"a regressor needs numbers for targets; got labels such as {values[0]!r}. Use a classifier."
+                f"a regressor needs numbers for targets; got labels such as {values[:1].tolist()[0]!r}. Use a "
+                "classifier."
             )
-        return cls(float(np.mean(values, dtype=np.float64)))
+        with np.errstate(over="ignore"):
+            mean = float(np.mean(values, dtype=np.float64))
+        check_targets(values, mean)
+        return cls(mean)
 
     @property
     def shift(self) -> np.ndarray:
@@ -189,7 +194,11 @@ class SeveralCodec:
         y = np.asarray(y, dtype=np.float64)
         missing = np.isnan(y)
         counts = np.maximum((~missing).sum(axis=0), 1)
-        return cls(np.where(missing, 0, y).sum(axis=0) / counts, bool(missing.any()))
+        with np.errstate(over="ignore"):
+            means = np.where(missing, 0, y).sum(axis=0) / counts
+        for task in range(means.size):
+            check_targets(y[:, task], means[task])
+        return cls(means, bool(missing.any()))
 
     @property
     def n_targets(self) -> int:

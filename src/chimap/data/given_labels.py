@@ -1,0 +1,49 @@
+"""Labels as they are given to an estimator beside rows: none may be missing, as rows would be left out unseen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from chimap._types import ArrayLike
+from chimap._validation import DataError
+from chimap.data.labels import is_missing
+
+
+def plain_labels(y: Any) -> ArrayLike:
+    """Labels of a pandas series whose type is pandas' own, as an array: whole numbers, numbers, truths or objects.
+
+    Other labels as they are. Raises DataError, naming the row, for missing ones: None, NaN among objects, empty text.
+
+    >>> import pandas as pd
+    >>> plain_labels(pd.Series([2, 1], dtype="Int64")), plain_labels(pd.Series(["a", "b"], dtype="string"))
+    (array([2, 1]), array(['a', 'b'], dtype=object))
+    """
+    dtype = getattr(y, "dtype", None)
+    if not hasattr(dtype, "na_value") or not hasattr(y, "isna"):
+        if isinstance(y, list | tuple):
+            _check_all_there(np.array(y, dtype=object))  # as text NaN would be a class
+        elif isinstance(y, np.ndarray) or dtype == object:
+            _check_all_there(np.asarray(y))
+        return y
+    _refuse_missing(np.asarray(y.isna()))
+    plain = getattr(dtype, "numpy_dtype", np.dtype(object))
+    return np.asarray(y.to_numpy(dtype=plain if plain.kind in "iufb" else object))
+
+
+def _check_all_there(y: np.ndarray) -> None:
+    """Refuse text and objects (n,) of which some say that there is no label: None, NaN and empty text."""
+    if y.ndim == 1 and y.dtype.kind == "U":
+        _refuse_missing(y == "")
+    elif y.ndim == 1 and y.dtype == object:
+        _refuse_missing(np.array([is_missing(value) for value in y], dtype=bool))
+
+
+def _refuse_missing(is_missing: np.ndarray) -> None:
+    missing = np.flatnonzero(is_missing)
+    if missing.size:
+        raise DataError(
+            f"y, row {missing[0]}: no label ({missing.size:,} of {is_missing.size:,} are missing). Leave these rows "
+            "out, as open_source(X, y) and fit_source do."
+        )

@@ -1,0 +1,67 @@
+"""Rows and targets in the precision of a fit: what it cannot hold is refused, and not read as 0 or infinity."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._types import Rows
+from chimap._validation import DataError
+
+_REMEDY = "Scale the rows, or use precision='float64'."
+_LEAST_TARGET, _LARGEST_TARGET = (
+    1e-30,
+    1e30,
+)  # products of float32, summed over a great many rows, stay within it
+_ROUNDING = 1e-12  # of a mean
+
+
+def rows_in(X: Rows, dtype: np.dtype, first_row: int | np.ndarray, name: str) -> Rows:
+    """Rows as ``as_rows`` gives them. Raises DataError, naming the row, where a bin becomes infinite or all become 0.
+
+    Bins that vanish beside others change no kernel value by more than rounding does.
+    """
+    try:
+        with np.errstate(over="raise", under="raise"):
+            return _arrays.as_rows(X, dtype)
+    except FloatingPointError:
+        with np.errstate(over="ignore", under="ignore"):
+            rows = _arrays.as_rows(X, dtype)
+    given, taken = _row_maxima(X), _row_maxima(rows)
+    bad = np.flatnonzero((np.isfinite(given) & np.isinf(taken)) | ((given > 0) & (taken == 0)))
+    if bad.size:
+        row = bad[0] + first_row if isinstance(first_row, int) else first_row[bad[0]]
+        limits = np.finfo(dtype)
+        what = (
+            f"all bins are too small for {dtype}, below {limits.smallest_subnormal:.2g}"
+            if taken[bad[0]] == 0
+            else f"a bin is too large for {dtype}, above {limits.max:.2g}"
+        )
+        raise DataError(f"{name}, row {row}: {what}. {_REMEDY}")
+    return rows
+
+
+def _row_maxima(X: Rows) -> np.ndarray:
+    """Largest magnitudes of rows, dense or CSR, (n,)."""
+    if _arrays.is_sparse(X):
+        return abs(X).max(axis=1).toarray().reshape(-1)  # of arrays it has one axis
+    return np.abs(X).max(axis=1, initial=0)
+
+
+def check_targets(y: np.ndarray, mean: np.ndarray | float) -> None:
+    """Refuse targets of a regression, NaN where one is missing, whose deviations sums of products cannot hold.
+
+    Deviations that are rounding errors of a constant are none.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest = float(np.nanmax(np.abs(y - mean), initial=0.0))
+    top = float(np.nanmax(np.abs(y), initial=0.0))
+    if _LEAST_TARGET <= largest <= _LARGEST_TARGET or (largest < 1 and largest <= _ROUNDING * top):
+        return
+    what, limit = (
+        ("large", f"above {_LARGEST_TARGET:g}") if largest > 1 else ("small", f"below {_LEAST_TARGET:g}")
+    )
+    raise DataError(
+        f"y: targets deviate from their mean by {largest:.2g} at most, {limit}, which is too {what} for sums of "
+        f"products. Give them in another unit, y / {10.0 ** np.floor(np.log10(top)):.0e}, and multiply predictions by it."
+    )
