@@ -179,3 +179,14 @@ def test_bad_settings(settings, message):
 def test_equal_rows_have_no_mean_distance():
     with pytest.raises(DataError, match="mean distance is 0"):
         Exponential(chi2).fitted(np.ones((5, 3)))
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e-40, 1e40, 1e300])
+def test_weights_whose_products_vanish_or_overflow_are_refused(weight):
+    X, y = classes(60)
+    with pytest.raises(
+        DataError, match=r"sample_weight: the largest weight is 1e.\d+, .*Divide all weights by it"
+    ):
+        HistogramClassifier("chi2").fit(X, y, sample_weight=np.full(60, weight))
+    with pytest.raises(ValueError, match=r"class_weight: .* from 1e-12 to 1e12"):
+        HistogramClassifier("chi2", class_weight={y[0]: weight}).fit(X, y)

@@ -24,7 +24,7 @@ def plain_labels(y: Any) -> ArrayLike:
     if not hasattr(dtype, "na_value") or not hasattr(y, "isna"):
         if isinstance(y, list | tuple):
             _check_all_there(np.array(y, dtype=object))  # as text NaN would be a class
-        elif isinstance(y, np.ndarray) or dtype == object:
+        elif isinstance(y, np.ndarray) or getattr(dtype, "kind", "") == "O":
             _check_all_there(np.asarray(y))
         return y
     _refuse_missing(np.asarray(y.isna()))
