@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+_LEAST_WEIGHT = 1e-30  # of the largest: its products with numbers of float32 are such
+
+
 class DataError(ValueError):
     """The data, not the program, is at fault: wrong values, shape, labels or file contents."""
 
@@ -246,6 +249,12 @@ def checked_weights(weights: ArrayLike, n: int, each: str, name: str, allowed: s
     if not checked.any():
         raise DataError(
             f"{name}: all weights are zero, so that no {each} is left. Give some {each}s a weight."
+        )
+    largest = checked.max()
+    if not _LEAST_WEIGHT <= largest <= 1 / _LEAST_WEIGHT:
+        raise DataError(
+            f"{name}: the largest weight is {largest:.2g}, beyond {_LEAST_WEIGHT:g} to {1 / _LEAST_WEIGHT:g}, so that "
+            "sums of weighted products vanish or overflow. Divide all weights by it."
         )
     return checked
 

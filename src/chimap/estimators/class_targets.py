@@ -96,9 +96,8 @@ class ClassTargets(Encoding, ClassifierMixin):
         """Mean accuracy of ``predict(X)``; of several tasks, as in scikit-learn, the share of rows all of whose labels
         are right, of the entries of y (n, tasks) that are there."""
         if not self.multilabel_:
-            if (
-                getattr(y, "dtype", None) == object
-            ):  # such as whole numbers, of which scikit-learn knows no kind
+            kind = getattr(getattr(y, "dtype", None), "kind", "")
+            if kind == "O":  # such as whole numbers, of which scikit-learn cannot tell what they are
                 y = check_labels(y, np.shape(y)[0], "y")
             return float(super().score(X, y, sample_weight))
         Y = clean_targets(y, len(self.classes_), "y")

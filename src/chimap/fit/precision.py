@@ -63,5 +63,6 @@ def check_targets(y: np.ndarray, mean: np.ndarray | float) -> None:
     )
     raise DataError(
         f"y: targets deviate from their mean by {largest:.2g} at most, {limit}, which is too {what} for sums of "
-        f"products. Give them in another unit, y / {10.0 ** np.floor(np.log10(top)):.0e}, and multiply predictions by it."
+        f"products. Give them in another unit, y / {10.0 ** np.floor(np.log10(top)):.0e}, and multiply predictions by "
+        "it."
     )

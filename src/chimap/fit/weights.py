@@ -36,10 +36,10 @@ def checked_class_weight(class_weight: ClassWeight) -> None:
             "A list of dictionaries is of several tasks, a matrix y with a column for each."
         )
     for label, weight in class_weight.items():
-        if not (isinstance(weight, numbers.Real) and 0 < float(weight) < np.inf):
+        if not (isinstance(weight, numbers.Real) and 1e-12 <= float(weight) <= 1e12):
             raise ValueError(
-                f"class_weight: {label!r} has the weight {weight!r}; weights of classes are finite numbers above 0. To "
-                "leave a class out give its rows sample_weight 0."
+                f"class_weight: {label!r} has the weight {weight!r}; weights of classes are numbers from 1e-12 to "
+                "1e12. To leave a class out give its rows sample_weight 0."
             )
 
 
