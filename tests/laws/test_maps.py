@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
 from chimap._threads import threads
+from chimap._validation import DataError
 
 from ..histograms import DTYPES, SPARSE_KINDS, histograms, relative_error, signed_histograms
 from .cases import NEVER_ABOVE_THE_KERNEL, error_limits, every_map, terms_of
@@ -151,6 +152,20 @@ def test_values_outside_the_fitted_range_are_finite(make, kernel, gamma, dtype):
     assert np.isfinite(psi.transform(x)).all()
     x[:] = np.finfo(dtype).smallest_subnormal
     assert np.isfinite(psi.transform(x)).all()
+
+
+@every_map
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_magnitudes_at_the_ends_of_their_type_are_refused_by_place(make, kernel, dtype, kind):
+    X, limits = histograms(), np.finfo(dtype)
+    row, column = np.unravel_index(np.argmax(X), X.shape)
+    for largest, what in ((limits.max / 2**9, "overflow"), (limits.tiny / 2**9, "lose their digits")):
+        with pytest.raises(DataError, match=rf"row {row}, column {column}: .* {what}.*Scale the rows"):
+            make(kernel, 3).fit(kind((X / X.max() * largest).astype(dtype)))
+    for largest in (limits.max / 2**12, limits.tiny * 2**12):
+        rows = (X / X.max() * largest).astype(dtype)
+        assert np.isfinite(make(kernel, 3).fit(kind(rows)).transform(rows)).all()
 
 
 @every_map

@@ -25,7 +25,7 @@ def direct_features(X, nodes, out):
             o = out[r, q]
             for i in range(d):
                 share = product[i] / (x[i] + k)
-                o[i] = root * x[i] * share
+                o[i] = root * (x[i] * share)
                 product[i] = (x[i] - k) * share
 
 
@@ -41,7 +41,7 @@ def direct_features_by_bin(X, nodes, out):
             for i in range(d):
                 share = product[i] / (x[i] + k[i])
                 root = math.sqrt(k[i])
-                o[i] = (root + root) * x[i] * share
+                o[i] = (root + root) * (x[i] * share)
                 product[i] = (x[i] - k[i]) * share
 
 

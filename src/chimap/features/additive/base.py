@@ -16,13 +16,13 @@ from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows, Tra
 from chimap._validation import check_positive, validated_rows
 from chimap.backends.base import RowFeatures
 from chimap.features.additive.densities import MOST_ALIKE, VALUE_BYTES, value_counts
+from chimap.features.additive.magnitudes import check_magnitudes
 from chimap.kernels import AdditiveKernel, Kernel, as_kernel
 from chimap.kernels.additive import signature_powers
 from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
-
 
 CATALOGUE: dict[str, type[AdditiveMap]] = {}
 """Maps by name; the folder's ``__init__`` lists them."""
@@ -58,12 +58,14 @@ class AdditiveMap(Transformer, BaseEstimator):
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> AdditiveMap:
         """Fit on rows X (n, bins), by how often which values come in them; y is not used.
 
-        Raises DataError for NaN, infinite or (unless the kernel is signed) negative entries.
+        Raises DataError for NaN, infinite or (unless the kernel is signed) negative entries, and magnitudes at the ends
+        of their type.
         """
         self.kernel_ = self._checked_kernel()
         self._check_parameters()
         rows = validated_rows(self, X, reset=True, signed=self.kernel_.is_signed)
         self.largest_ = _arrays.column_maxima(rows)
+        check_magnitudes(rows, float(self.largest_.max(initial=0.0)))
         smallest = _arrays.smallest_magnitude(rows)
         self.smallest_ = smallest if np.isfinite(smallest) else 1.0
         self._fit_rows(rows)

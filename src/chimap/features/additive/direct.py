@@ -114,7 +114,7 @@ class DirectMap(AdditiveMap):
         product, terms = xp.ones_like(x), []
         for k in _arrays.beside(self.nodes_, x):  # numbers, or one a bin
             share = product / (x + k)
-            terms.append(2 * xp.sqrt(k) * x * share)
+            terms.append(2 * xp.sqrt(k) * (x * share))
             product = (x - k) * share
         return xp.stack(terms, axis=1)
 
