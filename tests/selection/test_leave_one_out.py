@@ -8,10 +8,11 @@ import pytest
 from chimap._validation import DataError
 from chimap.features.exact import ExactFeatures
 from chimap.fit.exact import ExactRows
-from chimap.selection import leave_one_out, left_out_rows
+from chimap.selection import learning_curve, leave_one_out, left_out_rows
 from chimap.selection.leave_one_out import LeaveOut
 from chimap.selection.scoring import HeldOutScore
 from chimap.solvers import filling
+from chimap.solvers.exact import DualRidge, DualSolution
 
 from ..histograms import classes
 
@@ -39,7 +40,7 @@ def refitted(rule: LeaveOut, alpha: float, gamma: float, left_out: np.ndarray) -
     return K[np.ix_(left_out, kept)] @ found[:-1] + found[-1]
 
 
-@pytest.mark.parametrize("few", [3000, 80])
+@pytest.mark.parametrize("few", [3000, 80, 40])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_held_out_predictions_are_those_of_refitting(few, grouped, monkeypatch):
     monkeypatch.setattr(leave_one_out, "FEW_ROWS", few)
@@ -54,10 +55,69 @@ def test_held_out_predictions_are_those_of_refitting(few, grouped, monkeypatch):
     table = choice.result.table()
     assert table[choice.result.chosen]["chosen"]
     assert choice.result.rule == ("leave-group-out" if grouped else "leave-one-out")
-    of_all = [row for row in table if row["n_rows"] == 120]
+    sizes = {3000: {120}, 80: {80, 120}, 40: {40, 60, 120}}[few]
+    assert {row["n_rows"] for row in table} == sizes
+    compared = [row for row in table if row["n_rows"] == max(sizes - {120}, default=120)]
+    (winner,) = [row for row in compared if (row["alpha"], row["gamma"]) == (best["alpha"], best["gamma"])]
+    assert len(compared) > 1
+    assert winner["mean"] == max(row["mean"] for row in compared)
     assert best["n_rows"] == 120
-    assert table[choice.result.chosen]["mean"] == max(row["mean"] for row in of_all)
-    assert {row["n_rows"] for row in table} == ({120} if few > 120 else {80, 120})
+    if few < 120:
+        assert [row["n_rows"] for row in table].count(120) == 1  # a machine of all rows is much work
+
+
+def test_all_rows_take_one_factor_and_are_left_out_once(monkeypatch):
+    """The machine of all rows is most of the time of a fit."""
+    monkeypatch.setattr(leave_one_out, "FEW_ROWS", 40)
+    calls: list[object] = []
+    factorise, leave_out = DualRidge.factorise, DualRidge.leave_one_out
+
+    def counted(ridge: DualRidge, alpha: float) -> bool:
+        calls.extend(["factor"] * (ridge.n_rows == 120))
+        return factorise(ridge, alpha)
+
+    def left_out(ridge: DualRidge, solution: DualSolution, first: int = 0) -> np.ndarray:
+        calls.extend([first] * (ridge.n_rows == 120))
+        return leave_out(ridge, solution, first)
+
+    monkeypatch.setattr(DualRidge, "factorise", counted)
+    monkeypatch.setattr(DualRidge, "leave_one_out", left_out)
+    rule = problem()
+    choice = rule.choose()
+    assert rule.problem.posterior(choice.solution.alpha, choice.octaves) is not None
+    assert calls == ["factor", 0]
+
+
+def test_of_equal_settings_the_solution_is_that_of_the_one_chosen(monkeypatch):
+    monkeypatch.setattr(leave_one_out, "mean_square", lambda *_: 1.0)
+    rule = problem(octaves=0)
+    rule.score = lambda residuals, rows: 0.5
+    choice = rule.choose()
+    assert choice.solution.alpha == choice.result.best["alpha"]
+
+
+def test_a_strength_of_some_rows_is_raised_until_that_of_all_can_be_solved(monkeypatch):
+    monkeypatch.setattr(leave_one_out, "FEW_ROWS", 40)
+    given = problem().choose().result.best
+    solve = DualRidge.solve
+
+    def singular(ridge: DualRidge, alpha: float) -> DualSolution | None:
+        return None if ridge.n_rows == 120 and alpha < 2 * given["alpha"] else solve(ridge, alpha)
+
+    monkeypatch.setattr(DualRidge, "solve", singular)
+    raised = problem().choose().result.best
+    assert raised["gamma"] == given["gamma"]
+    assert raised["alpha"] == pytest.approx(given["alpha"] * 10**0.5)
+
+
+@pytest.mark.parametrize("few", [3000, 40])
+def test_the_learning_curve_is_that_of_the_setting_that_was_chosen(few, monkeypatch):
+    monkeypatch.setattr(leave_one_out, "FEW_ROWS", few)
+    monkeypatch.setattr(learning_curve, "_FEWEST", 10)
+    choice = problem(octaves=0).choose()
+    only = problem(octaves=0, alphas=[choice.result.best["alpha"]]).choose()
+    assert choice.curve.rows.tolist() == [15, 30, 60, 120]
+    np.testing.assert_allclose(choice.curve.scores, only.curve.scores, rtol=1e-6)
 
 
 def test_the_best_of_a_grid_is_taken():

@@ -49,7 +49,6 @@ class Choice:
 class _Trial(Scored):
     alpha: float
     n_rows: int
-    grown: tuple[tuple[int, float], ...] = ()  # scores of machines of fewer rows, and of all
 
 
 @dataclass
@@ -68,8 +67,9 @@ class LeaveOut:
     most, and the best setting of few rows is not compared with others on all rows.
 
     Up to ``FEW_ROWS`` rows all settings are compared on all of them. Of more, they are compared on as many that are
-    spread over all, and the best few on all rows, by the predictions for the last half of them, which cost an eighth of
-    those for all. Of equal scores the one of the smaller squared error is better.
+    spread over all, and the best is compared with those beside it on half of the rows, where a machine costs an eighth
+    of one of all rows. The best of the half is solved once on all rows, whose factor is then still in memory. Of equal
+    scores the one of the smaller squared error is better.
     """
 
     problem: ExactProblem
@@ -88,22 +88,33 @@ class LeaveOut:
         if not shared:
             self.groups = parts_of(self.groups, *self.Y.shape)
         if self.is_settled:
-            whole = _Stage(self, None, None)
-            return self._chosen(whole, whole.first_solved(), [whole])
+            whole = self._of_all(None)
+            return self._chosen(whole, whole.weakest_solved((0, 0)), [whole])
         if self.alphas is not None and len(self.alphas) == 1 and not self.octaves:
-            whole = _Stage(self, None, None)
+            whole = self._of_all(None)
             return self._chosen(whole, whole.search(), [whole])
         n_few = min(n, FEW_ROWS if shared else few_of_parts(FEW_ROWS, self.Y.shape[1]))
-        small = _Stage(self, np.linspace(0, n - 1, n_few).astype(np.intp) if n > n_few else None, None)
-        best = small.search()
+        stages = [_Stage(self, _spread(n, n_few), None)]
+        best = stages[0].search()
         if n == n_few:
-            return self._chosen(small, best, [small])
-        whole = _Stage(self, None, small.scale)
-        if shared:
-            best = whole.climb(best, diagonally=False)
-        else:
-            whole.trial(best)
-        return self._chosen(whole, best, [small, whole])
+            return self._chosen(stages[0], best, stages)
+        if shared and n // 2 > n_few:
+            half = _Stage(self, _spread(n, n // 2), stages[0].scale)
+            best = half.climb(best, diagonally=False)
+            stages.append(half)
+        whole = self._of_all(stages[0].scale)
+        best = whole.weakest_solved(best)
+        return self._chosen(whole, best, [*stages, whole])
+
+    def _of_all(self, scale: float | None) -> _Stage:
+        """All rows; of many the last alone are left out where that is much work, or is done for calibration alone."""
+        n = self.Y.shape[0]
+        whole = _Stage(self, None, scale)
+        if self.is_settled:
+            whole.first = max(0, n - FEW_ROWS)
+        elif n > FEW_ROWS and not is_shared(self.Y, self.weights):
+            whole.first = n // 2
+        return whole
 
     def _chosen(self, stage: _Stage, best: Setting, stages: list[_Stage]) -> Choice:
         solution, residuals, rows = stage.left_out(best)
@@ -125,8 +136,7 @@ class LeaveOut:
             getattr(self.score, "name", "score"),
             greater_is_better=True,
         )
-        grown = [*stage.trials[best].grown]
-        return Choice(solution, best[1], held_out, result, curve_of(result.measure, grown))
+        return Choice(solution, best[1], held_out, result, curve_of(result.measure, stage.grown))
 
     @property
     def _name(self) -> str:
@@ -141,6 +151,11 @@ class LeaveOut:
         return float(self.alphas[place]) if 0 <= place < len(self.alphas) else None
 
 
+def _spread(n: int, n_some: int) -> np.ndarray | None:
+    """So many rows of n, spread over all; None for all."""
+    return np.linspace(0, n - 1, n_some).astype(np.intp) if n > n_some else None
+
+
 class _Stage:
     """Settings that are compared on the same rows; None is all rows."""
 
@@ -150,10 +165,12 @@ class _Stage:
         n = rule.Y.shape[0] if rows is None else rows.size
         self.numbers = np.arange(n) if rows is None else rows
         self.groups = rule.groups if rows is None or rule.groups is None else within(rule.groups, rows)
-        self.first = 0 if n <= FEW_ROWS else n // 2
+        self.first = 0  # of the rows that are left out
+        self.grown: list[
+            tuple[int, float]
+        ] = []  # scores of machines of fewer rows, and of all, of the best setting
         self.least_error = _EXACT * float(np.nanmean(np.square(rule.Y)))
         self._octaves: int | None = None
-        self._last: tuple[Setting, DualSolution, np.ndarray, np.ndarray] | None = None
         self._kept: tuple[Setting, DualSolution, np.ndarray, np.ndarray] | None = None
         self.scale: float = scale or max(self._ridge(0).scale(), float(np.finfo(np.float32).eps))
 
@@ -169,12 +186,13 @@ class _Stage:
             best = best[0] - 2, 0
         return self.climb(best, diagonally=True)
 
-    def first_solved(self) -> Setting:
-        """The smallest strength that can be solved."""
-        self.first = max(0, self.numbers.size - FEW_ROWS)
-        for place in range(len(self.rule.alphas or ())):
-            if self._is_solved((place, 0)):
-                return place, 0
+    def weakest_solved(self, setting: Setting) -> Setting:
+        """The smallest strength from that of a setting on that can be solved."""
+        place, octaves = setting
+        while self.trial((place, octaves)) is not None:
+            if self._is_solved((place, octaves)):
+                return place, octaves
+            place += 1
         raise self._singular()
 
     def climb(self, best: Setting, *, diagonally: bool) -> Setting:
@@ -197,7 +215,10 @@ class _Stage:
 
     def better(self, setting: Setting, best: Setting) -> bool:
         """Whether a setting is in range and beats another."""
-        one, other = self.trial(setting), self.trial(best)
+        other, one = (
+            self.trial(best),
+            self.trial(setting),
+        )  # in that order, so that the best so far is the one kept
         return one is not None and other is not None and one.beats(other)
 
     def trial(self, setting: Setting) -> _Trial | None:
@@ -221,46 +242,38 @@ class _Stage:
             score = -np.inf  # it is not known what the machine says of rows that it has not seen
         weights = None if self.rule.weights is None else self.rule.weights[self.numbers[scored]]
         error = max(mean_square(residuals, weights), self.least_error)
-        grown = self._grown(self._ridge(setting[1]), residuals, scored)
-        trial = _Trial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows, grown)
-        self._last = (setting, solution, residuals, scored)
+        trial = _Trial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows)
         if self._kept is None or trial.beats(self.trials[self._kept[0]]):
-            self._kept = self._last
+            self._kept = setting, solution, residuals, scored
+            self.grown = self._grown(self._ridge(setting[1]), residuals, scored)
         self.trials[setting] = trial
         if self.rule.on_score is not None:
             self.rule.on_score(alpha, trial.score)
 
-    def _grown(
-        self, ridge: ExactRidge, residuals: np.ndarray, scored: np.ndarray
-    ) -> tuple[tuple[int, float], ...]:
+    def _grown(self, ridge: ExactRidge, residuals: np.ndarray, scored: np.ndarray) -> list[tuple[int, float]]:
         """Scores of machines of the first rows, and of all, for rows of the second half that are left out."""
         n = self.numbers.size
         starts = None if self.groups is None else np.array([group[0] for group in self.groups])
         sizes = leading_sizes(n, starts)
         own = scored >= max(sizes, default=n)
         if not sizes or not own.any():
-            return ()
+            return []
         rows, first = self.numbers[scored[own]], int(scored[own].min())
         grown = []
         for size in sizes:
             smaller = ridge.of_leading(size, first)
             if smaller is None:
-                return ()
+                return []
             grown.append((size, smaller[scored[own] - first]))
         grown.append((n, residuals[own]))
-        return tuple((size, score_if_any(partial(self.rule.score, each, rows))) for size, each in grown)
+        return [(size, score_if_any(partial(self.rule.score, each, rows))) for size, each in grown]
 
     def left_out(self, setting: Setting) -> tuple[DualSolution, np.ndarray, np.ndarray]:
-        """The solution of a setting that was tried, and residuals of rows that are left out, with their places."""
-        few = self.rule.is_settled or not is_shared(self.rule.Y, self.rule.weights)
-        first = self.first if few else 0
-        if self._kept is not None and self._kept[0] == setting and self.first == first:
-            return self._kept[1:]
-        solution = self._last[1] if self._last is not None and self._last[0] == setting else None
-        if solution is None:
-            solution = self._ridge(setting[1]).solve(self.trials[setting].alpha)
-        assert solution is not None  # it was tried
-        return solution, *self._residuals(solution, first)
+        """The solution of the best setting, and residuals of rows that are left out, with their places: of its trial,
+        as another factor has taken the place of its own."""
+        assert self._kept is not None
+        assert self._kept[0] == setting  # the best is kept
+        return self._kept[1:]
 
     def finished(self, setting: Setting, solution: DualSolution) -> DualSolution:
         """See ``ExactRidge``."""
@@ -276,9 +289,5 @@ class _Stage:
 
     def _ridge(self, octaves: int) -> ExactRidge:
         if octaves != self._octaves:
-            self._machine, self._octaves, self._last = (
-                self.rule.problem.ridge(self.rows, octaves),
-                octaves,
-                None,
-            )
+            self._machine, self._octaves = self.rule.problem.ridge(self.rows, octaves), octaves
         return self._machine
