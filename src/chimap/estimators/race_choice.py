@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,8 @@ def race_of(
     )
     entered = entered if is_free(model) and running.footprint <= room else within(entered)
     raced = running.run(entered, progress)
+    if raced.failures:
+        warnings.warn(raced.failures, stacklevel=2)
     if _is_in_time(model, raced):
         raced = running.improved(raced)
     result, exact = rehearsed(

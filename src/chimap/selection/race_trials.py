@@ -156,6 +156,17 @@ class RaceResult:
         linear = [t for t in self.trials if t.candidate.is_baseline and not t.error]
         return max(linear, key=lambda t: t.score) if linear else None
 
+    @property
+    def failures(self) -> str:
+        """What to tell of candidates that failed; empty where none did."""
+        failed = [t for t in self.trials if t.error]
+        if not failed:
+            return ""
+        return (
+            f"{len(failed)} of the {len(self.trials)} candidates of the race could not be fitted and left it. "
+            f"The first, {failed[0].candidate.name!r}: {failed[0].error}"
+        )
+
     def in_place_of(self, old: Trial, new: Trial) -> RaceResult:
         """With another trial in the place of one, ranked by its score."""
         trials = [new if trial is old else trial for trial in self.trials]
