@@ -58,8 +58,8 @@ class AdditiveMap(Transformer, BaseEstimator):
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> AdditiveMap:
         """Fit on rows X (n, bins), by how often which values come in them; y is not used.
 
-        Raises DataError for NaN, infinite or (unless the kernel is signed) negative entries, and magnitudes at the ends
-        of their type.
+        Raises DataError for NaN, infinite or (unless the kernel is signed) negative entries, and for magnitudes whose
+        kernel values overflow.
         """
         self.kernel_ = self._checked_kernel()
         self._check_parameters()

@@ -81,6 +81,8 @@ class DirectMap(AdditiveMap):
             for i in range(starts.size - 1):
                 own = values[starts[i] : starts[i + 1]]
                 self.nodes_[:, i] = self._nodes_of(*counted(own)) if own.size else pooled
+        # One over a subnormal number is infinite.
+        self.nodes_ = np.maximum(self.nodes_, np.finfo(rows.dtype).tiny)
 
     def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
         self.nodes_ = self._nodes_of(values, counts)

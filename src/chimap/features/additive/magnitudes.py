@@ -12,23 +12,16 @@ _HEADROOM = 10  # powers of two below the largest number: sums of a few bins, an
 
 
 def check_magnitudes(rows: Rows, largest: float) -> None:
-    """Refuse checked rows, dense or CSR, whose largest magnitude is too near the ends of their type.
+    """Refuse checked rows, dense or CSR, with magnitudes so near the largest number that kernel values overflow.
 
-    Raises DataError, naming the place of the largest: kernel values overflow above, and lose their digits where all
-    bins are subnormal.
+    largest: of all magnitudes. Raises DataError, naming the place of it.
     """
-    limits = np.finfo(rows.dtype)
-    most = float(np.ldexp(limits.max, -_HEADROOM))
-    if largest == 0 or limits.tiny <= largest <= most:
+    most = float(np.ldexp(np.finfo(rows.dtype).max, -_HEADROOM))
+    if largest <= most:
         return
-    tops = _arrays.column_maxima(rows)
-    column = int(np.argmax(tops))
+    column = int(np.argmax(_arrays.column_maxima(rows)))
     row = int(np.argmax(np.abs(_arrays.to_dense(_arrays.take_columns(rows, np.array([column])))[:, 0])))
-    what, by = (
-        (f"above {most:.2g}, where its kernel values overflow", "down")
-        if largest > most
-        else (f"the largest bin and below {limits.tiny:.2g}, where numbers lose their digits", "up")
-    )
     raise DataError(
-        f"X, row {row}, column {column}: {largest:.3g} is {what} ({rows.dtype}). Scale the rows {by}."
+        f"X, row {row}, column {column}: {largest:.3g} is above {most:.2g}, where kernel values overflow "
+        f"({rows.dtype}). Scale the rows down."
     )
