@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import weakref
 from itertools import pairwise
 
 import numpy as np
@@ -86,6 +87,21 @@ def test_all_rows_take_one_factor_and_are_left_out_once(monkeypatch):
     choice = rule.choose()
     assert rule.problem.posterior(choice.solution.alpha, choice.octaves) is not None
     assert calls == ["factor", 0]
+
+
+def test_a_matrix_of_some_rows_is_let_go_before_there_is_another(monkeypatch):
+    monkeypatch.setattr(leave_one_out, "FEW_ROWS", 40)
+    made: list[weakref.ref[np.ndarray]] = []
+    of_features = ExactFeatures.gram_into
+
+    def watched(features: ExactFeatures, square: np.ndarray) -> np.ndarray:
+        assert all(one() is None for one in made)
+        made.append(weakref.ref(square))
+        return of_features(features, square)
+
+    monkeypatch.setattr(ExactFeatures, "gram_into", watched)
+    problem().choose()
+    assert len(made) == 3
 
 
 def test_of_equal_settings_the_solution_is_that_of_the_one_chosen(monkeypatch):

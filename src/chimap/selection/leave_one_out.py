@@ -170,7 +170,7 @@ class _Stage:
             tuple[int, float]
         ] = []  # scores of machines of fewer rows, and of all, of the best setting
         self.least_error = _EXACT * float(np.nanmean(np.square(rule.Y)))
-        self._octaves: int | None = None
+        self._octaves = 0
         self._kept: tuple[Setting, DualSolution, np.ndarray, np.ndarray] | None = None
         self.scale: float = scale or max(self._ridge(0).scale(), float(np.finfo(np.float32).eps))
 
@@ -281,13 +281,14 @@ class _Stage:
 
     def _residuals(self, solution: DualSolution, first: int) -> tuple[np.ndarray, np.ndarray]:
         """Of rows from ``first`` on, or of the groups that begin there, with their places."""
-        ridge = self._ridge(self._octaves or 0)
+        ridge = self._ridge(self._octaves)
         if self.groups is None:
             return ridge.leave_one_out(solution, first), np.arange(first, self.numbers.size)
         groups = [group for group in self.groups if group[0] >= first] or self.groups[-1:]
         return np.concatenate(ridge.leave_out(solution, groups)), np.concatenate(groups)
 
     def _ridge(self, octaves: int) -> ExactRidge:
-        if octaves != self._octaves:
-            self._machine, self._octaves = self.rule.problem.ridge(self.rows, octaves), octaves
-        return self._machine
+        self._octaves = octaves
+        return self.rule.problem.ridge(
+            self.rows, octaves
+        )  # not kept: a matrix of other rows would be held in memory
