@@ -34,6 +34,8 @@ def signs(tmp_path_factory):
     table.assign(film=np.where(np.arange(y.size) == 9, "", film)).to_csv(folder / "gap.csv", index=False)
     table.assign(part="train").to_csv(folder / "whole.csv", index=False)
     table.assign(part=np.where(np.arange(y.size) == 5, "val", PARTS)).to_csv(folder / "val.csv", index=False)
+    truths = table.drop(columns="part").assign(is_train=PARTS == "train")
+    truths.to_csv(folder / "truths.csv", index=False)
     bins.assign(kind=KINDS, name=ids).to_csv(folder / "bare.csv", index=False)
     pd.DataFrame({"name": ids[::-1], "film": film[::-1], "part": PARTS[::-1]}).to_csv(
         folder / "about.tsv", sep="\t", index=False
@@ -72,6 +74,7 @@ def test_the_test_rows_of_a_split_are_held_out_and_evaluated(signs):
     [
         ("bare.csv", "about.tsv::part", "about.tsv::film"),
         ("signs.npz", "is_train", "film"),
+        ("truths.csv", "is_train", "film"),
     ],
 )
 def test_a_table_joined_by_id_and_arrays_say_the_same(signs, data, split, films):
@@ -79,7 +82,17 @@ def test_a_table_joined_by_id_and_arrays_say_the_same(signs, data, split, films)
     fitted, evaluated = run_many(
         [
             fit(data, *id, "--split", split, "--groups", films, "--json", output="b.model"),
-            ["evaluate", "b.model", data, "--labels", "kind" if id else "y", *id, "--split", split, "--json"],
+            [
+                "evaluate",
+                "b.model",
+                data,
+                "--labels",
+                "y" if data.endswith("npz") else "kind",
+                *id,
+                "--split",
+                split,
+                "--json",
+            ],
         ],
         signs,
     )

@@ -59,6 +59,20 @@ def test_text_that_marks_missing_numbers(tmp_path):
     assert open_source(np.eye(3), str(tmp_path / "y.txt"), missing="?").labels().tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("word", ["NA", "NULL", "None"])
+def test_a_word_for_nothing_among_text_is_doubted(word):
+    y = np.array(["bog", "fen", word] * N_ROWS)[:N_ROWS]
+    doubted = open_source(COUNTS, y)
+    assert (
+        f"the label {word!r}, of {np.count_nonzero(y == word)} rows, is taken for a class" in doubted.notes[0]
+    )
+    assert doubted.labels().tolist() == y.tolist()
+    told = open_source(COUNTS, y, missing=word)
+    assert told.n_left_out == np.count_nonzero(y == word)
+    assert len(told.notes) == 1
+    assert not open_source(COUNTS, np.full(N_ROWS, word)).notes
+
+
 def test_a_lone_minus_one_is_doubted():
     y = np.arange(N_ROWS) % 3 - 1
     doubted = open_source(COUNTS, y)

@@ -99,8 +99,17 @@ def _narrowed(y: np.ndarray) -> np.ndarray:
     return y
 
 
+_NOTHING = ("NA", "N/A", "NULL", "null", "None")  # what R, spreadsheets, databases and Python write for it
+
+
 def _doubts(source: Source, y: np.ndarray | None) -> Iterator[str]:
-    """A note where -1 stands beside 0, 1, ..., which often marks a missing label."""
+    """A note where -1 stands beside 0, 1, ..., or NA beside other text: they often mark a missing label."""
+    if y is not None and y.dtype.kind == "U":
+        for word in (word for word in _NOTHING if 0 < np.count_nonzero(y == word) < y.size):
+            yield (
+                f"{source.name}: the label {word!r}, of {np.count_nonzero(y == word):,} rows, is taken for a class. If "
+                f"it marks rows without a label, say --missing {word} (missing={word!r} in Python)."
+            )
     if y is None or y.dtype.kind != "i" or y.size == 0 or y.min() != -1:
         return
     there = np.unique(y)

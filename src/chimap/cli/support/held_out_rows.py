@@ -121,17 +121,20 @@ def test_rows(source: Source, column: str) -> np.ndarray:
     values = source.column(column)
     name = column.rpartition("::")[2].lower()
     word = next((word for word in ("train", "test") if word in name), None)
+    words = np.char.lower(np.char.strip(values.astype(str)))
     if values.dtype.kind in "bif" and word is not None and np.isin(values, (0, 1)).all():
         is_test = (values == 1) == (word == "test")
+    elif word is not None and np.isin(words, ("true", "false")).all():  # as a CSV says it
+        is_test = (words == "true") == (word == "test")
     else:
-        words = np.char.lower(np.char.strip(values.astype(str)))
         is_test = np.isin(words, _TEST)
         other = np.flatnonzero(~is_test & ~np.isin(words, _TRAIN))
         if other.size:
             row = source.places_in_file()[other[0]]
             raise DataError(
                 f"{source.name}, row {row}: {values[other[0]]!s} in {column!r}; --split takes columns that say train "
-                "or test. Write these, or leave the other rows out."
+                "or test, or true and false under a name with one of these words, such as is_train. Write these, or "
+                "leave the other rows out."
             )
     if is_test.all() or not is_test.any():
         raise DataError(
