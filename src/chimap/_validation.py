@@ -81,7 +81,7 @@ def check_histograms(
         )
     raise DataError(
         f"Negative values in data passed as {where}: {value:g}. Histogram kernels need bins >= 0; "
-        "shift or clip the data, or use the signed variant of the kernel, kernel.signed()."
+        "shift or clip the data, or take kernel='gaussian', which takes any; in Python, kernel.signed() does, too."
     )
 
 
