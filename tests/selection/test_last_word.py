@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from chimap.moments import FoldMoments
-from chimap.selection.gcv import GeneralisedCrossValidation, choose_by_gcv
+from chimap.selection import gcv_score
+from chimap.selection.gcv import GeneralisedCrossValidation, LastWord, choose_by_gcv
 from chimap.selection.gcv_score import GcvScorer
 from chimap.selection.scoring import HeldOutScore
 from chimap.selection.tried import TriedRows
@@ -55,6 +56,21 @@ def test_the_best_score_below_the_least_error_is_taken(data):
     assert np.isfinite(scores).sum() >= 3
     again = ridge(whole, found.alpha)
     np.testing.assert_allclose(found.coef, again.coef, rtol=1e-7)
+
+
+@pytest.mark.parametrize("at_hand", [1.0, 0.1])
+def test_the_factor_at_hand_has_its_word_before_it_is_overwritten(data, at_hand, monkeypatch):
+    Z, Y, shift, tried = data
+    scorer = GcvScorer(moments_of(Z, Y, shift), 0, None)
+    for alpha in sorted((1.0, 0.1), key=lambda alpha: alpha == at_hand):
+        scorer.at(alpha)
+    made = []
+    factorised = gcv_score.factorise
+    monkeypatch.setattr(gcv_score, "factorise", lambda square: made.append(1) or factorised(square))
+    word = LastWord(scorer, tried)
+    is_weaker = word._at_both(1.0, 0.1)
+    assert is_weaker == (word.scores[1.0] <= word.scores[0.1])
+    assert len(made) == 1
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -194,13 +194,19 @@ class LastWord:
             for alpha in alphas:
                 if top.alpha / _DOWN <= alpha <= top.alpha:
                     self._at(float(alpha))
-        elif self._at(top.alpha) <= self._at(top.alpha / 10):  # that of the factor at hand first
+        elif self._at_both(top.alpha, top.alpha / 10):
             lower = self._at(top.alpha / _DOWN) > self._at(top.alpha / 10)
             self._at(top.alpha / 10 ** (1.5 if lower else 0.5))
         else:
             self._at(top.alpha / 10**0.5)
         best = self._best()
         return self._scorer.scores[best] if np.isfinite(self.scores[best]) else top
+
+    def _at_both(self, top: float, weaker: float) -> bool:
+        """Whether the weaker strength is as good; that of the factor at hand first, which the other's overwrites."""
+        for alpha in sorted((top, weaker), key=lambda alpha: alpha != self._scorer.factor_of):
+            self._at(alpha)
+        return self.scores[top] <= self.scores[weaker]
 
     def _at(self, alpha: float) -> float:
         if alpha not in self.scores:

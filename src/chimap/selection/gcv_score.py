@@ -69,7 +69,7 @@ class GcvScorer:
         self.diagonal = whole.scatter_diagonal()
         self.total = float(whole.target_scatter().sum())
         self.scores: dict[float, GcvScore] = {}
-        self._factor_of: float | None = None  # the strength whose factor is in the buffer
+        self.factor_of: float | None = None  # the strength whose factor is in the buffer
 
     def best(self) -> GcvScore:
         """The least score so far; of equals that of the largest strength."""
@@ -87,7 +87,7 @@ class GcvScorer:
         if score is None and self.dtype != np.float64:
             self.dtype = np.dtype(np.float64)  # for this strength and those to come
             self.square = np.empty(self.square.shape)
-            self._factor_of = None
+            self.factor_of = None
             score = self._score(alpha)
         self.scores[alpha] = score or _nothing(alpha)
         if self.on_score is not None:
@@ -146,13 +146,13 @@ class GcvScorer:
 
     def _factorised(self, alpha: float) -> np.ndarray | None:
         """The factor of a strength in the buffer, unless it is there; returns roots (D,), or None if it is singular."""
-        if self._factor_of == alpha:
+        if self.factor_of == alpha:
             return self._roots(alpha)
-        self._factor_of = None
+        self.factor_of = None
         roots = self._fill(alpha)
         if not factorise(self.square):
             return None
-        self._factor_of = alpha
+        self.factor_of = alpha
         return roots
 
     def _fill(self, alpha: float) -> np.ndarray:
