@@ -43,6 +43,13 @@ def test_headings_and_delimiters(tmp_path, text, rows, labels):
     assert (source.labels() is None) if labels is None else (source.labels().tolist() == labels)
 
 
+@pytest.mark.parametrize(("text", "told"), [(",a,y\n3,1,x\n3,2,y\n", True), (",a,y\n3,1,x\n4,2,y\n", False)])
+def test_a_first_column_without_a_name_is_the_index_and_told_of_where_it_repeats(tmp_path, text, told):
+    source = open_source(write(tmp_path, text))
+    assert source.column_names == ("a",)
+    assert any("has no name and is set aside" in note for note in source.notes) == told
+
+
 def test_labels_by_name_number_array_and_file(tmp_path):
     path = write(tmp_path, "a,kind,b\n1,x,2\n3,z,4\n")
     for labels in ("kind", "1", 1, -2, "-2"):

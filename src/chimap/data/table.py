@@ -211,6 +211,14 @@ def naming_note(name: str, where: str) -> str:
     return f"{where}: the first column, {name!r}, is text without repeats and names the rows."
 
 
+def index_notes(name: str, ids: np.ndarray, where: str) -> tuple[str, ...]:
+    """What to tell of a column that was taken for the index of a data frame: nothing if it names the rows."""
+    if name.strip() or np.unique(ids).size == ids.size:
+        return ()
+    said = "has no name and is set aside as the index of a data frame, though its values repeat"
+    return (f"{where}: the first column {said}. If it is a bin, give it a name in the first line.",)
+
+
 def named_blocks(blocks: Blocks | None, names: Sequence[str] | None) -> Blocks | None:
     """Blocks of columns with names and globs in them as places; others as they are.
 

@@ -24,6 +24,7 @@ from chimap.data.table import (
     LABEL_NAMES,
     Choice,
     check_not_counting,
+    index_notes,
     naming_note,
     roles_of,
     unique_ids,
@@ -145,9 +146,9 @@ class CsvSource(StreamSource):
             assert ids_read is not None
             given = self._choice.id is not None
             self.row_ids = unique_ids(ids_read, str(self.path)) if given else ids_read
-        elif (
-            ids_read is not None and np.unique(ids_read).size == ids_read.size
-        ):  # a first column of text names the rows
+            self.notes = (*self.notes, *index_notes(self._names[self._id], ids_read, str(self.path)))
+        elif ids_read is not None and np.unique(ids_read).size == ids_read.size:
+            # a first column of text names the rows
             self._id, self.row_ids = first, ids_read
             self.notes = (*self.notes, naming_note(self._names[first or 0], str(self.path)))
             self._bins = [place for place in self._bins if place != first]
