@@ -9,10 +9,7 @@ from chimap._types import Rows
 from chimap._validation import DataError
 
 _REMEDY = "Scale the rows, or use precision='float64'."
-_LEAST_TARGET, _LARGEST_TARGET = (
-    1e-30,
-    1e30,
-)  # products of float32, summed over a great many rows, stay within it
+_LEAST_TARGET, _LARGEST_TARGET = 1e-30, 1e30  # whose products, summed over a great many rows, float32 holds
 _ROUNDING = 1e-12  # of a mean
 
 

@@ -168,7 +168,7 @@ class _Stage:
         self.first = 0  # of the rows that are left out
         self.grown: list[
             tuple[int, float]
-        ] = []  # scores of machines of fewer rows, and of all, of the best setting
+        ] = []  # of the best setting: scores of machines of fewer rows, and of all
         self.least_error = _EXACT * float(np.nanmean(np.square(rule.Y)))
         self._octaves = 0
         self._kept: tuple[Setting, DualSolution, np.ndarray, np.ndarray] | None = None
@@ -215,10 +215,8 @@ class _Stage:
 
     def better(self, setting: Setting, best: Setting) -> bool:
         """Whether a setting is in range and beats another."""
-        other, one = (
-            self.trial(best),
-            self.trial(setting),
-        )  # in that order, so that the best so far is the one kept
+        other = self.trial(best)  # before the new one, so that the best so far is the one kept
+        one = self.trial(setting)
         return one is not None and other is not None and one.beats(other)
 
     def trial(self, setting: Setting) -> _Trial | None:
@@ -289,6 +287,5 @@ class _Stage:
 
     def _ridge(self, octaves: int) -> ExactRidge:
         self._octaves = octaves
-        return self.rule.problem.ridge(
-            self.rows, octaves
-        )  # not kept: a matrix of other rows would be held in memory
+        # not kept: a matrix of other rows would be held in memory
+        return self.rule.problem.ridge(self.rows, octaves)
