@@ -236,10 +236,7 @@ def test_a_constant_channel_is_named():
 def test_bad_labels_and_targets():
     with pytest.raises(DataError, match="one class only"):
         MultipleKernelLearner(**SETTINGS).fit(X[:50], np.zeros(50, int))
-    with (
-        pytest.raises(DataError, match="targets y are too large"),
-        np.errstate(over="ignore", invalid="ignore"),
-    ):
+    with pytest.raises(DataError, match="too large for sums of products"):
         MultipleKernelRegressor(**SETTINGS).fit(X[:100], 1e200 * (y[:100] + 0.5))
     rows = X[:100].copy()
     rows[3, 5] = -1
