@@ -16,7 +16,9 @@ from chimap.features.additive import OptimalMap
 from chimap.features.exact import ExactFeatures
 from chimap.fit.targets import ClassCodec, RealCodec
 from chimap.fit.trial_machines import MappedRows, Products
+from chimap.fit.trial_search import Search
 from chimap.fit.trials import Trials
+from chimap.selection.scoring import HeldOutScore
 
 X, LABELS = load_digits(return_X_y=True)
 X, LABELS = X[:240], LABELS[:240]
@@ -240,3 +242,32 @@ def test_the_footprint_is_what_machines_take(as_rows):
     tracemalloc.stop()
     assert 0.9 < t.footprint([split]) / peak < 1.2
     assert t.footprint([split, split]) > 1.5 * t.footprint([split])
+
+
+class SolvedFrom:
+    """A machine whose matrix is singular at strengths below ``least``."""
+
+    first, seconds, work = -2, 0.0, 0.0
+
+    def __init__(self, least: float):
+        self.least = least
+
+    def scale(self) -> float:
+        return 1.0
+
+    def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
+        return None if alpha < self.least else np.full((2, 1), 0.5)
+
+
+def test_a_strength_of_fewer_rows_that_is_too_small_for_these_is_raised():
+    y, split = np.array([[0.0], [1.0], [0.0], [1.0]]), (np.array([0, 1]), np.array([2, 3]))
+
+    def best(least: float):
+        score = HeldOutScore(y[:, 0], None)
+        search = Search([SolvedFrom(least)], [split], y, np.zeros(1), score, None, chooses_gamma=False)
+        return search.best((-4, 0), lambda score, outputs: False)
+
+    assert best(0.9).setting == (0, 0)
+    assert best(0.0).setting == (-4, 0)
+    with pytest.raises(DataError, match="singular to rounding"):
+        best(np.inf)

@@ -77,6 +77,8 @@ class Search:
         """
         self._scale = self.machines[0].scale()
         self._tried: dict[Setting, tuple[Scored, list[np.ndarray]]] = {}
+        if start is not None:
+            start = self._solved_from(start)
         known = None if start is None else self._trial(start)
         if start is not None and known is not None and known[1] and not looks_on(known[0].score, known[1]):
             fitted = start
@@ -93,6 +95,16 @@ class Search:
         return Fitted(
             fitted, trial[0].score, trial[1], np.nan if alpha is None else alpha, None, 0.0, self.machines
         )
+
+    def _solved_from(self, start: Setting) -> Setting:
+        """The smallest strength from that of a setting on that can be solved: of more rows one that is nothing beside
+        the rounding of their matrix may be too small. The setting itself where there is none."""
+        place, octaves = start
+        while (trial := self._trial((place, octaves))) is not None:
+            if trial[1]:
+                return place, octaves
+            place += 1
+        return start
 
     def _downhill(self) -> Setting:
         if self.alphas is not None:
