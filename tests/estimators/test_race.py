@@ -371,6 +371,11 @@ def test_the_last_round_scores_more_rows_than_those_before():
     assert sizes == [[(750, 2000)], [(1500, 2000)], [(3000, 4000)]]
 
 
+def test_rows_with_labels_of_several_tasks_are_scored_by_half_as_many():
+    (train, test), *_ = held_out_rows(np.zeros((10_000, 3)), None, True, seed=0)
+    assert (train.size, test.size) == (8000, 2000)
+
+
 def test_kernels_that_are_much_alike_are_of_one_family():
     listed = candidates(look(density=0.01), 5000)
     of = {c.name: c.family for c in listed}

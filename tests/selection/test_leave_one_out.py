@@ -253,6 +253,15 @@ def test_tasks_with_gaps_leave_out_parts_of_the_rows(grouped, monkeypatch):
         np.testing.assert_allclose(choice.held_out[own, task], expected[places, task], atol=1e-6)
 
 
+def test_the_search_for_tasks_with_gaps_begins_where_conjugate_gradients_are_quick():
+    whole, gaps = problem(octaves=0), problem(octaves=0)
+    gaps.Y[::4, 0] = np.nan
+    gaps.score = lambda residuals, rows: -float(np.nanmean(np.square(residuals)))
+    scale = whole.problem.ridge(None, 0).scale()
+    first, of_gaps = (rule.choose().result.settings["alpha"][0] / scale for rule in (whole, gaps))
+    assert (first, of_gaps) == (pytest.approx(0.1), pytest.approx(1.0))
+
+
 def test_of_many_rows_with_gaps_the_best_of_few_is_solved_once_on_all(monkeypatch):
     monkeypatch.setattr(leave_one_out, "FEW_ROWS", 60)
     rule = problem()

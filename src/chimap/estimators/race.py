@@ -22,9 +22,9 @@ from chimap.data.source import choose_rows
 from chimap.engines import Progress
 from chimap.estimators.race_candidates import Look, is_free
 from chimap.estimators.race_rows import (
-    HELD_OUT,
     ROUNDS,
     held_out_rows,
+    most_held_out,
     rounds_of,
     rows_of_round,
     score_name,
@@ -82,7 +82,9 @@ class Race:
         seed = int(check_random_state(model.random_state).randint(2**31))
         room = room_in(parse_memory(model.memory)) // _SHARE
         places = choose_rows(
-            source.n_rows, min(ROUNDS[-1] + HELD_OUT, max(200, int(room / max(1.0, source.row_bytes)))), seed
+            source.n_rows,
+            min(ROUNDS[-1] + most_held_out(labels), max(200, int(room / max(1.0, source.row_bytes)))),
+            seed,
         )
         rows, y = source.take(places), labels[places]
         check_histograms(
@@ -248,7 +250,7 @@ class Race:
         """Of the jackknife, of outputs for rows at these places."""
         groups = None if self.groups is None else self.groups[test]
         parts = parts_of_rows(test.size, groups, self.seed)
-        return deviations_of(lambda some: score(outputs[some], test[some]), parts)
+        return deviations_of(score.without_each(outputs, test, parts))
 
     def fitted(self, candidate: Candidate, chosen: np.ndarray) -> BaseEstimator:
         """The estimator with the settings of a candidate, fitted on rows of the sample at these places."""

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
 HELD_OUT = 4000  # rows that those of the last round are scored on, which are the closest to each other
-HELD_OUT_BEFORE = 2000  # and those of the rounds before
+HELD_OUT_BEFORE = (
+    2000  # and those of the rounds before, and of all rounds where a row has a label of every task
+)
 FEW = 2000  # rows below which all are held out in turn
 _FOLDS = 4
 FEWEST_BY_ROUNDS = 120  # rows below which one round on two splits is as much as they can tell
-_MOST_TASKS = 4  # with missing entries, that candidates are compared on
+_MOST_TASKS = 3  # with missing entries, that candidates are compared on: as many entries as one task has
 _FEWEST_ENTRIES = 2  # of a task, to learn from and to score
 _RARE = 0.2  # share of the rarer of two classes below which accuracy says little
 
@@ -42,6 +44,7 @@ def held_out_rows(
     Raises DataError where there are too few rows or groups to hold any out.
     """
     n = y.shape[0]
+    rng, test_size = np.random.RandomState(seed % 2**32), min(most_held_out(y), max(n // 3, n - ROUNDS[-1]))
     is_classification = is_classification and y.ndim == 1
     if groups is not None and np.unique(groups).size < 2:
         raise DataError(
@@ -50,7 +53,6 @@ def held_out_rows(
     if n < 4:
         raise DataError(f"n_samples = {n} are too few to compare kernels on rows held out. Name a kernel.")
     stratifies = is_classification and np.unique(y, return_counts=True)[1].min() >= 2
-    rng, test_size = np.random.RandomState(seed % 2**32), min(HELD_OUT, max(n // 3, n - ROUNDS[-1]))
     splitter: Any
     if n >= FEW:
         kinds = GroupShuffleSplit, StratifiedShuffleSplit, ShuffleSplit
@@ -68,6 +70,11 @@ def held_out_rows(
         (rng.permutation(train), rng.permutation(test) if test.size > HELD_OUT_BEFORE else test)
         for train, test in splits
     ]
+
+
+def most_held_out(y: np.ndarray) -> int:
+    """Rows that the last round is scored on; y: labels, or those of several tasks."""
+    return HELD_OUT if y.ndim == 1 else HELD_OUT_BEFORE
 
 
 def rows_of_round(

@@ -38,13 +38,16 @@ Split = tuple[np.ndarray, np.ndarray]  # (rows to learn from, rows to score)
 class Machine(Protocol):
     """A machine that learns from the rows of a split, at any strength and gamma.
 
-    first: half decades from its scale at which the search begins, and goes down by decades. seconds: of its last
-    outputs. work: of all that it did, in seconds of two usual cores, counted in operations.
+    seconds: of its last outputs. work: of all that it did, in seconds of two usual cores, counted in operations.
     """
 
-    first: ClassVar[int]
     seconds: float
     work: float
+
+    @property
+    def begins_at(self) -> int:
+        """Half decades of its scale: the strength that a search goes down from, by decades."""
+        ...
 
     def scale(self) -> float:
         """What strengths are measured by."""
@@ -124,8 +127,6 @@ class Products:
 class KernelMachine:
     """On the kernel matrix: of the additive kernel, or where gamma is given of its exponential form."""
 
-    first: ClassVar[int] = -2
-
     def __init__(
         self,
         products: Products,
@@ -144,6 +145,12 @@ class KernelMachine:
         """Kernel values that are in memory with n rows to learn from and m to score: the matrix and what it is made of,
         and the products with the rows to score, with the exponentials of as many as are kept."""
         return n * (2 * n + m + (m if n * m <= _MOST_VALUES else min(m, _SCORED)))
+
+    @property
+    def begins_at(self) -> int:
+        """See ``Machine``."""
+        self._prepare(0)
+        return self._ridge.begins_at
 
     def scale(self) -> float:
         """See ``Machine``: the mean scatter of a row."""
@@ -245,7 +252,7 @@ class KernelMachine:
 class MarginMachine:
     """LIBLINEAR on features Z and those of the rows to score."""
 
-    first: ClassVar[int] = 0  # of weaker penalties it takes many times as long
+    begins_at: ClassVar[int] = 0  # of weaker penalties it takes many times as long
 
     def __init__(self, Z: Rows, others: Rows, Y: np.ndarray, row_weights: np.ndarray | None, seed: int):
         self.Z, self.others, self.Y, self.seed = Z, others, np.nan_to_num(Y), seed

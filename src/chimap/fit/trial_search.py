@@ -109,7 +109,7 @@ class Search:
     def _downhill(self) -> Setting:
         if self.alphas is not None:
             return len(self.alphas) - 1, 0
-        best = (self.machines[0].first, 0)
+        best = (self.machines[0].begins_at, 0)
         while self._better((best[0] - 2, 0), best):
             best = best[0] - 2, 0
         return best

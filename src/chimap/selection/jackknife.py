@@ -19,13 +19,20 @@ def parts_of_rows(n_rows: int, groups: np.ndarray | None, seed: int) -> np.ndarr
     return np.asarray((rng.permutation(n_groups) % min(N_PARTS, n_groups))[number])
 
 
-def deviations_of(score: Callable[[np.ndarray], float], parts: np.ndarray) -> np.ndarray:
+def scores_without(score: Callable[[np.ndarray], float], parts: np.ndarray) -> np.ndarray:
+    """The scores (k,) without the rows of each part.
+
+    score : of the rows at given places. parts (n,) : see ``parts_of_rows``.
+    """
+    return np.array([score(np.flatnonzero(parts != part)) for part in range(int(parts.max()) + 1)])
+
+
+def deviations_of(scores: np.ndarray) -> np.ndarray:
     """sqrt((k - 1) / k) (s_i - mean of s), (k,), of the scores s_i without the rows of part i.
 
-    score : of the rows at given places. parts (n,) : see ``parts_of_rows``. Their norm is the standard error of the
-    score; the norm of the differences between two machines, scored on the same parts, is that of the difference, which
-    is far smaller where both are wrong on the same rows. A score that is not defined without some part counts as the
-    mean.
+    Their norm is the standard error of the score; the norm of the differences between two machines, scored on the same
+    parts, is that of the difference, which is far smaller where both are wrong on the same rows. A score that is not
+    defined without some part counts as the mean; of fewer than two parts, or scores, there are no deviations.
 
     References
     ----------
@@ -35,17 +42,14 @@ def deviations_of(score: Callable[[np.ndarray], float], parts: np.ndarray) -> np
     --------
     >>> y = np.arange(100.0)
     >>> mean = lambda rows: float(y[rows].mean())
-    >>> bool(np.isclose(standard_error(deviations_of(mean, np.arange(100))), y.std(ddof=1) / 10))
+    >>> scores = scores_without(mean, np.arange(100))
+    >>> bool(np.isclose(standard_error(deviations_of(scores)), y.std(ddof=1) / 10))
     True
     """
-    k = int(parts.max()) + 1
-    if k < 2:
+    k, defined = scores.size, np.isfinite(scores)
+    if k < 2 or not defined.any():
         return np.zeros(0)
-    scores = np.array([score(np.flatnonzero(parts != part)) for part in range(k)])
-    defined = np.isfinite(scores)
-    if not defined.any():
-        return np.zeros(0)
-    scores[~defined] = scores[defined].mean()
+    scores = np.where(defined, scores, scores[defined].mean())
     return np.asarray(np.sqrt((k - 1) / k) * (scores - scores.mean()))
 
 

@@ -181,7 +181,7 @@ class _Stage:
             for place in range(best[0] - 1, -1, -1):
                 best = (place, 0) if self.better((place, 0), best) else best
             return self.climb(best, diagonally=True)
-        best = (-2, 0)
+        best = (self._ridge(0).begins_at, 0)
         while self.better((best[0] - 2, 0), best):
             best = best[0] - 2, 0
         return self.climb(best, diagonally=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -46,6 +47,8 @@ class DualRidge:
     Source: the closed form is that of Allen's PRESS (1974) for ridge with a kernel; with an intercept and weights as in
     Rifkin and Lippert, Notes on regularized least squares.
     """
+
+    begins_at: ClassVar[int] = -2  # see ``ExactRidge``
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -72,6 +72,8 @@ class DualMargins:
     Source: Chapelle, Training a support vector machine in the primal (2007); the rows left out as in Chapelle, Vapnik,
     Bousquet and Mukherjee, Choosing multiple parameters for support vector machines (2002).
     """
+
+    begins_at: ClassVar[int] = -2  # see ``ExactRidge``
 
     def __init__(
         self,

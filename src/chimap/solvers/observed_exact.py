@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -33,9 +33,7 @@ from chimap.solvers.filling import Filling, by_row
 
 # what is left of the residuals of entries that are filled up with the mean; by the bytes of a kernel value
 _FINAL = {4: 1e-5, 8: 1e-12}
-_SEARCH = (
-    1e-2  # where settings are compared: a fifth of the steps less than 3e-3, and the same scores to 1e-4
-)
+_SEARCH = 1e-2  # where settings are compared: a fifth of the steps less than 3e-3, the same scores to 1e-4
 _LEFT_OUT = {4: 2e-3, 8: 1e-9}  # of rows that are left out
 _FAR = 10  # times that goal: rows whose residuals stay above are not known
 _COLUMNS = 64  # that are solved for together
@@ -46,6 +44,9 @@ class ExactRidge(Protocol):
     """What ``selection.leave_one_out`` asks of a machine on a kernel matrix: see ``DualRidge``."""
 
     square: np.ndarray
+    begins_at: ClassVar[
+        int
+    ]  # half decades of the scale: the strength that a search goes down from, by decades
 
     @property
     def operations(self) -> float:
@@ -109,6 +110,8 @@ class ObservedDualRidge:
     the two digits that comparing strengths takes until they are ``finished``.
     """
 
+    begins_at: ClassVar[int] = 0  # of a tenth of that strength conjugate gradients take twice as many steps
+
     def __init__(
         self,
         square: np.ndarray,
@@ -154,7 +157,7 @@ class ObservedDualRidge:
         self._by_row = system.looks_at = by_row(self._share < 1, residuals)
         self._first = system.sizes(residuals)
         system.looks_at = None
-        return self._solved(system, filled, goals, 0)
+        return self._solved(system, filled, residuals, goals, 0)
 
     def finished(self, solution: DualSolution) -> DualSolution:
         """See ``ExactRidge``; the factor of a strength that was not solved for last is made again."""
@@ -166,7 +169,8 @@ class ObservedDualRidge:
         system = Filling(self._dual, self._root, self._share, self._entries, alpha)
         system.looks_at = self._by_row
         goals = _FINAL[self.square.dtype.itemsize] * self._first
-        finished = self._solved(system, self._filled[1], goals, self._steps)
+        filled = self._filled[1]
+        finished = self._solved(system, filled, system.residuals(filled), goals, self._steps)
         if finished is None:
             warnings.warn(
                 f"rounding leaves the weights of tasks with missing labels two digits at alpha={alpha:g}. Give a "
@@ -177,19 +181,26 @@ class ObservedDualRidge:
         return finished or solution
 
     def _solved(
-        self, system: Filling, filled: np.ndarray, goals: np.ndarray, steps: int
+        self, system: Filling, filled: np.ndarray, residuals: np.ndarray, goals: np.ndarray, steps: int
     ) -> DualSolution | None:
-        """From filled entries on, to residuals below the goals (1, t), with so many refinements at most; None where
-        rounding is in the way."""
-        self._filled, residuals = None, system.residuals(filled)
+        """From filled entries on whose residuals are known, to ones below the goals (1, t), with so many refinements at
+        most; None where rounding is in the way."""
+        self._filled = None
+        weights, intercept, going = (
+            np.empty(filled.shape),
+            np.empty(filled.shape[1]),
+            np.arange(filled.shape[1]),
+        )
         for _ in range(1 + steps):
             filled, _ = system.solved(filled, residuals, goals)
-            solved = self._dual.solve_for(filled, steps)
+            solved = self._dual.solve_for(filled[:, going], steps)
             if solved is None:
                 return None
-            weights, intercept = with_intercept(np.column_stack([solved, self._dual.solved_ones]), filled)
+            solved = np.column_stack([solved, self._dual.solved_ones])
+            weights[:, going], intercept[going] = with_intercept(solved, filled[:, going])
             residuals = system.residuals_of(filled, weights)
-            if (system.sizes(residuals) <= goals).all():
+            going = np.flatnonzero((system.sizes(residuals) > goals).any(axis=0))
+            if not going.size:
                 break
         self._filled = system.alpha, filled
         return DualSolution(np.where(self._share > 0, weights, 0.0), intercept, system.alpha)
