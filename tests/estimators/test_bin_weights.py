@@ -132,14 +132,18 @@ FIRST = Trial(Candidate("one", {}), 2, 100, 0.5, 0.0)
 
 
 def test_weights_are_kept_only_if_the_score_rises():
-    assert learn_bins(outcomes(0.5, 0.5, 0.4, 0.3), FIRST.candidate, 2, 3, FIRST).weights is None
-    kept = learn_bins(outcomes(0.5, 0.6, 0.7, 0.4), FIRST.candidate, 2, 3, FIRST)
+    equal = np.ones((2, 3))
+    assert learn_bins(outcomes(0.5, 0.5, 0.4, 0.3), FIRST.candidate, equal, None, FIRST).weights is None
+    kept = learn_bins(outcomes(0.5, 0.6, 0.7, 0.4), FIRST.candidate, equal, None, FIRST)
     np.testing.assert_array_equal(kept.weights, np.ones(3))
     assert (kept.trial.score, kept.trial.round) == (0.7, 2)
 
 
-@pytest.mark.parametrize(("errors", "is_kept"), [(0.9, False), (1.8, False), (2.2, True)])
-def test_a_rise_within_twice_its_error_is_none(errors, is_kept):
+@pytest.mark.parametrize(
+    ("screened", "errors", "is_kept"),
+    [(None, 0.9, False), (None, 1.8, False), (None, 2.2, True), (2, 0.9, False), (2, 1.8, True)],
+)
+def test_a_rise_within_twice_its_error_is_none_or_within_one_of_a_screening(screened, errors, is_kept):
     rise = errors * standard_error(np.array([0.1, 0.0]))
     told = iter([(0.5, (0.1, 0.0)), (0.5 + rise, (0.0, 0.0)), *[(0.5, (0.0, 0.0))] * 3])
 
@@ -147,7 +151,8 @@ def test_a_rise_within_twice_its_error_is_none(errors, is_kept):
         score, deviations = next(told)
         return Outcome(score, {}, deviations), lambda: weights
 
-    assert (learn_bins(weigh, FIRST.candidate, 1, 3, FIRST).weights is not None) is is_kept
+    other = None if screened is None else np.full((1, 3), screened)
+    assert (learn_bins(weigh, FIRST.candidate, np.ones((1, 3)), other, FIRST).weights is not None) is is_kept
 
 
 def test_a_saved_model_keeps_its_weights(tmp_path):

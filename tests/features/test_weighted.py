@@ -13,8 +13,6 @@ from chimap.features.weighted import (
     BinWeights,
     Half,
     Relevance,
-    WeightRound,
-    best_round,
     learn_weights,
     learned_weights,
     weights_of,
@@ -98,12 +96,25 @@ def test_learning_stops_when_the_score_no_longer_rises_and_keeps_the_best():
     scores = iter([0.5, 0.7, 0.6, 0.9])
     tried = learn_weights(lambda w: (next(scores), lambda: w + 1), np.ones(2))
     assert [r.score for r in tried] == [0.5, 0.7, 0.6]
-    assert best_round(tried).weights.tolist() == [2.0, 2.0]
+    assert [r.weights[0] for r in tried] == [1, 2, 3]
 
 
-def test_equal_weights_stay_where_nothing_is_gained():
-    tried = [WeightRound(np.ones(1), 0.5), WeightRound(np.zeros(1), 0.5)]
-    assert best_round(tried).weights[0] == 1
+@pytest.mark.parametrize(
+    ("scores", "weights"), [([0.5, 0.6, 0.7, 0.6], [1, 8, 9, 10]), ([0.5, 0.4, 0.45], [1, 8, 2])]
+)
+def test_learning_goes_on_from_other_weights_where_these_are_better(scores, weights):
+    told = iter(scores)
+    tried = learn_weights(lambda w: (next(told), lambda: w + 1), np.ones(1), other=np.full(1, 8.0))
+    assert [r.weights[0] for r in tried] == weights
+
+
+def test_a_round_is_measured_against_the_one_that_it_came_from():
+    told, asked = iter([0.5, 0.4, 0.6, 0.6]), []
+    learn_weights(
+        lambda w: (next(told), lambda: w + 1), np.ones(1),
+        least_gain=lambda later, before: asked.append((later, before)) or 0.0, other=np.full(1, 8.0),
+    )  # fmt: skip
+    assert asked == [(1, 0), (2, 0), (3, 2)]
 
 
 def halves(rows, y, gamma=0.5):

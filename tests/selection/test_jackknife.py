@@ -64,3 +64,8 @@ def test_a_score_that_is_not_defined_without_some_part_does_not_spoil_it():
 def test_one_part_says_nothing():
     assert np.isnan(standard_error(_deviations(lambda rows: 1.0, np.zeros(5, int))))
     assert np.isnan(standard_error(_deviations(lambda rows: float("nan"), np.arange(5))))
+
+
+def test_without_the_only_part_there_is_no_score():
+    assert np.isnan(scores_without(lambda rows: 1.0, np.zeros(5, int))).all()
+    assert _deviations(lambda rows: 1.0, np.zeros(5, int)).size == 0

@@ -27,21 +27,27 @@ class Weighing(Protocol):
 @dataclass(frozen=True)
 class LearnedBins:
     """The trial of the best round, its weights (bins,), of mean 1, None where equal ones are as good, and how much its
-    score is above theirs."""
+    score is above theirs. is_screened: whether they are those of the screening."""
 
     trial: Trial
     weights: np.ndarray | None
     gain: float
+    is_screened: bool = False
 
 
 def learn_bins(
-    weigh: Weighing, candidate: Candidate, n_splits: int, n_bins: int, first: Trial
+    weigh: Weighing, candidate: Candidate, equal: np.ndarray, screened: np.ndarray | None, first: Trial
 ) -> LearnedBins:
     """Learn weights for a candidate: each split from its own rows, so that no score is of rows that were learned from.
+
+    equal: ones (splits, bins). screened: weights of the same shape to begin with where they are better; see
+    ``chimap.features.screened``. Gradients of a model that noise misleads say little of the bins.
 
     The weights of the best round are kept if its score is above that of equal weights by more than two standard errors
     of the difference, which the jackknife knows: both are scored on the same rows. One is not enough for the best of
     three rounds, each with a strength and a width of its own: by it weights came in that cost Fashion-MNIST .2 points.
+    One is enough for the weights of a screening, of which there is one alone, and the share of bins that say nothing
+    speaks for them too.
 
     A round that gains less than its error is the last. first: the last trial of the candidate, whose round and rows
     that of the weights has.
@@ -53,13 +59,14 @@ def learn_bins(
         outcomes.append(outcome)
         return outcome.score, following
 
-    def error_of_gain() -> float:
-        error = _error_between(outcomes[-1], outcomes[-2])
+    def error_of_gain(later: int, before: int) -> float:
+        error = _error_between(outcomes[later], outcomes[before])
         return 0.0 if np.isnan(error) else error
 
-    rounds = learn_weights(fit_and_score, np.ones((n_splits, n_bins)), least_gain=error_of_gain)
+    rounds = learn_weights(fit_and_score, equal, least_gain=error_of_gain, other=screened)
     best = max(range(1, len(rounds)), key=lambda i: rounds[i].score)
-    equal, learned = outcomes[0], outcomes[best]
+    is_screened = screened is not None and best == 1
+    unweighed, learned = outcomes[0], outcomes[best]
     weights = rounds[best].weights.mean(axis=0)
     trial = replace(
         first,
@@ -69,16 +76,16 @@ def learn_bins(
         score=learned.score, seconds=time.perf_counter() - began, learned=learned.learned,
         deviations=learned.deviations, predict_seconds=learned.predict_seconds,
     )  # fmt: skip
-    kept = weights / weights.mean() if _is_better(learned, equal) else None
-    return LearnedBins(trial, kept, learned.score - equal.score)
+    kept = weights / weights.mean() if _is_better(learned, unweighed, 1 if is_screened else _ERRORS) else None
+    return LearnedBins(trial, kept, learned.score - unweighed.score, is_screened)
 
 
-def _is_better(outcome: Outcome, equal: Outcome) -> bool:
-    """Whether a score is above another by more than twice the error of the difference."""
+def _is_better(outcome: Outcome, equal: Outcome, errors: float) -> bool:
+    """Whether a score is above another by more than so many errors of the difference."""
     gain = outcome.score - equal.score
     if not gain > SAME:
         return False
-    return not gain <= _ERRORS * _error_between(outcome, equal)  # where it is not known the score decides
+    return not gain <= errors * _error_between(outcome, equal)  # where it is not known the score decides
 
 
 def _error_between(one: Outcome, other: Outcome) -> float:

@@ -8,12 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chimap import _arrays
-from chimap._validation import DataError
+from chimap._validation import DataError, check_blocks
+from chimap.data.table import named_blocks
 from chimap.engines import Progress
 from chimap.estimators.bin_weights import LearnedBins, learn_bins
 from chimap.estimators.race import Race
 from chimap.estimators.race_rows import ROUNDS
+from chimap.features.screened import screened_weights
 from chimap.features.weighted import learned_weights
+from chimap.fit.precision import rows_in
+from chimap.fit.rows import NORMALIZATIONS
 from chimap.fit.trial_machines import Split
 from chimap.fit.trials import Trials
 from chimap.selection.race_trials import SAME, Candidate, Outcome, Trial
@@ -30,7 +34,8 @@ class WeighedBins:
     def learn(self, first: Trial, progress: Progress) -> LearnedBins:
         """Weights of bins for the candidate of a trial, learned with the rows of the last round.
 
-        Of many rows those of the round before are looked at first: weights that lose there have nothing to gain.
+        Of many rows those of the round before are looked at first: weights that lose there have nothing to gain. Those
+        of a screening that are kept are made again of all rows of the sample.
         """
         progress.stage("bins", None, "fits")
         rounds = sorted(self.race.splits_of)
@@ -45,12 +50,39 @@ class WeighedBins:
                 return self.weigh(candidate, weights, n_rows)
 
             looked = replace(first, round=first.round - (len(rounds) - 1 - place), n_rows=n_rows)
-            learned = learn_bins(
-                weigh, first.candidate, self.race.splits_of[n_rows], self.race.rows.shape[1], looked
-            )
+            equal = np.ones((self.race.splits_of[n_rows], self.race.rows.shape[1]))
+            screened = self.screened(first.candidate, n_rows)
+            learned = learn_bins(weigh, first.candidate, equal, screened, looked)
             if not learned.gain > 0:
                 break
+        if learned.weights is not None and learned.is_screened:
+            everything = self._screened(first.candidate, np.arange(self.race.rows.shape[0]))
+            return learned if everything is None else replace(learned, weights=everything)
         return learned
+
+    def screened(self, candidate: Candidate, n_rows: int) -> np.ndarray | None:
+        """Weights (splits, bins) by what each bin alone says of the labels of a split; None where nearly all bins say
+        something."""
+        each = [self._screened(candidate, train) for train, _ in self.race.splits_at(n_rows)]
+        known = [weights for weights in each if weights is not None]
+        return np.vstack(known) if len(known) == len(each) else None
+
+    def _screened(self, candidate: Candidate, chosen: np.ndarray) -> np.ndarray | None:
+        normalize, blocks = candidate.settings.get("normalize", self.race.model.normalize), self._blocks
+        columns = blocks or [np.arange(self.race.rows.shape[1])]
+        rows = rows_in(_arrays.take_rows(self.race.rows, chosen), np.dtype(np.float32), chosen, "the sample")
+        if normalize is not None:
+            rows = NORMALIZATIONS[normalize](rows, columns)
+        targets = self.race.model._codec_type.of(self.race.y).encode(self.race.y)
+        return screened_weights(
+            NORMALIZATIONS["sqrt"](rows, columns), np.asarray(targets[chosen], dtype=np.float64), blocks
+        )
+
+    @property
+    def _blocks(self) -> list[np.ndarray] | None:
+        """Columns of each block, whose bins share a weight; None where there are none."""
+        blocks = named_blocks(self.race.model.blocks, self.race.column_names)
+        return None if blocks is None else check_blocks(blocks, self.race.rows.shape[1])[1]
 
     def weigh(
         self, candidate: Candidate, weights: np.ndarray, n_rows: int
@@ -103,9 +135,6 @@ class WeighedBins:
                     "weights, or name an exponential kernel."
                 )
             rows = fitted._prepare(_arrays.take_rows(self.race.rows, train[:_GRADIENTS]), 0, "the sample")
-            blocks = (
-                [part.columns for part in fitted._parts(weights.size)] if fitted.blocks is not None else None
-            )
-            return learned_weights(model, rows, weights, blocks)
+            return learned_weights(model, rows, weights, self._blocks)
 
         return Outcome(score, learned, tuple(deviations.tolist()), seconds), following

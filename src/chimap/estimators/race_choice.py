@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -66,18 +67,15 @@ def race_of(
         lambda trial: settings_of_all(running, trial, source, keeps_rows),
         source.n_rows,
     )
+    weights = None
+    for trial in _to_weigh(running, result, source.n_features):
+        # landmarks by the exact machines that they stand in for, which share their products
+        bins = _bins_if_any(running, exact.get(trial.candidate.name, trial), progress)
+        if bins is not None:
+            result = with_bins(result, bins)
+            weights = bins.weights if result.trials[0] is bins.trial else weights
     settings = settings_of_all(running, result.trials[0], source, keeps_rows)
-    leader = _leader(model, result, source.n_features)
-    if leader is not None:
-        leader = exact.get(leader.candidate.name, leader)  # whose machines share their products
-        bins = _bins_if_any(running, leader, progress)
-    if leader is not None and bins is not None:
-        result = with_bins(result, bins)
-        if result.trials[0] is bins.trial:
-            settings = settings_of_all(running, bins.trial, source, keeps_rows) | {
-                "bin_weights": bins.weights
-            }
-    return result, settings
+    return result, settings if weights is None else settings | {"bin_weights": weights}
 
 
 def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Parameters:
@@ -143,10 +141,11 @@ def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:
     """The result with the trial of learned weights: the winner where they and their score are better, or after it, or
     where fewer rows said that it was nothing, among those of fewer rows."""
     first = result.trials[0]
-    if bins.trial.round < first.round:
-        place = sum(trial.round >= bins.trial.round and not trial.error for trial in result.trials)
-    else:
-        place = 0 if bins.weights is not None and bins.trial.score > first.score + SAME else 1
+    is_best = (
+        bins.weights is not None and bins.trial.round == first.round and bins.trial.score > first.score + SAME
+    )
+    ahead = [(t.round, t.score) >= (bins.trial.round, bins.trial.score) for t in result.trials if not t.error]
+    place = 0 if is_best else max(1, sum(ahead))
     trials = [*result.trials[:place], bins.trial, *result.trials[place:]]
     return replace(
         result, trials=trials, seconds=result.seconds + bins.trial.seconds, history=[*result.history, bins.trial]
@@ -167,14 +166,50 @@ def _is_in_time(model: Any, result: RaceResult) -> bool:
     return model.race_seconds is None or result.seconds < model.race_seconds
 
 
+def _to_weigh(running: Race, result: RaceResult, n_bins: int) -> Iterator[Trial]:
+    """Trials whose candidates go on to weights of their bins, while there is time."""
+    leader = _leader(running.model, result, n_bins)
+    if leader is None:
+        return
+    began = time.perf_counter()
+    yield leader
+    taken = time.perf_counter() - began
+    if _is_in_time(running.model, replace(result, seconds=result.seconds + taken)):
+        second = _second(running, result, leader)
+        if second is not None:
+            yield second
+
+
 def _leader(model: Any, result: RaceResult, n_bins: int) -> Trial | None:
     """The trial whose candidate goes on to weights of its bins: the best by ridge, where there is time, and bins,
     and where it is not far behind the winner."""
     if not isinstance(model.bin_weights, str) or not _is_in_time(model, result) or n_bins < 2:
         return None
-    last = [t for t in result.trials if t.round == result.trials[0].round and not t.error]
-    leader = next((t for t in last if t.candidate.settings.get("loss", model.loss) == "square"), None)
+    leader = next((t for t in _by_ridge(model, result) if t.round == result.trials[0].round), None)
     return None if leader is None or is_behind(leader, result.trials[0], HOPELESS) else leader
+
+
+def _second(running: Race, result: RaceResult, leader: Trial) -> Trial | None:
+    """The best exponential candidate, with the rows of the leader, where that is another and some bins say nothing.
+
+    Such bins are a burden to exponential kernels before others: a linear machine has a weight for every bin.
+    """
+    if running.trials is None or _is_exponential(leader):
+        return None
+    second = next((t for t in _by_ridge(running.model, result) if _is_exponential(t)), None)
+    if second is None or WeighedBins(running).screened(second.candidate, leader.n_rows) is None:
+        return None
+    return replace(second, round=leader.round, n_rows=leader.n_rows)
+
+
+def _by_ridge(model: Any, result: RaceResult) -> list[Trial]:
+    return [
+        t for t in result.trials if t.candidate.settings.get("loss", model.loss) == "square" and not t.error
+    ]
+
+
+def _is_exponential(trial: Trial) -> bool:
+    return "gamma" in trial.candidate.settings
 
 
 def _named(kernel: object) -> str:

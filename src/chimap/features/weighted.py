@@ -19,7 +19,7 @@ _ROWS = 1000  # whose gradients are averaged
 _NOISE = 2.0  # root mean squares of negative products that are subtracted from all, of one output
 _NUMBERS = 2**22  # of an array of a block of rows
 _OUTPUTS = 16  # that bins are relevant for: of more outputs as many random mixtures
-_LEAST = 1e-6  # weight of a bin that no score depends on: it may matter in the next round
+_LEAST = 1e-6  # weight of a bin that no score depends on
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,13 @@ def weights_of(
     roots = np.sqrt(G)
     if not roots.any():
         return weights
-    return np.asarray(np.maximum(roots / roots.mean(), _LEAST))
+    return at_least(roots)
+
+
+def at_least(weights: np.ndarray) -> np.ndarray:
+    """Weights (bins,), not all 0, over their mean, and none of them 0: a bin of no use may be of some in the next
+    round."""
+    return np.asarray(np.maximum(weights / weights.mean(), _LEAST))
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +215,8 @@ def learn_weights(
     fit_and_score: Callable[[np.ndarray], tuple[float, Callable[[], np.ndarray]]],
     weights: np.ndarray,
     rounds: int = ROUNDS,
-    least_gain: Callable[[], float] = lambda: 0.0,
+    least_gain: Callable[[int, int], float] = lambda later, before: 0.0,
+    other: np.ndarray | None = None,
 ) -> list[WeightRound]:
     """Fit, reweight the bins by the gradients and fit again while the held-out score rises.
 
@@ -220,9 +227,11 @@ def learn_weights(
     weights : ndarray
         Equal ones of all bins; of several models that are scored together a row each.
     rounds : int
-        At most, beyond the first fit with equal weights.
+        At most, beyond the fits of the weights to begin with.
     least_gain : callable
-        What the score of the last fit must be above that of the one before by, for another round.
+        What the score of a fit must be above that of an earlier one by, both by their places, to be gone on from.
+    other : ndarray, optional
+        Other weights to begin with, if their score is above that of the equal ones.
 
     Returns
     -------
@@ -231,16 +240,22 @@ def learn_weights(
         better.
     """
     score, following = fit_and_score(weights)
-    tried = [WeightRound(weights, score)]
+    tried, base = [WeightRound(weights, score)], 0
+
+    def is_better() -> bool:
+        return tried[-1].score - tried[base].score > least_gain(len(tried) - 1, base)
+
+    if other is not None:
+        after = following()  # now, so that the model need not be kept beside the next
+        score, of_other = fit_and_score(other)
+        tried.append(WeightRound(other, score))
+        base = int(is_better())
+        following = of_other if base else lambda: after
     for _ in range(rounds):
         weights = following()
         score, following = fit_and_score(weights)
         tried.append(WeightRound(weights, score))
-        if score - tried[-2].score <= least_gain():
+        if not is_better():
             break
+        base = len(tried) - 1
     return tried
-
-
-def best_round(tried: Sequence[WeightRound]) -> WeightRound:
-    """The one of the best score; of equals the earliest."""
-    return max(tried, key=lambda r: r.score)

@@ -20,11 +20,12 @@ def parts_of_rows(n_rows: int, groups: np.ndarray | None, seed: int) -> np.ndarr
 
 
 def scores_without(score: Callable[[np.ndarray], float], parts: np.ndarray) -> np.ndarray:
-    """The scores (k,) without the rows of each part.
+    """The scores (k,) without the rows of each part; NaN without all rows, those of the only part.
 
     score : of the rows at given places. parts (n,) : see ``parts_of_rows``.
     """
-    return np.array([score(np.flatnonzero(parts != part)) for part in range(int(parts.max()) + 1)])
+    each = (np.flatnonzero(parts != part) for part in range(int(parts.max()) + 1))
+    return np.array([score(rows) if rows.size else np.nan for rows in each])
 
 
 def deviations_of(scores: np.ndarray) -> np.ndarray:

@@ -1,0 +1,109 @@
+"""Which candidates of a race go on to weights of their bins, and where these end in its table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from chimap import HistogramClassifier
+from chimap.data import ArraySource
+from chimap.engines import Progress
+from chimap.estimators import race_choice
+from chimap.estimators.bin_weights import LearnedBins
+from chimap.estimators.race import Race
+from chimap.estimators.race_bins import WeighedBins
+from chimap.estimators.race_choice import _leader
+from chimap.features.screened import screened_weights
+from chimap.selection.race_trials import Candidate, RaceResult, Trial
+
+DIGITS = load_digits(return_X_y=True)
+
+
+def digits(n):
+    return DIGITS[0][:n], DIGITS[1][:n]
+
+
+def test_weights_of_bins_are_not_learned_for_what_is_far_behind():
+    trials = [
+        Trial(Candidate("a", {"loss": "squared_hinge"}), 0, 100, 0.9, 0.0, deviations=(0.01, -0.01, 0.0)),
+        Trial(Candidate("b", {"loss": "square"}), 0, 100, 0.7, 0.0, deviations=(-0.01, 0.01, 0.0)),
+    ]
+    model = HistogramClassifier(bin_weights="learn")
+    assert _leader(model, RaceResult(trials, "accuracy", 50, 0.0), 9) is None
+    near = [trials[0], replace(trials[1], score=0.89)]
+    assert _leader(model, RaceResult(near, "accuracy", 50, 0.0), 9) is near[1]
+
+
+def noisy_race():
+    """A race of digits with as many bins of noise, and trials of it: an additive kernel leads an exponential one."""
+    X, y = digits(400)
+    rng = np.random.default_rng(0)
+    rows = np.hstack([X, np.column_stack([rng.permutation(column) for column in X.T])])
+    running = Race.on(HistogramClassifier(random_state=0), ArraySource(rows, y), None)
+    trials = [
+        Trial(Candidate(kernel, {"kernel": kernel, "normalize": None, "loss": "square", **gamma}), at, 150, score, 0.0)
+        for kernel, gamma, at, score in (("chi2", {}, 1, 0.9), ("exp-chi2", {"gamma": "auto"}, 0, 0.8))
+    ]  # fmt: skip
+    return running, RaceResult(trials, "accuracy", 50, 0.0)
+
+
+def test_an_exponential_kernel_goes_on_to_weights_after_an_additive_one_where_bins_say_nothing():
+    running, result = noisy_race()
+    first, second = race_choice._to_weigh(running, result, 128)
+    assert first is result.trials[0]
+    assert (second.candidate.name, second.round, second.n_rows) == ("exp-chi2", 1, 150)
+    assert list(race_choice._to_weigh(replace(running, trials=None), result, 128)) == [first]
+    ahead = RaceResult([replace(result.trials[1], round=1, score=0.95), first], "accuracy", 50, 0.0)
+    assert list(race_choice._to_weigh(running, ahead, 128)) == [ahead.trials[0]]
+
+
+def test_one_candidate_goes_on_to_weights_where_all_bins_say_something():
+    X, y = digits(400)
+    told = X[:, X.std(axis=0) > 3]  # counts to 16
+    running, result = (
+        Race.on(HistogramClassifier(random_state=0), ArraySource(told, y), None),
+        noisy_race()[1],
+    )
+    assert [t.candidate.name for t in race_choice._to_weigh(running, result, told.shape[1])] == ["chi2"]
+
+
+@pytest.mark.parametrize(("score", "at", "place"), [(0.95, 1, 1), (0.85, 1, 1), (0.85, 0, 1), (0.7, 0, 2)])
+def test_weights_that_are_not_kept_are_told_where_their_score_is(score, at, place):
+    result = noisy_race()[1]
+    trial = replace(result.trials[0], round=at, score=score)
+    told = race_choice.with_bins(result, LearnedBins(trial, None, 0.0))
+    assert told.trials[place] is trial
+    kept = race_choice.with_bins(result, LearnedBins(trial, np.ones(128), 0.1))
+    assert (kept.trials[0] is trial) is (score == 0.95)
+
+
+@pytest.mark.parametrize("normalize", [None, "l1"])
+def test_learning_begins_with_a_screening_of_each_split_and_ends_with_one_of_all_rows(normalize, monkeypatch):
+    running, result = noisy_race()
+    first, given = replace(result.trials[0], n_rows=max(running.splits_of)), []
+    first = replace(
+        first,
+        candidate=replace(first.candidate, settings={**first.candidate.settings, "normalize": normalize}),
+    )
+
+    def learn(weigh, candidate, equal, screened, trial):
+        given.append((equal, screened))
+        return LearnedBins(trial, screened.mean(axis=0), 0.1, is_screened=True)
+
+    monkeypatch.setattr("chimap.estimators.race_bins.learn_bins", learn)
+    learned = WeighedBins(running).learn(first, Progress())
+
+    def screened(places):
+        rows, labels = running.rows[places], running.y[places]
+        if normalize:
+            rows = rows / rows.sum(axis=1, keepdims=True)
+        return screened_weights(np.sqrt(rows), (labels[:, None] == np.unique(running.y)) * 1.0)
+
+    ((equal, of_splits),) = given
+    np.testing.assert_array_equal(equal, np.ones_like(of_splits))
+    expected = [screened(train) for train, _ in running.splits_at(first.n_rows)]
+    np.testing.assert_allclose(of_splits, expected, atol=1e-3)
+    np.testing.assert_allclose(learned.weights, screened(np.arange(400)), atol=1e-3)
