@@ -10,7 +10,8 @@ from sklearn.linear_model import Ridge
 
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, fold_of_rows
-from chimap.selection import choose_alpha
+from chimap.selection import choose_alpha, folds
+from chimap.selection.folds import _Scorer, rough_alpha
 from chimap.solvers.ridge import Factor
 
 from ..moments.cases import rows
@@ -123,6 +124,30 @@ def test_search_ends_inside_what_it_tried(noise):
     assert gaps.min() == pytest.approx(0.5)
     if noise == 1e4:
         assert best_alpha > scale
+
+
+@pytest.mark.parametrize("noise", [1e-4, 1.0, 30.0, 1e4])
+@pytest.mark.parametrize("left_out", [[0], [0, 1, 2, 3, 4]])
+def test_a_rough_search_ends_near_the_best(noise, left_out):
+    Z, Y = linear(noise)
+    moments = fold_moments(Z, Y, fold_of_rows(0, 400, 5, seed=0), 5)
+    whole = moments.whole()
+    rough = rough_alpha(moments, whole, left_out)
+    scale = whole.scatter_diagonal().mean()
+    halves = scale * 10.0 ** (np.arange(-20, 21) / 2)
+    assert np.abs(halves / rough - 1).min() < 1e-9
+    errors = choose_alpha(moments, whole, [*halves, rough], left_out=left_out)
+    means = np.average(errors.scores, axis=1, weights=[moments.folds[k].count for k in left_out])
+    assert means[np.argmin(np.abs(errors.alphas - rough))] <= means.min() * (1 + 2e-3)
+
+
+def test_a_rough_search_factors_a_few_times(monkeypatch):
+    Z, Y = linear(30.0)
+    moments = fold_moments(Z, Y, fold_of_rows(0, 400, 5, seed=0), 5)
+    scorers = []
+    monkeypatch.setattr(folds, "_Scorer", lambda *given: scorers.append(_Scorer(*given)) or scorers[-1])
+    rough_alpha(moments, moments.whole(), [0])
+    assert len(scorers[0].scores) <= 4
 
 
 def test_folds_that_cannot_be():

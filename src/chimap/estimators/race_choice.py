@@ -185,7 +185,7 @@ def _leader(model: Any, result: RaceResult, n_bins: int) -> Trial | None:
     and where it is not far behind the winner."""
     if not isinstance(model.bin_weights, str) or not _is_in_time(model, result) or n_bins < 2:
         return None
-    leader = next((t for t in _by_ridge(model, result) if t.round == result.trials[0].round), None)
+    leader = next((t for t in _by_ridge(model.loss, result) if t.round == result.trials[0].round), None)
     return None if leader is None or is_behind(leader, result.trials[0], HOPELESS) else leader
 
 
@@ -196,16 +196,14 @@ def _second(running: Race, result: RaceResult, leader: Trial) -> Trial | None:
     """
     if running.trials is None or _is_exponential(leader):
         return None
-    second = next((t for t in _by_ridge(running.model, result) if _is_exponential(t)), None)
+    second = next((t for t in _by_ridge(running.model.loss, result) if _is_exponential(t)), None)
     if second is None or WeighedBins(running).screened(second.candidate, leader.n_rows) is None:
         return None
     return replace(second, round=leader.round, n_rows=leader.n_rows)
 
 
-def _by_ridge(model: Any, result: RaceResult) -> list[Trial]:
-    return [
-        t for t in result.trials if t.candidate.settings.get("loss", model.loss) == "square" and not t.error
-    ]
+def _by_ridge(loss: str, result: RaceResult) -> list[Trial]:
+    return [t for t in result.trials if t.candidate.settings.get("loss", loss) == "square" and not t.error]
 
 
 def _is_exponential(trial: Trial) -> bool:

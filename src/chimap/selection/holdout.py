@@ -8,18 +8,19 @@ from typing import ClassVar
 import numpy as np
 
 from chimap.selection.base import Choice, SelectionResult
-from chimap.selection.folds import choose_alpha
+from chimap.selection.folds import rough_alpha
 from chimap.solvers.base import Asked, Needs, Trials
 
 _STEP = 10**0.5  # from a strength to the next that is tried
 _MOST_STEPS = 10
+_LITTLE = 1e-3  # of the loss: a step that gains less is the last
 
 
 class HoldOut:
     """The least loss on the rows of fold 0, each strength fitted on the others.
 
-    Without strengths to compare it goes down from a first one by half decades, or up, while the loss falls. The first
-    is the best of ridge where there are moments.
+    Without strengths to compare it goes down from a first one by half decades, or up, while the loss falls by a
+    thousandth a step. The first is about the best of ridge where there are moments.
     """
 
     rule: ClassVar[str] = "holdout"
@@ -47,17 +48,21 @@ class HoldOut:
                 loss(float(alpha))
             return _result(losses), None
         first = self._first(problem)
-        direction = -1 if loss(first / _STEP) < loss(first) else 1
+
+        def at(step: int) -> float:
+            return loss(first * _STEP**step)
+
+        direction = -1 if at(-1) < at(0) else 1
         for k in range(_MOST_STEPS):
-            if loss(first * _STEP ** (direction * (k + 1))) >= loss(first * _STEP ** (direction * k)):
+            before = at(direction * k)
+            if at(direction * (k + 1)) >= before - _LITTLE * abs(before):
                 break
         return _result(losses), None
 
     def _first(self, problem: Trials) -> float:
         if problem.moments is None or problem.loss is None:
             return problem.usual_alpha()
-        ridge = choose_alpha(problem.moments, problem.moments.whole(), left_out=[0])
-        return float(ridge.best["alpha"]) * problem.loss.curvature
+        return rough_alpha(problem.moments, problem.moments.whole(), left_out=[0]) * problem.loss.curvature
 
 
 def _result(losses: dict[float, float]) -> SelectionResult:
