@@ -126,19 +126,18 @@ def test_search_ends_inside_what_it_tried(noise):
         assert best_alpha > scale
 
 
-@pytest.mark.parametrize("noise", [1e-4, 1.0, 30.0, 1e4])
-@pytest.mark.parametrize("left_out", [[0], [0, 1, 2, 3, 4]])
-def test_a_rough_search_ends_near_the_best(noise, left_out):
-    Z, Y = linear(noise)
-    moments = fold_moments(Z, Y, fold_of_rows(0, 400, 5, seed=0), 5)
+# of few rows the error depends on the strength most: half a decade on the wrong side of a decade shows
+@pytest.mark.parametrize("noise", [1e-4, 1.0, 10.0, 30.0, 1e4])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_rough_search_ends_near_the_best(noise, seed):
+    Z, Y = linear(noise, 40, seed)
+    moments = fold_moments(Z, Y, fold_of_rows(0, 40, 5, seed=0), 5)
     whole = moments.whole()
-    rough = rough_alpha(moments, whole, left_out)
-    scale = whole.scatter_diagonal().mean()
-    halves = scale * 10.0 ** (np.arange(-20, 21) / 2)
+    rough = rough_alpha(moments, whole, range(5))
+    halves = whole.scatter_diagonal().mean() * 10.0 ** (np.arange(-20, 21) / 2)
     assert np.abs(halves / rough - 1).min() < 1e-9
-    errors = choose_alpha(moments, whole, [*halves, rough], left_out=left_out)
-    means = np.average(errors.scores, axis=1, weights=[moments.folds[k].count for k in left_out])
-    assert means[np.argmin(np.abs(errors.alphas - rough))] <= means.min() * (1 + 2e-3)
+    errors = choose_alpha(moments, whole, halves)
+    assert errors.means[np.argmin(np.abs(errors.alphas - rough))] <= errors.means.min() * 1.06
 
 
 def test_a_rough_search_factors_a_few_times(monkeypatch):
