@@ -102,6 +102,7 @@ def test_heading_and_delimiter_can_be_given(tmp_path):
         ("a,b,y\n1,NA,0\n", r"rows\.csv, line 2, column 'b': 'NA', expected a number"),
         ("a,b,y\n1,2,0\n3,1\n", r"rows\.csv, line 3: 2 fields, expected 3"),
         ("a,b,y\n1,2,0\n3,1,4,5\n", r"rows\.csv, line 3: 4 fields, expected 3"),
+        ("id,b,y\nq,1,x\nr,2\n", r"rows\.csv, line 3: 2 fields, expected 3"),  # ids are not known by then
         ("a,b,y\n1,2,\n", r"rows\.csv: every label is missing"),
         ("a,b,y\n1,2,x\n1,2,3\n", r"rows\.csv, column 'y', row 1: '3' after 'x'"),
         ("a,b,y\n1,2,nan\n", r"rows\.csv: every label is missing"),
@@ -155,6 +156,18 @@ def test_small_blocks(tmp_path, monkeypatch):
         (tmp_path / str(number)).mkdir()
         source = SOURCES[kind](tmp_path / str(number))
         np.testing.assert_array_equal(np.concatenate([chunk.X for chunk in source.chunks(7)]), COUNTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"), [('"one\n{0}, ""two"""', 'one\n{0}, "two"'), ('a 5" disk {0}', 'a 5" disk {0}')]
+)
+def test_line_breaks_and_quotes_within_fields(tmp_path, monkeypatch, text, meant):
+    monkeypatch.setattr(csv, "BLOCK_BYTES", 50)  # most end within a field
+    lines = [f"{text.format(i)},{i},{'xy'[i % 2]}\n" for i in range(100)]
+    source = open_source(write(tmp_path, "id,b,kind\n" + "".join(lines)), labels="kind")
+    assert np.concatenate([chunk.X for chunk in source.chunks(9)])[:, 0].tolist() == [*range(100)]
+    assert source.row_ids[99] == meant.format(99)
+    assert source.labels().tolist() == ["x", "y"] * 50
 
 
 def test_a_table_that_changes(tmp_path):

@@ -24,6 +24,13 @@ def test_patterns_and_symmetric_matrices(tmp_path):
     np.testing.assert_array_equal(next(source.chunks(5)).X.toarray(), [[3, 0.5], [0.5, 0]])
 
 
+def test_unsigned_counts_as_scipy_writes_them(tmp_path):
+    X = sp.coo_array(np.arange(6, dtype=np.uint32).reshape(2, 3))
+    scipy.io.mmwrite(tmp_path / "rows.mtx", X)
+    assert "unsigned-integer" in (tmp_path / "rows.mtx").read_text()
+    np.testing.assert_array_equal(next(open_source(tmp_path / "rows.mtx").chunks(5)).X.toarray(), X.toarray())
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

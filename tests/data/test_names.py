@@ -247,7 +247,8 @@ def test_blocks_by_name():
 
 def test_frames_of_every_library():
     polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
-    for table in (FRAME, polars.from_pandas(FRAME), pyarrow.Table.from_pandas(FRAME)):
+    arrow = pyarrow.Table.from_pandas(FRAME)
+    for table in (FRAME, polars.from_pandas(FRAME), arrow, arrow.to_batches()[0]):
         source = open_source(table, "site")
         assert source.column_names == tuple(NAMES)
         np.testing.assert_array_equal(next(source.chunks(100)).X, FRAME[NAMES])

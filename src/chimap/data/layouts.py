@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from chimap import _arrays
 from chimap.data.formats.anndata import AnnDataSource, anndata_source, is_anndata, is_anndata_store
-from chimap.data.formats.biom import BiomObject, BiomTextSource, biom_source, is_biom_table, is_biom_text
+from chimap.data.formats.biom import BiomObject, biom_source, is_biom_table
+from chimap.data.formats.biom_text import BiomTextSource, is_biom_text
 from chimap.data.formats.named_counts import jsonl_source
 from chimap.data.formats.records import LINES
 from chimap.data.formats.streams import is_stream, stream_source

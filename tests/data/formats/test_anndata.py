@@ -62,6 +62,28 @@ def test_labels_that_are_not_there(cells, name, message):
         open_source(cells, name)
 
 
+def test_categories_of_a_column_without_a_value(tmp_path):
+    data = anndata_object(CSR)
+    data.obs["nothing"] = pandas.Categorical([None] * N_ROWS)
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    with pytest.raises(DataError, match=r"cells\.h5ad: every label is missing"):
+        open_source(tmp_path / "cells.h5ad", "nothing")
+
+
+@pytest.mark.parametrize("part", ["data", "indices"])
+@pytest.mark.parametrize("matrix", [CSR, CSR.tocsc()], ids=["CSR", "CSC"])
+def test_a_store_that_lacks_a_chunk(tmp_path, part, matrix):
+    pytest.importorskip("zarr")
+    store = tmp_path / "cells.zarr"
+    anndata_object(matrix).write_zarr(store)
+    chunk = next(
+        path for path in sorted((store / "X" / part).rglob("*")) if path.is_file() and path.name.isdigit()
+    )
+    chunk.unlink()
+    with pytest.raises(DataError, match=rf"cells\.zarr::X/{part}: 1 of 1 chunks are not in the store"):
+        list(open_source(store).chunks(50))
+
+
 @pytest.mark.parametrize(("name", "lost"), [("some", 4), ("holes", 1)])
 def test_cells_without_a_label_are_left_out(cells, name, lost):
     source = open_source(cells, name)

@@ -62,6 +62,9 @@ def test_a_table_by_observations_alone(tmp_path):
         ({"shape": [12, 99]}, r"shape \[12, 99\], but 12 rows and 137 columns"),
         ({"data": [[1, 2]]}, "'data' does not fit the shape"),
         ({"data": [[99, 2, 1]]}, "'data' does not fit the shape"),
+        ({"data": [[0.5, 2, 1]]}, "an index is no whole number"),
+        ({"shape": None}, "TypeError: .*, in its shape, rows or columns; expected two numbers"),
+        ({"rows": [{"name": "a"}] * 12}, "KeyError: 'id', in its shape, rows or columns"),
         ({"matrix_type": "odd"}, "matrix_type 'odd'; expected sparse or dense"),
     ],
 )
@@ -104,6 +107,39 @@ def test_what_is_wrong_in_text(tmp_path, change, message):
     path = tmp_path / "table.tsv"
     path.write_text(change(path.read_text()))
     with pytest.raises(DataError, match=message):
+        open_source(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: "\ufeff" + text,
+        lambda text: "# Full OTU Counts\n#ASV ID" + text[text.index("\t") :] + "\n# the end\n",
+    ],
+)
+def test_text_with_a_byte_order_mark_or_with_comments(tmp_path, change):
+    biom_text(tmp_path)
+    path = tmp_path / "table.tsv"
+    path.write_text(change(path.read_text()), "utf-8")
+    source = open_source(path)
+    assert (source.row_ids[0], source.column_names[0]) == ("row 0", "bin 0")
+    expected = biom_table().matrix_data.T.toarray()
+    assert (next(source.chunks(200)).X.toarray() == expected).all()
+
+
+def test_a_sample_is_not_taken_for_metadata(tmp_path):
+    biom_text(tmp_path)
+    path = tmp_path / "table.tsv"
+    lines = path.read_text().splitlines()
+    place = next(i for i, line in enumerate(lines) if line.startswith("bin 0"))
+    lines[place] = lines[place].rpartition("\t")[0] + "\tx"
+    path.write_text("\n".join(lines))
+    with pytest.raises(
+        DataError, match=rf"line {place + 2}: '\S+' in the last column, 'row \d+', which holds text"
+    ):
+        open_source(path)
+    path.write_bytes(b"#OTU ID\ta\tb\nn\xe9\t1\t2\n")
+    with pytest.raises(DataError, match=r"table\.tsv, line 2: not text in UTF-8"):
         open_source(path)
 
 

@@ -259,6 +259,7 @@ def test_counts_that_cannot_be_used(tmp_path, counts, message):
     ("text", "message"),
     [
         ('{"counts": {"a": 1}}\n{"counts": {"a"', r"line 2: not JSON .*cut off"),
+        ('{"counts": {"a": 1, "b": 2, "a": 3}}\n', r"line 1: the key 'a' comes twice in one object"),
         ('{"counts": {"a": 1}}\n[1]\n', "line 2: list, expected an object"),
         ('{"count": {"a": 1}}\n', "the first record has no 'counts'; it has count"),
         ("\n\n", "no records, only blank lines"),

@@ -199,6 +199,8 @@ def _named(codes: np.ndarray, categories: np.ndarray) -> tuple[np.ndarray, np.nd
     missing = codes < 0
     if codes.size and codes.max() >= categories.size:
         raise DataError(f"code {codes.max()} of {categories.size} categories. Write the file again.")
+    if not categories.size:  # of a column without a value
+        return np.full(codes.shape, "", dtype=object), missing
     return categories[np.where(missing, 0, codes)], missing
 
 

@@ -1,11 +1,10 @@
-"""BIOM, the tables of microbiology: HDF5 (version 2), JSON (version 1), text, objects. Samples are rows."""
+"""BIOM, the tables of microbiology: HDF5 (version 2), JSON (version 1), objects. Samples are rows."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,15 +12,13 @@ from chimap import _sparse as sp
 from chimap._types import JSON, Group
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
+from chimap.data.formats.biom_text import BiomTextSource
 from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names
 from chimap.data.formats.stored_rows import CscRows, CsrRows, StoredRows
-from chimap.data.io.compressed import COMPRESSIONS, decompressed, read_piece
 from chimap.data.io.containers import Container, Hdf5Container, children
-from chimap.data.io.files import DataFile, existing_file, file_digest, is_folder
-from chimap.data.io.range_source import OrderedSource
-from chimap.data.io.row_file import RowFile
+from chimap.data.io.files import DataFile, existing_file, file_digest
 from chimap.data.label_names import shown
-from chimap.data.labels import Labels, read_labels
+from chimap.data.labels import Labels
 from chimap.data.source import Source
 
 if TYPE_CHECKING:
@@ -29,8 +26,6 @@ if TYPE_CHECKING:
 
 
 _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
-_TSV_MARKS = (b"# Constructed from biom file", b"#OTU ID\t", b"#OTUID\t")
-_TSV_ENDINGS = tuple(text + packed for text in (".tsv", ".txt") for packed in COMPRESSIONS)
 
 
 class BiomSource(KeyedSource):
@@ -105,102 +100,6 @@ class BiomJsonSource(ArraySource):
         return {**super().fingerprint(), "bytes": self.path.size, "digest": file_digest(self.path)}
 
 
-class BiomTextSource(OrderedSource):
-    """The samples of a BIOM table as text: observations are lines, samples are columns.
-
-    Opening reads it once, onto a temporary file. A last column of metadata (taxonomy) is passed over.
-
-    path: the file; compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``; an address, too.
-    labels: array or file of labels, see ``read_labels``, or None.
-    Raises FileNotFoundError, and DataError that names line and field, and ids that come twice.
-    """
-
-    dtype = np.dtype(np.float64)
-
-    def __init__(self, path: str | os.PathLike[str], labels: Labels = None) -> None:
-        self.path = existing_file(path)
-        self.name = self.path.name
-        with decompressed(self.path) as stream:
-            heading, number = self._heading(stream)
-            first = (
-                read_piece(self.path, stream, 0, f"line {number + 1}")
-                .decode("utf-8")
-                .rstrip("\r\n")
-                .split("\t")
-            )
-        samples = heading[1:]
-        if len(first) == len(heading) > 2 and _number(first[-1]) is None:
-            samples = samples[:-1]  # taxonomy
-        if not samples:
-            raise DataError(f"{self.path}, line {number}: no samples in the heading. Write the table again.")
-        self.n_rows = len(samples)
-        self.row_ids = checked_names(np.array(samples), self.n_rows, f"{self.path}, line {number}")
-        names = [name for name, _ in self._lines()]
-        self.n_features = len(names)
-        if not names:
-            raise DataError(f"{self.path}: no observations, only a heading. Write the table again.")
-        self.column_names = tuple(
-            checked_names(np.array(names), self.n_features, f"{self.path}, observations").tolist()
-        )
-        self._y = read_labels(labels, self.n_rows)
-        self.has_labels = self._y is not None
-        self._open()
-
-    def _filled(self) -> RowFile:
-        bound = min(self.n_rows * self.n_features, 8 * self.path.size)
-        file = RowFile(self.n_rows, self.n_features, bound, self.dtype)
-        for place, (_, values) in enumerate(self._lines()):
-            samples = np.flatnonzero(values)
-            file.add(samples, np.full(samples.size, place), values[samples])
-        file.finish()
-        return file
-
-    def _lines(self) -> Iterator[tuple[str, np.ndarray]]:
-        """The id and the values of each observation."""
-        with decompressed(self.path) as stream:
-            heading, number = self._heading(stream)
-            while line := read_piece(self.path, stream, 0, f"line {number + 1}"):
-                number += 1
-                fields = line.decode("utf-8").rstrip("\r\n").split("\t")
-                if fields == [""]:
-                    continue
-                if len(fields) != len(heading):
-                    raise DataError(
-                        f"{self.path}, line {number}: {len(fields)} fields, expected {len(heading)} as in the heading. "
-                        "The file is cut off or damaged; copy it again."
-                    )
-                yield fields[0], self._values(fields[1 : self.n_rows + 1], number)
-
-    def _values(self, fields: list[str], number: int) -> np.ndarray:
-        try:
-            return np.array(fields, dtype=np.float64)
-        except ValueError as error:
-            wrong = next(place for place, field in enumerate(fields) if _number(field) is None)
-            raise DataError(
-                f"{self.path}, line {number}, field {wrong + 2}: {fields[wrong]!r}, expected a number. Mend it."
-            ) from error
-
-    def _heading(self, stream: IO[bytes]) -> tuple[list[str], int]:
-        """The fields of the heading, and its line: the last that begins with '#'."""
-        number = 0
-        while True:
-            number += 1
-            line = read_piece(self.path, stream, 0, f"line {number}")
-            if not line.startswith(b"#"):
-                raise DataError(
-                    f"{self.path}, line {number}: no heading that begins with '#OTU ID'. Write the table again."
-                )
-            fields = line.decode("utf-8").rstrip("\r\n").split("\t")
-            if len(fields) > 1:
-                return fields, number
-
-    def _content(self) -> JSON:
-        return {"bytes": self.path.size, "digest": file_digest(self.path)}
-
-    def _check_unchanged(self) -> None:
-        self.path.check_unchanged()
-
-
 class BiomObject(ArraySource):
     """The samples of a ``biom.Table`` in memory."""
 
@@ -214,15 +113,6 @@ class BiomObject(ArraySource):
 def is_biom_table(X: object) -> bool:
     """Whether X is a ``biom.Table``; biom is not imported to tell."""
     return type(X).__module__.partition(".")[0] == "biom" and hasattr(X, "matrix_data")
-
-
-def is_biom_text(address: str) -> bool:
-    """Whether a text is a BIOM table."""
-    if not address.lower().endswith(_TSV_ENDINGS) or is_folder(address):
-        return False
-    file = existing_file(address)
-    with decompressed(file) as stream:
-        return read_piece(file, stream, 0, "line 1").startswith(_TSV_MARKS)
 
 
 def biom_source(path: str | os.PathLike[str], labels: Labels = None) -> Source:
@@ -262,8 +152,14 @@ def _json_table(path: DataFile) -> JSON:
 
 def _json_shape(table: JSON, path: str | os.PathLike[str]) -> tuple[tuple[int, int], dict[str, list[str]]]:
     """Observations and samples, and their ids."""
-    ids = {key: [str(entry["id"]) for entry in table[key]] for key in ("rows", "columns")}
-    shape = tuple(int(n) for n in table["shape"])
+    try:
+        ids = {key: [str(entry["id"]) for entry in table[key]] for key in ("rows", "columns")}
+        shape = tuple(int(n) for n in table["shape"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(
+            f"{path}: {type(error).__name__}: {error}, in its shape, rows or columns; expected two numbers, and a list "
+            "of objects with an 'id' each. Write it again."
+        ) from error
     if shape != (len(ids["rows"]), len(ids["columns"])):
         raise DataError(
             f"{path}: shape {list(shape)}, but {len(ids['rows'])} rows and {len(ids['columns'])} columns. Write it "
@@ -281,16 +177,11 @@ def _json_matrix(table: JSON, shape: tuple[int, int], where: str) -> sp.csr_matr
         if table["matrix_type"] == "dense":
             return sp.csr_matrix(data.reshape(shape).T)
         rows, columns, values = data.reshape(-1, 3).T
+        if np.any(np.stack([columns, rows]) % 1):
+            raise ValueError("an index is no whole number")
         places = (columns.astype(np.int64), rows.astype(np.int64))
         return sp.csr_matrix((values, places), shape=shape[::-1])
     except (ValueError, TypeError) as error:
         raise DataError(
             f"{where}: 'data' does not fit the shape {list(shape)} ({error}). Write it again."
         ) from error
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

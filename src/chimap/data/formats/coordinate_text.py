@@ -14,7 +14,12 @@ from chimap.data.io.compressed import decompressed, read_piece
 from chimap.data.io.files import DataFile, needed
 from chimap.data.io.stream import BLOCK_BYTES
 
-_FIELDS = ("integer", "real", "pattern")
+_FIELDS = (
+    "integer",
+    "unsigned-integer",
+    "real",
+    "pattern",
+)  # the second is scipy's word for uint32 and uint64
 
 
 class CoordinateText:

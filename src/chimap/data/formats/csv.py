@@ -6,20 +6,21 @@ import csv
 import io
 import os
 import zlib
-from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap._types import JSON
 from chimap._validation import DataError, check_choice
 from chimap.data.formats.csv_columns import Ids, counts_on, is_heading, is_text
+from chimap.data.formats.csv_records import first_fault, read_records
 from chimap.data.io.compressed import decompressed, read_piece, uncompressed_name
 from chimap.data.io.files import existing_file, file_digest, needed
 from chimap.data.io.stream import BLOCK_BYTES, StreamSource
 from chimap.data.label_names import labels_elsewhere
 from chimap.data.label_text import TextLabels
-from chimap.data.labels import Labels, is_number
+from chimap.data.labels import Labels
 from chimap.data.table import (
     LABEL_NAMES,
     Choice,
@@ -35,14 +36,14 @@ if TYPE_CHECKING:
 
 
 _OTHER_DELIMITERS = ";\t|"
-_QUOTED = 60  # characters of a field in an error
 
 
 class CsvSource(StreamSource):
     """The rows of a table of numbers, one row a line, with or without a heading.
 
     Construction reads the file once, to count rows and to take the labels; each pass converts the numbers anew, some
-    MiB at a time. Blank lines are skipped; a field may be quoted, and has no line breaks in it.
+    MiB at a time. Blank lines are skipped; a field may be quoted, and then hold line breaks, but for
+    those of the heading.
 
     path: the file; compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``; an address, too.
     labels: name or number of the column of labels (the first is 0, the last -1), or array or file, see
@@ -164,7 +165,7 @@ class CsvSource(StreamSource):
         for batch in self._batches(self._bins, "float64"):
             columns = batch.columns
             if any(column.null_count for column in columns):
-                raise self._fault("a field is blank")
+                raise self._fault("a field is blank", self._bins)
             out = np.empty((batch.num_rows, self.n_features))
             for place, column in enumerate(columns):
                 out[:, place] = column.to_numpy()
@@ -180,7 +181,7 @@ class CsvSource(StreamSource):
             try:
                 for _ in range(self._skip):
                     read_piece(self.path, file, 0, "its heading")
-                while piece := read_piece(self.path, file, BLOCK_BYTES, "below its heading"):
+                while piece := read_records(self.path, file, BLOCK_BYTES, "below its heading"):
                     if piece.isspace():
                         continue
                     # Not ``open_csv``: its thread may hold the Python file when the interpreter ends, which aborts.
@@ -194,7 +195,7 @@ class CsvSource(StreamSource):
                         reader.ConvertOptions(column_types=types, include_columns=wanted, null_values=[""]),
                     ).to_batches()
             except (pyarrow.ArrowException, EOFError, OSError, zlib.error) as error:
-                raise self._fault(str(error)) from error
+                raise self._fault(str(error), () if kind == "string" else places) from error
 
     def _read_heading(self, header: bool | str, delimiter: str | None, labels: Labels) -> None:
         """Delimiter, names of columns, and how many lines to skip."""
@@ -246,11 +247,15 @@ class CsvSource(StreamSource):
             )
         return None
 
-    def _fault(self, reason: str) -> DataError:
-        """The error for the first line that is at fault; ``reason`` in words of the reader if none is found."""
+    def _fault(self, reason: str, numbers: Sequence[int] = ()) -> DataError:
+        """The error for the first line that is at fault; ``reason`` in words of the reader if none is found.
+
+        numbers: places of the columns that were read as numbers.
+        """
         with decompressed(self.path) as file:
             try:
-                fault = self._find_fault(io.TextIOWrapper(file, "utf-8-sig", newline=""))
+                text = io.TextIOWrapper(file, "utf-8-sig", newline="")
+                fault = first_fault(text, self._delimiter, self._names, self._skip, numbers)
             except (UnicodeDecodeError, EOFError, OSError, zlib.error, csv.Error) as error:
                 reason, fault = f"{error}", None
         place, what = fault or (
@@ -258,26 +263,6 @@ class CsvSource(StreamSource):
             f"cannot be read ({reason}). Is it damaged, cut off or not text in UTF-8?",
         )
         return DataError(f"{self.path}{place}: {what}")
-
-    def _find_fault(self, file: IO[str]) -> tuple[str, str] | None:
-        records = csv.reader(file, delimiter=self._delimiter)
-        for record in records:
-            if records.line_num <= self._skip or not record:
-                continue
-            line = f", line {records.line_num}"
-            if len(record) != len(self._names):
-                return (
-                    line,
-                    f"{len(record)} fields, expected {len(self._names)} as in the first line. Mend the line.",
-                )
-            for place in self._bins:
-                if not is_number(record[place]):
-                    return (
-                        f"{line}, column {self._names[place]!r}",
-                        f"{_shortened(record[place])!r}, expected a number. Mend it, name that column as the labels, "
-                        "set it aside with --exclude, or count its words with --text, its molecules with --smiles.",
-                    )
-        return None
 
     def _decoded(self, piece: bytes, line: int) -> str:
         try:
@@ -293,8 +278,3 @@ class CsvSource(StreamSource):
 
     def _check_unchanged(self) -> None:
         self.path.check_unchanged()
-
-
-def _shortened(text: str) -> str:
-    """A field as an error quotes it."""
-    return text if len(text) <= _QUOTED else text[: _QUOTED - 3] + "..."

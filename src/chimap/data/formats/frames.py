@@ -134,9 +134,8 @@ def _column(table: pd.DataFrame | pl.DataFrame | pa.Table, place: int) -> np.nda
         if hasattr(table, "with_columns")
         else table.column(place)
     )
-    if hasattr(column, "dictionary_decode") or hasattr(column, "combine_chunks"):
-        values = column.to_pandas() if hasattr(column, "to_pandas") else column
-        return np.asarray(values)
+    if hasattr(column, "type"):  # Arrow's, which gives no array of text or of what has gaps
+        return np.asarray(column.to_pandas())
     return np.asarray(column.to_numpy())
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
@@ -14,6 +13,7 @@ import numpy as np
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.arrow_parts import IPC, PARQUET, find_parts
+from chimap.data.formats.json_lines import object_of
 from chimap.data.io.compressed import COMPRESSIONS, decompressed, read_piece, uncompressed_name
 from chimap.data.io.files import base_name, existing_file, file_digest, files_under, is_folder, split_member
 from chimap.data.rows import digest
@@ -182,19 +182,7 @@ class JsonRecords(_OneFile):
                 number += 1
                 if line.isspace():
                     continue
-                try:
-                    record = json.loads(line)
-                except ValueError as error:
-                    raise DataError(
-                        f"{self.address}, line {number}: not JSON ({error}). The file is cut off or damaged; give one "
-                        "object a line."
-                    ) from error
-                if not isinstance(record, dict):
-                    raise DataError(
-                        f"{self.address}, line {number}: {type(record).__name__}, expected an object such as "
-                        '{"id": "a", "counts": {"word": 2}, "label": "b"}.'
-                    )
-                yield number, record
+                yield number, object_of(line, f"{self.address}, line {number}")
 
 
 class FolderRecords(Records):

@@ -91,7 +91,7 @@ class CsrRows(StoredRows):
 
     def reader(self, root: Group) -> Read:
         """See ``StoredRows``."""
-        values, columns = _entries(root[self._key], self.dtype)
+        values, columns = _entries(root[self._key], self.dtype, self.where)
 
         def read(start: int, stop: int) -> Rows:
             borders = self._borders[start : stop + 1]
@@ -137,7 +137,7 @@ class CscRows(StoredRows):
     def _by_rows(self, group: Group) -> RowFile:
         n_entries = int(self._borders[-1])
         file = RowFile(self.n_rows, self.n_features, n_entries, self.dtype)
-        values, rows = _entries(group, self.dtype)
+        values, rows = _entries(group, self.dtype, self.where)
         step = 2 * PIECE_BYTES
         for start in range(0, n_entries, step):
             stop = min(start + step, n_entries)
@@ -182,11 +182,26 @@ class _Pieces:
         return out
 
 
-def _entries(group: Group, dtype: np.dtype) -> tuple[_Pieces, _Pieces]:
+def _entries(group: Group, dtype: np.dtype, where: str) -> tuple[_Pieces, _Pieces]:
     """Values and indices of a sparse matrix; indices as int32 where they are no wider."""
     indices = group["indices"]
+    for part in PARTS[:2]:
+        _check_there(group[part], f"{where}/{part}")
     is_short = np.can_cast(indices.dtype, np.int32)
     return _Pieces(group["data"], dtype), _Pieces(indices, np.dtype(np.int32 if is_short else np.int64))
+
+
+def _check_there(array: StoredArray, where: str) -> None:
+    """Refuse values or indices of a Zarr store that lacks some of their chunks, which the library reads as zeros.
+
+    Zarr does not write chunks that are all zeros, but no sparse matrix has such ones.
+    """
+    written = getattr(array, "nchunks_initialized", None)  # of Zarr alone
+    if written is not None and written < array.nchunks:
+        raise DataError(
+            f"{where}: {array.nchunks - written} of {array.nchunks} chunks are not in the store; it was not copied or "
+            "written to the end. Copy it again."
+        )
 
 
 def _unit(array: StoredArray) -> int:

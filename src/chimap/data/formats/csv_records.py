@@ -1,0 +1,62 @@
+"""Records of a table as text: read some at a time, and searched for what is wrong with one."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from typing import IO
+
+from chimap.data.io.compressed import read_piece
+from chimap.data.io.files import DataFile
+from chimap.data.labels import is_number
+
+_QUOTE = b'"'
+_MOST_LINES = (
+    1000  # of a quoted field; beyond them a quote is taken for a character like others, as of 5" disks
+)
+_SHOWN = 60  # characters of a field in an error
+
+
+def read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> bytes:
+    """The next ``size`` bytes and the rest of their last record, in which quoted fields may have line breaks.
+
+    See ``read_piece``.
+    """
+    lines = [read_piece(file, stream, size, place)]
+    is_open = lines[0].count(_QUOTE) % 2 == 1
+    while is_open and len(lines) <= _MOST_LINES:
+        line = read_piece(file, stream, 0, place)
+        if not line:
+            break
+        lines.append(line)
+        is_open = line.count(_QUOTE) % 2 == 0
+    return b"".join(lines)
+
+
+def first_fault(
+    file: IO[str], delimiter: str, names: Sequence[str], n_skip: int, numbers: Sequence[int]
+) -> tuple[str, str] | None:
+    """The first place of a table that is at fault, and what is wrong there; None where nothing is.
+
+    names: of the columns. n_skip: lines of the heading. numbers: places of the columns that must hold numbers.
+    """
+    records = csv.reader(file, delimiter=delimiter)
+    for record in records:
+        if records.line_num <= n_skip or not record:
+            continue
+        line = f", line {records.line_num}"
+        if len(record) != len(names):
+            return line, f"{len(record)} fields, expected {len(names)} as in the first line. Mend the line."
+        for place in numbers:
+            if not is_number(record[place]):
+                return (
+                    f"{line}, column {names[place]!r}",
+                    f"{_shortened(record[place])!r}, expected a number. Mend it, name that column as the labels, "
+                    "set it aside with --exclude, or count its words with --text, its molecules with --smiles.",
+                )
+    return None
+
+
+def _shortened(text: str) -> str:
+    """A field as an error quotes it."""
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
