@@ -100,3 +100,11 @@ def test_quadratic_form(n, columns):
     Z, S = product(n)
     B = np.random.default_rng(0).standard_normal((n, columns))
     assert S.quadratic(B) == pytest.approx(np.square(Z @ B).sum(), rel=1e-10)
+
+
+@pytest.mark.parametrize("n", [1, 255, 600])
+@pytest.mark.parametrize("step", [1, 2, 7])
+def test_some_rows_and_columns(n, step):
+    S = product(n)[1]
+    chosen = np.arange(0, n, step)
+    np.testing.assert_array_equal(S.taken(chosen).to_square(), S.to_square()[np.ix_(chosen, chosen)])

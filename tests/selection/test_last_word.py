@@ -7,8 +7,9 @@ import pytest
 
 from chimap.moments import FoldMoments
 from chimap.selection import gcv_score
-from chimap.selection.gcv import GeneralisedCrossValidation, LastWord, choose_by_gcv
+from chimap.selection.gcv import GeneralisedCrossValidation, choose_by_gcv
 from chimap.selection.gcv_score import GcvScorer
+from chimap.selection.last_word import LastWord
 from chimap.selection.scoring import HeldOutScore
 from chimap.selection.tried import TriedRows
 from chimap.solvers.from_moments import RidgeProblem

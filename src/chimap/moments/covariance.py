@@ -218,7 +218,7 @@ class Moments(Scatter):
         shift, target_shift = self.shifts
         some = Moments(chosen.size, self.n_targets, shift[chosen], target_shift)
         some.count, some.n_rows, some.feature_sum = self.count, self.n_rows, self.feature_sum[chosen]
-        some.features = Symmetric.of(self.features.to_square()[np.ix_(chosen, chosen)])
+        some.features = self.features.taken(chosen)
         some.cross = self.cross[chosen]
         some.target_sum, some.target_squares = self.target_sum.copy(), self.target_squares.copy()
         return some

@@ -74,6 +74,16 @@ class Symmetric:
             added[:, :height] = np.triu(added[:, :height])
             panel += added
 
+    def taken(self, chosen: np.ndarray) -> Symmetric:
+        """Return the matrix of the rows and columns ``chosen``, ascending indices (m,)."""
+        small = Symmetric(chosen.size)
+        whole = [panel for _, panel in self.panels()]
+        for first, panel in small.panels():
+            for i, row in enumerate(chosen[first : first + panel.shape[0]], start=first):
+                place, inside = divmod(int(row), PANEL)
+                panel[i - first, i - first :] = whole[place][inside, chosen[i:] - place * PANEL]
+        return small
+
     def upper_into(self, square: np.ndarray) -> None:
         """Copy the upper triangle into a float64 (n, n) array; what lies below it there is not defined."""
         for first, panel in self.panels():

@@ -11,7 +11,16 @@ from chimap._types import DTypeLike
 from chimap._validation import DataError
 from chimap.moments import Moments
 from chimap.selection.base import Choice, SelectionResult
+from chimap.selection.gcv_coarse import (
+    CLOSE,
+    FROM_FEATURES,
+    CoarseChoice,
+    curvature_at,
+    half_of,
+    scaled,
+)
 from chimap.selection.gcv_score import GcvScore, GcvScorer
+from chimap.selection.last_word import LastWord
 from chimap.solvers.base import Asked, Needs, Tried
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import LinearSolution, solution
@@ -19,10 +28,6 @@ from chimap.solvers.ridge import LinearSolution, solution
 FEWEST_ROWS = 3  # with which a residual has degrees of freedom left
 _FAR = 1e9  # strengths are looked for within that factor of the mean scatter of a feature
 _WORTH = 0.999  # of the score: a decade that gains less is the last
-_DOWN = (
-    100  # from the strength of least squared error to the least that the score of rows left out is asked of
-)
-_ENOUGH = 0.25 * float(np.log(10))  # strengths closer than that, a quarter of a decade, are as good
 
 
 def choose_by_gcv(
@@ -42,7 +47,8 @@ def choose_by_gcv(
     rows and a Cholesky factor a strength, in float32 with refinement by the sums where that is accurate; the trace from
     32 random signs solved for, the same for all strengths, or exactly where these are too few. Factor and probes give
     the slope too, so that "auto" needs three or four: it goes downhill by decades until the slope turns and ends at the
-    minimum of the cubic between the last two.
+    minimum of the cubic between the last two. From 4000 features on it does so with half of them, and confirms the
+    strength with all.
 
     Of rows with weights n is the sum of these: a row of weight 2 is two rows. Weights that average less than one say
     what rows count beside each other, and n is the number of rows.
@@ -107,16 +113,25 @@ def _chosen(
     """See ``choose_by_gcv``; and outputs of the tried rows, each left out, at that strength, if they had a say."""
     if whole.n_rows < FEWEST_ROWS:
         raise DataError(f"{whole.n_rows} rows are too few to choose alpha by gcv. Give alpha as one number.")
-    scorer = GcvScorer(whole, seed, on_score, float(np.finfo(dtype).eps))
+    precision = float(np.finfo(dtype).eps)
+    usual = float(whole.scatter_diagonal().mean()) if scale is None else scale
+    usual = max(usual, float(np.finfo(np.float32).tiny))
+    coarse = None
+    if isinstance(alphas, str) and whole.n_features >= FROM_FEATURES:
+        coarse = _of_half(whole, usual, seed, tried, precision)
+    scorer = GcvScorer(whole, seed, on_score, precision)
     if isinstance(alphas, str):
-        scale = float(whole.scatter_diagonal().mean()) if scale is None else scale
-        _descend(scorer, max(scale, float(np.finfo(np.float32).tiny)))
+        if coarse is None or not _confirm(scorer, coarse, usual):
+            coarse = None
+            _descend(scorer, 0.1 * usual, usual)
     else:
         for alpha in sorted((float(a) for a in alphas), reverse=True):
             scorer.at(alpha)
     best = scorer.best()
     word = None if tried is None else LastWord(scorer, tried)
-    if word is not None:
+    if word is not None and coarse is not None:
+        best = word.beside(best, coarse.share)
+    elif word is not None:
         best = word.between(best, None if isinstance(alphas, str) else alphas)
     compared = sorted(scorer.scores.values(), key=lambda score: score.alpha)
     settings = {
@@ -138,10 +153,47 @@ def _chosen(
     return solution(whole, best.coef, best.alpha), result, left_out
 
 
-def _descend(scorer: GcvScorer, scale: float) -> None:
-    """Downhill by decades from a tenth of the scale until it is no longer worth it, and the minimum between."""
-    alpha = 0.1 * scale
-    before, now = None, scorer.at(alpha)
+def _of_half(
+    whole: Moments, scale: float, seed: int, tried: Tried | None, precision: float
+) -> CoarseChoice | None:
+    """Choose by half of the features; None where they do not say how the score bends at its least."""
+    chosen = half_of(whole.n_features)
+    half = whole.of_features(chosen)
+    scorer = GcvScorer(half, seed, None, precision)
+    _descend(scorer, 0.1 * scale, scale)
+    if not any(np.isfinite(score.score) for score in scorer.scores.values()):
+        return None
+    top = scorer.best()
+    curvature = curvature_at(scorer, top.alpha)
+    if not curvature > 0:
+        return None
+    share = 1.0
+    if tried is not None:
+        share = LastWord(scorer, tried.of_features(chosen)).between(top, None).alpha / top.alpha
+    return CoarseChoice(top.alpha * scaled(half, whole), curvature, share)
+
+
+def _confirm(scorer: GcvScorer, coarse: CoarseChoice, scale: float) -> bool:
+    """Score the strength of a coarse choice and, where its slope says that it is off, better ones.
+
+    Returns False where the matrix is singular to rounding at one of the first two.
+    """
+    score = scorer.at(coarse.alpha)
+    step = coarse.step(score)
+    if step and np.isfinite(score.score):
+        moved = scorer.at(coarse.alpha * float(np.exp(step)))
+        if moved.slope * step < 0 and coarse.step(moved):
+            _descend(scorer, moved.alpha, scale)
+        else:
+            _between(scorer, score, moved)
+        return bool(np.isfinite([score.score, moved.score]).all())
+    return bool(np.isfinite(score.score))
+
+
+def _descend(scorer: GcvScorer, start: float, scale: float) -> None:
+    """Downhill by decades from ``start`` until it is no longer worth it, and the minimum between."""
+    alpha = start
+    before, now = None, scorer.scores.get(start) or scorer.at(start)
     factor = 10.0 if now.slope < 0 or not np.isfinite(now.score) else 0.1
     while not np.isfinite(now.score) or now.slope * np.log(factor) < 0:
         alpha *= factor
@@ -150,10 +202,16 @@ def _descend(scorer: GcvScorer, scale: float) -> None:
         before, now = now, scorer.at(alpha)
         if np.isfinite(before.score) and not now.score < _WORTH * before.score:
             break
-    if before is None or not np.isfinite([before.score, now.score]).all():
+    if before is not None:
+        _between(scorer, before, now)
+
+
+def _between(scorer: GcvScorer, before: GcvScore, now: GcvScore) -> None:
+    """Score the minimum of the cubic between two strengths, unless it is close to one of them."""
+    if not np.isfinite([before.score, now.score]).all():
         return
     least = _cubic_minimum(np.log([before.alpha, now.alpha]), before, now)
-    if all(abs(least - np.log(score.alpha)) > _ENOUGH for score in (before, now)):
+    if all(abs(least - np.log(score.alpha)) > CLOSE for score in (before, now)):
         scorer.at(float(np.exp(least)))
 
 
@@ -169,56 +227,6 @@ def _cubic_minimum(x: np.ndarray, one: GcvScore, other: GcvScore) -> float:
         + t**2 * (t - 1) * slopes[1]
     )
     return float(x[0] + step * t[np.argmin(cubic)])
-
-
-class LastWord:
-    """The user's score of rows that are left out one by one, between the strength of least squared error and two
-    decades below it: scores of classes want a weaker one.
-
-        y_i - f_-i(x_i) = (y_i - f(x_i)) / (1 - h_i),   h_i = 1/n + (z_i - mean)' (Hc + alpha I)^-1 (z_i - mean)
-    """
-
-    def __init__(self, scorer: GcvScorer, tried: Tried):
-        self._scorer, self._tried = scorer, tried
-        self.name = tried.measure
-        self.scores: dict[float, float] = {}
-        self._outputs: tuple[float, np.ndarray] | None = None  # of the best so far
-
-    def outputs_at(self, alpha: float) -> np.ndarray | None:
-        """Of the rows, each left out, (h, t), less the targets' shift, at the best strength; None at others."""
-        return self._outputs[1] if self._outputs is not None and self._outputs[0] == alpha else None
-
-    def between(self, top: GcvScore, alphas: Sequence[float] | None) -> GcvScore:
-        """The best of some strengths from that of ``top`` down; of equals the largest."""
-        if alphas is not None:
-            for alpha in alphas:
-                if top.alpha / _DOWN <= alpha <= top.alpha:
-                    self._at(float(alpha))
-        elif self._at_both(top.alpha, top.alpha / 10):
-            lower = self._at(top.alpha / _DOWN) > self._at(top.alpha / 10)
-            self._at(top.alpha / 10 ** (1.5 if lower else 0.5))
-        else:
-            self._at(top.alpha / 10**0.5)
-        best = self._best()
-        return self._scorer.scores[best] if np.isfinite(self.scores[best]) else top
-
-    def _at_both(self, top: float, weaker: float) -> bool:
-        """Whether the weaker strength is as good; that of the factor at hand first, which the other's overwrites."""
-        for alpha in sorted((top, weaker), key=lambda alpha: alpha != self._scorer.factor_of):
-            self._at(alpha)
-        return self.scores[top] <= self.scores[weaker]
-
-    def _at(self, alpha: float) -> float:
-        if alpha not in self.scores:
-            outputs = self._scorer.left_out(self._tried, alpha)
-            self.scores[alpha] = -np.inf if outputs is None else self._tried.scored(outputs)
-            if outputs is not None and self._best() == alpha:
-                self._outputs = alpha, outputs
-        return self.scores[alpha]
-
-    def _best(self) -> float:
-        """Of equals the largest."""
-        return max(self.scores, key=lambda alpha: (self.scores[alpha], alpha))
 
 
 class GeneralisedCrossValidation:

@@ -54,6 +54,10 @@ class TriedRows:
         """The same in coordinates of the columns of ``basis`` (D, p)."""
         return replace(self, Z=np.asarray(self.Z @ basis))
 
+    def of_features(self, chosen: np.ndarray) -> TriedRows:
+        """Return the same rows with some of their features, given by index."""
+        return replace(self, Z=self.Z[:, chosen])
+
     def blocks(self) -> Iterator[slice]:
         """Of rows."""
         return (slice(first, first + _BLOCK) for first in range(0, len(self), _BLOCK))

@@ -81,6 +81,10 @@ class Tried(Protocol):
         """In other coordinates."""
         ...
 
+    def of_features(self, chosen: np.ndarray) -> Self:
+        """The same rows with some of their features, given by index."""
+        ...
+
     def blocks(self) -> Iterator[slice]:
         """Of rows."""
         ...
