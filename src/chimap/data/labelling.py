@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from chimap._validation import DataError
+from chimap.data.ids import unique_ids
 from chimap.data.io.compressed import decompressed, uncompressed_name
 from chimap.data.io.files import existing_file, needed, split_member
 from chimap.data.label_text import TextLabels, as_number, same_value
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.source import Source
-from chimap.data.table import place_of, unique_ids
+from chimap.data.table import place_of
 from chimap.data.views import ChosenRows
 
 _TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv"), (".parquet", ".pq", ".feather", ".arrow", ".ipc")

@@ -8,8 +8,8 @@ import numpy as np
 
 from chimap._types import ArrayLike
 from chimap._validation import DataError
+from chimap.data.ids import unique_ids
 from chimap.data.labels import split_column
-from chimap.data.table import unique_ids
 
 COLUMN_NAMES = ("column_names", "feature_names", "columns", "vocabulary")
 ROW_IDS = ("row_ids", "ids", "row_names", "sample_id")

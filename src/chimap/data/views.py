@@ -10,10 +10,11 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import JSON, Rows
 from chimap._validation import DataError, check_width
+from chimap.data.ids import unique_ids
 from chimap.data.label_text import whole_numbers
 from chimap.data.rows import digest, regroup
 from chimap.data.source import Chunk, Source
-from chimap.data.table import Choice, ignored, present_names, roles_of, unique_ids
+from chimap.data.table import Choice, ignored, present_names, roles_of
 
 
 class _View(Source):

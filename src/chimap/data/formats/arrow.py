@@ -20,13 +20,14 @@ from chimap.data.formats.arrow_columns import (
 )
 from chimap.data.formats.arrow_parts import Part, find_parts, part_files
 from chimap.data.formats.arrow_roles import columns_of
+from chimap.data.ids import check_not_counting, counts, unique_ids
 from chimap.data.io.files import base_name, file_digest, plain_path
 from chimap.data.io.stream import BLOCK_BYTES, SeekableStream
 from chimap.data.label_names import labels_elsewhere
 from chimap.data.label_text import TextLabels
 from chimap.data.labels import Labels, clean_labels, numbers_or_text
 from chimap.data.rows import digest
-from chimap.data.table import Choice, check_not_counting, counts, unique_ids
+from chimap.data.table import Choice
 
 if TYPE_CHECKING:
     import pyarrow as pa

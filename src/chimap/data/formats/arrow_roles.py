@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from chimap.data.formats.arrow_columns import is_text
 from chimap.data.formats.arrow_parts import Part
+from chimap.data.ids import naming_note
 from chimap.data.io.files import needed
-from chimap.data.table import Choice, naming_note, roles_of
+from chimap.data.table import Choice, roles_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

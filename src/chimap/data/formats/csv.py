@@ -15,21 +15,14 @@ from chimap._types import JSON
 from chimap._validation import DataError, check_choice
 from chimap.data.formats.csv_columns import Ids, counts_on, is_heading, is_text
 from chimap.data.formats.csv_records import first_fault, read_records
+from chimap.data.ids import check_not_counting, index_notes, naming_note, unique_ids
 from chimap.data.io.compressed import decompressed, read_piece, uncompressed_name
 from chimap.data.io.files import existing_file, file_digest, needed
 from chimap.data.io.stream import BLOCK_BYTES, StreamSource
 from chimap.data.label_names import labels_elsewhere
 from chimap.data.label_text import TextLabels
 from chimap.data.labels import Labels
-from chimap.data.table import (
-    LABEL_NAMES,
-    Choice,
-    check_not_counting,
-    index_notes,
-    naming_note,
-    roles_of,
-    unique_ids,
-)
+from chimap.data.table import LABEL_NAMES, Choice, roles_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

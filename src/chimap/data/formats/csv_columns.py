@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap.data.ids import counts
 from chimap.data.io.files import needed
 from chimap.data.labels import is_number
-from chimap.data.table import (
-    counts,
-)
 
 if TYPE_CHECKING:
     import pyarrow as pa

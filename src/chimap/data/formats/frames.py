@@ -9,16 +9,9 @@ import numpy as np
 from chimap._frames import is_frame, names_of, without_index
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
+from chimap.data.ids import check_not_counting, counts, unique_ids
 from chimap.data.labels import Labels, clean_labels
-from chimap.data.table import (
-    LABEL_NAMES,
-    Choice,
-    check_not_counting,
-    counts,
-    place_of,
-    roles_of,
-    unique_ids,
-)
+from chimap.data.table import LABEL_NAMES, Choice, place_of, roles_of
 
 if TYPE_CHECKING:
     import pandas as pd
