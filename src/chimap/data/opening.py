@@ -1,4 +1,4 @@
-"""Opening data: choose the source for an array, a file, a folder or an object of another library."""
+"""Open data: choose the source for an array, a file, a folder or an object of another library."""
 
 from __future__ import annotations
 
@@ -69,42 +69,62 @@ def open_source(
     like: Any = None,
     reading: Reading | None = None,
 ) -> Source:
-    """A source for an array or a file; a source comes back as it is.
+    """Return a source for an array, a file, a folder or a table.
+
+    A ``Source`` comes back as it is.
 
     Parameters
     ----------
-    path_or_array : numpy array, scipy sparse matrix, data frame of pandas or polars, Arrow table, Dask array or data
-        frame; or the path or address (``s3://...``) of a file whose ending is in ``ENDINGS``, of a folder of Parquet or
-        Feather files, or of a Zarr store; ``file.npz::member`` names an array in a file that holds several, or the
-        column of lists; or a function that gives batches, see ``BatchSource``.
-    labels : array; name of a column or array in the same file, ``Y[2]`` for a column of a matrix; a file of labels
-        (``.npy``, ``.npz::member``, ``.csv``, text with one label a line); or ``TABLE::COLUMN``, a column of another
-        table, joined by the ids of the rows. A matrix (n, t), or several columns of a table, ``"task_*"`` or
-        ``"tox,heart"``, are the labels of several tasks, whose missing entries are NaN. None takes the labels in the
-        file, if there are any.
-    id : the column that names the rows, by name or place. None takes a column that a data frame wrote as its index, or
-        a first column of text without repeats.
-    columns, exclude : the columns that are bins, and those that are not: names, globs, places and ranges, such as
+    path_or_array : object
+        One of: a numpy array or scipy sparse matrix; a data frame of pandas or polars, or an Arrow table; a Dask array
+        or data frame; the path or address (``s3://...``) of a file whose ending is in ``ENDINGS``, of a folder of
+        Parquet or Feather files, or of a Zarr store; a function that returns an iterator of batches, see
+        ``BatchSource``. In a file that holds several arrays, ``file.npz::member`` names one of them, or the column of
+        lists in a Parquet file.
+    labels : array, str, int or path, default=None
+        An array; the name of a column or array in the same file, where ``Y[2]`` is a column of a matrix; a file of
+        labels (``.npy``, ``.npz::member``, ``.csv``, or text with one label a line); or ``TABLE::COLUMN``, a column of
+        another table that is joined by the ids of the rows. A matrix of shape (n, t), or several columns of a table,
+        such as ``"task_*"`` or ``"tox,heart"``, hold the labels of several tasks; their missing entries are NaN. None
+        takes the labels in the file, if there are any.
+    id : str or int, default=None
+        The column that names the rows, by name or position. None takes a column that a data frame wrote as its index,
+        or a first column of text without repeats.
+    columns, exclude : str, int, slice or sequence, default=None
+        The columns that are bins, and those that are not: names, globs, positions and ranges, such as
         ``"otu_*,depth"`` or ``["0:300"]``; see ``chimap.data.table.places_of``.
-    missing : a value that marks a missing label, beside None, NaN and empty text. Rows without a label are left out,
-        and ``notes`` and ``n_left_out`` say how many.
-    aside : columns that are neither bins, labels nor ids, names or text with commas between: groups of rows, parts of
-        a split. The data need not have them; ``source.column(name)`` gives their values.
-    transpose : of a Matrix Market file, whether its columns are the rows, as in tables of genes by cells.
-    like : a fitted model. Its columns are taken by name where both have names, and others are ignored; text, molecules
-        and named counts become rows as those that it was fitted on.
-    reading : how rows are made of one column of a table, of a folder of texts or of a list: ``WordCounts("review")``,
-        ``MorganCounts("smiles")``, ``NamedCounts("counts")``.
+    missing : object, default=None
+        A value that marks a missing label, besides None, NaN and empty text. Rows without a label are left out;
+        ``notes`` and ``n_left_out`` of the source give their number.
+    aside : str or sequence of str, default=None
+        Columns that are neither bins, labels nor ids, such as groups of rows or parts of a split: a sequence of names,
+        or one text with commas between them. The data need not have these columns. ``source.column(name)`` returns
+        their values.
+    transpose : bool, default=False
+        For a Matrix Market file, whether its columns are the rows, as in tables of genes by cells.
+    like : fitted model, default=None
+        The source takes the columns that this model was fitted on, by name where both have names, and ignores all
+        others. Text, molecules and named counts become rows in the same way as those that the model was fitted on.
+    reading : Reading, default=None
+        How to make rows from one column of a table, from a folder of texts or from a list: ``WordCounts("review")``,
+        ``MorganCounts("smiles")`` or ``NamedCounts("counts")``.
 
     Returns
     -------
-    source : Source, with ``column_names`` and ``row_ids`` where the data have them.
+    Source
+        With ``column_names`` and ``row_ids`` where the data have them.
 
     Raises
     ------
-    FileNotFoundError for a missing file; DataError for one that cannot be read or has an unknown ending, and for
-    columns that are not there; ValueError for labels on top of a source.
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        If the file cannot be read or has an unknown ending, or if a named column does not exist.
+    ValueError
+        If labels are given together with a source, or ``transpose`` with data that are not Matrix Market.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> open_source(np.eye(3), labels=["a", "b", "a"]).n_rows
     3
@@ -114,10 +134,14 @@ def open_source(
             raise ValueError("labels must be None for a Source, which has its own.")
         return path_or_array
     names = getattr(like, "feature_names_in_", None)
-    beside = () if aside is None else tuple(words_of(aside))
-    choice = Choice(id, columns, exclude, missing, None if names is None else tuple(map(str, names)), beside)
-    kept = getattr(like, "reading_", None)
-    reading = reading or (kept if kept is not None and kept.takes(path_or_array) else None)
+    aside_names = () if aside is None else tuple(words_of(aside))
+    choice = Choice(
+        id, columns, exclude, missing, None if names is None else tuple(map(str, names)), aside_names
+    )
+    fitted_reading = getattr(like, "reading_", None)
+    reading = reading or (
+        fitted_reading if fitted_reading is not None and fitted_reading.takes(path_or_array) else None
+    )
     if (words := task_words(path_or_array, labels)) is not None:
         opened = _with_tasks(path_or_array, words, choice, transpose, like, reading)
         return labelled(opened, missing)
@@ -138,17 +162,17 @@ def open_source(
 def _with_tasks(
     data: object, words: Columns, choice: Choice, transpose: bool, like: Any, reading: Reading | None
 ) -> Source:
-    """The rows of a table with several of its columns as labels, one a task."""
+    """Return the rows of a table with several of its columns as labels, one column a task."""
     plain = replace(choice, names=None, columns=None, exclude=None)
-    everything = _read(data, None, plain, None, transpose)
-    where = everything.name
-    if everything.column_names is None:
+    all_columns = _read(data, None, plain, None, transpose)
+    where = all_columns.name
+    if all_columns.column_names is None:
         raise DataError(
-            f"{where}: its columns have no names, so that {words!r} means none. Give labels as a matrix."
+            f"{where}: its columns have no names, so {words!r} matches none of them. Give the labels as a matrix."
         )
-    names = [everything.column_names[i] for i in places_of(everything.column_names, words, where, "labels")]
-    kept = replace(choice, aside=(*choice.aside, *names))
-    # with labels by name: without, a column called y or label would be taken for them, and be no bin
+    names = [all_columns.column_names[i] for i in places_of(all_columns.column_names, words, where, "labels")]
+    without_tasks = replace(choice, aside=(*choice.aside, *names))
+    # The labels are given by name. Otherwise a column called y or label would be taken for them instead of a bin.
     source = _read(data, names[0], replace(choice, aside=(*choice.aside, *names[1:])), reading, transpose)
     columns = []
     for name in names:
@@ -159,12 +183,12 @@ def _with_tasks(
             clean_targets(np.ma.MaskedArray(values)[:, None], 1, f"{where}, column {name!r}")[:, 0]
         )
     if is_path(data) or is_frame(data):
-        source.origin = _Origin(data, kept, source.reading, transpose, None)
+        source.origin = _Origin(data, without_tasks, source.reading, transpose, None)
     return Labelled(source, np.column_stack(columns), tuple(names))
 
 
 def _read(data: object, labels: Labels, choice: Choice, reading: Reading | None, transpose: bool) -> Source:
-    """The source of the data, all of its rows."""
+    """Return the source of the data with all of its rows, labelled or not."""
     if reading is not None:
         return chosen(reading.source(data, labels, choice.id), replace(choice, id=None))
     if transpose:
@@ -174,7 +198,7 @@ def _read(data: object, labels: Labels, choice: Choice, reading: Reading | None,
 
 @dataclass(frozen=True)
 class _Origin:
-    """What was opened, and how: see ``source.Origin``. It is opened again, with another column for its labels."""
+    """What was opened and how, see ``source.Origin``: the data are opened again, with another column as the labels."""
 
     data: object
     choice: Choice
@@ -183,34 +207,36 @@ class _Origin:
     labels: Labels
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _nothing, ()  # workers get rows to read, not a copy of a frame
+        return _nothing, ()  # worker processes get rows to read, not a copy of a data frame
 
     def values(self, name: str, source: Source) -> np.ndarray:
-        """See ``Source.column``."""
-        bins = LABEL_NAMES if self.labels is None else [self.labels] if isinstance(self.labels, str) else []
-        aside = (*self.choice.aside, *(word for word in bins if word != name))
+        """Return the values of a column, see ``Source.column``."""
+        taken_for_labels = (
+            LABEL_NAMES if self.labels is None else [self.labels] if isinstance(self.labels, str) else []
+        )
+        aside = (*self.choice.aside, *(word for word in taken_for_labels if word != name))
         inside = None if is_join(name) else name
         opened = _read(
             self.data, inside, replace(self.choice, missing=None, aside=aside), self.reading, self.transpose
         )
         values = values_by_id(opened, name, self.choice.id) if is_join(name) else opened.labels()
         assert values is not None  # they were named
-        there = values[source.places_in_file()]
-        if np.ma.is_masked(there):
-            row = source.places_in_file()[np.flatnonzero(np.ma.getmaskarray(there))[0]]
+        chosen_values = values[source.places_in_file()]
+        if np.ma.is_masked(chosen_values):
+            row = source.places_in_file()[np.flatnonzero(np.ma.getmaskarray(chosen_values))[0]]
             raise DataError(
-                f"{opened.name}, row {row}: no value in {name!r}. Every row needs one; fill it, or remove the rows "
-                "without."
+                f"{opened.name}, row {row}: no value in {name!r}. Every row needs one: fill it, or remove the rows "
+                "without a value."
             )
-        return np.asarray(np.ma.getdata(there))
+        return np.asarray(np.ma.getdata(chosen_values))
 
 
 def _nothing() -> None:
-    """What is left of an origin in another process."""
+    """Stand for an origin in another process, where ``source.origin`` is None."""
 
 
 def _opened(data: Any, labels: Labels, choice: Choice) -> Source:
-    """The source of the data, with the columns that the caller chose."""
+    """Return the source of the data, restricted to the columns that the caller chose."""
     if is_frame(data):
         return FrameSource(data, labels, choice)
     if is_collection(data):
@@ -240,13 +266,13 @@ def _transposed(data: Any, labels: Labels) -> Source:
     is_matrix = isinstance(data, str | os.PathLike) and _kind_of(split_member(data)[0]) is MatrixMarketSource
     if not is_matrix:
         raise ValueError(
-            "transpose is of Matrix Market files (.mtx); transpose other data where they are written."
+            "transpose is for Matrix Market files (.mtx) only; transpose other data where they are written."
         )
     return MatrixMarketSource(data, labels, transpose=True)
 
 
 def _kind_of(path: str) -> Callable[..., Source]:
-    """What reads this file or folder."""
+    """Return the class or function that reads this file or folder."""
     if is_folder(path):
         return layout_of(path) or (ZarrSource if is_store(path) else ArrowSource)
     name = existing_file(path).name.lower()

@@ -1,4 +1,4 @@
-"""A source seen through a choice of its columns or of its rows."""
+"""Views: a source restricted to some of its columns or rows, or with other labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from chimap.data.table import Choice, ignored, present_names, roles_of
 
 
 class _View(Source):
-    """What a view has of the source behind it."""
+    """A view with the attributes of the source behind it."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -40,19 +40,26 @@ class _View(Source):
 
     @property
     def whole(self) -> Source:
-        """The source behind."""
+        """The source behind the view."""
         return self._source
 
     def places_in_file(self) -> np.ndarray:
-        """See ``Source``."""
+        """Return positions as ``Source`` does."""
         return self._source.places_in_file()
 
 
 class ChosenColumns(_View):
-    """Some columns of a source, in an order of their own.
+    """Some columns of a source, in the order of ``places``.
 
-    source : what is read. places : of its columns, (n_features,), each once.
+    Parameters
+    ----------
+    source : Source
+        The source to read.
+    places : sequence of int
+        Positions of the ``n_features`` columns in the source, each at most once.
 
+    Examples
+    --------
     >>> from chimap.data import ArraySource
     >>> view = ChosenColumns(ArraySource(np.eye(3), [0, 1, 2]), [2, 0])
     >>> next(view.chunks(3)).X.tolist()
@@ -65,31 +72,31 @@ class ChosenColumns(_View):
         self.n_features = self._places.size
         if source.column_names is not None:
             self.column_names = tuple(source.column_names[place] for place in self._places)
-        # What is read and what is given are in memory together.
+        # A chunk of the source and the columns taken from it are in memory together.
         self.held_bytes = source.held_bytes + source.row_bytes
         share = self.n_features / source.n_features
         self.row_bytes = source.row_bytes if self.is_sparse else source.row_bytes * max(1.0, share)
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """All rows, in order."""
+        """Yield all rows in order."""
         for chunk in self._source.chunks(chunk_rows):
             yield Chunk(self._taken(chunk.X), chunk.y, chunk.start)
 
     def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """See ``Source``."""
+        """Yield chunks as ``Source`` does."""
         for chunk in self._source.chunks_from(first, chunk_rows, stop):
             yield Chunk(self._taken(chunk.X), chunk.y, chunk.start)
 
     def labels(self) -> np.ndarray | None:
-        """Labels of all rows, or None."""
+        """Return the labels of all rows, or None."""
         return self._source.labels()
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices."""
+        """Return the rows with these increasing indices."""
         return self._taken(self._source.take(rows))
 
     def fingerprint(self) -> JSON:
-        """That of the whole, and which columns these are."""
+        """Return the fingerprint of the whole, together with the columns chosen."""
         whole = self._source.fingerprint()
         return {**whole, "shape": [self.n_rows, self.n_features], "columns": digest(self._places)}
 
@@ -104,7 +111,14 @@ class ChosenColumns(_View):
 class ChosenRows(_View):
     """Some rows of a source, in their order, with labels of their own.
 
-    source : what is read. rows : increasing indices, (n_rows,). y : labels of these rows, or None.
+    Parameters
+    ----------
+    source : Source
+        The source to read.
+    rows : ndarray of shape (n_rows,)
+        Increasing indices of the rows.
+    y : ndarray of shape (n_rows,) or (n_rows, t), or None
+        Labels of these rows.
     """
 
     def __init__(self, source: Source, rows: np.ndarray, y: np.ndarray | None) -> None:
@@ -121,11 +135,11 @@ class ChosenRows(_View):
         self.stored_rows = max(1, -(-source.stored_rows * self.n_rows // source.n_rows))
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """The rows, in order; ``start`` counts those that are left."""
+        """Yield the chosen rows in order; ``start`` counts chosen rows."""
         yield from self._numbered(self._source.chunks(max(1, chunk_rows // 4)), 0, self.n_rows, chunk_rows)
 
     def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """See ``Source``; where the source can seek, what lies before its rows is not read."""
+        """Yield chunks as ``Source`` does; where the source can seek, rows that lie before ``first`` are not read."""
         stop = self.n_rows if stop is None else stop
         if not self.can_seek:
             yield from super().chunks_from(first, chunk_rows, stop)
@@ -137,23 +151,23 @@ class ChosenRows(_View):
 
     @property
     def every_row(self) -> Source:
-        """See ``Source``."""
+        """The source including the rows left out, as in ``Source``."""
         return self._source.every_row
 
     def places_in_file(self) -> np.ndarray:
-        """See ``Source``."""
+        """Return positions as ``Source`` does."""
         return np.asarray(self._source.places_in_file()[self._rows])
 
     def labels(self) -> np.ndarray | None:
-        """Labels of the rows, or None."""
+        """Return the labels of the chosen rows, or None."""
         return self._y
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices among those that are left."""
+        """Return the rows with these increasing indices among the chosen ones."""
         return self._source.take(self._rows[rows])
 
     def fingerprint(self) -> JSON:
-        """That of the whole, which rows these are, and a digest of their labels."""
+        """Return the fingerprint of the whole, together with the rows chosen and a digest of their labels."""
         return {
             **self._source.fingerprint(),
             "rows": digest(self._rows),
@@ -178,8 +192,17 @@ class ChosenRows(_View):
 class Labelled(_View):
     """All rows of a source, with labels of several tasks.
 
-    source : what is read. y : labels (n_rows, t), NaN where one is missing. names : of the tasks.
+    Parameters
+    ----------
+    source : Source
+        The source to read.
+    y : ndarray of shape (n_rows, t)
+        Labels, NaN where an entry is missing.
+    names : tuple of str
+        Names of the t tasks.
 
+    Examples
+    --------
     >>> from chimap.data import ArraySource
     >>> view = Labelled(ArraySource(np.eye(2)), np.array([[0.0, 1.0], [1.0, np.nan]]), ("a", "b"))
     >>> next(view.chunks(2)).y.shape, view.task_names
@@ -191,39 +214,56 @@ class Labelled(_View):
         self._y, self.has_labels, self.task_names = y, True, names
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """All rows, in order."""
+        """Yield all rows in order."""
         return self._with_labels(self._source.chunks(chunk_rows))
 
     def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """See ``Source``."""
+        """Yield chunks as ``Source`` does."""
         return self._with_labels(self._source.chunks_from(first, chunk_rows, stop))
 
     def labels(self) -> np.ndarray:
-        """Labels of all rows, (n_rows, t)."""
+        """Return the labels of all rows, of shape (n_rows, t)."""
         return self._y
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices."""
+        """Return the rows with these increasing indices."""
         return self._source.take(rows)
 
     def fingerprint(self) -> JSON:
-        """That of the rows, and a digest of their labels."""
+        """Return the fingerprint of the rows, together with a digest of their labels."""
         return {**self._source.fingerprint(), "labels": digest(self._y)}
 
     def _with_labels(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         for chunk in chunks:
-            own = self._y[chunk.start : chunk.start + chunk.X.shape[0]]
-            yield replace(chunk, y=own)
+            y = self._y[chunk.start : chunk.start + chunk.X.shape[0]]
+            yield replace(chunk, y=y)
 
 
 def matched(source: Source, names: Sequence[str] | None, n_features: int, owner: str) -> Source:
-    """The source with the columns that a model knows, in its order.
+    """Return the source with the columns that a model was fitted on, in the model's order.
 
-    Columns are matched by name; those that the model does not know are ignored, with a note. Where one side has no
-    names they are taken by place, and must be as many.
+    Columns are matched by name; unknown ones are ignored, with a note. Where the source or the model has no names,
+    columns are taken by position and their number must agree.
 
-    names : of the model's columns, or None. n_features : how many it has. owner : its class, for errors.
-    Raises DataError that names columns which are missing, and for another number of columns without names.
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    names : sequence of str or None
+        Names of the model's columns.
+    n_features : int
+        Number of the model's columns.
+    owner : str
+        Class of the model, for errors.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    DataError
+        If columns are missing (the message names them), or if their number differs and there are no names.
 
     Examples
     --------
@@ -240,28 +280,28 @@ def matched(source: Source, names: Sequence[str] | None, n_features: int, owner:
     wanted = tuple(str(name) for name in names)
     if wanted == source.column_names:
         return source
-    place = {name: i for i, name in enumerate(source.column_names)}
-    places = [place[name] for name in present_names(wanted, place, source.name)]
+    place_of_name = {name: i for i, name in enumerate(source.column_names)}
+    places = [place_of_name[name] for name in present_names(wanted, place_of_name, source.name)]
     view = ChosenColumns(source, places)
     known = {*wanted}
-    more = [name for name in source.column_names if name not in known]
-    view.notes = (*source.notes, *ignored(more, source.name))
+    unknown = [name for name in source.column_names if name not in known]
+    view.notes = (*source.notes, *ignored(unknown, source.name))
     return view
 
 
 def chosen(source: Source, choice: Choice) -> Source:
-    """The columns of a source that a caller chose, where the source knows nothing of choices.
+    """Return the columns that a caller chose from a source that was opened without the choice.
 
-    Places stand for names that the source does not have. A column that names the rows is read once, as a whole.
+    Positions stand in for names that the source does not have. A column that names the rows is read once, as a whole.
     """
     if choice.is_silent:
         return source
     names = source.column_names or tuple(map(str, range(source.n_features)))
-    spoken = replace(choice, names=None)
-    roles = roles_of(names, None, spoken, source.name, has_names=source.column_names is not None)
+    without_model = replace(choice, names=None)
+    roles = roles_of(names, None, without_model, source.name, has_names=source.column_names is not None)
     if choice.id is not None and roles.id is not None:
-        parts = [chunk.X[:, [roles.id]] for chunk in source.chunks(4096)]
-        values = np.concatenate([_arrays.to_dense(part) for part in parts])[:, 0]
-        whole = whole_numbers(values.astype(np.float64))
-        source.row_ids = unique_ids(whole.astype(str), source.name)
+        blocks = [chunk.X[:, [roles.id]] for chunk in source.chunks(4096)]
+        values = np.concatenate([_arrays.to_dense(block) for block in blocks])[:, 0]
+        id_numbers = whole_numbers(values.astype(np.float64))
+        source.row_ids = unique_ids(id_numbers.astype(str), source.name)
     return source if roles.bins == [*range(source.n_features)] else ChosenColumns(source, roles.bins)
