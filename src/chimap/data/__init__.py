@@ -7,6 +7,7 @@ file, add one module with a ``Source`` and one line to ``ENDINGS`` in ``chimap.d
 from __future__ import annotations
 
 from chimap.data.class_splits import PerClassSplits
+from chimap.data.column_choice import matched
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.batches import BatchSource
@@ -27,7 +28,6 @@ from chimap.data.opening import ENDINGS, open_source
 from chimap.data.source import Chunk, Source
 from chimap.data.split import split_by, split_source
 from chimap.data.synthetic import write_histograms
-from chimap.data.views import matched
 
 __all__ = [
     "open_source",

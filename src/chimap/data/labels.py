@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import numbers
 import os
 import re
@@ -14,9 +13,9 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import ArrayLike
 from chimap._validation import DataError
-from chimap.data.formats.npy_format import fill, read_header
 from chimap.data.io.archive import Archive
 from chimap.data.io.files import DataFile, existing_file, split_member
+from chimap.data.label_files import read_lines, read_npy, read_table
 from chimap.data.label_text import WIDE_BYTES, TextLabels, as_number, masked, whole_numbers
 from chimap.data.targets import clean_targets
 
@@ -144,13 +143,13 @@ def read_labels(
     if member is not None and ending != ".npz":
         raise DataError(f"{path}: only .npz files have members, so leave '::{member}' out.")
     if ending == ".npy":
-        return clean_labels(one_column(_read_npy(path), column, str(labels)), n_rows, f"labels in {path}")
+        return clean_labels(one_column(read_npy(path), column, str(labels)), n_rows, f"labels in {path}")
     if ending == ".npz":
         member, column = split_column(member or "y")
         y = one_column(Archive(path).read(member), column, f"labels in {path}::{member}")
         return clean_labels(y, n_rows, f"labels in {path}::{member}")
     delimiter = {".csv": ",", ".tsv": "\t"}.get(ending)
-    texts = _read_lines(path) if delimiter is None else _read_table(path, delimiter)
+    texts = read_lines(path) if delimiter is None else read_table(path, delimiter)
     if delimiter is not None and len(texts) == n_rows + 1:
         texts = texts[1:]  # one line more than rows: a heading
     return clean_labels(numbers_or_text(texts, f"labels in {path}", missing), n_rows, f"labels in {path}")
@@ -279,37 +278,3 @@ def is_missing(value: object) -> bool:
     if value is None or (isinstance(value, str) and not value.strip()):
         return True
     return type(value).__name__ in ("NAType", "NaTType") or bool(isinstance(value, float) and value != value)
-
-
-def _read_npy(path: DataFile) -> np.ndarray:
-    with path.open() as file:
-        header = read_header(file, f"labels in {path}")
-        values = np.empty(header.shape, header.dtype)
-        try:
-            fill(file, values)
-        except EOFError as error:
-            raise DataError(f"labels in {path}: cut off, {error}. Copy or write it again.") from error
-    return values
-
-
-def _read_lines(path: DataFile) -> list[str]:
-    return [line.strip() for line in _read_text(path).rstrip("\r\n").splitlines()]
-
-
-def _read_table(path: DataFile, delimiter: str) -> list[str]:
-    records = list(csv.reader(_read_text(path).rstrip("\r\n").splitlines(), delimiter=delimiter))
-    for line, record in enumerate(records, 1):
-        if len(record) > 1:
-            raise DataError(
-                f"labels in {path}, line {line}: {len(record)} columns; expected a single one. Name the column as "
-                f"{path}::COLUMN, which joins its rows by their ids, or keep only the column of labels."
-            )
-    return ["".join(record).strip() for record in records]
-
-
-def _read_text(path: DataFile) -> str:
-    try:
-        with path.open() as file:
-            return file.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"labels in {path}: not text in UTF-8 ({error}). Use text, .npy or .npz.") from error

@@ -12,6 +12,7 @@ import numpy as np
 from chimap._frames import is_frame
 from chimap._types import Columns
 from chimap._validation import DataError
+from chimap.data.column_choice import chosen
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.arrow_parts import IPC, PARQUET
@@ -36,7 +37,7 @@ from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES, Choice, is_path, places_of, words_of
 from chimap.data.targets import clean_targets, task_words
-from chimap.data.views import Labelled, chosen
+from chimap.data.views import Labelled
 
 _TEXT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
 
