@@ -54,14 +54,14 @@ def matched(source: Source, names: Sequence[str] | None, n_features: int, owner:
     if names is None or source.column_names is None:
         check_width(np.empty((0, source.n_features)), n_features, owner)
         return source
-    wanted = tuple(str(name) for name in names)
-    if wanted == source.column_names:
+    model_names = tuple(str(name) for name in names)
+    if model_names == source.column_names:
         return source
     place_of_name = {name: i for i, name in enumerate(source.column_names)}
-    places = [place_of_name[name] for name in present_names(wanted, place_of_name, source.name)]
+    places = [place_of_name[name] for name in present_names(model_names, place_of_name, source.name)]
     view = ChosenColumns(source, places)
-    known = {*wanted}
-    unknown = [name for name in source.column_names if name not in known]
+    names_known = {*model_names}
+    unknown = [name for name in source.column_names if name not in names_known]
     view.notes = (*source.notes, *ignored(unknown, source.name))
     return view
 

@@ -1,4 +1,4 @@
-"""Whether a path holds images or rows of bins, told before anything that opens images is imported."""
+"""Tell whether a path holds images or rows of bins, before anything that opens images is imported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLES = (".csv", ".tsv")
 
 
 def is_image_name(path: str) -> bool:
-    """Whether a file is taken for an image by its ending.
+    """Return whether the ending of a file name is that of an image.
 
     >>> is_image_name("cat/image_0001.JPG"), is_image_name("README.txt")
     (True, False)
@@ -27,10 +27,11 @@ def is_image_name(path: str) -> bool:
 
 
 def holds_images(path: str | os.PathLike[str]) -> bool:
-    """Whether ``open_images`` is to open this rather than ``open_source``.
+    """Return whether ``open_images`` should open a path, rather than ``open_source``.
 
-    An archive; a folder with images in it; a table of text that names images in its first lines; Parquet with a column
-    of bytes and none of lists or numbers. Raises FileNotFoundError for a path that is not there.
+    It should for an archive, for a folder with images in it, for a table of text that names images in its first lines,
+    and for Parquet with a column of bytes and none of lists or numbers. Raises FileNotFoundError if the path does not
+    exist.
     """
     address = split_member(path)[0]
     if is_folder(address):

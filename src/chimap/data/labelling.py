@@ -99,8 +99,8 @@ def _marked(y: np.ndarray, missing: object) -> np.ndarray:
     if missing is None:
         return np.zeros(values.size, dtype=bool)
     if values.dtype.kind in "UO":
-        words, place = np.unique(values.astype(object), return_inverse=True)
-        return np.array([same_value(str(word), str(missing)) for word in words], dtype=bool)[place]
+        distinct, place = np.unique(values.astype(object), return_inverse=True)
+        return np.array([same_value(str(word), str(missing)) for word in distinct], dtype=bool)[place]
     number = as_number(str(missing).strip())
     if number is None:
         return np.zeros(values.size, dtype=bool)  # a text mark was applied already, when the text was read
@@ -205,7 +205,7 @@ def _matches(
     if (table_rows < 0).all():
         raise DataError(
             f"{address}: none of its {ids.size:,} ids, such as {str(ids[0])!r}, is an id of {source.name}, such as "
-            f"{str(row_ids[0])!r}. Are these the columns of ids? Name them alike, or with --id."
+            f"{str(row_ids[0])!r}. Are these the columns of ids? Give them the same name, or name one with --id."
         )
     return table_rows, y
 

@@ -72,7 +72,7 @@ def clean_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
         values = values.reshape(-1)
     if values.ndim not in (1, 2):
         raise DataError(
-            f"{where}: expected one label a row, shape ({n_rows},), or one a row and task, got shape {values.shape}."
+            f"{where}: expected one label a row, shape ({n_rows},), or one a row and task; got shape {values.shape}."
         )
     if values.shape[0] != n_rows:
         raise DataError(
@@ -228,7 +228,7 @@ def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, 
     if y.dtype.kind in "iu":
         if y.dtype.kind == "u" and y.size and y.max() > np.iinfo(np.int64).max:
             row = int(np.argmax(y))
-            raise DataError(f"{where}, row {row}: {y[row]} is beyond whole numbers of 64 bits. Use text.")
+            raise DataError(f"{where}, row {row}: {y[row]} does not fit in 64 bits. Use text.")
         return y.astype(np.int64), missing  # arithmetic on labels must not wrap around in 8 bits
     if y.dtype.kind != "f":
         raise DataError(f"{where}: expected numbers or text, got dtype {y.dtype}.")
@@ -246,21 +246,21 @@ def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.nd
     """Return labels of Python objects, all text or all numbers, in a plain type, and a mask of the missing ones."""
     missing = missing | np.array([is_missing(value) for value in y], dtype=bool)
     present = np.flatnonzero(~missing)
-    kind = str if present.size and isinstance(y[present[0]], str) else numbers.Real
+    label_type = str if present.size and isinstance(y[present[0]], str) else numbers.Real
     for row in present:
-        if not isinstance(y[row], kind):
+        if not isinstance(y[row], label_type):
             raise DataError(
                 f"{where}, row {row}: {y[row]!r}. Labels must be all text or all numbers; mend that row or, if it "
                 "marks a missing label, say so with missing=."
             )
-    if kind is str:
+    if label_type is str:
         return _narrow(np.where(missing, "", y)), missing
     try:
         values = np.array(y[present].tolist())
         if values.dtype == object:
-            raise OverflowError("a whole number beyond 64 bits")
+            raise OverflowError("a whole number that exceeds 64 bits")
     except (OverflowError, ValueError) as error:
-        raise DataError(f"{where}: {error}. Labels beyond 64 bits must be text.") from error
+        raise DataError(f"{where}: {error}. Labels that exceed 64 bits must be text.") from error
     clean, _ = _clean(values, np.zeros(values.size, dtype=bool), where)
     full = np.zeros(y.size, dtype=clean.dtype)
     full[present] = clean

@@ -132,7 +132,7 @@ def open_source(
     """
     if isinstance(path_or_array, Source):
         if labels is not None:
-            raise ValueError("labels must be None for a Source, which has its own.")
+            raise ValueError("labels must be None for a Source, because a source brings its labels.")
         return path_or_array
     names = getattr(like, "feature_names_in_", None)
     aside_names = () if aside is None else tuple(words_of(aside))
@@ -177,9 +177,9 @@ def _with_tasks(
     source = _read(data, names[0], replace(choice, aside=(*choice.aside, *names[1:])), reading, transpose)
     columns = []
     for name in names:
-        others = replace(plain, aside=(*choice.aside, *(other for other in names if other != name)))
-        values = _read(data, name, others, reading, transpose).labels()
-        assert values is not None  # they were named
+        only_this_label = replace(plain, aside=(*choice.aside, *(other for other in names if other != name)))
+        values = _read(data, name, only_this_label, reading, transpose).labels()
+        assert values is not None  # the labels are named
         columns.append(
             clean_targets(np.ma.MaskedArray(values)[:, None], 1, f"{where}, column {name!r}")[:, 0]
         )
@@ -221,7 +221,7 @@ class _Origin:
             self.data, inside, replace(self.choice, missing=None, aside=aside), self.reading, self.transpose
         )
         values = values_by_id(opened, name, self.choice.id) if is_join(name) else opened.labels()
-        assert values is not None  # they were named
+        assert values is not None  # the labels are named
         chosen_values = values[source.places_in_file()]
         if np.ma.is_masked(chosen_values):
             row = source.places_in_file()[np.flatnonzero(np.ma.getmaskarray(chosen_values))[0]]

@@ -274,10 +274,10 @@ class PartSource(Source):
         )
         for chunk in read:
             members = np.flatnonzero(self._members(chunk.start, chunk.start + chunk.X.shape[0]))
-            wanted = members[max(0, first - before) : max(0, stop - before)]
+            members_read = members[max(0, first - before) : max(0, stop - before)]
             before += members.size
-            if wanted.size:
-                yield _arrays.take_rows(chunk.X, wanted)
+            if members_read.size:
+                yield _arrays.take_rows(chunk.X, members_read)
 
     def _members(self, start: int, stop: int) -> np.ndarray:
         """Return whether each row from ``start`` up to ``stop`` or the end is in this part, as bool."""

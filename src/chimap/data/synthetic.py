@@ -112,12 +112,12 @@ def _fill(
 
     All operations are in place: allocating fresh memory would cost more than the arithmetic.
     """
-    near, far = rng.integers(len(prototypes), size=(2, len(X)))
+    own_class, any_class = rng.integers(len(prototypes), size=(2, len(X)))
     w = rng.uniform(0.45, 1.0, size=(len(X), 1)).astype(np.float32)
     noise, profile = work[0][: len(X)], work[1][: len(X)]
     # The indices are valid; any mode but "raise" lets take write to out without an extra buffer.
-    np.take(prototypes, near, axis=0, out=X, mode="clip")
-    np.take(prototypes, far, axis=0, out=profile, mode="clip")
+    np.take(prototypes, own_class, axis=0, out=X, mode="clip")
+    np.take(prototypes, any_class, axis=0, out=profile, mode="clip")
     X *= w
     profile *= 1 - w
     X += profile
@@ -129,7 +129,7 @@ def _fill(
     # With very few bins a row may come out empty: all its mass then goes to the first bin.
     X[totals[:, 0] == 0, 0] = 1
     X /= np.where(totals > 0, totals, 1)
-    return near // PROTOTYPES_PER_CLASS
+    return own_class // PROTOTYPES_PER_CLASS
 
 
 def _write_header(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype) -> None:

@@ -179,11 +179,11 @@ class ChosenRows(_View):
             start = end
 
     def _of(self, read: Iterator[Chunk], first: int, stop: int) -> Iterator[Rows]:
-        wanted = self._rows[first:stop]
+        chosen_rows = self._rows[first:stop]
         for chunk in read:
-            low, high = np.searchsorted(wanted, (chunk.start, chunk.start + chunk.X.shape[0]))
+            low, high = np.searchsorted(chosen_rows, (chunk.start, chunk.start + chunk.X.shape[0]))
             if high > low:
-                yield _arrays.take_rows(chunk.X, wanted[low:high] - chunk.start)
+                yield _arrays.take_rows(chunk.X, chosen_rows[low:high] - chunk.start)
 
 
 class Labelled(_View):

@@ -118,7 +118,7 @@ def test_what_is_not_read_says_the_call_that_makes_it_so():
     torch = pytest.importorskip("torch")
     reader = pyarrow.table({"a": [1.0]}).to_reader()
     for given, remedy in (
-        ((row for row in COUNTS), "give what makes it: lambda"),
+        ((row for row in COUNTS), "give the function that makes it: lambda"),
         ({"a": [1, 2]}, r"pandas\.DataFrame"),
         (reader, r"reader\.read_all\(\)"),
         (datasets.DatasetDict({"train": hugging_face()}), r"dataset\['train'\]"),
