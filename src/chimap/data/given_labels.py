@@ -24,18 +24,18 @@ def plain_labels(y: Any) -> ArrayLike:
     dtype = getattr(y, "dtype", None)
     if not hasattr(dtype, "na_value") or not hasattr(y, "isna"):
         if isinstance(y, list | tuple):
-            _check_all_there(
+            _check_none_missing(
                 np.array(y, dtype=object)
             )  # objects, because NaN converted to text would be a class
         elif isinstance(y, np.ndarray) or getattr(dtype, "kind", "") == "O":
-            _check_all_there(np.asarray(y))
+            _check_none_missing(np.asarray(y))
         return y
     _refuse_missing(np.asarray(y.isna()))
     plain = getattr(dtype, "numpy_dtype", np.dtype(object))
     return np.asarray(y.to_numpy(dtype=plain if plain.kind in "iufb" else object))
 
 
-def _check_all_there(y: np.ndarray) -> None:
+def _check_none_missing(y: np.ndarray) -> None:
     """Refuse text and objects, of shape (n,), in which a label is missing: None, NaN and empty text."""
     if y.ndim == 1 and y.dtype.kind == "U":
         _refuse_missing(y == "")

@@ -39,13 +39,13 @@ def holds_images(path: str | os.PathLike[str]) -> bool:
             return False
         inner = files_under(address)
         return any(map(is_image_name, inner)) or (
-            any(name.endswith(PARQUET) for name in inner) and _of_bytes(address)
+            any(name.endswith(PARQUET) for name in inner) and _holds_bytes(address)
         )
     name = existing_file(address).name.lower()
     if name.endswith(TABLES):
         return _names_images(address)
     if name.endswith(PARQUET):
-        return _of_bytes(address)
+        return _holds_bytes(address)
     return name.endswith(TAR + ZIP) and not name.endswith(".zarr.zip")
 
 
@@ -56,7 +56,7 @@ def _names_images(address: str) -> bool:
     return any(map(is_image_name, fields))
 
 
-def _of_bytes(address: str) -> bool:
+def _holds_bytes(address: str) -> bool:
     types = needed("pyarrow", "Parquet files").types
     kinds = [field.type for field in find_parts(address)[0].schema]
     has_bytes = [t for t in kinds if types.is_binary(t) or types.is_large_binary(t) or types.is_struct(t)]

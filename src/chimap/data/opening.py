@@ -149,8 +149,8 @@ def open_source(
     join = labels if isinstance(labels, str) and is_join(labels) else None
     inside = None if join else marked(labels, missing)
 
-    def read(own: Labels) -> Source:
-        return _read(path_or_array, own, choice, reading, transpose)
+    def read(inner_labels: Labels) -> Source:
+        return _read(path_or_array, inner_labels, choice, reading, transpose)
 
     source = read_with(read, inside, path_or_array, lambda path: _kind_of(path) in CONTAINERS)
     if is_path(path_or_array) or is_frame(path_or_array):

@@ -66,7 +66,7 @@ def split_source(
         return _parts(source, partial(drawn_for_test, **about), about)
     is_test = held_out_groups(groups, test_fraction, seed, source.name)
     return _parts(
-        source, _Given(is_test), about | {"groups": digest(np.unique(groups, return_inverse=True)[1])}
+        source, _GivenRows(is_test), about | {"groups": digest(np.unique(groups, return_inverse=True)[1])}
     )
 
 
@@ -96,7 +96,7 @@ def split_by(source: Source, is_test: np.ndarray) -> tuple[PartSource, PartSourc
     >>> train.n_rows, test.places.tolist()
     (3, [1])
     """
-    return _parts(source, _Given(is_test), {"rows": digest(is_test)})
+    return _parts(source, _GivenRows(is_test), {"rows": digest(is_test)})
 
 
 def held_out_groups(groups: np.ndarray, test_fraction: float, seed: int, name: str) -> np.ndarray:
@@ -141,7 +141,7 @@ def held_out_groups(groups: np.ndarray, test_fraction: float, seed: int, name: s
 
 
 @dataclass(frozen=True)
-class _Given:
+class _GivenRows:
     """The rows of the test part, given row by row."""
 
     is_test: np.ndarray

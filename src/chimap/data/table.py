@@ -122,7 +122,7 @@ def roles_of(
     if choice.id is not None:
         aside.insert(0, place_of(names, choice.id, where, "id"))
     id_place = aside[0] if aside else None
-    aside += _there(names, choice.aside, has_names)
+    aside += _present(names, choice.aside, has_names)
     candidates = [
         place_of_name
         for place_of_name in range(len(names))
@@ -136,7 +136,7 @@ def roles_of(
     explicit = choice.columns is not None
     bins = candidates
     if choice.columns is not None:
-        besides = {label, *_there(names, choice.aside, has_names)}
+        besides = {label, *_present(names, choice.aside, has_names)}
         bins = [i for i in places_of(names, choice.columns, where, "columns") if i not in besides]
     if choice.exclude is not None:
         left_out = {*places_of(names, choice.exclude, where, "exclude")}
@@ -146,7 +146,7 @@ def roles_of(
     return Roles(bins, label, id_place, explicit)
 
 
-def _there(names: Sequence[str], words: Iterable[str], has_names: bool) -> list[int]:
+def _present(names: Sequence[str], words: Iterable[str], has_names: bool) -> list[int]:
     """Return the positions of the named columns that the table has, by name, or by position where it has no names."""
     place = {name: i for i, name in enumerate(names)}
     return [place[word] for word in words if word in place and (has_names or word.isdecimal())]
@@ -201,7 +201,7 @@ def places_of(
     first = {name: place for place, name in reversed([*enumerate(names)])}
     places: dict[int, None] = {}
     for word in words_of(words):
-        places.update(dict.fromkeys(_meant(names, first, word, where, argument)))
+        places.update(dict.fromkeys(_matching(names, first, word, where, argument)))
     return [*places]
 
 
@@ -220,7 +220,7 @@ def words_of(words: Columns | Sequence[str | int]) -> list[Any]:
     return [words] if isinstance(words, slice | int) else [*words]
 
 
-def _meant(
+def _matching(
     names: Sequence[str], first: dict[str, int], word: str | int | slice, where: str, argument: str
 ) -> Iterable[int]:
     """Return the positions of the columns that one word means."""

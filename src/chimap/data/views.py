@@ -173,12 +173,12 @@ class ChosenRows(_View):
 
     def _numbered(self, read: Iterator[Chunk], first: int, stop: int, chunk_rows: int) -> Iterator[Chunk]:
         start = first
-        for X in regroup(self._of(read, first, stop), chunk_rows, stop - first):
+        for X in regroup(self._chosen_blocks(read, first, stop), chunk_rows, stop - first):
             end = start + X.shape[0]
             yield Chunk(X, None if self._y is None else self._y[start:end], start)
             start = end
 
-    def _of(self, read: Iterator[Chunk], first: int, stop: int) -> Iterator[Rows]:
+    def _chosen_blocks(self, read: Iterator[Chunk], first: int, stop: int) -> Iterator[Rows]:
         chosen_rows = self._rows[first:stop]
         for chunk in read:
             low, high = np.searchsorted(chosen_rows, (chunk.start, chunk.start + chunk.X.shape[0]))

@@ -85,10 +85,10 @@ class AnnDataSource(KeyedSource):
         matrices = tuple(name for name in names_of_matrices if name != key)
         return Keyed(rows, self._index(root["obs"]), names, columns, y, matrices)
 
-    def _key(self, there: list[str], member: str) -> str:
+    def _key(self, matrices: list[str], member: str) -> str:
         key = f"{member}/X" if member == "raw" else member
-        if key not in there:
-            raise DataError(f"{self._container.address}: no matrix {member!r}; there are {shown(there)}.")
+        if key not in matrices:
+            raise DataError(f"{self._container.address}: no matrix {member!r}; there are {shown(matrices)}.")
         return key
 
     def _names(self, root: Group, key: str, n_features: int) -> np.ndarray:

@@ -61,7 +61,7 @@ class FeatureColumns:
     ) -> None:
         types = _types(part)
         names = [features] if isinstance(features, str) else features
-        self.names = _usual(types, label, part) if names is None else list(names)
+        self.names = _default_columns(types, label, part) if names is None else list(names)
         self._types = {name: _type_of(types, name, part) for name in self.names}
         lists = [name for name in self.names if _is_list(self._types[name])]
         self.is_list = bool(lists)
@@ -89,14 +89,18 @@ class FeatureColumns:
         types = _types(part)
         for name, expected in self._types.items():
             actual = types.get(name)
-            if actual is None or not _same(actual, expected):
+            if actual is None or not _same_type(actual, expected):
                 came = "there is none" if actual is None else f"it is {actual}"
                 raise DataError(
                     f"{part.file}: column {name!r} must be {expected} as in {first.file.name}, but {came}. "
                     "Write the part again with the columns of the others, or take it out."
                 )
         extra = (
-            [name for name in _usual(types, self._label, part) if name not in {*self.names, *self._beside}]
+            [
+                name
+                for name in _default_columns(types, self._label, part)
+                if name not in {*self.names, *self._beside}
+            ]
             if self._takes_all
             else []
         )
@@ -156,7 +160,7 @@ def check_label(part: Part, first: Part, label: str) -> None:
     if label in part.keys and label in first.keys:
         return
     actual, expected = _types(part).get(label), _types(first).get(label)
-    if actual is None or expected is None or not _same(actual, expected):
+    if actual is None or expected is None or not _same_type(actual, expected):
         came = "there is none" if actual is None else f"it is {actual}"
         raise DataError(
             f"{part.file}: the labels {label!r} must be {expected or 'in the name of its folder'} as in "
@@ -187,7 +191,7 @@ def checked_codes(column: pa.ChunkedArray, where: str) -> np.ndarray:
     return codes
 
 
-def _usual(types: dict[str, pa.DataType], label: str | None, part: Part) -> list[str]:
+def _default_columns(types: dict[str, pa.DataType], label: str | None, part: Part) -> list[str]:
     others = [name for name in types if name != label and not _INDEX.fullmatch(name)]
     lists = [name for name in others if _is_list(types[name])]
     names = lists if len(lists) == 1 else others
@@ -221,13 +225,15 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
-def _same(one: pa.DataType, other: pa.DataType) -> bool:
+def _same_type(first: pa.DataType, second: pa.DataType) -> bool:
     """Return whether two types are equal, apart from the names of list items and the codes of a dictionary."""
-    one, other = (getattr(kind, "value_type", kind) if not _is_list(kind) else kind for kind in (one, other))
-    if _is_list(one) and _is_list(other):
-        sizes = [getattr(kind, "list_size", None) for kind in (one, other)]
-        return one.id == other.id and sizes[0] == sizes[1] and one.value_type == other.value_type
-    return bool(one == other)
+    first, second = (
+        getattr(kind, "value_type", kind) if not _is_list(kind) else kind for kind in (first, second)
+    )
+    if _is_list(first) and _is_list(second):
+        sizes = [getattr(kind, "list_size", None) for kind in (first, second)]
+        return first.id == second.id and sizes[0] == sizes[1] and first.value_type == second.value_type
+    return bool(first == second)
 
 
 def _check_no_nulls(column: pa.ChunkedArray, name: str, where: str, first_row: int) -> None:

@@ -17,7 +17,7 @@ def object_of(line: bytes, where: str) -> JSON:
     {'counts': {'red': 3}}
     """
     try:
-        record = json.loads(line, object_pairs_hook=_once)
+        record = json.loads(line, object_pairs_hook=_unique_keys)
     except KeyError as error:
         raise DataError(
             f"{where}: the key {error} comes twice in one object. Add the two values up, or rename one of them."
@@ -34,7 +34,7 @@ def object_of(line: bytes, where: str) -> JSON:
     return record
 
 
-def _once(pairs: list[tuple[str, object]]) -> JSON:
+def _unique_keys(pairs: list[tuple[str, object]]) -> JSON:
     """Return the object of these pairs; raise KeyError for a repeated key, of which Python would keep the last."""
     record = dict(pairs)
     if len(record) < len(pairs):

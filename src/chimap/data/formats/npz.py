@@ -221,7 +221,7 @@ class _CsrRows:
     is_sparse = True
 
     def __init__(self, archive: Archive, prefix: str) -> None:
-        shape = tuple(_whole(archive, f"{prefix}shape").tolist())
+        shape = tuple(_whole_numbers(archive, f"{prefix}shape").tolist())
         self.n_rows, self.n_features = matrix_shape(shape, str(archive.path))
         self._archive, self._data, self._indices = archive, f"{prefix}data", f"{prefix}indices"
         values, columns = archive.header(self._data), archive.header(self._indices)
@@ -254,7 +254,7 @@ class _CsrRows:
         )
 
 
-def _whole(archive: Archive, member: str) -> np.ndarray:
+def _whole_numbers(archive: Archive, member: str) -> np.ndarray:
     """Return a member of whole numbers as int64, of shape (n,). Raises DataError rather than round other numbers."""
     values = archive.read(member).reshape(-1)
     if (
@@ -267,7 +267,7 @@ def _whole(archive: Archive, member: str) -> np.ndarray:
 
 
 def _row_borders(archive: Archive, member: str, n_rows: int, *sizes: tuple[int, ...]) -> np.ndarray:
-    indptr = _whole(archive, member)
+    indptr = _whole_numbers(archive, member)
     if indptr.size != n_rows + 1:
         raise DataError(
             f"{archive.path}::{member}: {indptr.size} entries for {n_rows} rows; expected {n_rows + 1}. "

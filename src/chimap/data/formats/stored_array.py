@@ -48,12 +48,12 @@ class StoredArraySource(SeekableStream):
         base = base_name(address)
         self.name = base if member is None else f"{base}::{member}"
         with self._opened() as root, self._container.naming():
-            self._look(root, address, member, labels, id)
+            self._find_arrays(root, address, member, labels, id)
         if self._y is None:
             self._y = read_labels(None if self._has_label_here else labels, self.n_rows)
         self.has_labels = self._y is not None
 
-    def _look(
+    def _find_arrays(
         self, root: Group, address: str, member: str | None, labels: Labels, id: str | int | None
     ) -> None:
         """Find the rows, names and labels in the container."""

@@ -186,12 +186,12 @@ def _entries(group: Group, dtype: np.dtype, where: str) -> tuple[_Pieces, _Piece
     """Return readers of the values and the indices of a sparse matrix; indices are int32 unless stored wider."""
     indices = group["indices"]
     for part in PARTS[:2]:
-        _check_there(group[part], f"{where}/{part}")
+        _check_complete(group[part], f"{where}/{part}")
     is_short = np.can_cast(indices.dtype, np.int32)
     return _Pieces(group["data"], dtype), _Pieces(indices, np.dtype(np.int32 if is_short else np.int64))
 
 
-def _check_there(array: StoredArray, where: str) -> None:
+def _check_complete(array: StoredArray, where: str) -> None:
     """Refuse values or indices of a Zarr store that lacks some of their chunks, which the library reads as zeros.
 
     Zarr does not write chunks that are all zeros, but a sparse matrix has none.

@@ -168,21 +168,21 @@ def stream_source(X: object, labels: Labels = None) -> Source:
 def _opener(X: object) -> Callable[[object, Labels], Source] | None:
     modules, name = type(X).__module__.split("."), type(X).__name__
     if modules[:3] == ["torch", "utils", "data"] and hasattr(X, "batch_size"):
-        return _of_loader
+        return _loader_source
     is_table_stream = (modules[0], name) == ("polars", "LazyFrame") or modules[0] in ("duckdb", "_duckdb")
     is_table_stream = (
         is_table_stream or modules[0] == "datasets" or (modules[0] == "pyarrow" and modules[-1] == "_dataset")
     )
-    return _of_tables if is_table_stream and _tables_of(X) is not None else None
+    return _table_source if is_table_stream and _tables_of(X) is not None else None
 
 
-def _of_loader(X: Any, labels: Labels) -> Source:
+def _loader_source(X: Any, labels: Labels) -> Source:
     if labels is not None:
         raise DataError("DataLoader: labels are in its batches, (X, y); leave labels out.")
     return BatchSource(LoaderBatches(X), "DataLoader")
 
 
-def _of_tables(X: object, labels: Labels) -> Source:
+def _table_source(X: object, labels: Labels) -> Source:
     tables, name = _tables_of(X), type(X).__name__
     if labels is not None and not isinstance(labels, str):
         raise DataError(f"{name}: labels must name one of its columns; got {type(labels).__name__}.")

@@ -88,7 +88,7 @@ class DataFile:
     def check_unchanged(self) -> None:
         """Raise DataError if the file has been rewritten, has another size or is gone."""
         try:
-            current = _look(self.address)
+            current = _current_file(self.address)
         except FileNotFoundError as error:
             raise DataError(
                 f"{self}: the file has changed since it was opened: it is gone. Put it back."
@@ -160,7 +160,7 @@ def existing_file(path: str | os.PathLike[str]) -> DataFile:
     if is_folder(address):
         raise DataError(f"{address} is a folder; expected a data file. Name a file in it.")
     try:
-        file = _look(address)
+        file = _current_file(address)
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"No such file: {address}. Check the spelling; relative paths start at the working directory."
@@ -199,7 +199,7 @@ def files_under(folder: str) -> dict[str, DataFile]:
             }
         return {inner: _stamped(_inside(folder, inner), files[inner]) for inner in sorted(files)}
     names = [os.path.join(folder_path, name) for folder_path, _, names in os.walk(folder) for name in names]
-    return {os.path.relpath(name, folder).replace(os.sep, "/"): _look(name) for name in sorted(names)}
+    return {os.path.relpath(name, folder).replace(os.sep, "/"): _current_file(name) for name in sorted(names)}
 
 
 def file_digest(file: DataFile) -> str:
@@ -224,7 +224,7 @@ def needed(module: str, what: str, extra: str = "data") -> ModuleType:
         ) from error
 
 
-def _look(address: str) -> DataFile:
+def _current_file(address: str) -> DataFile:
     if not is_address(address):
         status = Path(address).stat()
         return DataFile(address, status.st_size, str(status.st_mtime_ns))
