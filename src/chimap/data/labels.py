@@ -72,7 +72,7 @@ def clean_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
         values = values.reshape(-1)
     if values.ndim not in (1, 2):
         raise DataError(
-            f"{where}: expected one label a row, shape ({n_rows},), or one a row and task; got shape {values.shape}."
+            f"{where}: expected one label a row, shape ({n_rows},), or one a row and task, got shape {values.shape}."
         )
     if values.shape[0] != n_rows:
         raise DataError(

@@ -199,7 +199,7 @@ def part_files(address: str) -> dict[str, DataFile]:
     }
     if not files:
         raise DataError(
-            f"{address}: a folder without parts; expected files in it that end in {', '.join(PARQUET + IPC)}, "
+            f"{address}: a folder without parts; expected files that end in {', '.join(PARQUET + IPC)}, "
             "or images in a folder for each class. Name the folder that holds them, or a file; a folder of texts for "
             "each class is read with --text."
         )
