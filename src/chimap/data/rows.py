@@ -106,7 +106,7 @@ def regroup(blocks: Iterable[Rows], chunk_rows: int, n_rows: int) -> Iterator[Ro
     chunk_rows : int
         Rows a chunk.
     n_rows : int
-        Rows of all blocks together, as far as known; no chunk allocates memory for more.
+        Expected number of rows of all blocks together; no chunk allocates memory for more.
     """
     check_positive(chunk_rows, "chunk_rows", integer=True)
     size = min(chunk_rows, n_rows)

@@ -190,7 +190,7 @@ class PartSource(Source):
         self.n_rows = int(self._ends[-1])
         if self.n_rows == 0:
             share = about.get("test_fraction")
-            share_shown = "that part" if share is None else f"test_fraction={share}"
+            share_shown = "the given part" if share is None else f"test_fraction={share}"
             raise DataError(
                 f"{self.name}: no rows ({share_shown} of {source.n_rows} rows). Take more rows or another split."
             )

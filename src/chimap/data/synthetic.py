@@ -87,8 +87,8 @@ def write_histograms(
         _write_header(rows_file, (n_rows, n_features), np.dtype(np.float32))
         _write_header(labels_file, (n_rows,), np.dtype(np.int64))
         for block, start in enumerate(range(0, n_rows, block_rows)):
-            # Blocks have a fixed size and each has its own generator, so that the values of a row depend on neither
-            # n_rows nor the order of writing.
+            # Blocks have a fixed size, and each has its own generator, so that the values do not depend on how they
+            # are written.
             rng = np.random.default_rng([seed, 1, block])
             X = block_of_rows[: n_rows - start]
             y = _fill(rng, prototypes, X, work)

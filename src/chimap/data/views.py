@@ -106,7 +106,7 @@ class ChosenColumns(_View):
 
 
 class ChosenRows(_View):
-    """Some rows of a source, in their order, with labels of their own.
+    """Some rows of a source, in their order, with separate labels.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
             while (chunk := waiting.result()) is not None:
                 waiting = reader.submit(run, next, chunks, None)
                 yield chunk
-                del chunk  # otherwise it would stay in memory while the next chunk is processed
+                del chunk  # otherwise it would stay in memory until the next chunk has been read
         finally:
             waiting.cancel()
             # This runs after a read that could not be cancelled, and closes the files of a generator.
