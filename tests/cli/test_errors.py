@@ -27,7 +27,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "a folder": (["fit", ".", *OUT], r"a folder without parts; expected files that end in .*or images in a folder for"),
     "no such data set": (["fit", "caltech:digits.npz", *OUT], r"no data set is called 'caltech'; known are caltech"),
     "a data set's name alone": (["fit", "imagenet", *OUT], r"without its folder; give imagenet:FOLDER"),
-    "no archive": (["fit", "zip://rows.npy", *OUT], r"zip://rows\.npy is in an archive, but in which\?"),
+    "no archive": (["fit", "zip://rows.npy", *OUT], r"zip://rows\.npy is in an archive, but the archive is not named"),
     "cannot be reached": (["fit", "ftp://127.0.0.1:9/a.npy", *OUT], r"ftp://127\.0\.0\.1:9/a\.npy: cannot be reached"),
     "empty file": (["fit", "empty.npz", *OUT], r"empty\.npz is empty \(0 bytes\)"),
     "empty rows": (["fit", "no-rows.npy", *OUT], r"no-rows\.npy: empty, shape \(0, 4\)"),

@@ -150,7 +150,7 @@ BAD = {
     "one group": (fit("one.csv", "--groups", "film"), r"all rows are of one group, f00.*leave --groups out"),
     "two groups": (
         fit("two.csv", "--groups", "film", "--test-fraction", "0.3"),
-        r"2 groups \(f1, f2\), and holding one out must leave two",
+        r"2 groups \(f1, f2\), but holding one out must leave two",
     ),
     "no group": (fit("gap.csv", "--groups", "film"), r"gap\.csv, row 9: no value in 'film'\. Every row needs"),
     "no column": (fit("signs.csv", "--groups", "track"), r"track"),

@@ -141,7 +141,7 @@ def test_what_cannot_be_reached(tmp_path, monkeypatch):
     for address, expected in (
         (
             "zip://rows.npy",
-            r"^zip://rows\.npy is in an archive, but in which\? Add it: zip://rows\.npy::ARCHIVE",
+            r"^zip://rows\.npy is in an archive, but the archive is not named\. Add it: zip://rows\.npy::ARCHIVE",
         ),
         (
             f"zip://rows.npy::{tmp_path}/all.zip",

@@ -19,7 +19,7 @@ from .small_sources import compressed
     [
         (np.array([[1, None]]), r"dtype object.*X\.astype\(float\)"),
         ([["a", "b"]], "expected numbers, got dtype <U1"),
-        ([[1, 2], [3]], "no table of numbers"),
+        ([[1, 2], [3]], "not a table of numbers"),
         (np.ones(3), r"got shape \(3,\)\. Use X\.reshape"),
         (np.float64(3), r"got shape \(\)"),
         (np.ones((0, 3)), r"empty, shape \(0, 3\)"),
@@ -126,7 +126,7 @@ def test_npz_of_other_sparse_formats(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"indices": [0, 3, 1]}, "row 1: column 3 lies outside of the 3 columns"),
+        ({"indices": [0, 3, 1]}, "row 1: column 3 lies outside the 3 columns"),
         ({"indices": [0, -1, 1]}, "row 1: column -1 lies outside"),
         ({"indices": [0.0, 1.0, 2.0]}, "indices: expected whole numbers"),
         ({"indptr": [0, 2, 1, 3]}, "indptr: decreases at row 1"),

@@ -41,8 +41,8 @@ def test_an_iterator_is_none():
         ([X], [X, X], "more rows than when it was opened"),
         ([X], [X[:, :2]], "batch 0: 2 bins a row, expected 3"),
         ([(X, Y)], [(X, Y[::-1])], "batch 0: other labels than in the first pass.*shuffling"),
-        ([(X, Y)], [X], "batch 0: not with labels, other than the first batch"),
-        ([X], [sp.csr_matrix(X)], "batch 0: sparse, other than the first"),
+        ([(X, Y)], [X], "batch 0: not with labels, unlike the first batch"),
+        ([X], [sp.csr_matrix(X)], "batch 0: sparse, unlike the first"),
     ],
 )
 def test_passes_that_differ(first, second, message):
@@ -61,7 +61,7 @@ def test_passes_that_differ(first, second, message):
         ([(X, Y), (X, ["a"] * 4)], "batch 1: labels <U1, but int64 in the first batch"),
         ([X, sp.csr_matrix(X)], "batch 1: sparse"),
         ([X[0]], r"batch 0: expected rows of bins, got shape \(3,\)"),
-        ([[[1, 2], [3]]], "batch 0: no table of numbers"),
+        ([[[1, 2], [3]]], "batch 0: not a table of numbers"),
         ([X.astype(complex)], "batch 0: expected numbers, got dtype complex128"),
     ],
 )

@@ -64,7 +64,7 @@ def test_a_word_for_nothing_among_text_is_doubted(word):
     y = np.array(["bog", "fen", word] * N_ROWS)[:N_ROWS]
     doubted = open_source(COUNTS, y)
     assert (
-        f"the label {word!r}, of {np.count_nonzero(y == word)} rows, is taken for a class" in doubted.notes[0]
+        f"the label {word!r}, in {np.count_nonzero(y == word)} rows, is taken for a class" in doubted.notes[0]
     )
     assert doubted.labels().tolist() == y.tolist()
     told = open_source(COUNTS, y, missing=word)
@@ -190,7 +190,7 @@ def test_whole_numbers_of_text_are_exact_and_bounded():
     labels = TextLabels("y")
     labels.add(["9007199254740993", "9007199254740992"])
     assert labels.finish().tolist() == [9007199254740993, 9007199254740992]
-    with pytest.raises(DataError, match="row 1: 99999999999999999999999 is beyond whole numbers of 64 bits"):
+    with pytest.raises(DataError, match="row 1: 99999999999999999999999 does not fit in 64 bits"):
         TextLabels("y").add(["1", "99999999999999999999999"])
-    with pytest.raises(DataError, match="row 1: 18446744073709551615 is beyond"):
+    with pytest.raises(DataError, match="row 1: 18446744073709551615 does not fit in 64 bits"):
         open_source(np.eye(2), np.array([1, 2**64 - 1], np.uint64))

@@ -34,7 +34,7 @@ def test_unsigned_counts_as_scipy_writes_them(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("hello\n", "cannot be read .*no Matrix Market"),
+        ("hello\n", "cannot be read .*not Matrix Market"),
         (HEAD + "real general\n2 2 2\n1 1 1\n", "1 entries, but its heading says 2"),
         (HEAD + "real general\n2 2 1\n3 1 1\n", "index 3 lies outside"),
         (HEAD + "real general\n2 2 1\n1 1 x\n", "cannot be read"),
@@ -90,7 +90,7 @@ def test_transposed_in_memory(tmp_path):
     scipy.io.mmwrite(tmp_path / "rows.mtx", X)
     source = open_source(tmp_path / "rows.mtx", transpose=True)
     np.testing.assert_allclose(next(source.chunks(100)).X.toarray(), X.T.toarray(), rtol=1e-12)
-    with pytest.raises(ValueError, match=r"transpose is of Matrix Market files"):
+    with pytest.raises(ValueError, match=r"transpose is for Matrix Market files"):
         open_source(np.eye(3), transpose=True)
 
 

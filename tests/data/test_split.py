@@ -88,7 +88,7 @@ def test_bad_arguments(source):
     for seed in (-1, 0.5, None):
         with pytest.raises(ValueError, match="seed must be a whole number >= 0"):
             split_source(source, 0.5, seed)
-    with pytest.raises(DataError, match="array, test part: no rows, test_fraction=1e-09 of 10000 rows"):
+    with pytest.raises(DataError, match=r"array, test part: no rows \(test_fraction=1e-09 of 10000 rows\)"):
         split_source(source, 1e-9, 0)
 
 
@@ -108,7 +108,7 @@ def test_whole_groups_are_held_out_and_two_are_left(source, fraction):
 
 
 def test_groups_that_are_too_few_are_refused(source):
-    with pytest.raises(DataError, match=r"array: 2 groups \(a, b\), and holding one out must leave two"):
+    with pytest.raises(DataError, match=r"array: 2 groups \(a, b\), but holding one out must leave two"):
         split_source(source, 0.3, 0, np.repeat(["a", "b"], N // 2))
 
 

@@ -147,7 +147,7 @@ def test_a_folder_in_the_place_of_a_chunk(tmp_path):
     assert open_source(tmp_path / "rows.zarr").n_rows == 8
     chunk.unlink()
     chunk.mkdir()
-    with pytest.raises(DataError, match=r"rows\.zarr::X: a folder in the place of chunk c/1/0"):
+    with pytest.raises(DataError, match=r"rows\.zarr::X: a folder in place of chunk c/1/0"):
         open_source(tmp_path / "rows.zarr")
 
 

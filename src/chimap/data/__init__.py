@@ -1,29 +1,18 @@
 """Sources: rows of histograms on disk or in memory, read in chunks under a memory budget.
 
-``open_source`` finds the right one by type and file ending. A new kind of file is one new module with a
-``Source`` and one line in ``ENDINGS``.
+``open_source`` finds the right source by the type of its argument and the ending of the file. To support a new kind of
+file, add one module with a ``Source`` and one line to ``ENDINGS`` in ``chimap.data.opening``.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
-
-from chimap._frames import is_frame
-from chimap._types import Columns
-from chimap._validation import DataError
 from chimap.data.class_splits import PerClassSplits
+from chimap.data.column_choice import matched
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.arrow import ArrowSource
-from chimap.data.formats.arrow_parts import IPC, PARQUET
 from chimap.data.formats.batches import BatchSource
 from chimap.data.formats.csv import CsvSource
-from chimap.data.formats.dask import DaskSource, is_collection
-from chimap.data.formats.fields import Reading
+from chimap.data.formats.dask import DaskSource
 from chimap.data.formats.frames import FrameSource
 from chimap.data.formats.hdf5 import Hdf5Source
 from chimap.data.formats.matrix_market import MatrixMarketSource
@@ -34,19 +23,11 @@ from chimap.data.formats.npz import NpzSource
 from chimap.data.formats.svmlight import SvmlightSource
 from chimap.data.formats.words import WordCounts
 from chimap.data.formats.zarr import ZarrSource
-from chimap.data.io.compressed import COMPRESSIONS
-from chimap.data.io.containers import is_store
-from chimap.data.io.files import existing_file, is_folder, split_member
-from chimap.data.label_names import marked, read_with
-from chimap.data.labelling import is_join, joined, labelled, values_by_id
-from chimap.data.labels import Labels, check_labels, read_labels
-from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
+from chimap.data.labels import check_labels, read_labels
+from chimap.data.opening import ENDINGS, open_source
 from chimap.data.source import Chunk, Source
 from chimap.data.split import split_by, split_source
 from chimap.data.synthetic import write_histograms
-from chimap.data.table import LABEL_NAMES, Choice, is_path, places_of, words_of
-from chimap.data.targets import clean_targets, task_words
-from chimap.data.views import Labelled, chosen, matched
 
 __all__ = [
     "open_source",
@@ -76,222 +57,3 @@ __all__ = [
     "read_labels",
     "ENDINGS",
 ]
-
-_TEXT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
-
-ENDINGS: dict[str, Callable[..., Source]] = {
-    ".npy": NpySource,
-    ".npz": NpzSource,
-    **LAYOUT_ENDINGS,
-    **dict.fromkeys(PARQUET + IPC, ArrowSource),
-    ".zarr.zip": ZarrSource,
-    **dict.fromkeys((".h5", ".hdf5", ".hdf"), Hdf5Source),
-    **{text + packed: CsvSource for text in (".csv", ".tsv") for packed in COMPRESSIONS},
-    **{".mtx" + packed: MatrixMarketSource for packed in COMPRESSIONS},
-    **{text + packed: SvmlightSource for text in _TEXT for packed in COMPRESSIONS},
-}
-
-CONTAINERS = (NpzSource, ZarrSource, Hdf5Source)
-WITH_MEMBERS = (*CONTAINERS, ArrowSource, *MEMBERED)
-
-
-def open_source(
-    path_or_array: object,
-    labels: Labels = None,
-    *,
-    id: str | int | None = None,
-    columns: Columns | None = None,
-    exclude: Columns | None = None,
-    missing: object = None,
-    aside: Columns | None = None,
-    transpose: bool = False,
-    like: Any = None,
-    reading: Reading | None = None,
-) -> Source:
-    """A source for an array or a file; a source comes back as it is.
-
-    Parameters
-    ----------
-    path_or_array : numpy array, scipy sparse matrix, data frame of pandas or polars, Arrow table, Dask array or data
-        frame; or the path or address (``s3://...``) of a file whose ending is in ``ENDINGS``, of a folder of Parquet or
-        Feather files, or of a Zarr store; ``file.npz::member`` names an array in a file that holds several, or the
-        column of lists; or a function that gives batches, see ``BatchSource``.
-    labels : array; name of a column or array in the same file, ``Y[2]`` for a column of a matrix; a file of labels
-        (``.npy``, ``.npz::member``, ``.csv``, text with one label a line); or ``TABLE::COLUMN``, a column of another
-        table, joined by the ids of the rows. A matrix (n, t), or several columns of a table, ``"task_*"`` or
-        ``"tox,heart"``, are the labels of several tasks, whose missing entries are NaN. None takes the labels in the
-        file, if there are any.
-    id : the column that names the rows, by name or place. None takes a column that a data frame wrote as its index, or
-        a first column of text without repeats.
-    columns, exclude : the columns that are bins, and those that are not: names, globs, places and ranges, such as
-        ``"otu_*,depth"`` or ``["0:300"]``; see ``chimap.data.table.places_of``.
-    missing : a value that marks a missing label, beside None, NaN and empty text. Rows without a label are left out,
-        and ``notes`` and ``n_left_out`` say how many.
-    aside : columns that are neither bins, labels nor ids, names or text with commas between: groups of rows, parts of
-        a split. The data need not have them; ``source.column(name)`` gives their values.
-    transpose : of a Matrix Market file, whether its columns are the rows, as in tables of genes by cells.
-    like : a fitted model. Its columns are taken by name where both have names, and others are ignored; text, molecules
-        and named counts become rows as those that it was fitted on.
-    reading : how rows are made of one column of a table, of a folder of texts or of a list: ``WordCounts("review")``,
-        ``MorganCounts("smiles")``, ``NamedCounts("counts")``.
-
-    Returns
-    -------
-    source : Source, with ``column_names`` and ``row_ids`` where the data have them.
-
-    Raises
-    ------
-    FileNotFoundError for a missing file; DataError for one that cannot be read or has an unknown ending, and for
-    columns that are not there; ValueError for labels on top of a source.
-
-    >>> import numpy as np
-    >>> open_source(np.eye(3), labels=["a", "b", "a"]).n_rows
-    3
-    """
-    if isinstance(path_or_array, Source):
-        if labels is not None:
-            raise ValueError("labels must be None for a Source, which has its own.")
-        return path_or_array
-    names = getattr(like, "feature_names_in_", None)
-    beside = () if aside is None else tuple(words_of(aside))
-    choice = Choice(id, columns, exclude, missing, None if names is None else tuple(map(str, names)), beside)
-    kept = getattr(like, "reading_", None)
-    reading = reading or (kept if kept is not None and kept.takes(path_or_array) else None)
-    if (words := task_words(path_or_array, labels)) is not None:
-        opened = _with_tasks(path_or_array, words, choice, transpose, like, reading)
-        return labelled(opened, missing)
-    join = labels if isinstance(labels, str) and is_join(labels) else None
-    inside = None if join else marked(labels, missing)
-
-    def read(own: Labels) -> Source:
-        return _read(path_or_array, own, choice, reading, transpose)
-
-    source = read_with(read, inside, path_or_array, lambda path: _kind_of(path) in CONTAINERS)
-    if is_path(path_or_array) or is_frame(path_or_array):
-        source.origin = _Origin(path_or_array, choice, source.reading, transpose, labels)
-    if join is not None:
-        source = joined(source, join, id, missing)
-    return labelled(source, missing)
-
-
-def _with_tasks(
-    data: object, words: Columns, choice: Choice, transpose: bool, like: Any, reading: Reading | None
-) -> Source:
-    """The rows of a table with several of its columns as labels, one a task."""
-    plain = replace(choice, names=None, columns=None, exclude=None)
-    everything = _read(data, None, plain, None, transpose)
-    where = everything.name
-    if everything.column_names is None:
-        raise DataError(
-            f"{where}: its columns have no names, so that {words!r} means none. Give labels as a matrix."
-        )
-    names = [everything.column_names[i] for i in places_of(everything.column_names, words, where, "labels")]
-    kept = replace(choice, aside=(*choice.aside, *names))
-    # with labels by name: without, a column called y or label would be taken for them, and be no bin
-    source = _read(data, names[0], replace(choice, aside=(*choice.aside, *names[1:])), reading, transpose)
-    columns = []
-    for name in names:
-        others = replace(plain, aside=(*choice.aside, *(other for other in names if other != name)))
-        values = _read(data, name, others, reading, transpose).labels()
-        assert values is not None  # they were named
-        columns.append(
-            clean_targets(np.ma.MaskedArray(values)[:, None], 1, f"{where}, column {name!r}")[:, 0]
-        )
-    if is_path(data) or is_frame(data):
-        source.origin = _Origin(data, kept, source.reading, transpose, None)
-    return Labelled(source, np.column_stack(columns), tuple(names))
-
-
-def _read(data: object, labels: Labels, choice: Choice, reading: Reading | None, transpose: bool) -> Source:
-    """The source of the data, all of its rows."""
-    if reading is not None:
-        return chosen(reading.source(data, labels, choice.id), replace(choice, id=None))
-    if transpose:
-        return chosen(_transposed(data, labels), choice)
-    return _opened(data, labels, choice)
-
-
-@dataclass(frozen=True)
-class _Origin:
-    """What was opened, and how: see ``source.Origin``. It is opened again, with another column for its labels."""
-
-    data: object
-    choice: Choice
-    reading: Reading | None
-    transpose: bool
-    labels: Labels
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _nothing, ()  # workers get rows to read, not a copy of a frame
-
-    def values(self, name: str, source: Source) -> np.ndarray:
-        """See ``Source.column``."""
-        bins = LABEL_NAMES if self.labels is None else [self.labels] if isinstance(self.labels, str) else []
-        aside = (*self.choice.aside, *(word for word in bins if word != name))
-        inside = None if is_join(name) else name
-        opened = _read(
-            self.data, inside, replace(self.choice, missing=None, aside=aside), self.reading, self.transpose
-        )
-        values = values_by_id(opened, name, self.choice.id) if is_join(name) else opened.labels()
-        assert values is not None  # they were named
-        there = values[source.places_in_file()]
-        if np.ma.is_masked(there):
-            row = source.places_in_file()[np.flatnonzero(np.ma.getmaskarray(there))[0]]
-            raise DataError(
-                f"{opened.name}, row {row}: no value in {name!r}. Every row needs one; fill it, or remove the rows "
-                "without."
-            )
-        return np.asarray(np.ma.getdata(there))
-
-
-def _nothing() -> None:
-    """What is left of an origin in another process."""
-
-
-def _opened(data: Any, labels: Labels, choice: Choice) -> Source:
-    """The source of the data, with the columns that the caller chose."""
-    if is_frame(data):
-        return FrameSource(data, labels, choice)
-    if is_collection(data):
-        return chosen(DaskSource(data, labels), choice)
-    if (opener := opener_of(data)) is not None:
-        return chosen(opener(data, labels), choice)
-    if callable(data) and labels is None:
-        return chosen(BatchSource(data), choice)
-    if not isinstance(data, str | os.PathLike):
-        return chosen(ArraySource(data, labels), choice)
-    path, member = split_member(data)
-    kind = _kind_of(path)
-    if member is not None and kind not in WITH_MEMBERS:
-        raise DataError(
-            f"{path}: only .npz, .h5, .h5ad, .zarr and .parquet files have members, so leave '::{member}' out."
-        )
-    if kind is CsvSource:
-        return CsvSource(path, labels, choice=choice)
-    if kind is ArrowSource:
-        return ArrowSource(path, labels, member, choice=choice)
-    if kind in CONTAINERS:
-        return chosen(kind(path, labels, member, id=choice.id), replace(choice, id=None))
-    return chosen(kind(path, labels) if member is None else kind(path, labels, member), choice)
-
-
-def _transposed(data: Any, labels: Labels) -> Source:
-    is_matrix = isinstance(data, str | os.PathLike) and _kind_of(split_member(data)[0]) is MatrixMarketSource
-    if not is_matrix:
-        raise ValueError(
-            "transpose is of Matrix Market files (.mtx); transpose other data where they are written."
-        )
-    return MatrixMarketSource(data, labels, transpose=True)
-
-
-def _kind_of(path: str) -> Callable[..., Source]:
-    """What reads this file or folder."""
-    if is_folder(path):
-        return layout_of(path) or (ZarrSource if is_store(path) else ArrowSource)
-    name = existing_file(path).name.lower()
-    if (opener := layout_of(path)) is not None:
-        return opener
-    kind = next((ENDINGS[ending] for ending in ENDINGS if name.endswith(ending)), None)
-    if kind is None:
-        raise DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(ENDINGS)}.")
-    return kind

@@ -1,4 +1,4 @@
-"""Random splits with as many training rows of each class, the protocol of the image data sets."""
+"""Random splits with the same number of training rows in each class, the usual protocol for image data sets."""
 
 from __future__ import annotations
 
@@ -11,13 +11,23 @@ from chimap._validation import DataError, check_positive
 
 
 class PerClassSplits:
-    """``n_splits`` times, ``n_train`` rows of each class drawn for training, and ``n_test`` of the rest for testing.
+    """Random splits that train on ``n_train`` rows of each class and test on up to ``n_test`` of the others.
 
-    A splitter as scikit-learn's are: an argument ``cv`` takes it.
+    It is a splitter in the sense of scikit-learn: any argument ``cv`` accepts it.
 
-    n_train: rows of each class to train on. n_test: rows of each class to test on, fewer where there are no more; None
-    is all of them. Every class must have more than ``n_train`` rows, else ``split`` raises DataError, which names it.
+    Parameters
+    ----------
+    n_train : int
+        Rows of each class to train on. Every class must have more rows than that.
+    n_test : int, default=None
+        Rows of each class to test on, or all that are left if they are fewer. None takes all that are left.
+    n_splits : int, default=5
+        Number of splits.
+    random_state : int or RandomState, default=None
+        Seed of the draws.
 
+    Examples
+    --------
     >>> y = np.repeat(["cat", "dog"], [3, 4])
     >>> train, test = next(PerClassSplits(2, n_splits=1, random_state=0).split(y, y))
     >>> y[train].tolist(), y[test].tolist()
@@ -35,7 +45,28 @@ class PerClassSplits:
     def split(
         self, X: object, y: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """(train, test) sorted indices, of labels y (n,); X and groups are not used."""
+        """Yield the sorted indices of the training rows and the test rows of each split.
+
+        Parameters
+        ----------
+        X : object
+            Ignored.
+        y : array of shape (n,), default=None
+            Label of each row; required.
+        groups : array, default=None
+            Ignored.
+
+        Yields
+        ------
+        train, test : ndarray of int
+
+        Raises
+        ------
+        ValueError
+            If y is None.
+        DataError
+            If a class has ``n_train`` rows or fewer; the message names the class.
+        """
         check_positive(self.n_train, "n_train", integer=True)
         if self.n_test is not None:
             check_positive(self.n_test, "n_test", integer=True)
@@ -48,9 +79,9 @@ class PerClassSplits:
             raise DataError(
                 f"class {classes[small[0]]!s} has {counts[small[0]]} rows, too few for n_train={self.n_train} and one "
                 f"to test on ({small.size} of {classes.size} classes are too small). Train on fewer rows of each "
-                "class, or leave such classes out."
+                "class, or leave the small classes out."
             )
-        from sklearn.utils import check_random_state  # slow to import, and few sources are divided
+        from sklearn.utils import check_random_state  # slow to import, and rarely needed
 
         random = check_random_state(self.random_state)
         for _ in range(self.n_splits):
@@ -64,5 +95,11 @@ class PerClassSplits:
     def get_n_splits(
         self, X: Rows | None = None, y: ArrayLike | None = None, groups: ArrayLike | None = None
     ) -> int:
-        """Number of splits."""
+        """Return the number of splits.
+
+        Parameters
+        ----------
+        X, y, groups : object, default=None
+            Ignored.
+        """
         return self.n_splits

@@ -1,4 +1,4 @@
-"""Labels as they are given to an estimator beside rows: none may be missing, as rows would be left out unseen."""
+"""Labels that are passed to an estimator beside its rows: none may be missing, as rows would be left out unnoticed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from chimap.data.labels import is_missing
 
 
 def plain_labels(y: Any) -> ArrayLike:
-    """Labels of a pandas series whose type is pandas' own, as an array: whole numbers, numbers, truths or objects.
+    """Return the labels of a pandas series with an extension dtype as an array of numbers, booleans or objects.
 
-    Other labels as they are. Raises DataError, naming the row, for missing ones: None, NaN among objects, empty text.
+    Other labels are returned unchanged. Raises DataError, naming the row, for missing labels: None, NaN among objects,
+    and empty text.
 
     >>> import pandas as pd
     >>> plain_labels(pd.Series([2, 1], dtype="Int64")), plain_labels(pd.Series(["a", "b"], dtype="string"))
@@ -23,17 +24,19 @@ def plain_labels(y: Any) -> ArrayLike:
     dtype = getattr(y, "dtype", None)
     if not hasattr(dtype, "na_value") or not hasattr(y, "isna"):
         if isinstance(y, list | tuple):
-            _check_all_there(np.array(y, dtype=object))  # as text NaN would be a class
+            _check_none_missing(
+                np.array(y, dtype=object)
+            )  # objects, because NaN converted to text would be a class
         elif isinstance(y, np.ndarray) or getattr(dtype, "kind", "") == "O":
-            _check_all_there(np.asarray(y))
+            _check_none_missing(np.asarray(y))
         return y
     _refuse_missing(np.asarray(y.isna()))
     plain = getattr(dtype, "numpy_dtype", np.dtype(object))
     return np.asarray(y.to_numpy(dtype=plain if plain.kind in "iufb" else object))
 
 
-def _check_all_there(y: np.ndarray) -> None:
-    """Refuse text and objects (n,) of which some say that there is no label: None, NaN and empty text."""
+def _check_none_missing(y: np.ndarray) -> None:
+    """Refuse text and objects, of shape (n,), in which a label is missing: None, NaN and empty text."""
     if y.ndim == 1 and y.dtype.kind == "U":
         _refuse_missing(y == "")
     elif y.ndim == 1 and y.dtype == object:

@@ -1,4 +1,4 @@
-"""Columns that look like groups: rows of one value are nearly equal, as frames of a film are."""
+"""Columns that look like groups: the rows that share a value are nearly equal, like frames of a film."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data.source import Source
 
-_ROWS = 2000  # that are compared with each other
-_COLUMNS = 4  # that are looked at, at most; each is another reading of the file
+_ROWS = 2000  # most rows that are compared with each other
+_COLUMNS = 4  # most columns that are tested; each is another pass over the file
 _FEWEST_VALUES, _FEWEST_ROWS = 5, 20
-_EXCESS = 0.5  # of the chance that is left, by which the nearest row is of the same value
-_NEAR = 0.5  # of the distance to the nearest row of another value, where values are a large part of a class
+# How far the share of rows whose nearest row has the same value must exceed chance, as a share of 1 - chance.
+_EXCESS = 0.5
+# Largest median ratio of the distance to the nearest row of the same value to that of another value.
+_NEAR = 0.5
 _NEAR_OF_MANY, _MANY = (
     0.72,
     0.08,
-)  # the same where they are a small part of it, which kinds within a class are not
+)  # the same ratio where a value covers at most this share of its class; kinds within a class are larger
 
 
 def group_column(source: Source) -> str | None:
-    """The first column that was set aside and looks like a group, see ``looks_like_groups``; None where none does."""
+    """Return the first column set aside that looks like a group, see ``looks_like_groups``; None if none does."""
     tasks = {*(source.task_names or ())}
     for name in [name for name in source.columns_aside if name not in tasks][:_COLUMNS]:
         try:
             codes = _codes(source.column(name))
         except (DataError, ValueError):
-            continue  # not one value a row, as groups have
+            continue  # groups have one value a row, this column does not
         if codes is None:
             continue
         places = _whole_groups(codes)
@@ -39,14 +41,24 @@ def group_column(source: Source) -> str | None:
 
 
 def looks_like_groups(rows: Rows, values: np.ndarray, classes: np.ndarray | None = None) -> bool:
-    """Whether rows that share a value are nearly equal.
+    """Return whether rows that share a value are nearly equal.
 
-    rows (n, bins), dense or CSR. values (n,). classes (n,), or None: rows are compared with others of their class, so
-    that a column which follows from the label is no group. The nearest row must be of the same value far more often
-    than by chance, and be far nearer than the nearest of another value: twice as near, or somewhat less where the value
-    is that of few rows of the class. Distances are between square roots of shares, or of signed rows between
-    directions.
+    Two conditions must hold. The nearest row has the same value far more often than by chance. And it is far nearer
+    than the nearest row of another value: twice as near, or somewhat less where a value covers few rows of its class.
+    Distances are taken between the square roots of shares, or for signed rows between directions.
 
+    Parameters
+    ----------
+    rows : ndarray or CSR matrix of shape (n, bins)
+        The rows.
+    values : ndarray of shape (n,)
+        The column to test.
+    classes : ndarray of shape (n,), default=None
+        Classes of the rows: rows are then compared within their class, so that a column that follows from the label
+        does not count as a group.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> films = np.repeat(np.arange(30), 5)
     >>> frames = rng.random((30, 8))[films] + 0.01 * rng.random((150, 8))
@@ -54,30 +66,30 @@ def looks_like_groups(rows: Rows, values: np.ndarray, classes: np.ndarray | None
     (True, False)
     """
     if not np.isfinite(_arrays.stored_values(rows)).all():
-        return False  # which is for the fit to say
+        return False  # the fit will report the value that is not finite
     distances = _distances(rows)
     np.fill_diagonal(distances, np.inf)
-    same = values[:, None] == values[None, :]
-    alike = np.ones_like(same) if classes is None else classes[:, None] == classes[None, :]
-    within = np.where(same & alike, distances, np.inf).min(axis=1)
-    beyond = np.where(~same & alike, distances, np.inf).min(axis=1)
-    known = np.isfinite(within) & np.isfinite(beyond)
-    if np.count_nonzero(known) < _FEWEST_ROWS:
+    same_value = values[:, None] == values[None, :]
+    same_class = np.ones_like(same_value) if classes is None else classes[:, None] == classes[None, :]
+    within = np.where(same_value & same_class, distances, np.inf).min(axis=1)
+    beyond = np.where(~same_value & same_class, distances, np.inf).min(axis=1)
+    has_both = np.isfinite(within) & np.isfinite(beyond)
+    if np.count_nonzero(has_both) < _FEWEST_ROWS:
         return False
-    shares = ((same & alike).sum(axis=1) - 1) / (alike.sum(axis=1) - 1).clip(1)
-    chance, nearer = float(shares[known].mean()), float((within < beyond)[known].mean())
-    near = float(np.median(within[known] / beyond[known].clip(np.finfo(np.float64).tiny)))
-    is_near = near <= _NEAR or (near <= _NEAR_OF_MANY and chance <= _MANY)
+    shares = ((same_value & same_class).sum(axis=1) - 1) / (same_class.sum(axis=1) - 1).clip(1)
+    chance, nearer = float(shares[has_both].mean()), float((within < beyond)[has_both].mean())
+    distance_ratio = float(np.median(within[has_both] / beyond[has_both].clip(np.finfo(np.float64).tiny)))
+    is_near = distance_ratio <= _NEAR or (distance_ratio <= _NEAR_OF_MANY and chance <= _MANY)
     return nearer - chance >= _EXCESS * (1 - chance) and is_near
 
 
 def _codes(values: np.ndarray) -> np.ndarray | None:
-    """Numbers from 0 on for text and whole numbers some of which repeat; None for other columns."""
+    """Return codes from 0 on for text or whole numbers with enough distinct values and repeats; otherwise None."""
     if values.dtype.kind == "f" and np.any(values != np.round(values)):
         return None
-    there, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    distinct, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     repeated = counts[counts > 1].sum()
-    return None if there.size < _FEWEST_VALUES or repeated < values.size / 2 else codes
+    return None if distinct.size < _FEWEST_VALUES or repeated < values.size / 2 else codes
 
 
 def _may_be_classes(y: np.ndarray) -> bool:
@@ -85,7 +97,7 @@ def _may_be_classes(y: np.ndarray) -> bool:
 
 
 def _whole_groups(codes: np.ndarray) -> np.ndarray:
-    """Places of all rows of some values, drawn at random."""
+    """Return the sorted positions of at most ``_ROWS`` rows: whole groups in random order, the last one cut short."""
     order = np.random.default_rng(0).permutation(int(codes.max()) + 1)
     rank = np.empty(order.size, dtype=np.intp)
     rank[order] = np.arange(order.size)
@@ -94,7 +106,7 @@ def _whole_groups(codes: np.ndarray) -> np.ndarray:
 
 
 def _distances(rows: Rows) -> np.ndarray:
-    """Euclidean distances (n, n) of rows of length 1."""
+    """Return the Euclidean distances, of shape (n, n), between rows scaled to length 1."""
     values = _arrays.stored_values(rows)
     is_signed = bool(values.min(initial=0) < 0)
     rows = _arrays.as_rows(rows, np.float64)

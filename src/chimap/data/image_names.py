@@ -1,4 +1,4 @@
-"""Whether a path holds images or rows of bins, told before anything that opens images is imported."""
+"""Tell whether a path holds images or rows of bins, before anything that opens images is imported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TABLES = (".csv", ".tsv")
 
 
 def is_image_name(path: str) -> bool:
-    """Whether a file is taken for an image by its ending.
+    """Return whether the ending of a file name is that of an image.
 
     >>> is_image_name("cat/image_0001.JPG"), is_image_name("README.txt")
     (True, False)
@@ -27,10 +27,11 @@ def is_image_name(path: str) -> bool:
 
 
 def holds_images(path: str | os.PathLike[str]) -> bool:
-    """Whether ``open_images`` is to open this rather than ``open_source``.
+    """Return whether ``open_images`` should open a path, rather than ``open_source``.
 
-    An archive; a folder with images in it; a table of text that names images in its first lines; Parquet with a column
-    of bytes and none of lists or numbers. Raises FileNotFoundError for a path that is not there.
+    It should for an archive, for a folder with images in it, for a table of text that names images in its first lines,
+    and for Parquet with a column of bytes and none of lists or numbers. Raises FileNotFoundError if the path does not
+    exist.
     """
     address = split_member(path)[0]
     if is_folder(address):
@@ -38,13 +39,13 @@ def holds_images(path: str | os.PathLike[str]) -> bool:
             return False
         inner = files_under(address)
         return any(map(is_image_name, inner)) or (
-            any(name.endswith(PARQUET) for name in inner) and _of_bytes(address)
+            any(name.endswith(PARQUET) for name in inner) and _holds_bytes(address)
         )
     name = existing_file(address).name.lower()
     if name.endswith(TABLES):
         return _names_images(address)
     if name.endswith(PARQUET):
-        return _of_bytes(address)
+        return _holds_bytes(address)
     return name.endswith(TAR + ZIP) and not name.endswith(".zarr.zip")
 
 
@@ -55,7 +56,7 @@ def _names_images(address: str) -> bool:
     return any(map(is_image_name, fields))
 
 
-def _of_bytes(address: str) -> bool:
+def _holds_bytes(address: str) -> bool:
     types = needed("pyarrow", "Parquet files").types
     kinds = [field.type for field in find_parts(address)[0].schema]
     has_bytes = [t for t in kinds if types.is_binary(t) or types.is_large_binary(t) or types.is_struct(t)]

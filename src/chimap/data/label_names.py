@@ -1,4 +1,4 @@
-"""Labels that are no column of a table: in a file of their own, or misspelt."""
+"""Labels that are no column of the table: in a separate file, or misspelt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_SHOWN = 20
 
 
 def shown(names: Sequence[str], most: int = _MOST_SHOWN) -> str:
-    """Names for a message.
+    """Return names as a list for a message.
 
     >>> shown(["a", "b", "c"], most=2), shown([])
     ('a, b, ...', 'none')
@@ -29,7 +29,7 @@ def shown(names: Sequence[str], most: int = _MOST_SHOWN) -> str:
 
 
 def labels_elsewhere(labels: Labels, n_rows: int, where: str, columns: Sequence[str]) -> np.ndarray | None:
-    """Labels from an array or a file, see ``read_labels``; DataError for a name that is neither a file nor a column."""
+    """Return labels from an array or a file, see ``read_labels``; refuse a name that is neither a file nor a column."""
     name = labels.labels if isinstance(labels, MarkedLabels) else labels
     if isinstance(name, str):
         try:
@@ -38,7 +38,7 @@ def labels_elsewhere(labels: Labels, n_rows: int, where: str, columns: Sequence[
             remedy = (
                 f"columns are {shown(columns)}. Name one of them, or a file with a value a row."
                 if columns
-                else "it holds none beside the counts. Where a table has labels by the ids of the rows, name that "
+                else "it holds only counts. If another table gives labels by the ids of the rows, name that table "
                 f"and its column: metadata.tsv::{name}."
             )
             raise DataError(f"{where}: no column and no file {name!r}; {remedy}") from error
@@ -51,10 +51,25 @@ def read_with(
     data: object,
     has_arrays: Callable[[str], bool],
 ) -> Source:
-    """The source that ``read`` makes of data with these labels.
+    """Return the source that ``read`` makes of data with these labels.
 
-    has_arrays: whether a file holds arrays by name. Raises DataError, saying what there is, for a word that is neither
-    a file of labels nor anything in the file of the rows; FileNotFoundError for rows that are not there.
+    Parameters
+    ----------
+    read : callable
+        ``read(labels)`` returns the source.
+    labels : array, str, path or None
+        The labels.
+    data : object
+        The data that ``read`` opens.
+    has_arrays : callable
+        ``has_arrays(path)`` returns whether a file holds arrays by name.
+
+    Raises
+    ------
+    DataError
+        If a word is neither a file of labels nor anything in the file of the rows; the message lists what there is.
+    FileNotFoundError
+        If the file of the rows does not exist.
     """
     try:
         return read(labels)
@@ -69,22 +84,27 @@ def read_with(
 
 
 def _not_there(read: Callable[[Labels], Source], path: str, name: str, has_arrays: bool) -> DataError:
-    said = f"{path}: no file {name!r} with labels"
+    prefix = f"{path}: no file {name!r} with labels"
     if has_arrays:
         try:
             read(f"::{name}")
         except DataError as error:
-            return DataError(f"{said}. {error} Name one of its arrays with '::' before it, or such a file.")
-        return DataError(f"{said}. It holds an array of that name: '::{name}'.")
+            return DataError(
+                f"{prefix}. {error} Name one of its arrays with '::' before it, or a file of labels."
+            )
+        return DataError(f"{prefix}. It holds an array of that name: '::{name}'.")
     if read(None).row_ids is not None:
         return DataError(
-            f"{said}. Where a table has labels by the ids of the rows, name that and its column: metadata.tsv::{name}."
+            f"{prefix}. If a table gives labels by the ids of the rows, name it and its column: metadata.tsv::{name}."
         )
-    return DataError(f"{said}. Name one with a value a row: text, .npy or .npz.")
+    return DataError(f"{prefix}. Name a file with one value a row: text, .npy or .npz.")
 
 
 def marked(labels: Labels, missing: object) -> Labels | MarkedLabels:
-    """Labels with what marks missing ones, where they are in a file of text, which has to know when it is read."""
+    """Return labels together with the value that marks missing ones, if they are in a text file.
+
+    A text file must be read with that value in mind, because it decides whether the labels are numbers.
+    """
     if missing is None or not isinstance(labels, str | os.PathLike):
         return labels
     text = os.fspath(labels)

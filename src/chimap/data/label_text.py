@@ -8,20 +8,28 @@ import numpy as np
 
 from chimap._validation import DataError
 
-_WORDS_BYTES = 2**26  # of all different labels together
-WIDE_BYTES = 2**27  # of labels as an array of text of one width; above, they are references to words
+_WORDS_BYTES = 2**26  # limit on all distinct labels together
+WIDE_BYTES = 2**27  # largest array of fixed-width text; larger arrays hold references to words instead
 _LARGEST = 2**63
-MISSING = ("", "nan", "<na>")  # whatever the case: how tables write a label that is not there
+MISSING = ("", "nan", "<na>")  # how tables write a missing label, in lower case; case is ignored
 
 
 class TextLabels:
-    """Labels that come as text, some at a time: numbers where all are, else words.
+    """Labels that come as text, in batches: numbers where all of them are numbers, else words.
 
-    Words are kept once each, and a code a row. Empty text and NaN are missing, and so is ``missing``.
+    Each word is kept once, with a code a row. Empty text and NaN mark a missing label, and so does ``missing``.
 
-    where : file and column, for errors. missing : a further text that marks a missing label, or None. as_text :
-    whether words that are numbers stay words.
+    Parameters
+    ----------
+    where : str
+        File and column, for errors.
+    missing : object, default=None
+        A further text that marks a missing label.
+    as_text : bool, default=False
+        Whether words that are numbers stay words.
 
+    Examples
+    --------
     >>> labels = TextLabels("rows.csv")
     >>> labels.add(["cat", "dog", "cat"])
     >>> labels.finish().tolist()
@@ -37,27 +45,27 @@ class TextLabels:
         self._n_rows = self._n_before = self._n_bytes = 0
 
     def add(self, texts: Sequence[str | None]) -> None:
-        """The labels of the next rows."""
+        """Add the labels of the next rows."""
         words: dict[str | None, int] = {}
         codes = np.array([words.setdefault(text, len(words)) for text in texts], dtype=np.int64)
         self.add_coded(list(words), codes)
 
     def add_coded(self, words: Sequence[str | None], codes: np.ndarray) -> None:
-        """The labels of the next rows as different words and the place of each row's word; -1 where it is missing."""
+        """Add the labels of the next rows as distinct words and the position of each row's word, -1 if missing."""
         plain = [None if self._is_missing(word) else str(word).strip() for word in words]
         start, self._n_rows = self._n_rows, self._n_rows + len(codes)
         if self._first is None:
             self._first = next((word for word in plain if word is not None), None)
-            if self._first is None:  # nothing but missing labels so far: words or numbers will be known later
+            if self._first is None:  # all labels are missing so far, so their type is still unknown
                 self._n_before = self._n_rows
                 return
             self._is_number = not self._as_words and as_number(self._first) is not None
         values = self._numbers(plain, codes, start) if self._is_number else self._words(plain, codes, start)
-        missing = np.array([word is None for word in plain] + [True])  # the last is of code -1
+        missing = np.array([word is None for word in plain] + [True])  # the last entry serves code -1
         self._parts.append(np.ma.MaskedArray(np.append(values, 0)[codes], missing[codes]))
 
     def finish(self) -> np.ndarray:
-        """All labels (n,): int64, float64 or text; a masked array where some are missing."""
+        """Return all labels, of shape (n,): int64, float64 or text, masked where some are missing."""
         dtype = np.result_type(np.int64, *self._parts)
         before = np.ma.MaskedArray(np.zeros(self._n_before, dtype), True)
         y = np.ma.concatenate([before, *self._parts])
@@ -97,7 +105,7 @@ class TextLabels:
             elif isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
                 where = f"{self._where}, row {self._row(place, codes, start)}"
                 raise DataError(
-                    f"{where}: {plain[place]} is beyond whole numbers of 64 bits. Write such labels as text, with a "
+                    f"{where}: {plain[place]} does not fit in 64 bits. Write such labels as text, with a "
                     "letter before them, or targets as 1e23."
                 )
             elif not np.isfinite(value):
@@ -124,12 +132,12 @@ class TextLabels:
 
 
 def as_number(text: str) -> int | float | None:
-    """The number that a text says, whole ones as int; None for other text.
+    """Return the number that a text holds, a whole one as int; None for other text.
 
     >>> as_number("1"), as_number("1.5"), as_number("1_000"), as_number("cat")
     (1, 1.5, None, None)
     """
-    if "_" in text:  # which Python reads over
+    if "_" in text:  # Python would skip underscores between digits
         return None
     try:
         return int(text)
@@ -142,24 +150,24 @@ def as_number(text: str) -> int | float | None:
 
 
 def same_value(text: str, other: str) -> bool:
-    """Whether two texts are the same word or the same number: "-1" and "-1.0"."""
+    """Return whether two texts are the same word or the same number, such as "-1" and "-1.0"."""
     if text == other:
         return True
-    one, two = as_number(text), as_number(other)
-    return one is not None and one == two
+    number, other_number = as_number(text), as_number(other)
+    return number is not None and number == other_number
 
 
 def whole_numbers(y: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray:
-    """float64 labels as int64 if all are whole, else as they are; missing ones are not looked at.
+    """Return float64 labels as int64 if all are whole, else unchanged; missing labels are ignored.
 
     >>> whole_numbers(np.array([1.0, -1.0]))
     array([ 1, -1])
     """
-    there = y if missing is None else y[~missing]
+    present = y if missing is None else y[~missing]
     whole = (
-        np.isfinite(there).all()
-        and np.all(there == np.round(there))
-        and np.abs(there).max(initial=0.0) < 2**53
+        np.isfinite(present).all()
+        and np.all(present == np.round(present))
+        and np.abs(present).max(initial=0.0) < 2**53
     )
     if not whole:
         return y
@@ -167,5 +175,5 @@ def whole_numbers(y: np.ndarray, missing: np.ndarray | None = None) -> np.ndarra
 
 
 def masked(y: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Labels as they are, or as a masked array where some are missing."""
+    """Return labels unchanged, or as a masked array where some are missing."""
     return np.ma.MaskedArray(y, missing) if missing.any() else y

@@ -1,4 +1,4 @@
-"""Which rows have labels: those without are left out, and labels of a table are joined to rows by their ids."""
+"""Labelled rows: leave out rows without a label, and join the labels of a table to rows by their ids."""
 
 from __future__ import annotations
 
@@ -9,24 +9,38 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from chimap._validation import DataError
+from chimap.data.ids import unique_ids
 from chimap.data.io.compressed import decompressed, uncompressed_name
 from chimap.data.io.files import existing_file, needed, split_member
 from chimap.data.label_text import TextLabels, as_number, same_value
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.source import Source
-from chimap.data.table import place_of, unique_ids
+from chimap.data.table import place_of
 from chimap.data.views import ChosenRows
 
 _TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv"), (".parquet", ".pq", ".feather", ".arrow", ".ipc")
 
 
 def labelled(source: Source, missing: object = None) -> Source:
-    """The source with only the rows that have a label, or as it is where all have one, or none has to.
+    """Return the source with only the rows that have a label, or unchanged where all have one or none needs one.
 
-    missing : a value that marks a missing label, beside None, NaN and empty text. Whole labels with a single negative
-    one, -1 beside 0 and 1, get a note: -1 often marks what is missing, but may be a class.
-    Raises DataError where no label is left.
+    Whole labels that contain a single negative value, -1 beside 0 and 1, get a note: -1 often marks a missing label,
+    but may be a class.
 
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    missing : object, default=None
+        A value that marks a missing label, besides None, NaN and empty text.
+
+    Raises
+    ------
+    DataError
+        If no label is left.
+
+    Examples
+    --------
     >>> from chimap.data import ArraySource
     >>> source = labelled(ArraySource(np.eye(3), [0, -1, 1]), missing=-1)
     >>> source.labels(), source.n_left_out
@@ -56,7 +70,7 @@ def labelled(source: Source, missing: object = None) -> Source:
 
 
 def _with_entries(source: Source, y: np.ndarray, missing: object) -> Source:
-    """The rows that have a label in some task. Raises DataError where there is none."""
+    """Return the rows that have a label in at least one task. Raises DataError where there is none."""
     number = None if missing is None else as_number(str(missing).strip())
     y = y if number is None else np.where(y == number, np.nan, y)
     is_missing = np.isnan(y)
@@ -80,48 +94,55 @@ def _with_entries(source: Source, y: np.ndarray, missing: object) -> Source:
 
 
 def _marked(y: np.ndarray, missing: object) -> np.ndarray:
+    """Return which labels, of shape (n,), are the value ``missing``."""
     values = np.ma.getdata(y)
     if missing is None:
         return np.zeros(values.size, dtype=bool)
     if values.dtype.kind in "UO":
-        words, place = np.unique(values.astype(object), return_inverse=True)
-        return np.array([same_value(str(word), str(missing)) for word in words], dtype=bool)[place]
+        distinct, place = np.unique(values.astype(object), return_inverse=True)
+        return np.array([same_value(str(word), str(missing)) for word in distinct], dtype=bool)[place]
     number = as_number(str(missing).strip())
     if number is None:
-        return np.zeros(values.size, dtype=bool)  # text that has marked missing ones where it was read
+        return np.zeros(values.size, dtype=bool)  # a text mark was applied already, when the text was read
     return np.asarray(values == number)
 
 
 def _narrowed(y: np.ndarray) -> np.ndarray:
-    """Text no wider than it needs to be, and float64 that are whole now as int64."""
+    """Return text no wider than its longest word; other labels unchanged."""
     if y.dtype.kind == "U":
         return y.astype(f"<U{max(1, int(np.char.str_len(y).max()))}")
     return y
 
 
-_NOTHING = ("NA", "N/A", "NULL", "null", "None")  # what R, spreadsheets, databases and Python write for it
+_NOTHING = (
+    "NA",
+    "N/A",
+    "NULL",
+    "null",
+    "None",
+)  # how R, spreadsheets, databases and Python write a missing value
 
 
 def _doubts(source: Source, y: np.ndarray | None) -> Iterator[str]:
-    """A note where -1 stands beside 0, 1, ..., or NA beside other text: they often mark a missing label."""
+    """Yield a note where -1 stands beside 0, 1, ..., or NA beside other text: they often mark a missing label."""
     if y is not None and y.dtype.kind == "U":
         for word in (word for word in _NOTHING if 0 < np.count_nonzero(y == word) < y.size):
             yield (
-                f"{source.name}: the label {word!r}, of {np.count_nonzero(y == word):,} rows, is taken for a class. If "
+                f"{source.name}: the label {word!r}, in {np.count_nonzero(y == word):,} rows, is taken for a class. If "
                 f"it marks rows without a label, say --missing {word} (missing={word!r} in Python)."
             )
     if y is None or y.dtype.kind != "i" or y.size == 0 or y.min() != -1:
         return
-    there = np.unique(y)
-    if there.size >= 3 and np.array_equal(there, np.arange(-1, there.size - 1)):
+    values = np.unique(y)
+    if values.size >= 3 and np.array_equal(values, np.arange(-1, values.size - 1)):
         yield (
-            f"{source.name}: the label -1, of {np.count_nonzero(y == -1):,} rows, stands beside 0 to {there[-1]} "
+            f"{source.name}: the label -1, in {np.count_nonzero(y == -1):,} rows, stands beside 0 to {values[-1]} "
             "and is taken for a class. If it marks rows without a label, say --missing -1 (missing=-1 in Python)."
         )
 
 
 def is_join(labels: Labels) -> bool:
-    """Whether labels name a column of a table in another file, ``meta.tsv::body_site``."""
+    """Return whether labels name a column of a table in another file, such as ``meta.tsv::body_site``."""
     if not isinstance(labels, str):
         return False
     address, member = split_member(labels)
@@ -129,56 +150,68 @@ def is_join(labels: Labels) -> bool:
 
 
 def joined(source: Source, labels: str, id: str | int | None = None, missing: object = None) -> Source:
-    """The rows of a source whose id is in a table, with the labels that it gives them.
+    """Return the rows of a source whose id is in a table, with the labels from that table.
 
-    labels : ``TABLE::COLUMN``, a file of CSV, TSV, Parquet or Feather. id : of the table, the column of ids: the same
-    name as in the data if the table has it, else its first column.
-    Raises DataError for a source without ids, ids that come twice, and where no id is in both.
+    Parameters
+    ----------
+    source : Source
+        The rows, with ids.
+    labels : str
+        ``TABLE::COLUMN``, a column of a CSV, TSV, Parquet or Feather file.
+    id : str or int, default=None
+        Name of the column of ids. The table uses the same name if it has it, else its first column.
+    missing : object, default=None
+        A text that marks a missing label in a CSV or TSV table.
+
+    Raises
+    ------
+    DataError
+        If the source has no ids, an id comes twice, or no id is in both.
     """
-    at, y = _matches(source, labels, id, missing)
-    rows = np.flatnonzero(at >= 0)
+    table_rows, y = _matches(source, labels, id, missing)
+    rows = np.flatnonzero(table_rows >= 0)
     note = (
         f"{rows.size:,} of {source.n_rows:,} rows of {source.name} have a label in {split_member(labels)[0]}; "
         f"{source.n_rows - rows.size:,} are left out, and {y.size - rows.size:,} of its rows match none."
     )
-    view = ChosenRows(source, rows, y[at[rows]])
+    view = ChosenRows(source, rows, y[table_rows[rows]])
     view.notes = (*source.notes, note)
     return view
 
 
 def values_by_id(source: Source, column: str, id: str | int | None = None) -> np.ma.MaskedArray:
-    """What ``TABLE::COLUMN`` says of each row of a source, (n_rows,), masked where the table has no such id."""
-    at, values = _matches(source, column, id, None)
-    joined = np.ma.MaskedArray(np.ma.getdata(values)[np.maximum(at, 0)])
-    joined.mask = (at < 0) | np.ma.getmaskarray(values)[np.maximum(at, 0)]
+    """Return the values (n_rows,) of ``TABLE::COLUMN`` for the rows of a source, masked where the id is unknown."""
+    table_rows, values = _matches(source, column, id, None)
+    joined = np.ma.MaskedArray(np.ma.getdata(values)[np.maximum(table_rows, 0)])
+    joined.mask = (table_rows < 0) | np.ma.getmaskarray(values)[np.maximum(table_rows, 0)]
     return joined
 
 
 def _matches(
     source: Source, labels: str, id: str | int | None, missing: object
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The row (n_rows,) of a table that has the id of each row of a source, -1 for none, and the table's values."""
+    """Return the table row with the id of each row of a source, -1 for none, and the values of the table."""
     address, column = split_member(labels)
     if source.row_ids is None:
         _check_first_column(source)
         raise DataError(
-            f"{source.name}: its rows have no ids, by which {labels} could be joined. Name the column of ids with --id "
-            "(id= in Python), or give labels in the order of the rows, in a file without others."
+            f"{source.name}: its rows have no ids, so {labels} cannot be joined to them. Name the column of ids with "
+            "--id (id= in Python), or give the labels in the order of the rows, in a file that holds nothing else."
         )
     ids, y = _id_and_label(address, str(column), id, missing)
     place = {name: i for i, name in enumerate(unique_ids(ids, address).tolist())}
-    mine = unique_ids(np.asarray(source.row_ids).astype(str), source.name)
-    at = np.array([place.get(name, -1) for name in mine.tolist()])
-    if (at < 0).all():
+    row_ids = unique_ids(np.asarray(source.row_ids).astype(str), source.name)
+    table_rows = np.array([place.get(name, -1) for name in row_ids.tolist()])
+    if (table_rows < 0).all():
         raise DataError(
             f"{address}: none of its {ids.size:,} ids, such as {str(ids[0])!r}, is an id of {source.name}, such as "
-            f"{str(mine[0])!r}. Are these the columns of ids? Name them alike, or with --id."
+            f"{str(row_ids[0])!r}. Are these the columns of ids? Give them the same name, or name one with --id."
         )
-    return at, y
+    return table_rows, y
 
 
 def _check_first_column(source: Source) -> None:
-    """Refuse a first column of text that would name the rows, did not some of its values come twice."""
+    """Refuse a first column of text that would name the rows, were its values not repeated."""
     if source.column_names and source.reading is None:
         first = source.column_names[0]
         values = source.column(first)
@@ -189,7 +222,7 @@ def _check_first_column(source: Source) -> None:
 def _id_and_label(
     address: str, column: str, id: str | int | None, missing: object
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ids as text and labels of all rows of a table."""
+    """Return the ids, as text, and the labels of all rows of a table."""
     if uncompressed_name(address).endswith(_TEXT_TABLES):
         return _from_text(address, column, id, missing)
     pyarrow_dataset = needed("pyarrow.dataset", "Parquet and Arrow files")
@@ -197,18 +230,19 @@ def _id_and_label(
     kind = "parquet" if file.suffix in _ARROW_TABLES[:2] else "ipc"
     try:
         table = pyarrow_dataset.dataset(file.address, format=kind).to_table()
-    except Exception as error:  # of whatever the reader makes of a damaged file
+    except Exception as error:  # the reader may raise anything on a damaged file
         raise DataError(f"{address}: cannot be read ({error}). Copy or write it again.") from error
     names = table.column_names
-    of_id, of_label = _places(names, column, id, address)
-    ids = np.array([str(value) for value in table.column(of_id).to_pylist()])
-    values = np.array(table.column(of_label).to_pylist(), dtype=object)
+    id_place, label_place = _places(names, column, id, address)
+    ids = np.array([str(value) for value in table.column(id_place).to_pylist()])
+    values = np.array(table.column(label_place).to_pylist(), dtype=object)
     return ids, clean_labels(values, ids.size, f"{address}::{column}")
 
 
 def _from_text(
     address: str, column: str, id: str | int | None, missing: object
 ) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids and the labels of a CSV or TSV table, as ``_id_and_label``."""
     file = existing_file(address)
     with decompressed(file) as opened:
         try:
@@ -217,11 +251,11 @@ def _from_text(
             delimiter = "\t" if uncompressed_name(file.name).endswith(".tsv") or "\t" in first else ","
             delimiter = ";" if delimiter == "," and "," not in first and ";" in first else delimiter
             names = next(csv.reader([first.strip("\r\n")], delimiter=delimiter))
-            of_id, of_label = _places(names, column, id, address)
+            id_place, label_place = _places(names, column, id, address)
             y, ids = TextLabels(f"{address}::{column}", missing), []
-            for some in _batches(csv.reader(text, delimiter=delimiter), len(names), address):
-                ids += [record[of_id].strip() for record in some]
-                y.add([record[of_label] for record in some])
+            for batch in _batches(csv.reader(text, delimiter=delimiter), len(names), address):
+                ids += [record[id_place].strip() for record in batch]
+                y.add([record[label_place] for record in batch])
         except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
             raise DataError(f"{address}: cannot be read ({error}). Is it a table in UTF-8?") from error
     if not ids:
@@ -230,7 +264,8 @@ def _from_text(
 
 
 def _batches(records: Iterable[list[str]], width: int, address: str) -> Iterator[list[list[str]]]:
-    some: list[list[str]] = []
+    """Yield up to 4096 non-empty records at a time; refuse a record that is not ``width`` fields long."""
+    batch: list[list[str]] = []
     for number, record in enumerate(records, 2):
         if not record:
             continue
@@ -238,17 +273,18 @@ def _batches(records: Iterable[list[str]], width: int, address: str) -> Iterator
             raise DataError(
                 f"{address}, line {number}: {len(record)} fields, expected {width} as in the first line."
             )
-        some.append(record)
-        if len(some) == 4096:
-            yield some
-            some = []
-    if some:
-        yield some
+        batch.append(record)
+        if len(batch) == 4096:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _places(names: list[str], column: str, id: str | int | None, address: str) -> tuple[int, int]:
-    of_label = place_of(names, column, address, "labels")
-    of_id = names.index(id) if isinstance(id, str) and id in names else int(of_label == 0)
-    if of_id >= len(names) or of_id == of_label:
+    """Return the positions of the column of ids and of the column of labels."""
+    label_place = place_of(names, column, address, "labels")
+    id_place = names.index(id) if isinstance(id, str) and id in names else int(label_place == 0)
+    if id_place >= len(names) or id_place == label_place:
         raise DataError(f"{address}: no column of ids beside {column!r}. Add one with the ids of the rows.")
-    return of_id, of_label
+    return id_place, label_place

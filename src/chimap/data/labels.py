@@ -1,8 +1,7 @@
-"""Labels and targets: from arrays and files to one clean array, or an error that names the row."""
+"""Labels and targets: turn arrays and files into one clean array, or raise an error that names the row."""
 
 from __future__ import annotations
 
-import csv
 import numbers
 import os
 import re
@@ -14,9 +13,9 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import ArrayLike
 from chimap._validation import DataError
-from chimap.data.formats.npy_format import fill, read_header
 from chimap.data.io.archive import Archive
 from chimap.data.io.files import DataFile, existing_file, split_member
+from chimap.data.label_files import read_lines, read_npy, read_table
 from chimap.data.label_text import WIDE_BYTES, TextLabels, as_number, masked, whole_numbers
 from chimap.data.targets import clean_targets
 
@@ -25,27 +24,44 @@ if TYPE_CHECKING:
 
 
 def check_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
-    """Labels as one axis, (n_rows,): int64, float64, bool or text, none of them missing.
+    """Return labels as one array of shape (n_rows,): int64, float64, bool or text, with none missing.
 
-    A single column counts as one axis. Raises DataError, naming the row, for NaN, infinity, missing values
-    and mixtures of text and numbers, and for a length other than ``n_rows``.
+    A single column counts as one axis; a matrix of several columns holds several tasks and comes back as float64
+    (n_rows, t).
 
+    Parameters
+    ----------
+    y : array of shape (n_rows,) or (n_rows, t)
+        The labels.
+    n_rows : int
+        Number of rows.
+    where : str
+        Name of the labels, for errors.
+
+    Raises
+    ------
+    DataError
+        For NaN, infinity, missing values and mixtures of text and numbers, naming the row, and for a length other than
+        ``n_rows``. In a matrix, NaN marks a missing entry and is allowed.
+
+    Examples
+    --------
     >>> check_labels([[1], [0]], 2, "y")
     array([1, 0])
     """
     labels = clean_labels(y, n_rows, where)
     if np.ma.is_masked(labels):
         raise DataError(
-            f"{where}, row {np.flatnonzero(np.ma.getmaskarray(labels))[0]}: no label. Every row needs one; fill it, or "
-            "remove the rows without."
+            f"{where}, row {np.flatnonzero(np.ma.getmaskarray(labels))[0]}: no label. Every row needs one: fill it, or "
+            "remove the rows without a label."
         )
     return labels
 
 
 def clean_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
-    """The same, but a masked array where labels are missing: None, NaN, masked, or empty text.
+    """Return labels as ``check_labels`` does, but masked where they are missing: None, NaN, masked, or empty text.
 
-    A matrix (n_rows, t) is of several tasks, see ``clean_targets``: its missing entries are NaN.
+    A matrix of shape (n_rows, t) holds the labels of several tasks, see ``clean_targets``: its missing entries are NaN.
     """
     y = y.toarray() if _arrays.is_sparse(y) else y
     try:
@@ -72,13 +88,33 @@ def clean_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
 def read_labels(
     labels: Labels | MarkedLabels, n_rows: int, data_path: DataFile | None = None
 ) -> np.ndarray | None:
-    """Labels from an array or from a file, (n_rows,); None stays None; a masked array where some are missing.
+    """Return labels from an array or a file, of shape (n_rows,) or (n_rows, t), masked where some are missing.
 
-    Files: ``.npy``; ``file.npz::member`` (``::member``: in the data file itself; no member: ``y``), with ``[2]`` behind
-    it for a column of a matrix; ``.csv`` or ``.tsv`` with a single column, headed or not; any other ending: text, one
-    label a line.
-    Numbers in text become int64 if all are whole, else float64. ``MarkedLabels`` also says what marks missing ones.
-    Raises FileNotFoundError, and DataError naming file and row.
+    Numbers in text become int64 if all are whole, else float64.
+
+    Parameters
+    ----------
+    labels : array, str, path, MarkedLabels or None
+        An array of labels, or a file. A ``.npy`` file holds an array. ``file.npz::member`` names an array of an
+        archive, ``::member`` one of the data file itself, and no member stands for ``y``. A trailing ``[2]`` takes
+        that column of a matrix. A ``.csv`` or ``.tsv`` file has a single column, with or without a heading. Any other
+        ending is text with one label a line. ``MarkedLabels`` also gives the value that marks missing labels. None
+        stays None.
+    n_rows : int
+        Number of rows.
+    data_path : DataFile, default=None
+        The data file, for ``::member``.
+
+    Returns
+    -------
+    ndarray or masked array, or None
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        If the labels cannot be read or do not fit; the message names the file and, where it can, the row.
 
     Examples
     --------
@@ -107,32 +143,40 @@ def read_labels(
     if member is not None and ending != ".npz":
         raise DataError(f"{path}: only .npz files have members, so leave '::{member}' out.")
     if ending == ".npy":
-        return clean_labels(one_column(_read_npy(path), column, str(labels)), n_rows, f"labels in {path}")
+        return clean_labels(one_column(read_npy(path), column, str(labels)), n_rows, f"labels in {path}")
     if ending == ".npz":
         member, column = split_column(member or "y")
         y = one_column(Archive(path).read(member), column, f"labels in {path}::{member}")
         return clean_labels(y, n_rows, f"labels in {path}::{member}")
     delimiter = {".csv": ",", ".tsv": "\t"}.get(ending)
-    texts = _read_lines(path) if delimiter is None else _read_table(path, delimiter)
+    texts = read_lines(path) if delimiter is None else read_table(path, delimiter)
     if delimiter is not None and len(texts) == n_rows + 1:
         texts = texts[1:]  # one line more than rows: a heading
     return clean_labels(numbers_or_text(texts, f"labels in {path}", missing), n_rows, f"labels in {path}")
 
 
 Labels: TypeAlias = "str | int | os.PathLike[str] | npt.ArrayLike | MarkedLabels | None"
-"""Labels as users give them: one a row, or the column or file that holds them."""
+"""Labels as users give them: one label a row, or the column or file that holds them."""
 
 
 @dataclass(frozen=True)
 class MarkedLabels:
-    """Labels, as ``read_labels`` takes them, and the value that marks those that are missing."""
+    """Labels as ``read_labels`` takes them, and the value that marks missing ones.
+
+    Parameters
+    ----------
+    labels : str or path
+        The labels.
+    missing : object
+        The value that marks a missing label.
+    """
 
     labels: str | os.PathLike[str]
     missing: object
 
 
 def split_column(name: str) -> tuple[str, int | None]:
-    """The name of a matrix and the column of it that ``NAME[2]`` means.
+    """Split ``NAME[2]`` into the name of a matrix and the number of a column; the number is None without brackets.
 
     >>> split_column("Y[2]"), split_column("Y")
     (('Y', 2), ('Y', None))
@@ -142,7 +186,7 @@ def split_column(name: str) -> tuple[str, int | None]:
 
 
 def one_column(y: np.ndarray, column: int | None, where: str) -> np.ndarray:
-    """The column of a matrix of labels that is meant, (n,); all of y where none is."""
+    """Return column ``column``, of shape (n,), of a matrix of labels; all of y if ``column`` is None."""
     if column is None:
         return y
     if y.ndim != 2 or not -y.shape[1] <= column < y.shape[1]:
@@ -151,7 +195,9 @@ def one_column(y: np.ndarray, column: int | None, where: str) -> np.ndarray:
 
 
 def numbers_or_text(texts: list[str], where: str, missing: object = None) -> np.ndarray:
-    """Labels from text: int64 if all are whole numbers, else float64 or text. DataError for a mixture, by row.
+    """Return labels from text: int64 if all are whole numbers, else float64 or text.
+
+    Raises DataError, naming the row, for a mixture of numbers and text.
 
     >>> numbers_or_text(["1", "2"], "y")
     array([1, 2])
@@ -162,12 +208,12 @@ def numbers_or_text(texts: list[str], where: str, missing: object = None) -> np.
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number, NaN and infinity among them."""
+    """Return whether a text is a number; NaN and infinity count as numbers."""
     return as_number(text) is not None
 
 
 def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of a plain type, and which of them are missing."""
+    """Return labels in a plain type, and a mask of the missing ones."""
     if y.dtype.kind == "b":
         return y, missing
     if y.dtype.kind == "S":
@@ -175,14 +221,14 @@ def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, 
             y = np.char.decode(y, "utf-8")
         except UnicodeDecodeError as error:
             raise DataError(
-                f"{where}: labels that are not text in UTF-8 ({error}). Write them anew."
+                f"{where}: labels that are not text in UTF-8 ({error}). Write them again."
             ) from error
     if y.dtype.kind == "U":
         return y, missing | (y == "")
     if y.dtype.kind in "iu":
         if y.dtype.kind == "u" and y.size and y.max() > np.iinfo(np.int64).max:
             row = int(np.argmax(y))
-            raise DataError(f"{where}, row {row}: {y[row]} is beyond whole numbers of 64 bits. Use text.")
+            raise DataError(f"{where}, row {row}: {y[row]} does not fit in 64 bits. Use text.")
         return y.astype(np.int64), missing  # arithmetic on labels must not wrap around in 8 bits
     if y.dtype.kind != "f":
         raise DataError(f"{where}: expected numbers or text, got dtype {y.dtype}.")
@@ -197,72 +243,38 @@ def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, 
 
 
 def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of Python objects: all text or all numbers."""
+    """Return labels of Python objects, all text or all numbers, in a plain type, and a mask of the missing ones."""
     missing = missing | np.array([is_missing(value) for value in y], dtype=bool)
-    there = np.flatnonzero(~missing)
-    kind = str if there.size and isinstance(y[there[0]], str) else numbers.Real
-    for row in there:
-        if not isinstance(y[row], kind):
+    present = np.flatnonzero(~missing)
+    label_type = str if present.size and isinstance(y[present[0]], str) else numbers.Real
+    for row in present:
+        if not isinstance(y[row], label_type):
             raise DataError(
                 f"{where}, row {row}: {y[row]!r}. Labels must be all text or all numbers; mend that row or, if it "
                 "marks a missing label, say so with missing=."
             )
-    if kind is str:
+    if label_type is str:
         return _narrow(np.where(missing, "", y)), missing
     try:
-        values = np.array(y[there].tolist())
+        values = np.array(y[present].tolist())
         if values.dtype == object:
-            raise OverflowError("a whole number beyond 64 bits")
+            raise OverflowError("a whole number that exceeds 64 bits")
     except (OverflowError, ValueError) as error:
-        raise DataError(f"{where}: {error}. Labels beyond 64 bits must be text.") from error
+        raise DataError(f"{where}: {error}. Labels that exceed 64 bits must be text.") from error
     clean, _ = _clean(values, np.zeros(values.size, dtype=bool), where)
     full = np.zeros(y.size, dtype=clean.dtype)
-    full[there] = clean
+    full[present] = clean
     return full, missing
 
 
 def _narrow(words: np.ndarray) -> np.ndarray:
-    """Words as an array of text, or as they are where one of them is so long that it would be large."""
+    """Return words as an array of text, or unchanged where a long word would make that array large."""
     width = max((len(word) for word in words), default=1)
     return words if 4 * width * words.size > WIDE_BYTES else words.astype(str)
 
 
 def is_missing(value: object) -> bool:
-    """Whether an object is None, NaN, pandas' NA or empty text."""
+    """Return whether an object is None, NaN, pandas' NA or empty text."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return True
     return type(value).__name__ in ("NAType", "NaTType") or bool(isinstance(value, float) and value != value)
-
-
-def _read_npy(path: DataFile) -> np.ndarray:
-    with path.open() as file:
-        header = read_header(file, f"labels in {path}")
-        values = np.empty(header.shape, header.dtype)
-        try:
-            fill(file, values)
-        except EOFError as error:
-            raise DataError(f"labels in {path}: cut off, {error}. Copy or write it again.") from error
-    return values
-
-
-def _read_lines(path: DataFile) -> list[str]:
-    return [line.strip() for line in _read_text(path).rstrip("\r\n").splitlines()]
-
-
-def _read_table(path: DataFile, delimiter: str) -> list[str]:
-    records = list(csv.reader(_read_text(path).rstrip("\r\n").splitlines(), delimiter=delimiter))
-    for line, record in enumerate(records, 1):
-        if len(record) > 1:
-            raise DataError(
-                f"labels in {path}, line {line}: {len(record)} columns; expected a single one. Name the column as "
-                f"{path}::COLUMN, whose rows are joined by their ids, or keep only the column of labels."
-            )
-    return ["".join(record).strip() for record in records]
-
-
-def _read_text(path: DataFile) -> str:
-    try:
-        with path.open() as file:
-            return file.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"labels in {path}: not text in UTF-8 ({error}). Use text, .npy or .npz.") from error

@@ -1,4 +1,4 @@
-"""Files and objects of other ecosystems that are told by what they hold, not by their ending or by being an array."""
+"""Files and objects of other ecosystems that are recognised by what they hold, rather than by their ending."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from chimap.data.source import Source
 
 Opener = Callable[..., Source]
 
-# Endings that mean one of them alone.
+# Endings that belong to a single layout.
 LAYOUT_ENDINGS: dict[str, Opener] = {
     ".h5ad": AnnDataSource,
     ".biom": biom_source,
     **{ending + packed: jsonl_source for ending in LINES for packed in COMPRESSIONS},
 }
 
-# What a file or folder holds, asked in this order before its ending decides.
+# Tests on the content of a file or folder, tried in this order before its ending decides.
 LAYOUTS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
     (is_tenx_folder, TenXFolderSource),
     (is_tenx_file, TenXHdf5Source),
@@ -43,12 +43,15 @@ MEMBERED: tuple[Opener, ...] = (AnnDataSource, TenXHdf5Source)
 
 
 def layout_of(path: str) -> Opener | None:
-    """What opens a file or folder by what it holds, or None."""
+    """Return the function that opens a file or folder, chosen by its content, or None."""
     return next((opener for holds, opener in LAYOUTS if holds(path)), None)
 
 
 def opener_of(X: object) -> Opener | None:
-    """What makes an object in memory a source, or None. DataError, with the remedy, for one that is not read."""
+    """Return the function that makes a source of an object in memory, or None for a plain array.
+
+    Raises DataError, with the remedy, for an object that cannot be read.
+    """
     if _arrays.is_plain(X):
         return None
     opener = next((opener for fits, opener in OBJECTS if fits(X)), None)

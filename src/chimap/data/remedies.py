@@ -1,13 +1,13 @@
-"""Objects that are not read as they are, and the call that turns each into one that is."""
+"""Objects that cannot be read as they are, and the call that turns each into one that can."""
 
 from __future__ import annotations
 
 from chimap._validation import DataError
 
-# By the module, or the module and class, that a type comes from; the longest that fits is taken.
+# Keys are the module, or the module and class, of a type; the longest key that fits is used.
 REMEDIES: dict[str, str] = {
     "pyspark": "write it, frame.write.parquet(FOLDER), and open the folder",
-    "tensorflow.python.data": "give what makes its batches: lambda: dataset.as_numpy_iterator()",
+    "tensorflow.python.data": "give the function that makes its batches: lambda: dataset.as_numpy_iterator()",
     "mudata": "take one modality: mdata['rna']",
     "h5py._hl.files": "give the path of the file",
     "h5py._hl.group": "name its rows: 'FILE.h5::GROUP/X'",
@@ -22,29 +22,29 @@ REMEDIES: dict[str, str] = {
     "polars.lazyframe.group_by": "aggregate it first: groups.agg(...)",
     "pandas.core.groupby": "aggregate it first: groups.sum()",
     "_io": "give the path of the file",
-    "builtins.generator": "it serves one pass only; give what makes it: lambda: batches()",
+    "builtins.generator": "it serves one pass only; give the function that makes it: lambda: batches()",
     "builtins.dict": "make a data frame of it: pandas.DataFrame(rows)",
-    "builtins.map": "it serves one pass only; give what makes it: lambda: map(...)",
-    "builtins.zip": "it serves one pass only; give what makes it: lambda: zip(...)",
+    "builtins.map": "it serves one pass only; give the function that makes it: lambda: map(...)",
+    "builtins.zip": "it serves one pass only; give the function that makes it: lambda: zip(...)",
 }
 
 
 def remedy_for(X: object) -> str | None:
-    """The call that turns X into something that is read, or None where none is known.
+    """Return the call that turns X into an object that can be read, or None where none is known.
 
     >>> remedy_for(row for row in [])
-    'it serves one pass only; give what makes it: lambda: batches()'
+    'it serves one pass only; give the function that makes it: lambda: batches()'
     """
     bases = [
         kind for kind in type(X).__mro__[1:] if kind.__module__ != "builtins"
-    ]  # scipy has matrices that are dict
+    ]  # some scipy matrices are subclasses of dict
     kinds = [f"{kind.__module__}.{kind.__qualname__}" for kind in (type(X), *bases)]
     fits = [key for key in REMEDIES for kind in kinds if f"{kind}.".startswith(f"{key}.")]
     return REMEDIES[max(fits, key=len)] if fits else None
 
 
 def refuse_unreadable(X: object) -> None:
-    """Raise DataError for an object that is not read as it is, with the call that makes it so."""
+    """Raise DataError, with the remedy, for an object that cannot be read as it is."""
     remedy = remedy_for(X)
     if remedy is not None:
-        raise DataError(f"{type(X).__name__} is not read as it is: {remedy}.")
+        raise DataError(f"{type(X).__name__} cannot be read as it is: {remedy}.")

@@ -1,4 +1,4 @@
-"""From stored numbers to rows of floats: types, shapes and borders, the same for every source."""
+"""Turn stored numbers into rows of floats: the types, shapes and row borders that all sources share."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LARGEST_WIDTH, LARGEST_HEIGHT = 2**28, 2**40
 
 
 def chunk_dtype(dtype: DTypeLike, where: str) -> np.dtype:
-    """The float type of the chunks for a stored type.
+    """Return the float type of the chunks for a stored type.
 
-    float32 and float64 stay; bool, float16 and integers of up to 16 bits become float32, which holds them
-    exactly; all other real numbers become float64. Raises DataError for what is not a real number.
+    float32 and float64 stay; bool, float16 and integers of up to 16 bits become float32, which holds them exactly; all
+    other real numbers become float64. Raises DataError for a type that is not a real number.
 
     >>> chunk_dtype("uint8", "X"), chunk_dtype("int64", "X")
     (dtype('float32'), dtype('float64'))
@@ -35,9 +35,9 @@ def chunk_dtype(dtype: DTypeLike, where: str) -> np.dtype:
 
 
 def matrix_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:
-    """(n_rows, n_features) of an array whose rows are its first axis and whose other axes are read as one.
+    """Return (n_rows, n_features) of an array with rows along its first axis; the other axes are flattened.
 
-    Raises DataError for fewer than two axes and for no rows or no columns.
+    Raises DataError for fewer than two axes, and for no rows or no columns.
 
     >>> matrix_shape((60000, 28, 28), "X")
     (60000, 784)
@@ -55,7 +55,7 @@ def matrix_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:
 
 
 def check_size(n_rows: int, n_features: int, where: str) -> None:
-    """Refuse sizes that only damaged or hostile files promise, before anything makes room for them."""
+    """Refuse sizes that only damaged or hostile files promise, before any memory is allocated for them."""
     for size, largest, what in ((n_rows, LARGEST_HEIGHT, "rows"), (n_features, LARGEST_WIDTH, "columns")):
         if not 0 <= size <= largest:
             raise DataError(
@@ -65,7 +65,7 @@ def check_size(n_rows: int, n_features: int, where: str) -> None:
 
 
 def row_ranges(n_rows: int, chunk_rows: int) -> Iterator[tuple[int, int]]:
-    """(start, stop) of consecutive chunks. Raises ValueError if chunk_rows is not a positive whole number.
+    """Yield (start, stop) of consecutive chunks. Raises ValueError if chunk_rows is not a positive whole number.
 
     >>> list(row_ranges(5, 2))
     [(0, 2), (2, 4), (4, 5)]
@@ -78,9 +78,10 @@ def row_ranges(n_rows: int, chunk_rows: int) -> Iterator[tuple[int, int]]:
 def csr_rows(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int, dtype: np.dtype
 ) -> sp.csr_matrix:
-    """Canonical CSR rows of ``dtype`` from a stretch of CSR parts, with int32 indices where they fit.
+    """Return canonical CSR rows of ``dtype`` from a range of CSR parts, with int32 indices where they fit.
 
-    data, indices: (nnz,); indptr: (rows + 1,), of any offset. No copy of data where it already fits.
+    ``data`` and ``indices`` have shape (nnz,), ``indptr`` has shape (rows + 1,) and may start at any offset. ``data``
+    is not copied if it already fits.
     """
     fits = max(n_features, data.size) <= np.iinfo(np.int32).max
     index = np.dtype(np.int32 if fits else np.int64)
@@ -89,19 +90,27 @@ def csr_rows(
 
 
 def csr_row_bytes(nnz: int, n_rows: int, dtype: np.dtype) -> float:
-    """Mean bytes of a CSR row: values, int32 columns and one int32 row border."""
+    """Return the mean bytes of a CSR row: values, int32 columns and one int32 row border."""
     return nnz / n_rows * (dtype.itemsize + 4) + 4
 
 
 def regroup(blocks: Iterable[Rows], chunk_rows: int, n_rows: int) -> Iterator[Rows]:
-    """The rows of ``blocks``, in order, ``chunk_rows`` at a time (the last may be shorter).
+    """Yield the rows of ``blocks`` in order, ``chunk_rows`` at a time; the last chunk may be shorter.
 
-    n_rows: of all blocks together, as far as is known; no chunk takes memory for more.
-    Dense blocks are copied into a chunk as they come, so that there is never more than a chunk and a block.
+    Dense blocks are copied into a chunk as they come, so that never more than a chunk and a block are in memory.
+
+    Parameters
+    ----------
+    blocks : iterable of rows
+        Dense or CSR blocks of any size.
+    chunk_rows : int
+        Rows a chunk.
+    n_rows : int
+        Expected number of rows of all blocks together; no chunk allocates memory for more.
     """
     check_positive(chunk_rows, "chunk_rows", integer=True)
     size = min(chunk_rows, n_rows)
-    gather: Any = None  # _SparseRows or _DenseRows, as the blocks are
+    gather: Any = None  # _SparseRows or _DenseRows, like the blocks
     for block in blocks:
         if gather is None:
             gather = (_SparseRows if _arrays.is_sparse(block) else _DenseRows)(size)
@@ -117,7 +126,7 @@ def regroup(blocks: Iterable[Rows], chunk_rows: int, n_rows: int) -> Iterator[Ro
 
 
 class _DenseRows:
-    """A chunk that dense blocks are copied into; a block of the full size is the chunk itself."""
+    """A chunk that dense blocks are copied into; a block of full size becomes the chunk without a copy."""
 
     def __init__(self, size: int) -> None:
         self._size, self._rows, self.filled = size, np.empty((0, 0)), 0
@@ -138,7 +147,7 @@ class _DenseRows:
 
 
 class _SparseRows:
-    """A chunk of CSR blocks, joined when it is full."""
+    """A chunk of CSR blocks, which are stacked when it is full."""
 
     def __init__(self, size: int) -> None:
         self._blocks: list[Rows] = []
@@ -155,7 +164,7 @@ class _SparseRows:
 
 
 def digest(*arrays: np.ndarray) -> str:
-    """Hexadecimal digest of the bytes of some arrays."""
+    """Return the hexadecimal digest of the bytes of arrays."""
     total = hashlib.blake2b(digest_size=16)
     for array in arrays:
         total.update(np.ascontiguousarray(array).tobytes())

@@ -1,4 +1,4 @@
-"""A source: rows that can be read again and again, in chunks, under a memory budget."""
+"""Sources: rows that can be read again and again, in chunks, under a memory budget."""
 
 from __future__ import annotations
 
@@ -15,25 +15,30 @@ from chimap._validation import DataError, check_positive
 
 
 class Origin(Protocol):
-    """What rows were opened from."""
+    """The data that rows were opened from."""
 
     def values(self, name: str, source: Source) -> np.ndarray:
-        """See ``Source.column``."""
+        """Return the values of a column, see ``Source.column``."""
         ...
 
 
-TAKEN_BYTES = 2**24  # of the chunks that rows here and there are taken from
+TAKEN_BYTES = 2**24  # size of the chunks from which ``take`` picks scattered rows
 
 
 @dataclass(frozen=True)
 class Chunk:
     """Consecutive rows of a source.
 
-    X: float32 or float64 rows of bins, (rows, n_features), dense or CSR.
-    y: their labels or targets, (rows,), of several tasks (rows, t), or None where the source has none.
-    start: index of the first row in the source.
+    The arrays may be views of the memory of the source: read them, do not write to them.
 
-    The arrays may be views of the source's own memory: read them, do not write to them.
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (rows, n_features)
+        Bins as float32 or float64.
+    y : ndarray of shape (rows,) or (rows, t), or None
+        Labels or targets, with one column a task if there are several; None if the source has no labels.
+    start : int
+        Index of the first row in the source.
 
     Examples
     --------
@@ -51,33 +56,61 @@ class Chunk:
 class Source(ABC):
     """Rows on disk or in memory.
 
-    A source knows its size before it is read, gives the same rows in the same order each time, and holds no
-    more than a chunk of them in memory (sources that wrap arrays in memory aside).
+    A source knows its size before it is read and gives the same rows in the same order in each pass. It holds no more
+    than a chunk of them in memory, unless it wraps an array that is in memory already.
 
-    name: for messages and reports, a file name or "array".
-    n_rows, n_features: shape of the whole.
-    dtype: float32 or float64, of the chunks.
-    is_sparse: whether chunks are CSR.
-    has_labels: whether chunks carry y.
-    row_bytes: mean bytes of one row as it comes in a chunk; memory planning uses it.
-    held_bytes: what reading keeps in memory beside chunks, an open row group for example; so is this.
-    from_files: whether rows are read from files, so that a pass gains by reading a chunk ahead.
-    can_seek: whether rows in the middle can be read without those before.
-    column_names: names of the columns, (n_features,), where the data have them, else None. Models match by them.
-    has_object_labels: whether labels came as Python objects, and classes are to be such, too.
-    task_names: of the columns of labels (n_rows, t) of several tasks, where the data have them, else None.
-    row_ids: what names the rows, (n_rows,), or None; predictions are written beside it. id_name: what it is called.
-    weights: how often each row counts, (n_rows,) float64, or None where all count once.
-    unlabelled: those of the rows left out that have no label, as a source, or None.
-    n_left_out: rows of the data that are not among these, for want of a label for example.
-    notes: sentences for the user about how the data were read.
-    reading: how rows were made of text, molecules or named counts, which models keep; else None.
-    columns_aside: names of columns of the data that are no bins, labels or ids, as far as they are known.
-    metadata, matrices: names of columns of metadata of the rows, and of other matrices of the same rows, where a file
-    has such.
-    origin: what the rows were opened from, from which ``column`` reads more of them, or None.
-    stored_rows: rows that are stored, and decoded, together, a row group for example; a part of them costs as much.
+    Attributes
+    ----------
+    name : str
+        Name for messages and reports: a file name or "array".
+    n_rows, n_features : int
+        Shape of the whole.
+    dtype : dtype
+        float32 or float64, the type of the chunks.
+    is_sparse : bool
+        Whether chunks are CSR.
+    has_labels : bool
+        Whether chunks carry ``y``.
+    row_bytes : float
+        Mean bytes of a row within a chunk, for planning memory.
+    held_bytes : float
+        Bytes that reading keeps in memory beside chunks, such as an open row group; for planning memory too.
+    from_files : bool
+        Whether rows are read from files, so that reading a chunk ahead makes a pass faster.
+    can_seek : bool
+        Whether rows in the middle can be read without those before them.
+    column_names : tuple of str, or None
+        Names of the ``n_features`` columns, where the data have them. Models match columns by these names.
+    has_object_labels : bool
+        Whether labels came as Python objects, so that classes must be objects too.
+    task_names : tuple of str, or None
+        Names of the t columns of labels of several tasks, where the data have them.
+    row_ids : ndarray of shape (n_rows,), or None
+        Ids that name the rows; predictions are written beside them.
+    id_name : str
+        Name of the column of ids.
+    weights : ndarray of shape (n_rows,), or None
+        Number of times that each row counts, as float64; None if all count once.
+    unlabelled : Source or None
+        The rows that were left out because they have no label.
+    n_left_out : int
+        Number of rows of the data that this source leaves out, for want of a label for example.
+    notes : tuple of str
+        Sentences for the user about how the data were read.
+    reading : Reading or None
+        How rows were made of text, molecules or named counts; models keep it.
+    columns_aside : tuple of str
+        Names of columns of the data that are neither bins, labels nor ids, as far as they are known.
+    metadata, matrices : tuple of str
+        Names of the metadata columns of the rows, and of other matrices of the same rows, where a file has them.
+    origin : Origin or None
+        The data that the rows were opened from; ``column`` reads more of their columns from it.
+    stored_rows : int
+        Number of rows that are stored and decoded together, such as a row group: reading some of them costs as much as
+        reading all.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import open_source
     >>> source = open_source(np.eye(5, 3), labels=["a", "b", "a", "b", "b"])
@@ -114,26 +147,28 @@ class Source(ABC):
 
     @property
     def every_row(self) -> Source:
-        """The source with the rows that were left out for want of a label, in their places."""
+        """The source including the rows that were left out for want of a label, in their original positions."""
         return self
 
     def places_in_file(self) -> np.ndarray:
-        """Where these rows are among all that were opened, (n_rows,); those left out have no place."""
+        """Return the positions of these rows among all rows of the data, of shape (n_rows,)."""
         return np.arange(self.n_rows)
 
     def column(self, name: str) -> np.ndarray:
-        """The values (n_rows,) of a column of the data that is no bin, such as the groups of rows.
+        """Return the values, of shape (n_rows,), of a column that is not a bin, such as the groups of rows.
 
         Parameters
         ----------
         name : str
-            A column or array of the data, a file of values, or ``TABLE::COLUMN`` joined by the ids of the rows: all
-            that ``labels`` of ``open_source`` may be. Say ``aside=`` there, so that it is not taken for a bin.
+            A column or array of the data, a file of values, or ``TABLE::COLUMN`` joined by the ids of the rows:
+            everything that ``labels`` of ``open_source`` accepts. Pass the name as ``aside`` to ``open_source``, so
+            that the column is not taken for a bin.
 
         Raises
         ------
         DataError
-            Naming the first row without a value, and where there is no such column.
+            If a row has no value (the message names the first such row), if there is no such column, or if the rows
+            were not read from a file or a data frame.
         """
         if self.origin is None:
             raise DataError(
@@ -144,12 +179,35 @@ class Source(ABC):
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """All rows, in order, ``chunk_rows`` at a time (the last chunk may be shorter)."""
+        """Yield all rows in order, ``chunk_rows`` at a time; the last chunk may be shorter.
+
+        Parameters
+        ----------
+        chunk_rows : int
+            Rows a chunk.
+
+        Yields
+        ------
+        Chunk
+        """
 
     def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """The chunks of ``chunks`` from row ``first`` on, a multiple of chunk_rows, to row ``stop`` or the end.
+        """Yield the chunks of ``chunks`` from row ``first`` up to row ``stop``.
 
-        Sources that cannot seek read the rows before and pass over them.
+        Sources that cannot seek read the rows before ``first`` and skip them.
+
+        Parameters
+        ----------
+        first : int
+            Index of the first row, a multiple of ``chunk_rows``.
+        chunk_rows : int
+            Rows a chunk.
+        stop : int, default=None
+            Index after the last row; None stands for the end.
+
+        Yields
+        ------
+        Chunk
         """
         stop = self.n_rows if stop is None else stop
         if self.can_seek:
@@ -163,40 +221,67 @@ class Source(ABC):
                 yield chunk
 
     def block(self, start: int, stop: int) -> Chunk:
-        """The rows from start to stop in one chunk."""
+        """Return the rows from ``start`` up to ``stop`` as one chunk.
+
+        Parameters
+        ----------
+        start, stop : int
+            Index of the first row, and index after the last.
+        """
         y = self.labels()
         return Chunk(self.take(np.arange(start, stop)), None if y is None else y[start:stop], start)
 
     @abstractmethod
     def labels(self) -> np.ndarray | None:
-        """Labels or targets of all rows, (n_rows,), or None."""
+        """Return the labels or targets of all rows, of shape (n_rows,) or (n_rows, t), or None."""
 
     @abstractmethod
     def fingerprint(self) -> JSON:
-        """Plain values that change when the data change: name, shape, size, a digest of some content."""
+        """Return plain values that change when the data change: name, shape, size, a digest of some of the content."""
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices, (len(rows), n_features), of the same kind as the chunks.
+        """Return the rows with the given indices, of the same kind as the chunks.
 
-        One pass over all chunks; sources that can seek read these rows only.
+        This makes one pass over all chunks; sources that can seek read only these rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (m,)
+            Increasing indices of rows.
+
+        Returns
+        -------
+        ndarray or CSR matrix of shape (m, n_features)
         """
-        parts, rows_a_chunk = [], max(1, int(TAKEN_BYTES / max(1.0, self.row_bytes)))
+        blocks, rows_a_chunk = [], max(1, int(TAKEN_BYTES / max(1.0, self.row_bytes)))
         for chunk in self.chunks(rows_a_chunk):
             first, last = np.searchsorted(rows, (chunk.start, chunk.start + chunk.X.shape[0]))
             if last > first:
-                parts.append(_arrays.take_rows(chunk.X, rows[first:last] - chunk.start))
-        return _arrays.stack_rows(parts)
+                blocks.append(_arrays.take_rows(chunk.X, rows[first:last] - chunk.start))
+        return _arrays.stack_rows(blocks)
 
     def sample(self, n: int, random_state: int | np.random.RandomState | None = None) -> Rows:
-        """``n`` rows chosen uniformly without replacement (all, if there are fewer), in their order."""
+        """Return ``n`` rows drawn uniformly without replacement, in their order; all rows if there are fewer.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        random_state : int or RandomState, default=None
+            Seed of the draw; None draws anew at each call.
+
+        Returns
+        -------
+        ndarray or CSR matrix of shape (min(n, n_rows), n_features)
+        """
         return self.take(choose_rows(self.n_rows, n, random_state))
 
 
 def choose_rows(n_rows: int, n: int, random_state: int | np.random.RandomState | None) -> np.ndarray:
-    """Sorted indices of ``min(n, n_rows)`` rows drawn uniformly without replacement, (n,) int64."""
+    """Return the sorted indices of ``min(n, n_rows)`` rows drawn uniformly without replacement, as int64."""
     check_positive(n, "n", integer=True)
     if n >= n_rows:
         return np.arange(n_rows)
     seed = random_state if isinstance(random_state, int | None) else random_state.randint(2**31)
-    # Generator.choice without replacement takes memory of the order of n, not of n_rows.
+    # Without replacement and without shuffling, Generator.choice takes memory of the order of n, not of n_rows.
     return np.sort(np.random.default_rng(seed).choice(n_rows, size=n, replace=False, shuffle=False))

@@ -1,4 +1,4 @@
-"""Two sources out of one: rows for training and rows for testing."""
+"""Split a source in two: rows for training and rows for testing."""
 
 from __future__ import annotations
 
@@ -16,20 +16,42 @@ from chimap.data.rows import digest, regroup
 from chimap.data.source import Chunk, Source
 
 BLOCK_ROWS = 4096
-_STREAM = 0x5B117  # of splits alone: rows that were made by ``default_rng(seed)`` must not tell their part
+# A random stream for splits alone: rows made with ``default_rng(seed)`` must not be correlated with their split.
+_STREAM = 0x5B117
 
 
 def split_source(
     source: Source, test_fraction: float, seed: int, groups: np.ndarray | None = None
 ) -> tuple[PartSource, PartSource]:
-    """The training part and the test part of a source.
+    """Return the training part and the test part of a source.
 
-    Each row goes to the test part with probability ``test_fraction``, by a draw that depends on ``seed`` and
-    on the index of the row and on nothing else. With groups (n_rows,) whole ones are held out, see ``held_out_groups``.
-    Nothing is copied; both parts read the source.
-    Raises ValueError for a fraction outside of (0, 1) or a negative seed, DataError if a part has no rows or groups are
-    too few.
+    Each row goes to the test part with probability ``test_fraction``. The draw depends on ``seed`` and the index of
+    the row alone. Nothing is copied: both parts read the source.
 
+    Parameters
+    ----------
+    source : Source
+        The rows to split.
+    test_fraction : float
+        Probability of a row to be a test row, or share of the rows to hold out by groups; in (0, 1).
+    seed : int
+        Seed of the draw, >= 0.
+    groups : ndarray of shape (n_rows,), default=None
+        Groups of the rows: whole groups are held out, see ``held_out_groups``.
+
+    Returns
+    -------
+    train, test : PartSource
+
+    Raises
+    ------
+    ValueError
+        If the fraction lies outside (0, 1) or the seed is negative.
+    DataError
+        If a part has no rows, or there are fewer than three groups.
+
+    Examples
+    --------
     >>> from chimap.data.formats.arrays import ArraySource
     >>> train, test = split_source(ArraySource(np.eye(100)), 0.25, seed=0)
     >>> train.n_rows + test.n_rows
@@ -44,47 +66,83 @@ def split_source(
         return _parts(source, partial(drawn_for_test, **about), about)
     is_test = held_out_groups(groups, test_fraction, seed, source.name)
     return _parts(
-        source, _Given(is_test), about | {"groups": digest(np.unique(groups, return_inverse=True)[1])}
+        source, _GivenRows(is_test), about | {"groups": digest(np.unique(groups, return_inverse=True)[1])}
     )
 
 
 def split_by(source: Source, is_test: np.ndarray) -> tuple[PartSource, PartSource]:
-    """The training part and the test part of a source, each row in the part that ``is_test`` (n_rows,) says.
+    """Return the training part and the test part of a source, with a given assignment of the rows.
 
+    Parameters
+    ----------
+    source : Source
+        The rows to split.
+    is_test : ndarray of shape (n_rows,)
+        Whether each row belongs to the test part, as bool.
+
+    Returns
+    -------
+    train, test : PartSource
+
+    Raises
+    ------
+    DataError
+        If a part has no rows.
+
+    Examples
+    --------
     >>> from chimap.data.formats.arrays import ArraySource
     >>> train, test = split_by(ArraySource(np.eye(4)), np.array([False, True, False, False]))
     >>> train.n_rows, test.places.tolist()
     (3, [1])
     """
-    return _parts(source, _Given(is_test), {"rows": digest(is_test)})
+    return _parts(source, _GivenRows(is_test), {"rows": digest(is_test)})
 
 
 def held_out_groups(groups: np.ndarray, test_fraction: float, seed: int, name: str) -> np.ndarray:
-    """Whether each row is held out, (n_rows,) bool: groups in random order until they have that share of the rows.
+    """Hold out whole groups, in random order, up to a share of the rows; return the held-out rows as a bool mask.
 
-    One group is held out at least, and two are left. Raises DataError for fewer than three.
+    At least one group is held out, and at least two are left.
 
+    Parameters
+    ----------
+    groups : ndarray of shape (n_rows,)
+        Group of each row.
+    test_fraction : float
+        Share of the rows to hold out.
+    seed : int
+        Seed of the order.
+    name : str
+        Name of the data, for errors.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than three groups.
+
+    Examples
+    --------
     >>> held_out_groups(np.array(["a", "a", "b", "c", "c", "c"]), 0.3, 0, "rows").sum() in (1, 2, 3)
     True
     """
-    there, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-    if there.size < 3:
-        listed = ", ".join(map(str, there))
+    names, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    if names.size < 3:
+        listed = ", ".join(map(str, names))
         raise DataError(
-            f"{name}: {there.size} groups ({listed}), and holding one out must leave two to learn from. Name a column "
-            "of more groups, or leave test rows in a file of their own."
+            f"{name}: {names.size} groups ({listed}), but holding one out must leave two to learn from. Name a column "
+            "with more groups, or put the test rows in a separate file."
         )
-    order = _draws(seed).permutation(there.size)
+    order = _draws(seed).permutation(names.size)
     before = np.concatenate([[0], np.cumsum(sizes[order])[:-1]])
     n_held_out = int(np.count_nonzero(before + sizes[order] / 2 <= test_fraction * groups.size))
-    is_held_out = np.zeros(there.size, dtype=bool)
-    is_held_out[order[: min(max(1, n_held_out), there.size - 2)]] = True
+    is_held_out = np.zeros(names.size, dtype=bool)
+    is_held_out[order[: min(max(1, n_held_out), names.size - 2)]] = True
     return np.asarray(is_held_out[number])
 
 
 @dataclass(frozen=True)
-class _Given:
-    """Which rows are in the test part, known row by row."""
+class _GivenRows:
+    """The rows of the test part, given row by row."""
 
     is_test: np.ndarray
 
@@ -99,9 +157,18 @@ def _parts(
 
 
 class PartSource(Source):
-    """The rows of a source that a split gives to one part, "train" or "test"; made by ``split_source``.
+    """The rows of a source that a split assigns to one part; made by ``split_source`` and ``split_by``.
 
-    drawn(start, stop): whether each of these rows is in the test part, as bool. about: what the split was made from.
+    Parameters
+    ----------
+    source : Source
+        The source that was split.
+    drawn : callable
+        ``drawn(start, stop)`` returns whether each of these rows is in the test part, as bool.
+    about : dict
+        Plain values that the split was made from, for the fingerprint.
+    part : {"train", "test"}
+        Which part this is.
     """
 
     def __init__(
@@ -119,13 +186,13 @@ class PartSource(Source):
         self.n_left_out, self.unlabelled = source.n_left_out, source.unlabelled
         blocks = range(0, source.n_rows, BLOCK_ROWS)
         counts = [np.count_nonzero(self._members(start, start + BLOCK_ROWS)) for start in blocks]
-        self._ends = np.cumsum(counts)  # rows of this part up to the end of each block
+        self._ends = np.cumsum(counts)  # number of rows of this part up to the end of each block
         self.n_rows = int(self._ends[-1])
         if self.n_rows == 0:
             share = about.get("test_fraction")
-            said = "that part" if share is None else f"test_fraction={share}"
+            share_shown = "the given part" if share is None else f"test_fraction={share}"
             raise DataError(
-                f"{self.name}: no rows, {said} of {source.n_rows} rows. Take more rows or another split."
+                f"{self.name}: no rows ({share_shown} of {source.n_rows} rows). Take more rows or another split."
             )
         self.stored_rows = -(-source.stored_rows * self.n_rows // source.n_rows)
         if source.row_ids is not None:
@@ -136,7 +203,7 @@ class PartSource(Source):
         self._y = None if labels is None else labels[self._members(0, source.n_rows)]
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """The rows of this part, in order; ``start`` counts rows of the part."""
+        """Yield the rows of this part in order; ``start`` counts the rows of the part."""
         start = 0
         for X in regroup(self._rows(chunk_rows), chunk_rows, self.n_rows):
             stop = start + X.shape[0]
@@ -144,7 +211,7 @@ class PartSource(Source):
             start = stop
 
     def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """See ``Source``; where the source can seek, what lies before its rows is not read."""
+        """Yield chunks as ``Source`` does; where the source can seek, rows that lie before ``first`` are not read."""
         if not self.can_seek:
             yield from super().chunks_from(first, chunk_rows, stop)
             return
@@ -154,44 +221,44 @@ class PartSource(Source):
             start += X.shape[0]
 
     def labels(self) -> np.ndarray | None:
-        """Labels of the rows of this part, or None."""
+        """Return the labels of the rows of this part, or None."""
         return self._y
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices in the part."""
+        """Return the rows with these increasing indices within the part."""
         blocks = np.searchsorted(self._ends, rows, side="right")
-        places = []
+        rows_of_blocks = []
         for block in np.unique(blocks):
             members = np.flatnonzero(self._members(block * BLOCK_ROWS, (block + 1) * BLOCK_ROWS))
             before = self._ends[block] - members.size
-            places.append(block * BLOCK_ROWS + members[rows[blocks == block] - before])
-        return self._source.take(np.concatenate(places))
+            rows_of_blocks.append(block * BLOCK_ROWS + members[rows[blocks == block] - before])
+        return self._source.take(np.concatenate(rows_of_blocks))
 
     @property
     def whole(self) -> Source:
-        """The source that this is a part of."""
+        """The source that was split."""
         return self._source
 
     @property
     def other(self) -> PartSource:
-        """The other part."""
+        """The other part of the same split."""
         return PartSource(self._source, self._drawn, self._about, "train" if self._part == "test" else "test")
 
     @property
     def places(self) -> np.ndarray:
-        """Indices of the rows of this part in the whole, (n_rows,)."""
+        """Indices of the rows of this part in the whole, of shape (n_rows,)."""
         return np.flatnonzero(self._members(0, self._source.n_rows))
 
     def places_in_file(self) -> np.ndarray:
-        """See ``Source``."""
+        """Return positions as ``Source`` does."""
         return np.asarray(self._source.places_in_file()[self.places])
 
     def fingerprint(self) -> JSON:
-        """The fingerprint of the whole, and which part of it this is."""
+        """Return the fingerprint of the whole, together with the split and the name of this part."""
         return {**self._source.fingerprint(), "split": {"part": self._part, **self._about}}
 
     def _rows(self, chunk_rows: int) -> Iterator[Rows]:
-        # A quarter at a time: the chunk that grows and the chunk that is read are in memory together.
+        # Read a quarter of a chunk at a time: the growing chunk and the one being read are in memory together.
         for chunk in self._source.chunks(max(1, chunk_rows // 4)):
             members = self._members(chunk.start, chunk.start + chunk.X.shape[0])
             if members.any():
@@ -199,7 +266,7 @@ class PartSource(Source):
 
     def _rows_between(self, first: int, stop: int, chunk_rows: int) -> Iterator[Rows]:
         begin, end = np.searchsorted(self._ends, (first, stop - 1), side="right")
-        before = int(self._ends[begin - 1]) if begin else 0  # rows of this part before the chunk
+        before = int(self._ends[begin - 1]) if begin else 0  # number of rows of this part before the chunk
         read = self._source.chunks_from(
             int(begin) * BLOCK_ROWS,
             max(1, chunk_rows // 4),
@@ -207,13 +274,13 @@ class PartSource(Source):
         )
         for chunk in read:
             members = np.flatnonzero(self._members(chunk.start, chunk.start + chunk.X.shape[0]))
-            wanted = members[max(0, first - before) : max(0, stop - before)]
+            members_read = members[max(0, first - before) : max(0, stop - before)]
             before += members.size
-            if wanted.size:
-                yield _arrays.take_rows(chunk.X, wanted)
+            if members_read.size:
+                yield _arrays.take_rows(chunk.X, members_read)
 
     def _members(self, start: int, stop: int) -> np.ndarray:
-        """Whether each of the rows from start to stop, or to the end, is in this part, as bool."""
+        """Return whether each row from ``start`` up to ``stop`` or the end is in this part, as bool."""
         is_test = self._drawn(start, min(stop, self._source.n_rows))
         return is_test if self._part == "test" else ~is_test
 
@@ -223,7 +290,7 @@ def _draws(seed: int, *place: int) -> np.random.Generator:
 
 
 def drawn_for_test(start: int, stop: int, test_fraction: float, seed: int) -> np.ndarray:
-    """Whether ``split_source`` gives the rows from start to stop to the test part, as bool."""
+    """Return whether ``split_source`` puts the rows from ``start`` up to ``stop`` in the test part, as bool."""
     first = start // BLOCK_ROWS
     drawn = [
         _draws(seed, block).random(BLOCK_ROWS) < test_fraction

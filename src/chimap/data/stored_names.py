@@ -1,4 +1,4 @@
-"""Names of columns and ids of rows that lie beside the rows in a file of several arrays, and labels among them."""
+"""Names of columns, ids of rows and labels that lie beside the rows in a file of several arrays."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from chimap._types import ArrayLike
 from chimap._validation import DataError
+from chimap.data.ids import unique_ids
 from chimap.data.labels import split_column
-from chimap.data.table import unique_ids
 
 COLUMN_NAMES = ("column_names", "feature_names", "columns", "vocabulary")
 ROW_IDS = ("row_ids", "ids", "row_names", "sample_id")
@@ -24,11 +24,25 @@ def names_beside(
     id: str | int | None,
     group: str = "",
 ) -> tuple[tuple[str, ...] | None, np.ndarray | None]:
-    """Names of the columns and ids of the rows, each None where there are none.
+    """Return the names of the columns and the ids of the rows, each None where there are none.
 
-    members : names of the arrays. read : gives one of them. shape : of the rows. group : of the rows, with its slash.
-    id : the array of ids that the caller named, or None. Arrays of another length or of repeated names are passed over,
-    but for that one, which raises DataError.
+    Arrays of another length or with repeated names are skipped, except the array ``id``, for which they raise
+    DataError.
+
+    Parameters
+    ----------
+    members : sequence of str
+        Names of the arrays.
+    read : callable
+        ``read(name)`` returns an array.
+    shape : (int, int)
+        Shape of the rows.
+    where : str
+        The file, for errors.
+    id : str, int or None
+        The array of ids that the caller named.
+    group : str, default=""
+        The group of the rows, with its slash.
     """
     columns = _first(members, COLUMN_NAMES, read, shape[1], group)
     if id is None:
@@ -47,7 +61,7 @@ def names_beside(
 def label_beside(
     members: Sequence[str], shape_of: Callable[[str], tuple[int, ...]], n_rows: int, group: str, rows: str
 ) -> tuple[str | None, tuple[str, ...]]:
-    """The array of labels beside the rows, or None; and a note where it has several columns, of which none is meant."""
+    """Return the array of labels beside the rows, or None, and a note if it has several columns and none was chosen."""
     for name in (group + label for label in LABELS):
         if name not in members or name == rows:
             continue
@@ -60,7 +74,7 @@ def label_beside(
 
 
 def named_array(members: Sequence[str], name: str) -> tuple[str, int | None]:
-    """The array, and the column of it, that ``NAME`` or ``NAME[2]`` means."""
+    """Return the array, and the column of it, that ``NAME`` or ``NAME[2]`` means."""
     return (name, None) if name in members else split_column(name)
 
 

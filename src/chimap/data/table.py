@@ -1,4 +1,4 @@
-"""The columns of a table: which of them are bins, which holds labels, which names the rows."""
+"""The columns of a table: which of them are bins, which one holds labels, and which one names the rows."""
 
 from __future__ import annotations
 
@@ -8,27 +8,30 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-import numpy as np
-
 from chimap._frames import INDEX
 from chimap._types import Blocks, Columns
 from chimap._validation import DataError
 
-LABEL_NAMES = ("y", "label")  # taken for labels where none are named
-_LEAST_COUNTED = 3  # rows from which a column that counts is no accident
+LABEL_NAMES = ("y", "label")  # columns taken for labels where the caller names none
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the caller says of the columns of a table.
+    """The caller's choice of columns of a table.
 
-    id : name or place of the column that names the rows, or None to look for one.
-    columns, exclude : the columns that are bins, and those that are not: see ``places_of``.
-    missing : a value that marks a missing label, beside those that always do.
-    aside : names of columns that are neither bins, labels nor ids, groups of rows for example. A table need not have
-    them.
-    names : the columns that a model was fitted on, in its order. They are taken where the table has names, and all
-    others are ignored.
+    Parameters
+    ----------
+    id : str or int, default=None
+        Name or position of the column that names the rows; None looks for one.
+    columns, exclude : str, int, slice or sequence, default=None
+        The columns that are bins, and those that are not, see ``places_of``.
+    missing : object, default=None
+        A value that marks a missing label, besides None, NaN and empty text.
+    names : tuple of str, default=None
+        The columns that a model was fitted on, in its order. Where the table has names, these columns are taken and all
+        others ignored.
+    aside : tuple of str, default=()
+        Names of columns that are neither bins, labels nor ids, such as groups of rows. The table need not have them.
     """
 
     id: str | int | None = None
@@ -40,21 +43,27 @@ class Choice:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing is said of bins and ids."""
+        """Whether the choice leaves bins and ids to the defaults."""
         return self.id is None and self.columns is None and self.exclude is None and not self.aside
 
     def said(self) -> list[object]:
-        """Every word that means columns, among slices and places."""
-        spans = (words_of(words) for words in (self.columns, self.exclude) if words is not None)
-        return [self.id, *self.aside, *(word for words in spans for word in words)]
+        """Return all words that may name columns, together with slices and positions."""
+        word_lists = (words_of(words) for words in (self.columns, self.exclude) if words is not None)
+        return [self.id, *self.aside, *(word for words in word_lists for word in words)]
 
 
 @dataclass(frozen=True)
 class Roles:
-    """Places of the columns that are bins, of the labels, and of the ids of rows.
+    """Positions of the columns that are bins, of the labels, and of the ids of rows.
 
-    is_explicit : whether the caller or a model named the bins, so that none of them needs a second look.
-    unknown : names of columns that are none of these, where a model named the bins.
+    Parameters
+    ----------
+    bins, label, id : list of int, int or None, int or None
+        The positions.
+    is_explicit : bool, default=False
+        Whether the caller or a model named the bins, so that they need no further check.
+    unknown : tuple of str, default=()
+        Names of the columns that have none of these roles, where a model named the bins.
     """
 
     bins: list[int]
@@ -64,7 +73,7 @@ class Roles:
     unknown: tuple[str, ...] = ()
 
     def notes(self, where: str, id: str | None) -> tuple[str, ...]:
-        """What to tell the user of unknown columns, of which one may have turned out to name the rows."""
+        """Return a note for the user on the unknown columns; ``id`` is one of them that turned out to name the rows."""
         return ignored([name for name in self.unknown if name != id], where)
 
 
@@ -77,108 +86,144 @@ def roles_of(
     index: Iterable[str] = (),
     has_names: bool = True,
 ) -> Roles:
-    """What each column of a table is.
+    """Return the role of each column of a table.
 
     The columns that pandas writes for the index of a data frame are set aside, and the first of them names the rows
-    unless ``choice.id`` says another.
+    unless ``choice.id`` names another column.
 
-    names : of the columns. label : place of the labels, or None. where : file, for errors. index : further names of
-    index columns, from metadata. has_names : whether the names are from the file, and not places.
-    Raises DataError for names that are not there and where no bins are left.
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the columns.
+    label : int or None
+        Position of the labels.
+    choice : Choice
+        The caller's choice.
+    where : str
+        The file, for errors.
+    index : iterable of str, default=()
+        Further names of index columns, from metadata.
+    has_names : bool, default=True
+        Whether the names come from the file, rather than standing for positions.
+
+    Raises
+    ------
+    DataError
+        If a named column does not exist, or no bins are left.
     """
     indices = {*index}
     aside = [
-        place
-        for place, name in enumerate(names)
-        if place != label
+        place_of_name
+        for place_of_name, name in enumerate(names)
+        if place_of_name != label
         and has_names
-        and (name in indices or (INDEX.fullmatch(name) and (name or not place)))
+        and (name in indices or (INDEX.fullmatch(name) and (name or not place_of_name)))
     ]
     if choice.id is not None:
         aside.insert(0, place_of(names, choice.id, where, "id"))
-    rows = aside[0] if aside else None
-    aside += _there(names, choice.aside, has_names)
-    others = [place for place in range(len(names)) if place != label and place not in {*aside}]
+    id_place = aside[0] if aside else None
+    aside += _present(names, choice.aside, has_names)
+    candidates = [
+        place_of_name
+        for place_of_name in range(len(names))
+        if place_of_name != label and place_of_name not in {*aside}
+    ]
     if choice.names is not None and has_names:
-        place = {name: i for i, name in enumerate(names)}
-        bins = [place[name] for name in present_names(choice.names, place, where)]
+        place_of_name = {name: i for i, name in enumerate(names)}
+        bins = [place_of_name[name] for name in present_names(choice.names, place_of_name, where)]
         taken = {*bins}
-        return Roles(bins, label, rows, True, tuple(names[i] for i in others if i not in taken))
+        return Roles(bins, label, id_place, True, tuple(names[i] for i in candidates if i not in taken))
     explicit = choice.columns is not None
-    bins = others
+    bins = candidates
     if choice.columns is not None:
-        besides = {label, *_there(names, choice.aside, has_names)}
+        besides = {label, *_present(names, choice.aside, has_names)}
         bins = [i for i in places_of(names, choice.columns, where, "columns") if i not in besides]
     if choice.exclude is not None:
         left_out = {*places_of(names, choice.exclude, where, "exclude")}
         bins = [i for i in bins if i not in left_out]
     if not bins:
         raise DataError(f"{where}: no columns are left beside labels and ids. Give rows of bins.")
-    return Roles(bins, label, rows, explicit)
+    return Roles(bins, label, id_place, explicit)
 
 
-def _there(names: Sequence[str], words: Iterable[str], has_names: bool) -> list[int]:
-    """The places of those columns that a table has, by name, or by place where it has no names."""
+def _present(names: Sequence[str], words: Iterable[str], has_names: bool) -> list[int]:
+    """Return the positions of the named columns that the table has, by name, or by position where it has no names."""
     place = {name: i for i, name in enumerate(names)}
     return [place[word] for word in words if word in place and (has_names or word.isdecimal())]
 
 
 def present_names(wanted: Sequence[str], there: Container[str], where: str) -> Sequence[str]:
-    """The names of a model, if all of them are there. DataError names those that are not."""
-    lost = [name for name in wanted if name not in there]
-    if lost:
+    """Return the column names of a model if all are there; else raise DataError with the names that are missing."""
+    missing = [name for name in wanted if name not in there]
+    if missing:
         raise DataError(
-            f"{where}: no column {_shown(lost)}, which the model was fitted on ({len(lost):,} of {len(wanted):,} "
-            "columns are missing). Columns are matched by name; add them, or rename those that are called otherwise."
+            f"{where}: no column {_shown(missing)}, which the model was fitted on ({len(missing):,} of "
+            f"{len(wanted):,} columns are missing). Columns are matched by name; add them, or rename those that have "
+            "another name."
         )
     return wanted
 
 
 def ignored(names: Sequence[str], where: str) -> tuple[str, ...]:
-    """A note of columns that the model does not know, if there are any."""
+    """Return a note on columns that the model does not know, if there are any."""
     if not names:
         return ()
     what = "column" if len(names) == 1 else f"{len(names):,} columns"
-    return (f"{where}: {what} {_shown(names)} ignored; the model was not fitted on such.",)
+    return (f"{where}: {what} {_shown(names)} ignored: unknown to the fitted model.",)
 
 
 def places_of(
     names: Sequence[str], words: Columns | Sequence[str | int], where: str, argument: str
 ) -> list[int]:
-    """Places of the columns that some words mean, each once, in the order of the words.
+    """Return the positions of the columns that some words mean, each once, in the order of the words.
 
-    words : a text with commas between, or a sequence, of names, globs ("otu_*"), places (0 is the first), ranges of
-    places ("0:300", the last not included) and ranges of names ("otu_1:otu_9", the last included); or a slice.
-    Raises DataError for a word that means no column.
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the columns.
+    words : str, int, slice or sequence
+        A text with commas between words, or a sequence of words. A word is a name, a glob ("otu_*"), a position (0 is
+        the first), a range of positions ("0:300", without the last) or a range of names ("otu_1:otu_9", with the
+        last). A slice is a range of positions.
+    where, argument : str
+        The file, and the argument that holds the words, for errors.
 
+    Raises
+    ------
+    DataError
+        If a word matches no column.
+
+    Examples
+    --------
     >>> places_of(["a", "b1", "b2", "c"], "b*,0", "rows.csv", "columns")
     [1, 2, 0]
     """
     first = {name: place for place, name in reversed([*enumerate(names)])}
     places: dict[int, None] = {}
     for word in words_of(words):
-        places.update(dict.fromkeys(_meant(names, first, word, where, argument)))
+        places.update(dict.fromkeys(_matching(names, first, word, where, argument)))
     return [*places]
 
 
 def place_of(names: Sequence[str], word: str | int, where: str, argument: str) -> int:
-    """The place of the single column that a name or a place means. DataError if there is none."""
+    """Return the position of the single column that a name or a position means. Raises DataError if there is none."""
     places = places_of(names, [word], where, argument)
     if len(places) != 1:
-        raise DataError(f"{where}: {argument} {word!r} means {len(places)} columns, expected one.")
+        raise DataError(f"{where}: {argument} {word!r} matches {len(places)} columns, expected one.")
     return places[0]
 
 
 def words_of(words: Columns | Sequence[str | int]) -> list[Any]:
-    """The words of a text with commas between, or of a sequence; a slice or a number is one."""
+    """Return the words of a text with commas between them, or of a sequence; a slice or a number is a single word."""
     if isinstance(words, str):
         return [word.strip() for word in words.split(",") if word.strip()]
     return [words] if isinstance(words, slice | int) else [*words]
 
 
-def _meant(
+def _matching(
     names: Sequence[str], first: dict[str, int], word: str | int | slice, where: str, argument: str
 ) -> Iterable[int]:
+    """Return the positions of the columns that one word means."""
     n = len(names)
     if isinstance(word, slice):
         places: Iterable[int] = range(n)[word]
@@ -199,6 +244,7 @@ def _meant(
 
 
 def _span(first: dict[str, int], n: int, start: str, stop: str) -> Iterable[int]:
+    """Return the range of positions between two positions or two names; empty if they are neither."""
     if all(end == "" or end.isdecimal() for end in (start, stop)):
         return range(int(start or 0), min(n, int(stop or n)))
     if start in first and stop in first:
@@ -206,24 +252,10 @@ def _span(first: dict[str, int], n: int, start: str, stop: str) -> Iterable[int]
     return []
 
 
-def naming_note(name: str, where: str) -> str:
-    """What to tell of a first column of text that was taken for ids without being named."""
-    return f"{where}: the first column, {name!r}, is text without repeats and names the rows."
-
-
-def index_notes(name: str, ids: np.ndarray, where: str) -> tuple[str, ...]:
-    """What to tell of a column that was taken for the index of a data frame: nothing if it names the rows."""
-    if name.strip() or np.unique(ids).size == ids.size:
-        return ()
-    said = "has no name and is set aside as the index of a data frame, though its values repeat"
-    return (f"{where}: the first column {said}. If it is a bin, give it a name in the first line.",)
-
-
 def named_blocks(blocks: Blocks | None, names: Sequence[str] | None) -> Blocks | None:
-    """Blocks of columns with names and globs in them as places; others as they are.
+    """Return blocks of columns with positions in place of names and globs; other blocks unchanged.
 
-    blocks : a mapping or sequence of blocks, each a slice, places, or names as ``places_of`` takes them. names : of the
-    columns, or None.
+    Each block is a slice, positions, or names as ``places_of`` takes them; ``names`` are the names of the columns.
 
     >>> named_blocks({"sift": "sift_*", "hog": ["hog_0"]}, ["hog_0", "sift_0", "sift_1"])
     {'sift': [1, 2], 'hog': [0]}
@@ -243,43 +275,9 @@ def _block(block: Any, names: Sequence[str] | None) -> Columns:
         return block
     if names is None:
         raise ValueError(
-            f"blocks name columns, {block!r}, but the rows have no names; give places, such as 0:300."
+            f"blocks name columns, {block!r}, but the rows have no names; give positions, such as 0:300."
         )
     return places_of(names, block, "blocks", "blocks")
-
-
-def check_not_counting(name: str, n_rows: int, where: str) -> None:
-    """Refuse a first column of so many rows that counts them from 0 or 1: it tells their order and no more."""
-    if n_rows >= _LEAST_COUNTED:
-        raise DataError(
-            f"{where}: the first column, {name!r}, counts the rows, as the index of a table does. If it names the "
-            "rows, "
-            f"say --id {name} (id= in Python); to drop it, --exclude {name} (exclude=); if it is a bin, name all bins "
-            "with --columns (columns=)."
-        )
-
-
-def counts(values: np.ndarray, start: int = 0) -> bool:
-    """Whether the values of rows from ``start`` on count them, from 0 or from 1.
-
-    >>> counts(np.array([1, 2, 3])), counts(np.array([5, 6]), start=5), counts(np.array([0, 2]))
-    (True, True, False)
-    """
-    expected = np.arange(start, start + values.size)
-    return any(np.array_equal(values, expected + shift) for shift in (0, 1))
-
-
-def unique_ids(ids: np.ndarray, where: str) -> np.ndarray:
-    """Ids of rows, (n,). DataError where two are the same."""
-    order = np.argsort(ids, kind="stable")
-    same = np.flatnonzero(ids[order][1:] == ids[order][:-1])
-    if same.size:
-        one, other = sorted(order[same[0] : same[0] + 2].tolist())
-        raise DataError(
-            f"{where}: the id {ids[one]!s} comes twice, in rows {one} and {other}. Ids name a single row each; name "
-            "another column, or remove one of the rows. A column that says which rows belong together is for --groups."
-        )
-    return ids
 
 
 def _shown(names: Sequence[str], most: int = 8) -> str:
@@ -287,7 +285,7 @@ def _shown(names: Sequence[str], most: int = 8) -> str:
 
 
 def as_names(names: Iterable[object] | None) -> tuple[str, ...] | None:
-    """Names of columns as a tuple of text, or None where there are none or two are the same."""
+    """Return names of columns as a tuple of text, or None where there are none or two are the same."""
     if names is None:
         return None
     plain = tuple(str(name) for name in names)
@@ -295,5 +293,5 @@ def as_names(names: Iterable[object] | None) -> tuple[str, ...] | None:
 
 
 def is_path(value: object) -> bool:
-    """Whether a value names a file."""
+    """Return whether a value names a file."""
     return isinstance(value, str | os.PathLike)

@@ -1,4 +1,4 @@
-"""Labels of several tasks: a matrix, some entries of which may be missing."""
+"""Labels of several tasks: a matrix in which entries may be missing."""
 
 from __future__ import annotations
 
@@ -15,11 +15,26 @@ from chimap.data.table import is_path
 
 
 def clean_targets(Y: ArrayLike, n_tasks: int, where: str) -> np.ndarray:
-    """Labels of several tasks as float64 (n, t), NaN where an entry is missing: None, NaN, pandas' NA, or masked.
+    """Return labels of several tasks as float64 of shape (n, t), with NaN for missing entries.
 
-    Y: an array, a masked array, a data frame, lists, or a sparse matrix. Raises DataError, naming row and task, for
-    text and infinity, and for another number of tasks.
+    Missing entries are None, NaN, pandas' NA, empty text, or masked.
 
+    Parameters
+    ----------
+    Y : array, masked array, data frame, list or sparse matrix of shape (n, t)
+        The labels.
+    n_tasks : int
+        Number of tasks, t.
+    where : str
+        Name of the labels, for errors.
+
+    Raises
+    ------
+    DataError
+        For text and infinity, naming row and task, and for another number of tasks.
+
+    Examples
+    --------
     >>> clean_targets([[1, None], [0, 1]], 2, "y")
     array([[ 1., nan],
            [ 0.,  1.]])
@@ -46,7 +61,7 @@ def clean_targets(Y: ArrayLike, n_tasks: int, where: str) -> np.ndarray:
 
 
 def _numbers(values: np.ndarray, where: str) -> np.ndarray:
-    """Python objects as numbers, NaN where one says that nothing is there."""
+    """Return Python objects as numbers, with NaN for missing ones."""
     numbers = np.full(values.shape, np.nan)
     for (row, task), value in np.ndenumerate(values):
         if value is None or type(value).__name__ in ("NAType", "NaTType") or value == "":
@@ -55,15 +70,16 @@ def _numbers(values: np.ndarray, where: str) -> np.ndarray:
             numbers[row, task] = float(value)
         except (TypeError, ValueError) as error:
             raise DataError(
-                f"{where}, row {row}, task {task}: {str(value)!r}. Labels of several tasks are numbers, or missing "
-                "(NaN); give text labels of one task as one column."
+                f"{where}, row {row}, task {task}: {str(value)!r}. Labels of several tasks must be numbers, or NaN if "
+                "missing; give text labels of a single task as a single column."
             ) from error
     return numbers
 
 
 def task_words(data: object, labels: Any) -> str | list[str] | None:
-    """What names several columns of a table as labels: a glob or names with commas between, of a data frame a list of
-    names, too; None for any other labels.
+    """Return the names or the glob by which ``labels`` means several columns of a table, or None for any other labels.
+
+    Several columns are a glob, or names with commas between them; in a data frame also a list of names.
 
     >>> task_words("rows.csv", "task_*"), task_words("rows.csv", "species"), task_words("rows.csv", "b.csv::c")
     ('task_*', None, None)

@@ -1,4 +1,4 @@
-"""Columns of text in a table, which can be labels or ids and not bins."""
+"""Columns of text in a table, which can be labels or ids but not bins."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _PARQUET, _IPC = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
 
 
 def text_columns(path: str) -> list[str]:
-    """Names of the columns of text in a file of CSV, TSV, Parquet or Feather, but for one that names the rows.
+    """Return the names of the text columns of a CSV, TSV, Parquet or Feather file, without a column of ids.
 
-    Empty for other kinds of files, and for folders and addresses. Raises DataError for a file that cannot be read.
+    The list is empty for other kinds of files, and for folders and addresses. Raises DataError for a file that cannot
+    be read.
     """
     if is_address(path) or not os.path.isfile(path):
         return []

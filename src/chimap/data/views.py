@@ -1,4 +1,4 @@
-"""A source seen through a choice of its columns or of its rows."""
+"""Views: a source restricted to some of its columns or rows, or with other labels."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import JSON, Rows
-from chimap._validation import DataError, check_width
-from chimap.data.label_text import whole_numbers
+from chimap._validation import DataError
 from chimap.data.rows import digest, regroup
 from chimap.data.source import Chunk, Source
-from chimap.data.table import Choice, ignored, present_names, roles_of, unique_ids
 
 
 class _View(Source):
-    """What a view has of the source behind it."""
+    """A view with the attributes of the source behind it."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -39,19 +37,26 @@ class _View(Source):
 
     @property
     def whole(self) -> Source:
-        """The source behind."""
+        """The source behind the view."""
         return self._source
 
     def places_in_file(self) -> np.ndarray:
-        """See ``Source``."""
+        """Return positions as ``Source`` does."""
         return self._source.places_in_file()
 
 
 class ChosenColumns(_View):
-    """Some columns of a source, in an order of their own.
+    """Some columns of a source, in the order of ``places``.
 
-    source : what is read. places : of its columns, (n_features,), each once.
+    Parameters
+    ----------
+    source : Source
+        The source to read.
+    places : sequence of int
+        Positions of the ``n_features`` columns in the source, each at most once.
 
+    Examples
+    --------
     >>> from chimap.data import ArraySource
     >>> view = ChosenColumns(ArraySource(np.eye(3), [0, 1, 2]), [2, 0])
     >>> next(view.chunks(3)).X.tolist()
@@ -64,31 +69,31 @@ class ChosenColumns(_View):
         self.n_features = self._places.size
         if source.column_names is not None:
             self.column_names = tuple(source.column_names[place] for place in self._places)
-        # What is read and what is given are in memory together.
+        # A chunk of the source and the columns taken from it are in memory together.
         self.held_bytes = source.held_bytes + source.row_bytes
         share = self.n_features / source.n_features
         self.row_bytes = source.row_bytes if self.is_sparse else source.row_bytes * max(1.0, share)
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """All rows, in order."""
+        """Yield all rows in order."""
         for chunk in self._source.chunks(chunk_rows):
             yield Chunk(self._taken(chunk.X), chunk.y, chunk.start)
 
     def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """See ``Source``."""
+        """Yield chunks as ``Source`` does."""
         for chunk in self._source.chunks_from(first, chunk_rows, stop):
             yield Chunk(self._taken(chunk.X), chunk.y, chunk.start)
 
     def labels(self) -> np.ndarray | None:
-        """Labels of all rows, or None."""
+        """Return the labels of all rows, or None."""
         return self._source.labels()
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices."""
+        """Return the rows with these increasing indices."""
         return self._taken(self._source.take(rows))
 
     def fingerprint(self) -> JSON:
-        """That of the whole, and which columns these are."""
+        """Return the fingerprint of the whole, together with the columns chosen."""
         whole = self._source.fingerprint()
         return {**whole, "shape": [self.n_rows, self.n_features], "columns": digest(self._places)}
 
@@ -101,9 +106,16 @@ class ChosenColumns(_View):
 
 
 class ChosenRows(_View):
-    """Some rows of a source, in their order, with labels of their own.
+    """Some rows of a source, in their order, with separate labels.
 
-    source : what is read. rows : increasing indices, (n_rows,). y : labels of these rows, or None.
+    Parameters
+    ----------
+    source : Source
+        The source to read.
+    rows : ndarray of shape (n_rows,)
+        Increasing indices of the rows.
+    y : ndarray of shape (n_rows,) or (n_rows, t), or None
+        Labels of these rows.
     """
 
     def __init__(self, source: Source, rows: np.ndarray, y: np.ndarray | None) -> None:
@@ -120,11 +132,11 @@ class ChosenRows(_View):
         self.stored_rows = max(1, -(-source.stored_rows * self.n_rows // source.n_rows))
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """The rows, in order; ``start`` counts those that are left."""
+        """Yield the chosen rows in order; ``start`` counts chosen rows."""
         yield from self._numbered(self._source.chunks(max(1, chunk_rows // 4)), 0, self.n_rows, chunk_rows)
 
     def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """See ``Source``; where the source can seek, what lies before its rows is not read."""
+        """Yield chunks as ``Source`` does; where the source can seek, rows that lie before ``first`` are not read."""
         stop = self.n_rows if stop is None else stop
         if not self.can_seek:
             yield from super().chunks_from(first, chunk_rows, stop)
@@ -136,23 +148,23 @@ class ChosenRows(_View):
 
     @property
     def every_row(self) -> Source:
-        """See ``Source``."""
+        """The source including the rows left out, as in ``Source``."""
         return self._source.every_row
 
     def places_in_file(self) -> np.ndarray:
-        """See ``Source``."""
+        """Return positions as ``Source`` does."""
         return np.asarray(self._source.places_in_file()[self._rows])
 
     def labels(self) -> np.ndarray | None:
-        """Labels of the rows, or None."""
+        """Return the labels of the chosen rows, or None."""
         return self._y
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices among those that are left."""
+        """Return the rows with these increasing indices among the chosen ones."""
         return self._source.take(self._rows[rows])
 
     def fingerprint(self) -> JSON:
-        """That of the whole, which rows these are, and a digest of their labels."""
+        """Return the fingerprint of the whole, together with the rows chosen and a digest of their labels."""
         return {
             **self._source.fingerprint(),
             "rows": digest(self._rows),
@@ -161,24 +173,33 @@ class ChosenRows(_View):
 
     def _numbered(self, read: Iterator[Chunk], first: int, stop: int, chunk_rows: int) -> Iterator[Chunk]:
         start = first
-        for X in regroup(self._of(read, first, stop), chunk_rows, stop - first):
+        for X in regroup(self._chosen_blocks(read, first, stop), chunk_rows, stop - first):
             end = start + X.shape[0]
             yield Chunk(X, None if self._y is None else self._y[start:end], start)
             start = end
 
-    def _of(self, read: Iterator[Chunk], first: int, stop: int) -> Iterator[Rows]:
-        wanted = self._rows[first:stop]
+    def _chosen_blocks(self, read: Iterator[Chunk], first: int, stop: int) -> Iterator[Rows]:
+        chosen_rows = self._rows[first:stop]
         for chunk in read:
-            low, high = np.searchsorted(wanted, (chunk.start, chunk.start + chunk.X.shape[0]))
+            low, high = np.searchsorted(chosen_rows, (chunk.start, chunk.start + chunk.X.shape[0]))
             if high > low:
-                yield _arrays.take_rows(chunk.X, wanted[low:high] - chunk.start)
+                yield _arrays.take_rows(chunk.X, chosen_rows[low:high] - chunk.start)
 
 
 class Labelled(_View):
     """All rows of a source, with labels of several tasks.
 
-    source : what is read. y : labels (n_rows, t), NaN where one is missing. names : of the tasks.
+    Parameters
+    ----------
+    source : Source
+        The source to read.
+    y : ndarray of shape (n_rows, t)
+        Labels, NaN where an entry is missing.
+    names : tuple of str
+        Names of the t tasks.
 
+    Examples
+    --------
     >>> from chimap.data import ArraySource
     >>> view = Labelled(ArraySource(np.eye(2)), np.array([[0.0, 1.0], [1.0, np.nan]]), ("a", "b"))
     >>> next(view.chunks(2)).y.shape, view.task_names
@@ -190,77 +211,26 @@ class Labelled(_View):
         self._y, self.has_labels, self.task_names = y, True, names
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """All rows, in order."""
+        """Yield all rows in order."""
         return self._with_labels(self._source.chunks(chunk_rows))
 
     def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """See ``Source``."""
+        """Yield chunks as ``Source`` does."""
         return self._with_labels(self._source.chunks_from(first, chunk_rows, stop))
 
     def labels(self) -> np.ndarray:
-        """Labels of all rows, (n_rows, t)."""
+        """Return the labels of all rows, of shape (n_rows, t)."""
         return self._y
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices."""
+        """Return the rows with these increasing indices."""
         return self._source.take(rows)
 
     def fingerprint(self) -> JSON:
-        """That of the rows, and a digest of their labels."""
+        """Return the fingerprint of the rows, together with a digest of their labels."""
         return {**self._source.fingerprint(), "labels": digest(self._y)}
 
     def _with_labels(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         for chunk in chunks:
-            own = self._y[chunk.start : chunk.start + chunk.X.shape[0]]
-            yield replace(chunk, y=own)
-
-
-def matched(source: Source, names: Sequence[str] | None, n_features: int, owner: str) -> Source:
-    """The source with the columns that a model knows, in its order.
-
-    Columns are matched by name; those that the model does not know are ignored, with a note. Where one side has no
-    names they are taken by place, and must be as many.
-
-    names : of the model's columns, or None. n_features : how many it has. owner : its class, for errors.
-    Raises DataError that names columns which are missing, and for another number of columns without names.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from chimap import open_source
-    >>> source = open_source(pd.DataFrame({"b": [1.0], "c": [2.0], "a": [3.0]}))
-    >>> view = matched(source, ["a", "b"], 2, "HistogramClassifier")
-    >>> view.column_names, view.block(0, 1).X.tolist()
-    (('a', 'b'), [[3.0, 1.0]])
-    """
-    if names is None or source.column_names is None:
-        check_width(np.empty((0, source.n_features)), n_features, owner)
-        return source
-    wanted = tuple(str(name) for name in names)
-    if wanted == source.column_names:
-        return source
-    place = {name: i for i, name in enumerate(source.column_names)}
-    places = [place[name] for name in present_names(wanted, place, source.name)]
-    view = ChosenColumns(source, places)
-    known = {*wanted}
-    more = [name for name in source.column_names if name not in known]
-    view.notes = (*source.notes, *ignored(more, source.name))
-    return view
-
-
-def chosen(source: Source, choice: Choice) -> Source:
-    """The columns of a source that a caller chose, where the source knows nothing of choices.
-
-    Places stand for names that the source does not have. A column that names the rows is read once, as a whole.
-    """
-    if choice.is_silent:
-        return source
-    names = source.column_names or tuple(map(str, range(source.n_features)))
-    spoken = replace(choice, names=None)
-    roles = roles_of(names, None, spoken, source.name, has_names=source.column_names is not None)
-    if choice.id is not None and roles.id is not None:
-        parts = [chunk.X[:, [roles.id]] for chunk in source.chunks(4096)]
-        values = np.concatenate([_arrays.to_dense(part) for part in parts])[:, 0]
-        whole = whole_numbers(values.astype(np.float64))
-        source.row_ids = unique_ids(whole.astype(str), source.name)
-    return source if roles.bins == [*range(source.n_features)] else ChosenColumns(source, roles.bins)
+            y = self._y[chunk.start : chunk.start + chunk.X.shape[0]]
+            yield replace(chunk, y=y)

@@ -161,7 +161,7 @@ def wrong_column(file):
     ("edit", "message"),
     [
         (remove("X/indptr"), r"::X: no array 'indptr'; .* there are data, indices"),
-        (remove("obs"), r"no AnnData, which has obs, var and X; it holds X, "),
+        (remove("obs"), r"not AnnData, which has obs, var and X; it holds X, "),
         (remove("obs/_index"), r"obs: no index '_index'; there are cell_type"),
         (remove("X"), r"no matrix 'X'; there are none"),
         (lambda file: file["X"].attrs.modify("encoding-type", "coo_matrix"), "::X: stored as 'coo_matrix'"),
@@ -181,7 +181,7 @@ def test_columns_outside_of_the_shape_are_named_by_row(tmp_path):
     anndata_object(CSR).write_h5ad(path)
     change(path, wrong_column)
     row = int(np.searchsorted(CSR.indptr, 40, side="right")) - 1
-    with pytest.raises(DataError, match=f"row {row}: column 99 lies outside of the 12 columns"):
+    with pytest.raises(DataError, match=f"row {row}: column 99 lies outside the 12 columns"):
         list(open_source(path).chunks(10))
 
 

@@ -62,7 +62,7 @@ def test_a_table_by_observations_alone(tmp_path):
         ({"shape": [12, 99]}, r"shape \[12, 99\], but 12 rows and 137 columns"),
         ({"data": [[1, 2]]}, "'data' does not fit the shape"),
         ({"data": [[99, 2, 1]]}, "'data' does not fit the shape"),
-        ({"data": [[0.5, 2, 1]]}, "an index is no whole number"),
+        ({"data": [[0.5, 2, 1]]}, "an index is not a whole number"),
         ({"shape": None}, "TypeError: .*, in its shape, rows or columns; expected two numbers"),
         ({"rows": [{"name": "a"}] * 12}, "KeyError: 'id', in its shape, rows or columns"),
         ({"matrix_type": "odd"}, "matrix_type 'odd'; expected sparse or dense"),
@@ -162,7 +162,7 @@ def test_labels_of_samples_are_in_a_table_beside_it(tmp_path, monkeypatch):
     source = open_source(tmp_path / "table.biom", f"{tmp_path}/metadata.tsv::site")
     np.testing.assert_array_equal(source.labels(), LABELS)
     with pytest.raises(
-        DataError, match=r"no column and no file 'site'; it holds none .* metadata\.tsv::site\."
+        DataError, match=r"no column and no file 'site'; it holds only counts.* metadata\.tsv::site\."
     ):
         open_source(tmp_path / "table.biom", "site")
     with pytest.raises(DataError, match=r"line 1: 2 columns.* Name the column as .*metadata\.tsv::COLUMN"):

@@ -105,8 +105,8 @@ def test_a_folder_of_texts(tmp_path):
     [
         (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "byte 8 is 0"),
         ("renard à côté".encode("latin-1"), "'utf-8' codec can't decode byte 0xe0 in position 7"),
-        ("a red fox".encode("utf-16-be"), "byte 0 is 0, as of files that are not text"),
-        (b"BM\x46\x00\x00", "byte 3 is 0, as of files that are not text"),
+        ("a red fox".encode("utf-16-be"), "byte 0 is 0, as in files that are not text"),
+        (b"BM\x46\x00\x00", "byte 3 is 0, as in files that are not text"),
     ],
 )
 def test_a_folder_of_texts_with_a_file_that_is_none(content, reason, tmp_path):
@@ -162,9 +162,7 @@ def test_columns_that_are_not_there(tmp_path):
     with pytest.raises(DataError, match=r"texts\.csv: no column 'text'; there are id, body, kind"):
         WordCounts().source(path)
     np.save(tmp_path / "rows.npy", np.eye(3))
-    with pytest.raises(
-        DataError, match=r"rows\.npy: a column of it was named, which files have that end in \.csv"
-    ):
+    with pytest.raises(DataError, match=r"rows\.npy: a column was named, but only files that end in \.csv"):
         records_of(str(tmp_path / "rows.npy"))
 
 
@@ -209,7 +207,9 @@ def test_molecules_are_counts_of_rdkit():
 def test_molecules_that_cannot_be_read():
     pytest.importorskip("rdkit")
     for wrong in ("C1CC", "", None):
-        with pytest.raises(DataError, match=r"record 1: 'smiles' is .* which RDKit reads as no molecule"):
+        with pytest.raises(
+            DataError, match=r"record 1: 'smiles' is .* which RDKit does not read as a molecule"
+        ):
             MorganCounts().source(["CCO", wrong])
     with pytest.raises(ValueError, match="size must be a positive whole number"):
         MorganCounts(size=0)
@@ -246,7 +246,7 @@ def test_lists_of_counts_are_dense(tmp_path):
         (({"a": 1}, {"a": "x"}), "record 1: 'a' counts 'x', expected a finite number"),
         (({"a": 1}, {"a": float("nan")}), "record 1: 'a' counts nan, expected a finite number"),
         (({"a": 1}, {"a": True}), "record 1: 'a' counts True, expected a finite number"),
-        (([1, 2], [1]), "record 1: a list of 1, expected 2 as in the first"),
+        (([1, 2], [1]), "record 1: a list of 1 counts, expected 2 as in the first"),
         (({}, {}), "no counts in 'counts' of any record"),
     ],
 )

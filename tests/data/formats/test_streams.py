@@ -81,7 +81,7 @@ def test_decimals_are_numbers():
         ({"a": [1.0, 2.0], "b": ["u", "v"]}, None, "'b' is .*string.* Select the columns first"),
         ({"a": [1.0, 2.0]}, "kind", "no column 'kind' for labels; there are a"),
         ({"a": [1.0, 2.0], "y": [None, 1]}, None, "labels 'y' are missing in some rows"),
-        ({"a": [[1.0, 2.0], [1.0]], "y": [0, 1]}, None, "lists of several lengths in 'a'"),
+        ({"a": [[1.0, 2.0], [1.0]], "y": [0, 1]}, None, "lists of different lengths in 'a'"),
     ],
 )
 def test_tables_that_do_not_fit(data, labels, message):
@@ -118,7 +118,7 @@ def test_what_is_not_read_says_the_call_that_makes_it_so():
     torch = pytest.importorskip("torch")
     reader = pyarrow.table({"a": [1.0]}).to_reader()
     for given, remedy in (
-        ((row for row in COUNTS), "give what makes it: lambda"),
+        ((row for row in COUNTS), "give the function that makes it: lambda"),
         ({"a": [1, 2]}, r"pandas\.DataFrame"),
         (reader, r"reader\.read_all\(\)"),
         (datasets.DatasetDict({"train": hugging_face()}), r"dataset\['train'\]"),

@@ -38,7 +38,7 @@ def test_symbols_that_several_genes_have_give_way_to_ids(folder):
         ("barcodes.tsv", lambda lines: [lines[1], *lines[1:]], "'row 1' comes twice, at 0 and 1"),
         ("features.tsv", lambda lines: [lines[1], *lines[1:]], "'ENSG001' comes twice"),
         ("matrix.mtx", lambda lines: lines[:-3], r"entries, but its heading says .* cut off"),
-        ("matrix.mtx", lambda lines: [*lines[:-1], "1 500 2\n"], r"index 500 lies outside of the 12 x 137"),
+        ("matrix.mtx", lambda lines: [*lines[:-1], "1 500 2\n"], r"index 500 lies outside the 12 x 137"),
         ("matrix.mtx", lambda lines: [*lines[:-1], "1 x 2\n"], r"after entry 0: cannot be read"),
         ("matrix.mtx", lambda lines: ["1 2 3\n", *lines], "expected '%%MatrixMarket matrix coordinate"),
         (

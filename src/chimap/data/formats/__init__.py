@@ -1,1 +1,1 @@
-"""Kinds of files and objects that hold rows, a file each."""
+"""The kinds of files and objects that hold rows, one module each."""

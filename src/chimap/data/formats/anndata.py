@@ -1,4 +1,4 @@
-"""AnnData, the annotated matrices of single-cell analysis: ``.h5ad`` files, Zarr stores, objects in memory."""
+"""AnnData, the annotated matrices of single-cell analysis: ``.h5ad`` files, Zarr stores and objects in memory."""
 
 from __future__ import annotations
 
@@ -31,20 +31,34 @@ _LAYOUTS: dict[str, type[CsrRows] | type[CscRows]] = {
 
 
 class AnnDataSource(KeyedSource):
-    """The cells of an AnnData file, read from the disk chunk by chunk; h5py or zarr is all that it needs.
+    """The cells of an AnnData file, read from disk chunk by chunk; it needs only h5py or zarr.
 
-    ``X`` unless named; ``file.h5ad::layers/counts``, ``file.h5ad::raw/X`` and ``file.h5ad::obsm/X_pca`` are others.
-    Each may be CSR, CSC (put in rows on a temporary file when it is opened) or dense. Ids of rows are ``obs_names``,
-    names of columns ``var_names`` (of ``raw``, its own).
+    The matrix is ``X`` by default; others are ``file.h5ad::layers/counts``, ``file.h5ad::raw/X`` and
+    ``file.h5ad::obsm/X_pca``. Each may be CSR, CSC (converted to rows on a temporary file when it is opened) or dense.
+    Ids of rows are ``obs_names``, names of columns ``var_names``; ``raw`` has its own.
 
-    path: a ``.h5ad`` file, or a Zarr store that AnnData wrote; an address, too.
-    labels: a column of ``obs``, whose categories are labels by name; or an array or file, see ``read_labels``; None
-    takes ``y`` or ``label`` from ``obs`` if it is there.
-    member: the same as ``::member``.
-    Raises FileNotFoundError, ImportError without h5py or zarr, and DataError for what is damaged, cut off, missing (it
-    lists what there is) and for ids that come twice.
+    Parameters
+    ----------
+    path : str or path
+        A ``.h5ad`` file, or a Zarr store that AnnData wrote; addresses work too.
+    labels : str, array or file of labels, default=None
+        A column of ``obs``, whose categories are labels by name, or an array or file, see ``read_labels``. None takes
+        ``y`` or ``label`` from ``obs`` if it is there.
+    member : str, default=None
+        The matrix, an alternative to ``::member``.
 
-    References: anndata.readthedocs.io, "On-disk format".
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    ImportError
+        Without h5py or zarr.
+    DataError
+        For parts that are damaged, cut off or missing (the message lists what there is), and for ids that come twice.
+
+    References
+    ----------
+    anndata.readthedocs.io, "On-disk format".
     """
 
     def _container_at(self, address: str) -> Container:
@@ -54,11 +68,11 @@ class AnnDataSource(KeyedSource):
         where = self._container.address
         if not is_group(root) or "obs" not in root or "var" not in root:
             raise DataError(
-                f"{where}: no AnnData, which has obs, var and X; it holds {shown(children(root))}. "
+                f"{where}: not AnnData, which has obs, var and X; it holds {shown(children(root))}. "
                 "Read it as plain arrays, with the ending .h5 or .zarr, or write it with AnnData.write_h5ad."
             )
-        there = _matrices(root)
-        key = self._key(there, member or "X")
+        names_of_matrices = _matrices(root)
+        key = self._key(names_of_matrices, member or "X")
         rows = _rows_of(root[key], key, f"{where}::{key}")
         names = self._names(root, key, rows.n_features)
         columns = [name for name in _columns(root["obs"]) if name != _index_name(root["obs"])]
@@ -68,13 +82,13 @@ class AnnDataSource(KeyedSource):
         y: np.ndarray | None = None
         if label in columns:
             y = label_column(*self._column(root["obs"], label), f"{where}, obs[{label!r}]")
-        matrices = tuple(name for name in there if name != key)
+        matrices = tuple(name for name in names_of_matrices if name != key)
         return Keyed(rows, self._index(root["obs"]), names, columns, y, matrices)
 
-    def _key(self, there: list[str], member: str) -> str:
+    def _key(self, matrices: list[str], member: str) -> str:
         key = f"{member}/X" if member == "raw" else member
-        if key not in there:
-            raise DataError(f"{self._container.address}: no matrix {member!r}; there are {shown(there)}.")
+        if key not in matrices:
+            raise DataError(f"{self._container.address}: no matrix {member!r}; there are {shown(matrices)}.")
         return key
 
     def _names(self, root: Group, key: str, n_features: int) -> np.ndarray:
@@ -85,7 +99,7 @@ class AnnDataSource(KeyedSource):
         return self._index(owner["var"])
 
     def _index(self, frame: Group) -> np.ndarray:
-        """What names the rows of a stored data frame; of the older layout, the field of a compound array."""
+        """Return the names of the rows of a stored data frame; in the older layout a field of a compound array."""
         name = _index_name(frame)
         if name not in _columns(frame):
             raise DataError(
@@ -95,27 +109,27 @@ class AnnDataSource(KeyedSource):
         return self._column(frame, name)[0]
 
     def _column(self, frame: Group, name: str) -> tuple[np.ndarray, np.ndarray | None]:
-        """A column of a stored data frame, and which entries are missing (None: it cannot tell)."""
+        """Return a column of a stored data frame and a mask of its missing entries (None: not known)."""
         if not is_group(frame):
             return _texts(frame[...][name]), None
         node, values = frame[name], self._container.values
         if not is_group(node):
-            key = f"__categories/{name}"  # of files before anndata 0.7
+            key = f"__categories/{name}"  # the layout before anndata 0.7
             return _named(values(node), values(frame[key])) if key in frame else (values(node), None)
-        parts = children(node)
-        if "codes" in parts and "categories" in parts:
+        members = children(node)
+        if "codes" in members and "categories" in members:
             return _named(values(node["codes"]), values(node["categories"]))
-        if "values" in parts and "mask" in parts:
+        if "values" in members and "mask" in members:
             return values(node["values"]), values(node["mask"])
         raise DataError(
             f"{self._container.address}::{node.name.strip('/')}: a column stored as "
-            f"{node.attrs.get('encoding-type', 'a group')!r}, of {shown(parts)}, which is not known. Store it as text, "
-            "numbers or categories."
+            f"{node.attrs.get('encoding-type', 'a group')!r}, with {shown(members)}, which is not known. Store it as "
+            "text, numbers or categories."
         )
 
 
 class AnnDataObject(ArraySource):
-    """The cells of an AnnData object in memory: ``X`` with ``obs_names``, ``var_names`` and labels of ``obs``."""
+    """The cells of an AnnData object in memory: ``X`` with ``obs_names``, ``var_names`` and labels from ``obs``."""
 
     def __init__(self, data: AnnData, labels: Labels = None) -> None:
         columns = [str(name) for name in data.obs.columns]
@@ -141,17 +155,17 @@ class AnnDataObject(ArraySource):
 
 
 def is_anndata(X: object) -> bool:
-    """Whether X is an AnnData object; anndata is not imported to tell."""
+    """Return whether X is an AnnData object, without importing anndata."""
     return type(X).__module__.partition(".")[0] == "anndata" and hasattr(X, "obs_names")
 
 
 def anndata_source(X: AnnData, labels: Labels = None) -> Source:
-    """A source for an AnnData object: of its file where it is backed by one."""
+    """Return a source for an AnnData object, reading its file if it is backed by one."""
     return AnnDataSource(str(X.filename), labels) if X.isbacked else AnnDataObject(X, labels)
 
 
 def is_anndata_store(address: str) -> bool:
-    """Whether a Zarr store, a folder or a ``.zip``, has the layout of AnnData."""
+    """Return whether a Zarr store, a folder or a ``.zip``, has the layout of AnnData."""
     if not (is_store(address) if is_folder(address) else address.lower().endswith(".zarr.zip")):
         return False
     with ZarrContainer(address).opened() as root:
@@ -161,11 +175,11 @@ def is_anndata_store(address: str) -> bool:
 
 
 def _matrices(root: Group) -> list[str]:
-    """Names of all matrices whose rows are cells."""
-    there = ["X"] if "X" in root else []
+    """Return the names of all matrices whose rows are cells."""
+    names = ["X"] if "X" in root else []
     for group in ("layers", "obsm"):
-        there += [f"{group}/{name}" for name in (children(root[group]) if group in root else [])]
-    return there + (["raw/X"] if "raw" in root and "X" in root["raw"] else [])
+        names += [f"{group}/{name}" for name in (children(root[group]) if group in root else [])]
+    return names + (["raw/X"] if "raw" in root and "X" in root["raw"] else [])
 
 
 def _rows_of(node: Group | StoredArray, key: str, where: str) -> StoredRows:
@@ -176,8 +190,8 @@ def _rows_of(node: Group | StoredArray, key: str, where: str) -> StoredRows:
     shape = attributes.get("shape", attributes.get("h5sparse_shape"))
     if kind not in _LAYOUTS or shape is None:
         raise DataError(
-            f"{where}: stored as {kind or 'a group'!r}, of {shown(children(node))}; expected a dense array, csr_matrix "
-            "or csc_matrix. Write it with a current anndata."
+            f"{where}: stored as {kind or 'a group'!r} with {shown(children(node))}; expected a dense array, "
+            "csr_matrix or csc_matrix. Write it with a current anndata."
         )
     return _LAYOUTS[kind](node, key, tuple(int(n) for n in shape), where)
 
@@ -195,11 +209,11 @@ def _index_name(frame: Group) -> str:
 
 
 def _named(codes: np.ndarray, categories: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The categories that codes mean, and where there is none."""
+    """Return the categories that codes stand for, and a mask of the codes that stand for none."""
     missing = codes < 0
     if codes.size and codes.max() >= categories.size:
-        raise DataError(f"code {codes.max()} of {categories.size} categories. Write the file again.")
-    if not categories.size:  # of a column without a value
+        raise DataError(f"code {codes.max()}, but {categories.size} categories. Write the file again.")
+    if not categories.size:  # the column has no value at all
         return np.full(codes.shape, "", dtype=object), missing
     return categories[np.where(missing, 0, codes)], missing
 

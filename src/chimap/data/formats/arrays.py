@@ -1,4 +1,4 @@
-"""Rows that are in memory already: numpy arrays, scipy sparse matrices, data frames."""
+"""Rows that are in memory already: numpy arrays and scipy sparse matrices."""
 
 from __future__ import annotations
 
@@ -19,12 +19,27 @@ from chimap.data.table import as_names
 class ArraySource(Source):
     """The rows of an array in memory.
 
-    X: (n_rows, n_features), dense, scipy sparse of any format, or what ``np.asarray`` takes; further axes
-    are read as one, so (n, 28, 28) gives 784 bins. Integers become floats chunk by chunk: the array itself is
-    never converted nor copied.
-    y: labels, (n_rows,), an array or a file, see ``read_labels``, or None. column_names: of X, or None.
-    Raises DataError for Python objects, text, empty or one-axis arrays, and labels that do not fit.
+    Integers become floats chunk by chunk: the array itself is neither converted nor copied.
 
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_rows, n_features)
+        Dense, scipy sparse of any format, or anything that ``np.asarray`` takes. Further axes are flattened, so that
+        (n, 28, 28) gives 784 bins.
+    y : array or file of labels, default=None
+        Labels of the rows, see ``read_labels``.
+    name : str, default="array"
+        Name for messages.
+    column_names : iterable of str, default=None
+        Names of the columns.
+
+    Raises
+    ------
+    DataError
+        For Python objects, text, empty arrays, arrays with a single axis, and labels that do not fit.
+
+    Examples
+    --------
     >>> source = ArraySource(np.arange(6, dtype=np.uint8).reshape(3, 2), y=[0, 1, 1])
     >>> [(chunk.start, chunk.X.shape, chunk.X.dtype.name) for chunk in source.chunks(2)]
     [(0, (2, 2), 'float32'), (2, (1, 2), 'float32')]
@@ -54,26 +69,26 @@ class ArraySource(Source):
         )
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """All rows, in order; chunks of float arrays are views."""
+        """Yield all rows in order; chunks of float arrays are views."""
         for start, stop in row_ranges(self.n_rows, chunk_rows):
             y = None if self._y is None else self._y[start:stop]
             yield Chunk(self._rows(slice(start, stop)), y, start)
 
     def labels(self) -> np.ndarray | None:
-        """Labels of all rows, or None."""
+        """Return the labels of all rows, or None."""
         return self._y
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices."""
+        """Return the rows with these increasing indices."""
         return self._rows(rows)
 
     def fingerprint(self) -> JSON:
-        """Name, shape, dtype, and digests of the labels and of some evenly spaced rows."""
-        some = self.take(np.unique(np.linspace(0, self.n_rows - 1, 64).astype(np.int64)))
+        """Return name, shape, dtype, and digests of the labels and of 64 evenly spaced rows."""
+        rows = self.take(np.unique(np.linspace(0, self.n_rows - 1, 64).astype(np.int64)))
         content = (
-            digest(some.data, some.indices, some.indptr)
-            if _arrays.is_sparse(some)
-            else digest(_arrays.to_dense(some))
+            digest(rows.data, rows.indices, rows.indptr)
+            if _arrays.is_sparse(rows)
+            else digest(_arrays.to_dense(rows))
         )
         return {
             "name": self.name,
@@ -84,10 +99,10 @@ class ArraySource(Source):
         }
 
     def _rows(self, rows: slice | np.ndarray) -> Rows:
-        part = self._X[rows]
+        block = self._X[rows]
         if self.is_sparse:
-            return csr_rows(part.data, part.indices, part.indptr, self.n_features, self.dtype)
-        return _arrays.as_rows(part.reshape(part.shape[0], -1), self.dtype)
+            return csr_rows(block.data, block.indices, block.indptr, self.n_features, self.dtype)
+        return _arrays.as_rows(block.reshape(block.shape[0], -1), self.dtype)
 
 
 def _dense(X: MatrixLike, name: str) -> np.ndarray:
@@ -96,7 +111,7 @@ def _dense(X: MatrixLike, name: str) -> np.ndarray:
     try:
         array = np.asarray(X)
     except ValueError as error:
-        raise DataError(f"{name}: no table of numbers ({error}). Give rows of one length.") from error
+        raise DataError(f"{name}: not a table of numbers ({error}). Give rows of the same length.") from error
     if array.dtype == object:
         raise DataError(
             f"{name}: holds Python objects (dtype object), expected numbers. Text, missing values or "

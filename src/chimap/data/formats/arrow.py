@@ -1,4 +1,4 @@
-"""Parquet, Feather and Arrow IPC: a file, or a folder of parts."""
+"""Parquet, Feather and Arrow IPC: a single file, or a folder of parts."""
 
 from __future__ import annotations
 
@@ -20,40 +20,61 @@ from chimap.data.formats.arrow_columns import (
 )
 from chimap.data.formats.arrow_parts import Part, find_parts, part_files
 from chimap.data.formats.arrow_roles import columns_of
+from chimap.data.ids import check_not_counting, counts, unique_ids
 from chimap.data.io.files import base_name, file_digest, plain_path
 from chimap.data.io.stream import BLOCK_BYTES, SeekableStream
 from chimap.data.label_names import labels_elsewhere
 from chimap.data.label_text import TextLabels
 from chimap.data.labels import Labels, clean_labels, numbers_or_text
 from chimap.data.rows import digest
-from chimap.data.table import Choice, check_not_counting, counts, unique_ids
+from chimap.data.table import Choice
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# Arrow puts lists together in memory that grows with them, beside the levels of their values, and keeps what it frees:
-# so they are decoded in small batches, at sixteen times the bytes of one.
+# Arrow assembles lists in buffers that grow, beside the levels of their values, and keeps the memory that it frees.
+# Lists are therefore decoded in small batches, and planned at sixteen times the bytes of a batch.
 _LIST_BYTES, _LIST_SHARE = 2**20, 16
 
 
 class ArrowSource(SeekableStream):
     """The rows of a Parquet, Feather (version 2) or Arrow IPC file, or of a folder of such files.
 
-    The parts of a folder follow each other in the order of their paths, in each the row groups in theirs. Folders
-    named ``key=value`` (Hive partitions) give a key that can be the labels. A row group is decoded some MiB at a
-    time, so memory does not grow with its size.
+    The parts of a folder follow each other in the order of their paths, and their row groups in the order of the file.
+    In folders named ``key=value`` (Hive partitions), the key can be the labels. A row group is decoded a few MiB at a
+    time, so that memory does not grow with its size.
 
-    path: file or folder, or an address.
-    labels: name of the column or partition key of labels, or an array or file, see ``read_labels``; None takes the
-    column ``y``, else ``label``, if there is one.
-    features: name of a column of lists of one length, or names of numeric columns. By default the column of lists if
-    there is exactly one, else all columns but that of the labels.
-    shuffle: whether row groups come in an order drawn from ``random_state``, the same in each pass. For files that are
-    sorted by class, and learners that look at some rows first.
-    Raises FileNotFoundError, ImportError without pyarrow, and DataError that names part, row group and row: for columns
-    that are missing or of another type in one part, nulls, lists of several lengths, damaged files.
+    Parameters
+    ----------
+    path : str or path
+        File or folder; addresses work too.
+    labels : str, array or file of labels, default=None
+        Name of the column or partition key of labels, or an array or file, see ``read_labels``. None takes the column
+        ``y``, else ``label``, if there is one.
+    features : str or list of str, default=None
+        Name of a column of lists of equal length, or names of numeric columns. None takes the column of lists if there
+        is exactly one, else all columns except the labels.
+    shuffle : bool, default=False
+        Whether row groups come in a random order, the same in each pass: for files that are sorted by class, and
+        learners that look at some rows first.
+    random_state : int, default=None
+        Seed of that order.
+    choice : Choice, default=None
+        Which columns are bins and ids.
 
+    Raises
+    ------
+    FileNotFoundError
+        If the file or folder does not exist.
+    ImportError
+        Without pyarrow.
+    DataError
+        For columns that are missing or of another type in a part, nulls, lists of different lengths, and damaged
+        files. The message names part, row group and row.
+
+    Examples
+    --------
     >>> import tempfile
     >>> import pyarrow, pyarrow.parquet
     >>> table = pyarrow.table({"a": [0.5, 0.0], "b": [0.5, 1.0], "species": ["cat", "dog"]})
@@ -102,7 +123,7 @@ class ArrowSource(SeekableStream):
         self._groups = [groups[i] for i in order]
         self._ends = np.cumsum(
             rows[order]
-        )  # rows up to the end of each row group, in the order of the passes
+        )  # number of rows up to the end of each row group, in the order of a pass
         self.n_features, self.dtype = self._width(), self._columns.dtype
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
         self.held_bytes = float(
@@ -118,13 +139,13 @@ class ArrowSource(SeekableStream):
             self._y = self._label_column(label)
         self.has_labels = self._y is not None
         self._read_ids(roles.check_first)
-        known = {*self._columns.names, label, self._id}
-        self.columns_aside = tuple(name for name in first.schema.names if name not in known)
+        used = {*self._columns.names, label, self._id}
+        self.columns_aside = tuple(name for name in first.schema.names if name not in used)
         if self.row_ids is not None:
             self.held_bytes += self.row_ids.nbytes
 
     def _read_ids(self, first: str | None) -> None:
-        """The ids of the rows, and a look at the first column, which may be an index."""
+        """Read the ids of the rows, or check whether the first column is an index."""
         if self._id is not None:
             ids = np.concatenate([np.asarray(values).astype(str) for values in self._values(self._id)])
             self.row_ids = unique_ids(ids, self.path)
@@ -137,13 +158,13 @@ class ArrowSource(SeekableStream):
             check_not_counting(first, start, self.path)
 
     def _values(self, name: str) -> Iterator[np.ndarray]:
-        """The values of a column, some rows at a time."""
+        """Yield the values of a column, up to 2**16 rows at a time."""
         for p, g in self._groups:
             for batch in self._parts[p].batches(g, [name], 2**16):
                 yield as_values(batch.column(name))
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """The rows with these increasing indices; row groups without any of them are not read."""
+        """Return the rows with these increasing indices; row groups without any of them are not read."""
         out, done = np.empty((len(rows), self.n_features), self.dtype), 0
         starts = np.concatenate([[0], self._ends])
         for place, (p, g) in enumerate(self._groups):
@@ -152,9 +173,9 @@ class ArrowSource(SeekableStream):
             if not wanted.size:
                 continue
             for start, block in self._decoded(self._parts[p], g):
-                here = wanted[(wanted >= start) & (wanted < start + block.shape[0])] - start
-                out[done : done + here.size] = block[here]
-                done += here.size
+                local = wanted[(wanted >= start) & (wanted < start + block.shape[0])] - start
+                out[done : done + local.size] = block[local]
+                done += local.size
         return out
 
     def _blocks_between(self, first: int, stop: int) -> Iterator[np.ndarray]:
@@ -170,7 +191,7 @@ class ArrowSource(SeekableStream):
                     yield wanted
 
     def _decoded(self, part: Part, group: int) -> Iterator[tuple[int, np.ndarray]]:
-        """(first row within the row group, rows) of consecutive blocks of a row group."""
+        """Yield consecutive blocks of a row group, each with the index of its first row within the group."""
         start = 0
         block = _LIST_BYTES if self._columns.is_list else BLOCK_BYTES
         for batch in part.batches(group, self._columns.names, max(1, int(block / self.row_bytes))):
@@ -178,7 +199,7 @@ class ArrowSource(SeekableStream):
             start += batch.num_rows
 
     def _width(self) -> int:
-        """Bins a row; lists of variable length tell by the first of them."""
+        """Return the number of bins a row; if lists have no fixed length, the length of the first one."""
         if self._columns.width is None:
             p, g = next(pg for pg in self._groups if self._parts[pg[0]].group_rows[pg[1]])
             batch = next(self._parts[p].batches(g, self._columns.names, 1))
@@ -200,11 +221,11 @@ class ArrowSource(SeekableStream):
         where = f"column {label!r} of {self.path}"
         if is_text(first, label):
             return self._text_labels(label, where)
-        parts = [_masked(batch) for batch in self._columns_of(label)]
-        return clean_labels(np.ma.concatenate(parts), self.n_rows, where)
+        batches = [_masked(batch) for batch in self._columns_of(label)]
+        return clean_labels(np.ma.concatenate(batches), self.n_rows, where)
 
     def _text_labels(self, label: str, where: str) -> np.ndarray:
-        """Words, encoded as they are read. Text stays text, even where all of it are numbers."""
+        """Return labels of text, encoded as they are read. Text stays text, even where all of it are numbers."""
         texts = TextLabels(where, self._missing, as_text=True)
         for column in self._columns_of(label):
             coded = column if hasattr(column, "dictionary") else column.dictionary_encode()
@@ -229,7 +250,7 @@ class ArrowSource(SeekableStream):
         if len(part_files(self.path)) != len(self._parts):
             raise DataError(
                 f"{self.path}: the folder has other parts than when it was opened. All passes must read the same rows; "
-                "let what writes it finish, then open it again."
+                "wait until it is written completely, then open it again."
             )
 
 

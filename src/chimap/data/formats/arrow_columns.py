@@ -1,4 +1,4 @@
-"""Which columns of an Arrow table are bins and labels, and their way into rows."""
+"""Which columns of an Arrow table are bins or labels, and how they become rows."""
 
 from __future__ import annotations
 
@@ -19,19 +19,37 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_INDEX = re.compile(
-    r"__index_level_\d+__"
-)  # the index of a data frame, which pandas writes beside the columns
+_INDEX = re.compile(r"__index_level_\d+__")  # the column in which pandas stores the index of a data frame
 
 
 class FeatureColumns:
-    """The bins of a table: one column of lists, or numeric columns.
+    """The bins of a table: a single column of lists, or numeric columns.
 
-    part: the first part, whose columns all others must have. features: name of a column of lists, names of numeric
-    columns, or None: the column of lists if there is exactly one, else all columns but ``label``.
-    beside: names of columns that are set aside where all others are bins, or None where the bins were chosen.
-    names: of the columns to read. width: bins a row, None while the length of the lists is not known.
-    dtype: of the rows. Raises DataError for columns that are missing or hold no numbers.
+    Parameters
+    ----------
+    part : Part
+        The first part; all other parts must have its columns.
+    features : str, list of str or None
+        Name of a column of lists, or names of numeric columns. None takes the column of lists if there is exactly one,
+        else all columns except ``label``.
+    label : str or None
+        Name of the column of labels.
+    beside : tuple of str, default=None
+        Names of columns that are set aside while all others are bins; None if the bins were chosen.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the columns to read.
+    width : int or None
+        Bins a row, None while the length of the lists is not known.
+    dtype : dtype
+        Type of the rows.
+
+    Raises
+    ------
+    DataError
+        For columns that are missing or hold no numbers.
     """
 
     def __init__(
@@ -43,7 +61,7 @@ class FeatureColumns:
     ) -> None:
         types = _types(part)
         names = [features] if isinstance(features, str) else features
-        self.names = _usual(types, label, part) if names is None else list(names)
+        self.names = _default_columns(types, label, part) if names is None else list(names)
         self._types = {name: _type_of(types, name, part) for name in self.names}
         lists = [name for name in self.names if _is_list(self._types[name])]
         self.is_list = bool(lists)
@@ -67,32 +85,36 @@ class FeatureColumns:
             self.width = getattr(self._types[self.names[0]], "list_size", None)
 
     def check(self, part: Part, first: Part) -> None:
-        """Refuse a part in which a column is missing, of another type than in the first part, or too many."""
+        """Refuse a part that lacks a column, has one of another type than the first part, or has further columns."""
         types = _types(part)
         for name, expected in self._types.items():
-            got = types.get(name)
-            if got is None or not _same(got, expected):
-                came = "there is none" if got is None else f"it is {got}"
+            actual = types.get(name)
+            if actual is None or not _same_type(actual, expected):
+                came = "there is none" if actual is None else f"it is {actual}"
                 raise DataError(
                     f"{part.file}: column {name!r} must be {expected} as in {first.file.name}, but {came}. "
                     "Write the part again with the columns of the others, or take it out."
                 )
-        more = (
-            [name for name in _usual(types, self._label, part) if name not in {*self.names, *self._beside}]
+        extra = (
+            [
+                name
+                for name in _default_columns(types, self._label, part)
+                if name not in {*self.names, *self._beside}
+            ]
             if self._takes_all
             else []
         )
-        if more:
+        if extra:
             raise DataError(
-                f"{part.file}: column {more[0]!r} is not in {first.file.name}, whose {len(self.names)} columns are the "
-                "bins. Write the part again with the columns of the others, or take it out."
+                f"{part.file}: column {extra[0]!r} is not in {first.file.name}, whose {len(self.names)} columns are "
+                "the bins. Write the part again with the columns of the others, or take it out."
             )
 
     def rows(self, batch: pa.RecordBatch, where: str, first_row: int) -> np.ndarray:
-        """The rows of a record batch, C-contiguous in ``dtype``.
+        """Return the rows of a record batch, C-contiguous and of type ``dtype``.
 
-        where, first_row: for errors, the row group and the row of it that the batch begins with.
-        Raises DataError for null values and lists of other lengths.
+        ``where``, the row group, and ``first_row``, the index of the first row within it, are for errors. Raises
+        DataError for null values and for lists of other lengths.
         """
         for name in self.names:
             _check_no_nulls(batch.column(name), name, where, first_row)
@@ -126,7 +148,7 @@ class FeatureColumns:
 
 
 def find_label(part: Part, labels: Labels) -> str | None:
-    """The column or partition key that ``labels`` names; for None, one of the usual names; else None."""
+    """Return the column or partition key that ``labels`` names, for None one of the usual names, else None."""
     names = [*part.schema.names, *part.keys]
     if labels is None:
         return next((name for name in LABEL_NAMES if name in names), None)
@@ -134,12 +156,12 @@ def find_label(part: Part, labels: Labels) -> str | None:
 
 
 def check_label(part: Part, first: Part, label: str) -> None:
-    """Refuse a part without the column of labels, or with one of another type than in the first part."""
+    """Refuse a part that lacks the column of labels, or has it in another type than the first part."""
     if label in part.keys and label in first.keys:
         return
-    got, expected = _types(part).get(label), _types(first).get(label)
-    if got is None or expected is None or not _same(got, expected):
-        came = "there is none" if got is None else f"it is {got}"
+    actual, expected = _types(part).get(label), _types(first).get(label)
+    if actual is None or expected is None or not _same_type(actual, expected):
+        came = "there is none" if actual is None else f"it is {actual}"
         raise DataError(
             f"{part.file}: the labels {label!r} must be {expected or 'in the name of its folder'} as in "
             f"{first.file.name}, but {came}. Write the part again with the columns of the others, or take it out."
@@ -147,14 +169,14 @@ def check_label(part: Part, first: Part, label: str) -> None:
 
 
 def as_values(column: pa.ChunkedArray) -> np.ndarray:
-    """The values of a column that is neither bins nor labels."""
+    """Return the values of a column that is neither bins nor labels."""
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def is_text(part: Part, name: str) -> bool:
-    """Whether a column holds text, plain or by the codes of a dictionary."""
+    """Return whether a column holds text, plain or dictionary-encoded."""
     types = needed("pyarrow", "Arrow files").types
     kind = _types(part)[name]
     kind = getattr(kind, "value_type", kind) if types.is_dictionary(kind) else kind
@@ -162,17 +184,17 @@ def is_text(part: Part, name: str) -> bool:
 
 
 def checked_codes(column: pa.ChunkedArray, where: str) -> np.ndarray:
-    """The codes of a column of a dictionary, -1 where a value is missing. DataError for codes that it does not hold."""
+    """Return the codes of a dictionary-encoded column, -1 where a value is missing; refuse codes it does not hold."""
     codes = column.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
     if codes.size and (codes.min() < -1 or codes.max() >= len(column.dictionary)):
-        raise DataError(f"{where}: a code outside of its dictionary. The file is damaged; write it again.")
+        raise DataError(f"{where}: a code outside its dictionary. The file is damaged; write it again.")
     return codes
 
 
-def _usual(types: dict[str, pa.DataType], label: str | None, part: Part) -> list[str]:
-    left = [name for name in types if name != label and not _INDEX.fullmatch(name)]
-    lists = [name for name in left if _is_list(types[name])]
-    names = lists if len(lists) == 1 else left
+def _default_columns(types: dict[str, pa.DataType], label: str | None, part: Part) -> list[str]:
+    others = [name for name in types if name != label and not _INDEX.fullmatch(name)]
+    lists = [name for name in others if _is_list(types[name])]
+    names = lists if len(lists) == 1 else others
     if not names:
         raise DataError(f"{part.file}: no columns of numbers beside the labels. Name another file.")
     return names
@@ -203,13 +225,15 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
-def _same(one: pa.DataType, other: pa.DataType) -> bool:
-    """Whether two types are the same but for the names of what lists hold and the codes of a dictionary."""
-    one, other = (getattr(kind, "value_type", kind) if not _is_list(kind) else kind for kind in (one, other))
-    if _is_list(one) and _is_list(other):
-        sizes = [getattr(kind, "list_size", None) for kind in (one, other)]
-        return one.id == other.id and sizes[0] == sizes[1] and one.value_type == other.value_type
-    return bool(one == other)
+def _same_type(first: pa.DataType, second: pa.DataType) -> bool:
+    """Return whether two types are equal, apart from the names of list items and the codes of a dictionary."""
+    first, second = (
+        getattr(kind, "value_type", kind) if not _is_list(kind) else kind for kind in (first, second)
+    )
+    if _is_list(first) and _is_list(second):
+        sizes = [getattr(kind, "list_size", None) for kind in (first, second)]
+        return first.id == second.id and sizes[0] == sizes[1] and first.value_type == second.value_type
+    return bool(first == second)
 
 
 def _check_no_nulls(column: pa.ChunkedArray, name: str, where: str, first_row: int) -> None:

@@ -1,4 +1,4 @@
-"""Parquet and Arrow IPC files as parts of a data set: found, opened, read in batches, and named in every error."""
+"""Parquet and Arrow IPC files as parts of a data set: found, opened, read in batches, and named in each error."""
 
 from __future__ import annotations
 
@@ -19,17 +19,22 @@ if TYPE_CHECKING:
 
 PARQUET = (".parquet", ".pq")
 IPC = (".feather", ".arrow", ".ipc")
-# Parquet is read page by page and not a row group at once; a page and a dictionary of 1 MiB are what writers keep to.
+# Parquet is read page by page, not a whole row group at once. Writers limit pages and dictionaries to 1 MiB each.
 _PAGES = 3 * 2**20
 _BUFFER = 2**16
-_STREAM = b"\xff" * 4  # the first bytes of an IPC stream; a file begins with its name
+_STREAM = b"\xff" * 4  # the first bytes of an IPC stream; an IPC file begins with the name of the format
 _NO_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
 class Part(ABC):
-    """One file: its columns, and how many rows each of its row groups (record batches, in IPC) has.
+    """One file: its columns, and the number of rows of each of its row groups (record batches in IPC).
 
-    keys: what the names of its folders say, ``{"year": "2024"}`` for ``year=2024/``.
+    Parameters
+    ----------
+    file : DataFile
+        The file.
+    keys : dict of str
+        Partition keys from the names of its folders, ``{"year": "2024"}`` for ``year=2024/``.
     """
 
     def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
@@ -39,15 +44,15 @@ class Part(ABC):
 
     @abstractmethod
     def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """The rows of a row group as record batches. Raises DataError where they cannot be decoded."""
+        """Yield the rows of a row group as record batches. Raises DataError where they cannot be decoded."""
 
     @abstractmethod
     def held_bytes(self, columns: list[str], row_bytes: float) -> float:
-        """Bytes that an open row group keeps in memory while its columns are read as rows of so many bytes."""
+        """Return the bytes that an open row group holds while ``columns`` are read as rows of ``row_bytes`` bytes."""
 
     @contextmanager
     def _naming(self, place: str = "") -> Iterator[None]:
-        """Errors of the library become DataError with file and place."""
+        """Turn errors of the library into DataError with the file and the place."""
         pyarrow = needed("pyarrow", "Parquet and Arrow files")
         try:
             yield
@@ -80,17 +85,17 @@ class ParquetPart(Part):
             self.schema = reader.schema_arrow
             groups = [reader.metadata.row_group(i) for i in range(reader.num_row_groups)]
         self.group_rows = [group.num_rows for group in groups]
-        self._leaf_bytes: dict[str, int] = {}  # by top-level column, of the row group with most of it
+        self._leaf_bytes: dict[str, int] = {}  # by path of the column, in the row group where it is largest
         for group in groups:
             for leaf in (group.column(i) for i in range(group.num_columns)):
-                # a dictionary is held as it was read and as values
+                # A dictionary is held twice: as it was read, and as values.
                 size = min(_PAGES, 2 * leaf.total_uncompressed_size + leaf.total_compressed_size) + _BUFFER
                 self._leaf_bytes[leaf.path_in_schema] = max(
                     size, self._leaf_bytes.get(leaf.path_in_schema, 0)
                 )
 
     def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """See ``Part``."""
+        """Yield record batches as ``Part`` does."""
         parquet = needed("pyarrow.parquet", "Parquet files")
         with self._opened() as opened, self._naming(f", row group {group}"):
             with _memory_of_the_system():
@@ -102,7 +107,7 @@ class ParquetPart(Part):
             )
 
     def held_bytes(self, columns: list[str], row_bytes: float) -> float:
-        """See ``Part``: what is decoded of each column, which its pages tell, not its rows."""
+        """Return the bytes of decoded pages as ``Part`` does; they do not depend on the rows."""
         wanted = set(columns)
         return sum(
             size
@@ -112,7 +117,7 @@ class ParquetPart(Part):
 
 
 class IpcPart(Part):
-    """A Feather file of version 2, which is an Arrow IPC file; its record batches are the row groups."""
+    """A Feather file of version 2, that is, an Arrow IPC file; its record batches are the row groups."""
 
     def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
         super().__init__(file, keys)
@@ -127,12 +132,12 @@ class IpcPart(Part):
             self.schema = ipc.open_file(opened).schema
             if not self.schema.names:
                 raise DataError(f"{file}: no columns. Write it again, with bins.")
-            # Only a message tells the rows of its batch: that of the column that is the least to read.
+            # The number of rows of a batch is only in its message, so read it with the smallest column alone.
             reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=[self._smallest()]))
             self.group_rows = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
 
     def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """See ``Part``."""
+        """Yield record batches as ``Part`` does."""
         ipc = needed("pyarrow.ipc", "Arrow files")
         with self._opened() as opened, self._naming(f", row group {group}"):
             included = [self.schema.get_field_index(name) for name in columns]
@@ -143,7 +148,7 @@ class IpcPart(Part):
                 yield batch.slice(start, batch_rows)
 
     def held_bytes(self, columns: list[str], row_bytes: float) -> float:
-        """See ``Part``: a whole batch, and as much again while it is decompressed."""
+        """Return the bytes of a whole batch, twice because decompression makes a copy, as ``Part`` does."""
         return 2 * row_bytes * max(self.group_rows, default=0)
 
     def _smallest(self) -> int:
@@ -154,10 +159,10 @@ class IpcPart(Part):
 
 @contextmanager
 def _memory_of_the_system() -> Iterator[None]:
-    """Readers that are opened within decode into memory of the system's allocator.
+    """Make readers that are opened in the block decode into memory of the system's allocator.
 
-    Arrow's own keeps what is freed, for each of its threads: half as much again as the budget of a small fit. A reader
-    takes the pool that is the default when it is made, and no other way to name one.
+    Arrow's own pool keeps freed memory, separately for each of its threads: half as much again as the budget of a small
+    fit. A reader takes the pool that is the default when it is made; there is no other way to choose one.
     """
     pyarrow = needed("pyarrow", "Parquet and Arrow files")
     usual = pyarrow.default_memory_pool()
@@ -169,9 +174,10 @@ def _memory_of_the_system() -> Iterator[None]:
 
 
 def find_parts(address: str) -> list[Part]:
-    """The parts of a file or folder, opened, in the order of their paths.
+    """Return the opened parts of a file or folder, in the order of their paths.
 
-    Raises FileNotFoundError, and DataError for a folder without parts and for a part that cannot be opened.
+    Raises FileNotFoundError if the path does not exist, and DataError for a folder without parts and for a part that
+    cannot be opened.
     """
     return [
         (IpcPart if file.suffix in IPC else ParquetPart)(existing_file(file), _keys(inner))
@@ -180,9 +186,9 @@ def find_parts(address: str) -> list[Part]:
 
 
 def part_files(address: str) -> dict[str, DataFile]:
-    """The files of parts by their path in the folder; of a file, itself.
+    """Return the files of the parts of a folder by their path in it, or a single file by an empty path.
 
-    In folders, names that begin with a point or an underscore are passed over, and files of other endings are, too.
+    In folders, names that begin with a point or an underscore are skipped, and so are files with other endings.
     """
     if not is_folder(address):
         return {"": existing_file(address)}
@@ -193,7 +199,7 @@ def part_files(address: str) -> dict[str, DataFile]:
     }
     if not files:
         raise DataError(
-            f"{address}: a folder without parts; expected files that end in {', '.join(PARQUET + IPC)} in it, "
+            f"{address}: a folder without parts; expected files that end in {', '.join(PARQUET + IPC)}, "
             "or images in a folder for each class. Name the folder that holds them, or a file; a folder of texts for "
             "each class is read with --text."
         )

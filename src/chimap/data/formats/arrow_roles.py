@@ -1,4 +1,4 @@
-"""Which columns of an Arrow table are bins and which names the rows, as the caller chose or pandas wrote them."""
+"""Which columns of an Arrow table are bins and which one names the rows, by the caller's choice or pandas' metadata."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from chimap.data.formats.arrow_columns import is_text
 from chimap.data.formats.arrow_parts import Part
+from chimap.data.ids import naming_note
 from chimap.data.io.files import needed
-from chimap.data.table import Choice, naming_note, roles_of
+from chimap.data.table import Choice, roles_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,9 +18,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ArrowRoles:
-    """features : names of the columns of bins, or None for what is usual. id : column that names the rows, or None.
-    check_first : a column of bins that may be an index, or None. beside : columns set aside where all others are
-    bins, or None where the caller chose. notes : for the user."""
+    """The roles of the columns of an Arrow table.
+
+    Parameters
+    ----------
+    features : str, list of str or None
+        Names of the columns of bins; None for the usual ones.
+    id : str or None
+        Column that names the rows.
+    check_first : str or None
+        A column of bins that may be an index.
+    beside : tuple of str, default=None
+        Columns that are set aside while all others are bins; None if the caller chose the bins.
+    notes : tuple of str, default=()
+        Notes for the user.
+    """
 
     features: str | list[str] | None
     id: str | None
@@ -31,7 +44,7 @@ class ArrowRoles:
 def columns_of(
     part: Part, label: str | None, choice: Choice, features: str | list[str] | None, where: str
 ) -> ArrowRoles:
-    """The roles of the columns, of which the first part is asked. DataError as for ``roles_of``."""
+    """Return the roles of the columns, taken from the first part. Raises DataError as ``roles_of`` does."""
     names = list(part.schema.names)
     place = names.index(label) if label in names else None
     index = pandas_index(part.schema)
@@ -55,7 +68,7 @@ def columns_of(
 
 
 def pandas_index(schema: pa.Schema) -> list[str]:
-    """The columns that hold the index of a data frame, as pandas says in the metadata of the file."""
+    """Return the columns that hold the index of a data frame, according to pandas' metadata in the file."""
     text = (schema.metadata or {}).get(b"pandas")
     try:
         columns = json.loads(text)["index_columns"] if text else []

@@ -16,15 +16,29 @@ from chimap.data.rows import chunk_dtype, csr_rows, digest, matrix_shape
 
 
 class BatchSource(StreamSource):
-    """Rows from an iterator of batches, such as a data loader or the chunks of a data frame gives.
+    """Rows from an iterator of batches, such as a data loader or the chunks of a data frame.
 
-    make_batches: a function without arguments that gives a new iterator each time, over the same rows in the same
-    order. A batch is X, (rows, n_features) dense or scipy sparse, or a tuple (X, y); batches may have any size, but a
-    batch is in memory as a whole. name: for messages.
-    Construction reads all batches once to learn the size and the labels. Each later pass is compared with that:
-    DataError, naming the batch, for another width, other labels, or more or fewer rows. ValueError if ``make_batches``
-    cannot be called.
+    All batches are read once when the source is made, to learn the size and the labels.
 
+    Parameters
+    ----------
+    make_batches : callable
+        A function without arguments that returns a new iterator at each call, over the same rows in the same order. A
+        batch is X of shape (rows, n_features), dense or scipy sparse, or a tuple (X, y). Batches may have any size,
+        but a batch is in memory as a whole.
+    name : str, default="batches"
+        Name for messages.
+
+    Raises
+    ------
+    ValueError
+        If ``make_batches`` cannot be called.
+    DataError
+        If a pass gives another width, other labels, or more or fewer rows than the first one; the message names the
+        batch.
+
+    Examples
+    --------
     >>> X, y = np.eye(5), np.arange(5)
     >>> source = BatchSource(lambda: ((X[i : i + 2], y[i : i + 2]) for i in range(0, 5, 2)))
     >>> [chunk.X.shape for chunk in source.chunks(3)], source.labels()
@@ -35,7 +49,7 @@ class BatchSource(StreamSource):
         if not callable(make_batches):
             raise ValueError(
                 f"make_batches must be a function that gives a new iterator at each call; got "
-                f"{type(make_batches).__name__}. An iterator serves one pass only; pass what makes it."
+                f"{type(make_batches).__name__}. An iterator serves one pass only; pass the function that makes it."
             )
         self._make, self.name = make_batches, name
         self.n_rows = self.n_features = n_bytes = 0
@@ -83,21 +97,21 @@ class BatchSource(StreamSource):
                 yield _arrays.as_rows(X, self.dtype)
 
     def _parts(self, batch: object, number: int) -> tuple[Rows, np.ndarray | None]:
-        """X, with two axes, and y."""
+        """Return X, with two axes, and y."""
         where = self._where(number)
         X, y = batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
         if not _arrays.is_sparse(X):
             try:
                 X = np.asarray(X)
             except ValueError as error:
-                raise DataError(f"{where}: no table of numbers ({error}). Give X or (X, y).") from error
+                raise DataError(f"{where}: not a table of numbers ({error}). Give X or (X, y).") from error
             if X.ndim < 2:
                 raise DataError(f"{where}: expected rows of bins, got shape {X.shape}. Give X or (X, y).")
             X = X.reshape(X.shape[0], math.prod(X.shape[1:]))
         return X, None if y is None else check_labels(y, X.shape[0], where)
 
     def _check(self, X: Rows, y: np.ndarray | None, number: int) -> None:
-        """Refuse a batch that is not of the kind of the first."""
+        """Refuse a batch that differs in kind from the first one."""
         if X.shape[1] != self.n_features:
             raise DataError(
                 f"{self._where(number)}: {X.shape[1]} bins a row, expected {self.n_features} as in the first batch. "
@@ -109,8 +123,8 @@ class BatchSource(StreamSource):
         ):
             if has != expected:
                 raise DataError(
-                    f"{self._where(number)}: {'' if has else 'not '}{what}, other than the first batch. Give all "
-                    "batches alike, X or (X, y)."
+                    f"{self._where(number)}: {'' if has else 'not '}{what}, unlike the first batch. Give all batches "
+                    "in the same form, X or (X, y)."
                 )
 
     def _where(self, number: int) -> str:

@@ -1,4 +1,4 @@
-"""BIOM, the tables of microbiology: HDF5 (version 2), JSON (version 1), objects. Samples are rows."""
+"""BIOM, the tables of microbiology: HDF5 (version 2), JSON (version 1) and objects in memory. Samples are rows."""
 
 from __future__ import annotations
 
@@ -29,14 +29,31 @@ _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
 
 
 class BiomSource(KeyedSource):
-    """The samples of a BIOM file of version 2 (HDF5). Ids of rows are those of samples, names of columns those of
-    observations.
+    """The samples of a BIOM file of version 2 (HDF5).
 
-    path: the file, or an address. labels: array or file of labels, see ``read_labels``, or None.
-    Raises FileNotFoundError, ImportError without h5py, and DataError for another version, what is damaged, cut off or
-    missing, and ids that come twice.
+    Ids of rows are the ids of samples, names of columns the ids of observations.
 
-    References: biom-format.org, "The biom file format: Version 2.1".
+    Parameters
+    ----------
+    path : str or path
+        The file; addresses work too.
+    labels : array or file of labels, default=None
+        Labels of the samples, see ``read_labels``.
+    member : str, default=None
+        Not used: a BIOM file holds a single table.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    ImportError
+        Without h5py.
+    DataError
+        For another version, for parts that are damaged, cut off or missing, and for ids that come twice.
+
+    References
+    ----------
+    biom-format.org, "The biom file format: Version 2.1".
     """
 
     def _container_at(self, address: str) -> Container:
@@ -62,7 +79,7 @@ class BiomSource(KeyedSource):
         )
         shape = (samples.size, observations.size)
         if "matrix" in root["sample"]:
-            # Observations by samples, by columns, is the same as samples by observations, by rows.
+            # CSC of observations by samples has the same arrays as CSR of samples by observations.
             rows: StoredRows = CsrRows(
                 root["sample/matrix"], "sample/matrix", shape, f"{where}::sample/matrix"
             )
@@ -77,11 +94,23 @@ class BiomSource(KeyedSource):
 class BiomJsonSource(ArraySource):
     """The samples of a BIOM file of version 1 (JSON), which is read as a whole and stays in memory as CSR.
 
-    path: the file, or an address. labels: array or file of labels, see ``read_labels``, or None.
-    Raises FileNotFoundError, and DataError for another version, what is damaged, cut off or missing, and ids that come
-    twice.
+    Parameters
+    ----------
+    path : str or path
+        The file; addresses work too.
+    labels : array or file of labels, default=None
+        Labels of the samples, see ``read_labels``.
 
-    References: biom-format.org, "The biom file format: Version 1.0".
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        For another version, for parts that are damaged, cut off or missing, and for ids that come twice.
+
+    References
+    ----------
+    biom-format.org, "The biom file format: Version 1.0".
     """
 
     def __init__(self, path: str | os.PathLike[str], labels: Labels = None) -> None:
@@ -96,7 +125,7 @@ class BiomJsonSource(ArraySource):
         self.held_bytes = self.row_bytes * self.n_rows
 
     def fingerprint(self) -> JSON:
-        """Name, size, shape, and digests of the labels and of windows of the file."""
+        """Return name, size, shape, and digests of the labels and of windows of the file."""
         return {**super().fingerprint(), "bytes": self.path.size, "digest": file_digest(self.path)}
 
 
@@ -111,12 +140,12 @@ class BiomObject(ArraySource):
 
 
 def is_biom_table(X: object) -> bool:
-    """Whether X is a ``biom.Table``; biom is not imported to tell."""
+    """Return whether X is a ``biom.Table``, without importing biom."""
     return type(X).__module__.partition(".")[0] == "biom" and hasattr(X, "matrix_data")
 
 
 def biom_source(path: str | os.PathLike[str], labels: Labels = None) -> Source:
-    """A source for a ``.biom`` file of any version, told apart by how it begins."""
+    """Return a source for a ``.biom`` file of any version; the first bytes of the file decide."""
     file = existing_file(path)
     with file.open() as opened:
         head = opened.read(64)
@@ -138,8 +167,8 @@ def _json_table(path: DataFile) -> JSON:
             table = json.load(file)
     except ValueError as error:
         raise DataError(f"{path}: not JSON ({error}). It is cut off or damaged; copy it again.") from error
-    wanted = ("format", "matrix_type", "shape", "data", "rows", "columns")
-    missing = [key for key in wanted if key not in table]
+    required = ("format", "matrix_type", "shape", "data", "rows", "columns")
+    missing = [key for key in required if key not in table]
     if missing:
         raise DataError(f"{path}: no {', '.join(missing)}; there are {shown(sorted(table))}. Write it again.")
     version = str(table["format"]).rpartition(" ")[2]
@@ -151,7 +180,7 @@ def _json_table(path: DataFile) -> JSON:
 
 
 def _json_shape(table: JSON, path: str | os.PathLike[str]) -> tuple[tuple[int, int], dict[str, list[str]]]:
-    """Observations and samples, and their ids."""
+    """Return the numbers of observations and samples, and their ids."""
     try:
         ids = {key: [str(entry["id"]) for entry in table[key]] for key in ("rows", "columns")}
         shape = tuple(int(n) for n in table["shape"])
@@ -169,7 +198,7 @@ def _json_shape(table: JSON, path: str | os.PathLike[str]) -> tuple[tuple[int, i
 
 
 def _json_matrix(table: JSON, shape: tuple[int, int], where: str) -> sp.csr_matrix:
-    """Samples by observations."""
+    """Return the matrix of samples by observations."""
     if table["matrix_type"] not in ("sparse", "dense"):
         raise DataError(f"{where}: matrix_type {table['matrix_type']!r}; expected sparse or dense.")
     try:
@@ -178,7 +207,7 @@ def _json_matrix(table: JSON, shape: tuple[int, int], where: str) -> sp.csr_matr
             return sp.csr_matrix(data.reshape(shape).T)
         rows, columns, values = data.reshape(-1, 3).T
         if np.any(np.stack([columns, rows]) % 1):
-            raise ValueError("an index is no whole number")
+            raise ValueError("an index is not a whole number")
         places = (columns.astype(np.int64), rows.astype(np.int64))
         return sp.csr_matrix((values, places), shape=shape[::-1])
     except (ValueError, TypeError) as error:

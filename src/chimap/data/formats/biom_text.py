@@ -1,4 +1,4 @@
-"""BIOM tables as text, as ``biom convert --to-tsv`` and older QIIME write them. Samples are rows."""
+"""BIOM tables as text, as written by ``biom convert --to-tsv`` and older versions of QIIME. Samples are rows."""
 
 from __future__ import annotations
 
@@ -18,20 +18,30 @@ from chimap.data.io.row_file import RowFile
 from chimap.data.labels import Labels, read_labels
 
 _FIRST_LINE = b"# Constructed from biom file"
-_IDS = (b"#otuid", b"#asvid", b"#featureid")  # the first word of a heading, without blanks and case
+_IDS = (b"#otuid", b"#asvid", b"#featureid")  # the first word of a heading, in lower case without blanks
 _ENDINGS = tuple(text + packed for text in (".tsv", ".txt") for packed in COMPRESSIONS)
 _BOM = b"\xef\xbb\xbf"
 
 
 class BiomTextSource(OrderedSource):
-    """The samples of a BIOM table as text: observations are lines, samples are columns.
+    """The samples of a BIOM table in text form: observations are lines, samples are columns.
 
-    Opening reads it once, onto a temporary file. A last column of metadata (taxonomy), lines of '#' before
-    the heading and comments are passed over.
+    Opening the table reads it once, onto a temporary file. A last column of metadata (taxonomy), lines of '#' before
+    the heading and comments are skipped.
 
-    path: the file; compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``; an address, too.
-    labels: array or file of labels, see ``read_labels``, or None.
-    Raises FileNotFoundError, and DataError that names line and field, and ids that come twice.
+    Parameters
+    ----------
+    path : str or path
+        The file, compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``; addresses work too.
+    labels : array or file of labels, default=None
+        Labels of the samples, see ``read_labels``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        For damaged lines, naming line and field, and for ids that come twice.
     """
 
     dtype = np.dtype(np.float64)
@@ -71,7 +81,7 @@ class BiomTextSource(OrderedSource):
         return file
 
     def _lines(self) -> Iterator[tuple[str, np.ndarray]]:
-        """The id and the values of each observation."""
+        """Yield the id and the values of each observation."""
         with decompressed(self.path) as stream:
             heading, number = _heading(self.path, stream)
             while line := read_piece(self.path, stream, 0, f"line {number + 1}"):
@@ -109,7 +119,7 @@ class BiomTextSource(OrderedSource):
 
 
 def is_biom_text(address: str) -> bool:
-    """Whether a text is a BIOM table: its lines of '#' end in a heading with the ids of observations and samples."""
+    """Return whether a text file is a BIOM table: lines of '#' that end in a heading with the ids of the samples."""
     if not address.lower().endswith(_ENDINGS) or is_folder(address):
         return False
     file = existing_file(address)
@@ -123,7 +133,7 @@ def is_biom_text(address: str) -> bool:
 
 
 def _heading(file: DataFile, stream: IO[bytes]) -> tuple[list[str], int]:
-    """The fields of the heading, and its line: the last that begins with '#'."""
+    """Return the fields of the heading, which is the last line that begins with '#', and its line number."""
     number = 0
     while True:
         number += 1
@@ -141,7 +151,7 @@ def _fields(file: DataFile, line: bytes, number: int) -> list[str]:
     try:
         return line.decode("utf-8").rstrip("\r\n").split("\t")
     except UnicodeDecodeError as error:
-        raise DataError(f"{file}, line {number}: not text in UTF-8 ({error}). Save it as such.") from error
+        raise DataError(f"{file}, line {number}: not text in UTF-8 ({error}). Save it in UTF-8.") from error
 
 
 def _number(text: str) -> float | None:

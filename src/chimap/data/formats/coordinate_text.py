@@ -1,4 +1,4 @@
-"""Matrix Market text of coordinates, parsed a few MiB at a time."""
+"""Matrix Market text in coordinate layout, parsed a few MiB at a time."""
 
 from __future__ import annotations
 
@@ -19,15 +19,28 @@ _FIELDS = (
     "unsigned-integer",
     "real",
     "pattern",
-)  # the second is scipy's word for uint32 and uint64
+)  # scipy writes uint32 and uint64 as "unsigned-integer"
 
 
 class CoordinateText:
     """The entries of a Matrix Market file of layout ``coordinate general``, in the order of its lines.
 
-    file: compressed if its ending says so. shape: rows and columns. n_entries: as its heading says.
-    Raises DataError for another layout, and, when entries are read, for lines that are damaged and a file that is cut
-    off.
+    Parameters
+    ----------
+    file : DataFile
+        The file, compressed if its ending says so.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Numbers of rows and columns.
+    n_entries : int
+        Number of entries according to the heading.
+
+    Raises
+    ------
+    DataError
+        For another layout and, when entries are read, for damaged lines and a file that is cut off.
     """
 
     def __init__(self, file: DataFile) -> None:
@@ -37,7 +50,7 @@ class CoordinateText:
         self.shape, self.n_entries = (sizes[0], sizes[1]), sizes[2]
 
     def entries(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """(rows, columns, values) of consecutive lines, counted from 0; values are float64."""
+        """Yield (rows, columns, values) of consecutive lines, with indices that start at 0 and float64 values."""
         seen = 0
         with decompressed(self.file) as stream:
             for _ in range(self._skip):
@@ -76,7 +89,7 @@ class CoordinateText:
         except pyarrow.ArrowException as error:
             raise DataError(
                 f"{self.file}, after entry {seen:,}: cannot be read ({error}). Each line must have a row, a column and "
-                "a value, with one space between; write it with scipy.io.mmwrite, or copy it again."
+                "a value, with one space between them; write it with scipy.io.mmwrite, or copy it again."
             ) from error
         rows, columns = (table.column(name).to_numpy() for name in ("row", "column"))
         values = np.ones(rows.size) if self._field == "pattern" else table.column("value").to_numpy()
@@ -87,12 +100,12 @@ class CoordinateText:
             wrong = np.flatnonzero((places < 0) | (places >= size))
             if wrong.size:
                 raise DataError(
-                    f"{self.file}, entry {seen + wrong[0] + 1:,}: index {places[wrong[0]] + 1} lies outside of the "
-                    f"{self.shape[0]:,} x {self.shape[1]:,} of its heading. Write the file again."
+                    f"{self.file}, entry {seen + wrong[0] + 1:,}: index {places[wrong[0]] + 1} lies outside the "
+                    f"{self.shape[0]:,} x {self.shape[1]:,} matrix of its heading. Write the file again."
                 )
 
     def _heading(self, stream: IO[bytes]) -> tuple[int, list[int]]:
-        """Lines before the first entry, and the three sizes."""
+        """Return the number of lines before the first entry, and the three sizes."""
         number, line = 0, b"%"
         first = self._line(stream)
         words = first.decode("utf-8", "replace").lower().split()

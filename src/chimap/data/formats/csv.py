@@ -15,21 +15,14 @@ from chimap._types import JSON
 from chimap._validation import DataError, check_choice
 from chimap.data.formats.csv_columns import Ids, counts_on, is_heading, is_text
 from chimap.data.formats.csv_records import first_fault, read_records
+from chimap.data.ids import check_not_counting, index_notes, naming_note, unique_ids
 from chimap.data.io.compressed import decompressed, read_piece, uncompressed_name
 from chimap.data.io.files import existing_file, file_digest, needed
 from chimap.data.io.stream import BLOCK_BYTES, StreamSource
 from chimap.data.label_names import labels_elsewhere
 from chimap.data.label_text import TextLabels
 from chimap.data.labels import Labels
-from chimap.data.table import (
-    LABEL_NAMES,
-    Choice,
-    check_not_counting,
-    index_notes,
-    naming_note,
-    roles_of,
-    unique_ids,
-)
+from chimap.data.table import LABEL_NAMES, Choice, roles_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,20 +34,37 @@ _OTHER_DELIMITERS = ";\t|"
 class CsvSource(StreamSource):
     """The rows of a table of numbers, one row a line, with or without a heading.
 
-    Construction reads the file once, to count rows and to take the labels; each pass converts the numbers anew, some
-    MiB at a time. Blank lines are skipped; a field may be quoted, and then hold line breaks, but for
-    those of the heading.
+    The file is read once when the source is made, to count rows and read labels; each pass converts the numbers again,
+    a few MiB at a time. Rows are float64. Blank lines are skipped. Fields may be quoted and then hold line breaks,
+    except in the heading. A column without a name, or one that pandas writes for an index, is set aside as the ids,
+    and so is a first column of text without repeats.
 
-    path: the file; compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``; an address, too.
-    labels: name or number of the column of labels (the first is 0, the last -1), or array or file, see
-    ``read_labels``; None takes the column ``y``, else ``label``, if a heading has it. All other columns are bins.
-    header: whether the first line holds names. "auto": see ``is_heading``.
-    delimiter: by default a tab for ``.tsv``, else a comma, or what the first line has if it has no comma: semicolon,
-    tab or bar.
-    choice: which columns are bins and ids, see ``Choice``. A column without a name, or one that pandas writes for an
-    index, is set aside as the ids, and so is a first column of text without repeats.
-    Rows are float64. Raises FileNotFoundError, ImportError without pyarrow, and DataError naming file, line and field.
+    Parameters
+    ----------
+    path : str or path
+        The file, compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``; addresses work too.
+    labels : str, int, array or file of labels, default=None
+        Name or number of the column of labels (the first is 0, the last -1), or an array or file, see ``read_labels``.
+        None takes the column ``y``, else ``label``, if a heading has it. All other columns are bins.
+    header : bool or "auto", default="auto"
+        Whether the first line holds names; for "auto" see ``is_heading``.
+    delimiter : str, default=None
+        None stands for a tab in ``.tsv`` files, else a comma; if the first line has no comma, the semicolon, tab or
+        bar in it.
+    choice : Choice, default=None
+        Which columns are bins and ids.
 
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    ImportError
+        Without pyarrow.
+    DataError
+        If the table cannot be read; the message names file, line and field.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "rows.csv")
@@ -94,8 +104,8 @@ class CsvSource(StreamSource):
             self._y = labels_elsewhere(labels, self.n_rows, str(self.path), self._names)
         self.has_labels = self._y is not None
         self.n_features = len(self._bins)
-        known = {*self._bins, self._label, self._id}
-        self.columns_aside = tuple(name for i, name in enumerate(self._names) if i not in known)
+        used = {*self._bins, self._label, self._id}
+        self.columns_aside = tuple(name for i, name in enumerate(self._names) if i not in used)
         if self._id is not None and np.unique(np.asarray(self.row_ids)).size < self.n_rows:
             self.columns_aside = (*self.columns_aside, self._names[self._id])
         if self._has_names:
@@ -104,14 +114,14 @@ class CsvSource(StreamSource):
         self.held_bytes = 4.0 * BLOCK_BYTES + (0 if self.row_ids is None else self.row_ids.nbytes)
 
     def text_columns(self) -> list[str]:
-        """Names of the columns among the bins whose first rows are text."""
+        """Return the names of the columns among the bins whose first rows are text."""
         first = next(self._batches(self._bins, "string"))
         return [
             self._names[i] for i, column in zip(self._bins, first.columns, strict=True) if is_text(column)
         ]
 
     def _read_labels_and_ids(self, is_explicit: bool) -> None:
-        """Count the rows, and read labels, ids and what may be an index: one pass."""
+        """Count the rows, and read labels, ids and a possible index, in one pass."""
         where = f"{self.path}, column {self._names[self._label or 0]!r}"
         labels, ids = TextLabels(where, self._choice.missing), Ids()
         first = (
@@ -145,18 +155,18 @@ class CsvSource(StreamSource):
         ids_read = ids.finish(self.n_rows)
         if self._id is not None:
             assert ids_read is not None
-            given = self._choice.id is not None
-            self.row_ids = unique_ids(ids_read, str(self.path)) if given else ids_read
+            is_chosen = self._choice.id is not None
+            self.row_ids = unique_ids(ids_read, str(self.path)) if is_chosen else ids_read
             self.notes = (*self.notes, *index_notes(self._names[self._id], ids_read, str(self.path)))
         elif ids_read is not None and np.unique(ids_read).size == ids_read.size:
-            # a first column of text names the rows
+            # A first column of text without repeats names the rows.
             self._id, self.row_ids = first, ids_read
             self.notes = (*self.notes, naming_note(self._names[first or 0], str(self.path)))
             self._bins = [place for place in self._bins if place != first]
             if not self._bins:
                 raise DataError(
-                    f"{self.path}: no columns beside labels and ids. Give rows of bins; words of a column of text are "
-                    f"counted by --text {self._names[first or 0]}, molecules by --smiles."
+                    f"{self.path}: no columns beside labels and ids. Give rows of bins; to count the words of a column "
+                    f"of text use --text {self._names[first or 0]}, for molecules --smiles."
                 )
         elif ids_read is None and may_be_index and first is not None:
             check_not_counting(self._names[first] if self._has_names else "0", self.n_rows, str(self.path))
@@ -172,11 +182,11 @@ class CsvSource(StreamSource):
             yield out
 
     def _batches(self, places: list[int], kind: str) -> Iterator[pa.RecordBatch]:
-        """The columns at these places, all of one type, as record batches."""
+        """Yield the columns at these positions as record batches, all columns of one type."""
         pyarrow, reader = needed("pyarrow", "CSV files"), needed("pyarrow.csv", "CSV files")
         names = [str(place) for place in range(len(self._names))]
-        wanted = [names[place] for place in places]
-        types = dict.fromkeys(wanted, pyarrow.type_for_alias(kind))
+        names_read = [names[place] for place in places]
+        types = dict.fromkeys(names_read, pyarrow.type_for_alias(kind))
         with decompressed(self.path) as file:
             try:
                 for _ in range(self._skip):
@@ -184,21 +194,24 @@ class CsvSource(StreamSource):
                 while piece := read_records(self.path, file, BLOCK_BYTES, "below its heading"):
                     if piece.isspace():
                         continue
-                    # Not ``open_csv``: its thread may hold the Python file when the interpreter ends, which aborts.
+                    # Not ``open_csv``: its thread may still hold the Python file when the interpreter exits, which
+                    # aborts the process.
                     block = pyarrow.allocate_buffer(len(piece))
                     memoryview(block).cast("B")[:] = piece
                     yield from reader.read_csv(
                         pyarrow.BufferReader(block),
-                        # One thread: several do not parse faster, and this one is not the one that computes.
+                        # One thread: more do not parse faster, and reading happens beside the computing thread.
                         reader.ReadOptions(column_names=names, block_size=len(piece), use_threads=False),
                         reader.ParseOptions(delimiter=self._delimiter),
-                        reader.ConvertOptions(column_types=types, include_columns=wanted, null_values=[""]),
+                        reader.ConvertOptions(
+                            column_types=types, include_columns=names_read, null_values=[""]
+                        ),
                     ).to_batches()
             except (pyarrow.ArrowException, EOFError, OSError, zlib.error) as error:
                 raise self._fault(str(error), () if kind == "string" else places) from error
 
     def _read_heading(self, header: bool | str, delimiter: str | None, labels: Labels) -> None:
-        """Delimiter, names of columns, and how many lines to skip."""
+        """Find the delimiter, the names of the columns, and the number of lines to skip."""
         number, line = 0, ""
         with decompressed(self.path) as file:
             while not line.strip():
@@ -215,8 +228,8 @@ class CsvSource(StreamSource):
                 "with LF, as tr '\\r' '\\n' does."
             )
         fields = next(csv.reader([line.removeprefix("\ufeff").strip("\r\n")], delimiter=self._delimiter))
-        said = (labels, *self._choice.said())
-        has_header = is_heading(fields, said, self._choice.names) if header == "auto" else bool(header)
+        words = (labels, *self._choice.said())
+        has_header = is_heading(fields, words, self._choice.names) if header == "auto" else bool(header)
         self._has_names = has_header
         self._names = (
             [field.strip() for field in fields] if has_header else [str(i) for i in range(len(fields))]
@@ -233,7 +246,7 @@ class CsvSource(StreamSource):
         return "," if "," in line else next((d for d in _OTHER_DELIMITERS if d in line), ",")
 
     def _label_place(self, labels: Labels) -> int | None:
-        """The column that ``labels`` means, or None where it means no column."""
+        """Return the position of the column that ``labels`` names, or None where it names no column."""
         if labels is None:
             return next((self._names.index(name) for name in LABEL_NAMES if name in self._names), None)
         if isinstance(labels, str) and labels in self._names:
@@ -248,9 +261,9 @@ class CsvSource(StreamSource):
         return None
 
     def _fault(self, reason: str, numbers: Sequence[int] = ()) -> DataError:
-        """The error for the first line that is at fault; ``reason`` in words of the reader if none is found.
+        """Return the error for the first line that is at fault, or with ``reason`` from the reader if none is found.
 
-        numbers: places of the columns that were read as numbers.
+        ``numbers`` are the positions of the columns that were read as numbers.
         """
         with decompressed(self.path) as file:
             try:
@@ -258,19 +271,19 @@ class CsvSource(StreamSource):
                 fault = first_fault(text, self._delimiter, self._names, self._skip, numbers)
             except (UnicodeDecodeError, EOFError, OSError, zlib.error, csv.Error) as error:
                 reason, fault = f"{error}", None
-        place, what = fault or (
+        place, fault_text = fault or (
             "",
             f"cannot be read ({reason}). Is it damaged, cut off or not text in UTF-8?",
         )
-        return DataError(f"{self.path}{place}: {what}")
+        return DataError(f"{self.path}{place}: {fault_text}")
 
     def _decoded(self, piece: bytes, line: int) -> str:
         try:
             return piece.decode("utf-8")
         except UnicodeDecodeError as error:
             raise DataError(
-                f"{self.path}, line {line}: not text in UTF-8 ({error}). Save it as such, or give it the ending of its "
-                "kind."
+                f"{self.path}, line {line}: not text in UTF-8 ({error}). Save it in UTF-8, or give the file the "
+                "ending of its kind."
             ) from error
 
     def _content(self) -> JSON:

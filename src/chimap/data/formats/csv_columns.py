@@ -1,4 +1,4 @@
-"""Columns of text as they are read from a table: ids, numbers, counting columns."""
+"""Columns of text as they are read from a table: ids, numbers, and columns that count rows."""
 
 from __future__ import annotations
 
@@ -7,25 +7,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap.data.ids import counts
 from chimap.data.io.files import needed
 from chimap.data.labels import is_number
-from chimap.data.table import (
-    counts,
-)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 class Ids:
-    """Texts of a column that may name the rows, gathered as they are read."""
+    """Texts of a column that may name the rows, collected while they are read."""
 
     def __init__(self) -> None:
         self._parts: list[np.ndarray] = []
         self._is_number = False
 
     def add(self, column: pa.ChunkedArray, *, only_text: bool = False) -> bool:
-        """Take in some rows; for a column that is not named as the ids, unless it holds numbers. Whether they were."""
+        """Add some rows and return True, or return False for a column of numbers if ``only_text``."""
         if self._is_number or (only_text and not self._parts and not is_text(column)):
             self._is_number = True
             return False
@@ -33,20 +31,20 @@ class Ids:
         return True
 
     def finish(self, n_rows: int) -> np.ndarray | None:
-        """The texts of all rows, or None where there are not so many."""
-        if sum(part.size for part in self._parts) != n_rows:
+        """Return the texts of all rows, or None if they are fewer than ``n_rows``."""
+        if sum(block.size for block in self._parts) != n_rows:
             return None
         return np.char.strip(np.concatenate(self._parts))
 
 
 def is_text(column: pa.ChunkedArray) -> bool:
-    """Whether fewer than half of some fields are numbers: among more, others are mistakes."""
+    """Return whether less than half of the first fields are numbers. If more are, the others count as mistakes."""
     texts = [text for text in column.slice(0, 1000).to_pylist() if text]
     return 2 * sum(is_number(text) for text in texts) < len(texts)
 
 
 def numbers_of(column: pa.ChunkedArray) -> np.ndarray | None:
-    """The numbers of a column of text, blank ones as NaN; None where one is not a number."""
+    """Return the numbers of a column of text, with NaN for blanks; None where a field is not a number."""
     pyarrow, compute = needed("pyarrow", "CSV files"), needed("pyarrow.compute", "CSV files")
     try:
         return compute.utf8_trim_whitespace(column).cast("float64").to_numpy(zero_copy_only=False)
@@ -55,19 +53,28 @@ def numbers_of(column: pa.ChunkedArray) -> np.ndarray | None:
 
 
 def counts_on(column: pa.ChunkedArray, start: int) -> bool:
-    """Whether a column of text counts the rows, one by one from ``start``."""
+    """Return whether a column of text counts the rows one by one from ``start``."""
     values = numbers_of(column)
     return values is not None and counts(values, start)
 
 
 def is_heading(fields: list[str], said: Iterable[object] = (), known: Iterable[str] | None = None) -> bool:
-    """Whether the first line of a table names its columns.
+    """Return whether the first line of a table holds the names of its columns.
 
-    It does if none of its fields is a number, if those that are count the columns from 0, as an unnamed data frame is
-    written with or without its index, and if it holds a word that was said of the table, or most columns of a model.
+    It does if none of its fields is a number; if its numbers count the columns from 0, as in a data frame without
+    names that was written with or without its index; or if it holds a word from ``said``, or most columns of a model.
 
-    said: names of columns as the caller gave them, among whatever else. known: the columns of a model.
+    Parameters
+    ----------
+    fields : list of str
+        Fields of the first line.
+    said : iterable, default=()
+        Names of columns that the caller gave, among other objects.
+    known : iterable of str, default=None
+        Columns of a model.
 
+    Examples
+    --------
     >>> is_heading(["a", "b"]), is_heading(["3", "b"]), is_heading(["3", "b"], said=["b"])
     (True, False, True)
     >>> is_heading(["", "0", "1"]), is_heading(["2", "1"]), is_heading(["2", "1"], known=["1", "2"])
@@ -83,5 +90,5 @@ def is_heading(fields: list[str], said: Iterable[object] = (), known: Iterable[s
 
 
 def _most_are_in(known: set[str], names: list[str]) -> bool:
-    """Whether names, all different, hold more than half of those that are known; the others are errors with a place."""
+    """Return whether distinct names hold more than half of the known ones; missing ones are reported later, by name."""
     return len({*names}) == len(names) and 2 * len(known.intersection(names)) > len(known)

@@ -1,4 +1,4 @@
-"""Records of a table as text: read some at a time, and searched for what is wrong with one."""
+"""Records of a table as text: read a batch at a time, and searched for a fault."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from chimap.data.io.files import DataFile
 from chimap.data.labels import is_number
 
 _QUOTE = b'"'
-_MOST_LINES = (
-    1000  # of a quoted field; beyond them a quote is taken for a character like others, as of 5" disks
-)
-_SHOWN = 60  # characters of a field in an error
+_MOST_LINES = 1000  # lines of a quoted field; beyond them a quote counts as a plain character, as in 5" disks
+_SHOWN = 60  # most characters of a field in an error
 
 
 def read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> bytes:
-    """The next ``size`` bytes and the rest of their last record, in which quoted fields may have line breaks.
+    """Return the next ``size`` bytes and the rest of their last record, whose quoted fields may have line breaks.
 
     See ``read_piece``.
     """
@@ -36,9 +34,20 @@ def read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> by
 def first_fault(
     file: IO[str], delimiter: str, names: Sequence[str], n_skip: int, numbers: Sequence[int]
 ) -> tuple[str, str] | None:
-    """The first place of a table that is at fault, and what is wrong there; None where nothing is.
+    """Return the place of the first fault in a table and what is wrong there; None where nothing is.
 
-    names: of the columns. n_skip: lines of the heading. numbers: places of the columns that must hold numbers.
+    Parameters
+    ----------
+    file : text file
+        The table.
+    delimiter : str
+        The delimiter of its fields.
+    names : sequence of str
+        Names of the columns.
+    n_skip : int
+        Number of lines of the heading.
+    numbers : sequence of int
+        Positions of the columns that must hold numbers.
     """
     records = csv.reader(file, delimiter=delimiter)
     for record in records:
@@ -52,11 +61,11 @@ def first_fault(
                 return (
                     f"{line}, column {names[place]!r}",
                     f"{_shortened(record[place])!r}, expected a number. Mend it, name that column as the labels, "
-                    "set it aside with --exclude, or count its words with --text, its molecules with --smiles.",
+                    "set it aside with --exclude, or read it as text with --text or as molecules with --smiles.",
                 )
     return None
 
 
 def _shortened(text: str) -> str:
-    """A field as an error quotes it."""
+    """Return a field as an error quotes it."""
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."

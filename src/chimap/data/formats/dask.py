@@ -1,4 +1,4 @@
-"""Dask arrays and data frames as sources: their blocks are computed where the workers are."""
+"""Dask arrays and data frames as sources, whose blocks are computed where the workers are."""
 
 from __future__ import annotations
 
@@ -20,18 +20,30 @@ if TYPE_CHECKING:
 
 
 def is_collection(X: object) -> bool:
-    """Whether X is a Dask array or data frame; Dask is not imported to tell."""
+    """Return whether X is a Dask array or data frame, without importing Dask."""
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
 class DaskSource(SeekableStream):
-    """Rows of a Dask array (n, bins), or of the numeric columns of a Dask data frame.
+    """Rows of a Dask array, or of the numeric columns of a Dask data frame.
 
-    labels : a Dask or numpy array of n, a series, the name of a column of the data frame, or None.
+    With ``engine="dask"`` blocks are computed by the workers and stay there. Otherwise they are computed here one
+    after the other, each once in a pass. Unknown block lengths are computed first.
 
-    With ``engine="dask"`` blocks are computed and stay where the workers are; otherwise one after the other here, each
-    once in a pass. Lengths of blocks that are not known are computed first.
+    Parameters
+    ----------
+    X : dask array or data frame of shape (n, bins)
+        The rows.
+    labels : dask or numpy array of shape (n,), series or str, default=None
+        Labels of the rows, or the name of a column of the data frame.
 
+    Raises
+    ------
+    DataError
+        If the data frame has no such column, or X is not a matrix.
+
+    Examples
+    --------
     >>> import dask.array as da
     >>> source = DaskSource(da.ones((6, 3), chunks=(2, 3)))
     >>> [chunk.X.shape for chunk in source.chunks(4)]
@@ -66,11 +78,17 @@ class DaskSource(SeekableStream):
         self.has_labels = self._y is not None
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices."""
+        """Return the rows with these increasing indices."""
         return _arrays.as_rows(_computed(self._X[np.asarray(rows)]), self.dtype)
 
     def lazy(self, start: int, stop: int) -> Rows:
-        """The rows from start to stop as a Dask array."""
+        """Return the rows from ``start`` up to ``stop`` as a Dask array.
+
+        Parameters
+        ----------
+        start, stop : int
+            Index of the first row, and index after the last.
+        """
         return self._X[start:stop]
 
     def _blocks_between(self, first: int, stop: int) -> Iterator[np.ndarray]:
@@ -81,10 +99,10 @@ class DaskSource(SeekableStream):
                 yield _arrays.as_rows(block, self.dtype)
 
     def _content(self) -> JSON:
-        """Dask's own name of the graph, which differs when it is made of other things."""
+        """Return Dask's name of the graph, which changes with its inputs."""
         return {"graph": self._X.name}
 
 
 def _computed(collection: da.Array | dd.DataFrame) -> np.ndarray:
-    """A numpy array of what may be lazy."""
+    """Return a lazy or plain array as a numpy array."""
     return np.asarray(collection.compute() if hasattr(collection, "compute") else collection)

@@ -1,4 +1,4 @@
-"""Rows of bins made of one field a record: words of a text, fingerprints of a molecule, counts by name."""
+"""Rows of bins made from one field of each record: words of a text, fingerprints of a molecule, counts by name."""
 
 from __future__ import annotations
 
@@ -20,17 +20,26 @@ from chimap.data.label_names import labels_elsewhere
 from chimap.data.label_text import as_number
 from chimap.data.labels import Labels, clean_labels, numbers_or_text
 
-_LABELS, _IDS = ("label", "y"), ("id",)  # columns taken for labels and ids where none are named
+_LABELS, _IDS = ("label", "y"), ("id",)  # columns taken for labels and ids where the caller names none
 
 
 Fields: TypeAlias = list[Any]
-"""Values of one field of some records, whatever they are: a reading knows."""
+"""Values of one field of consecutive records, of a type that the reading knows."""
 
 
 class Reading(ABC):
-    """How a field becomes a row of bins. A model keeps it, and predicts from such fields.
+    """How a field becomes a row of bins. A model keeps its reading, and predicts from such fields.
 
-    column: the field. names: of the bins, () before ``learned``. is_sparse: of the rows. dtype: of the rows.
+    Attributes
+    ----------
+    column : str
+        Name of the field.
+    names : tuple of str
+        Names of the bins, () before ``learned``.
+    is_sparse : bool
+        Whether the rows are CSR.
+    dtype : dtype
+        Type of the rows.
     """
 
     column: str
@@ -44,53 +53,107 @@ class Reading(ABC):
 
     @abstractmethod
     def learned(self, fields: Iterator[Fields], where: str) -> Reading:
-        """The same with what it learns from all fields, some at a time; all are read."""
+        """Return the reading with what it learns from all fields.
+
+        Parameters
+        ----------
+        fields : iterator of lists
+            All fields, in batches; all are read.
+        where : str
+            Name of the data, for errors.
+        """
 
     def takes(self, data: object) -> bool:
-        """Whether data are of the kind that this reads: a table with columns by name, a folder of texts, a list."""
+        """Return whether this reading suits the data: a table with named columns, a folder of texts, or a list.
+
+        Parameters
+        ----------
+        data : object
+            The data.
+        """
         return isinstance(data, list) or (
             isinstance(data, str | os.PathLike) and has_records(os.fspath(data))
         )
 
     @abstractmethod
     def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
-        """Rows of some fields, the first of which is record ``first``. DataError names the record."""
+        """Return the rows of consecutive fields.
+
+        Parameters
+        ----------
+        fields : list
+            The fields.
+        first : int
+            Number of the record of the first field.
+        where : str
+            Name of the data, for errors.
+
+        Returns
+        -------
+        CSR matrix of shape (len(fields), bins)
+
+        Raises
+        ------
+        DataError
+            If a field cannot be read; the message names the record.
+        """
 
     def source(self, data: Any, labels: Labels = None, id: str | int | None = None) -> FieldSource:
-        """Rows of a file, a folder or a list of fields, made by this reading as it is."""
+        """Return the rows of a file, a folder or a list of fields, made by this reading.
+
+        Parameters
+        ----------
+        data : str, path or list
+            The data.
+        labels : str, array or file of labels, default=None
+            Name of a column, or an array or file, see ``read_labels``.
+        id : str or int, default=None
+            The column of ids.
+        """
         is_path = isinstance(data, str | os.PathLike)
         records = records_of(os.fspath(data)) if is_path else ListRecords(data)
         return FieldSource(records, self, labels, id)
 
 
 class FieldSource(OrderedSource):
-    """Rows that a reading makes of one column of a table.
+    """Rows that a reading makes from one column of a table.
 
-    A first pass counts rows, takes labels and ids and lets the reading learn, unless it has; a second makes the rows,
-    which go to a temporary file in CSR, from which all later passes read.
+    A first pass counts the rows, reads labels and ids and lets the reading learn, unless it has already. A second pass
+    makes the rows and writes them as CSR to a temporary file, from which all later passes read.
 
-    records: the table. reading: how rows are made. labels: name of a column, or array or file, see ``read_labels``;
-    None takes ``label`` or ``y``. id: the column of ids; None takes ``id`` if it is there, or else the first column,
-    where it is text and names every row once.
-    Raises DataError that names record and column.
+    Parameters
+    ----------
+    records : Records
+        The table.
+    reading : Reading
+        How to make the rows.
+    labels : str, array or file of labels, default=None
+        Name of a column, or an array or file, see ``read_labels``. None takes ``label`` or ``y``.
+    id : str or int, default=None
+        The column of ids. None takes ``id`` if it is there, or else the first column if it is text without repeats.
+
+    Raises
+    ------
+    DataError
+        If a record cannot be read; the message names record and column.
     """
 
     def __init__(
         self, records: Records, reading: Reading, labels: Labels = None, id: str | int | None = None
     ) -> None:
         self._records, self.name = records, records.name
-        there = records.columns
+        columns = records.columns
         self._field = "value" if isinstance(records, ListRecords) else reading.column
-        label = labels if isinstance(labels, str) and labels in there else None
+        label = labels if isinstance(labels, str) and labels in columns else None
         if labels is None:
-            label = next((name for name in _LABELS if name in there and name != self._field), None)
+            label = next((name for name in _LABELS if name in columns and name != self._field), None)
         id = (
-            there[id]
+            columns[id]
             if isinstance(id, int)
-            else id or next((name for name in _IDS if name in there and name != self._field), None)
+            else id or next((name for name in _IDS if name in columns and name != self._field), None)
         )
-        is_guess = id is None and len(there) > 1 and there[0] not in (self._field, label)
-        id = there[0] if is_guess else id
+        is_guess = id is None and len(columns) > 1 and columns[0] not in (self._field, label)
+        id = columns[0] if is_guess else id
         texts: Fields = []
         ids: Fields = []
         self.n_rows = 0
@@ -111,16 +174,16 @@ class FieldSource(OrderedSource):
         if label is not None:
             self._y = self._labels_of(texts, label)
         else:
-            self._y = labels_elsewhere(labels, self.n_rows, records.address, there)
+            self._y = labels_elsewhere(labels, self.n_rows, records.address, columns)
         self.has_labels = self._y is not None
         self._open()
 
     def _first_pass(self, label: str | None, id: str | None, labels: Fields, ids: Fields) -> Iterator[Fields]:
-        """The fields, some at a time; labels and ids go into the lists."""
-        more = [name for name in (label, id) if name is not None]
-        for batch in self._records.batches([self._field, *more]):
+        """Yield the fields in batches, and append labels and ids to the lists."""
+        beside = [name for name in (label, id) if name is not None]
+        for batch in self._records.batches([self._field, *beside]):
             self.n_rows += len(batch)
-            for place, column in enumerate(more, 1):
+            for place, column in enumerate(beside, 1):
                 (labels if column == label and place == 1 else ids).extend(record[place] for record in batch)
             yield [record[0] for record in batch]
 
@@ -148,6 +211,6 @@ class FieldSource(OrderedSource):
 
 
 def _may_be_ids(values: Fields) -> bool:
-    """Whether a column is text, and not of numbers, that names every row once."""
+    """Return whether a column consists of text other than numbers, without repeats."""
     texts = {value for value in values if isinstance(value, str) and value and as_number(value) is None}
     return len(texts) == len(values)

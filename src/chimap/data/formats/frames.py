@@ -9,16 +9,9 @@ import numpy as np
 from chimap._frames import is_frame, names_of, without_index
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
+from chimap.data.ids import check_not_counting, counts, unique_ids
 from chimap.data.labels import Labels, clean_labels
-from chimap.data.table import (
-    LABEL_NAMES,
-    Choice,
-    check_not_counting,
-    counts,
-    place_of,
-    roles_of,
-    unique_ids,
-)
+from chimap.data.table import LABEL_NAMES, Choice, place_of, roles_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,12 +22,26 @@ if TYPE_CHECKING:
 class FrameSource(ArraySource):
     """The rows of a data frame of pandas or polars, or of an Arrow table.
 
-    table : the frame. Its numeric columns are copied once, into rows.
-    labels : name of a column, or array or file, see ``read_labels``; None takes the column ``y``, else ``label``.
-    choice : which columns are bins and ids, see ``Choice``. An index of pandas that does not only count names the rows.
-    Raises DataError for columns that are no numbers, for missing entries, and for a series of labels whose index has
-    the same entries in another order.
+    An index of pandas names the rows, unless it only counts them.
 
+    Parameters
+    ----------
+    table : pandas or polars DataFrame, or pyarrow Table
+        The frame. Its numeric columns are copied once, into rows.
+    labels : str, int, array or file of labels, default=None
+        Name or position of a column, or an array or file, see ``read_labels``. None takes the column ``y``, else
+        ``label``.
+    choice : Choice, default=None
+        Which columns are bins and ids.
+
+    Raises
+    ------
+    DataError
+        For columns that are not numbers, for missing entries, and for a series of labels whose index has the same
+        entries in another order.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"a": [0.5, 0.0], "b": [0.5, 1.0], "species": ["cat", "dog"]}, index=["s1", "s2"])
     >>> source = FrameSource(frame, "species")
@@ -83,10 +90,13 @@ class FrameSource(ArraySource):
 
 
 def frame_rows(X: Any, y: Labels) -> tuple[Any, Any]:
-    """Rows and labels as ``fit`` takes them: of a data frame without columns that hold its index; others as they are.
+    """Return rows and labels as ``fit`` takes them; a data frame loses the columns that hold its index.
 
-    Raises DataError for a series of labels in another order, for a first column that counts the rows, and for the name
-    of a column as the labels of rows that have no names.
+    Raises
+    ------
+    DataError
+        For a series of labels in another order, for a first column that counts the rows, and for labels that name a
+        column when the rows have no named columns.
     """
     if isinstance(y, str):
         raise DataError(
@@ -107,14 +117,24 @@ def frame_rows(X: Any, y: Labels) -> tuple[Any, Any]:
 
 def check_same_order(X: object, y: object, name: str = "X") -> None:
     """Refuse rows and labels of pandas whose indices hold the same entries in another order."""
-    index, other = getattr(X, "index", None), getattr(y, "index", None)
-    if index is None or other is None or callable(index) or callable(other) or len(index) != len(other):
+    index, label_index = getattr(X, "index", None), getattr(y, "index", None)
+    if (
+        index is None
+        or label_index is None
+        or callable(index)
+        or callable(label_index)
+        or len(index) != len(label_index)
+    ):
         return
-    if not index.equals(other) and index.is_unique and set(index) == set(other):
-        row = next(i for i, (one, two) in enumerate(zip(index, other, strict=True)) if one != two)
+    if not index.equals(label_index) and index.is_unique and set(index) == set(label_index):
+        row = next(
+            i
+            for i, (row_entry, label_entry) in enumerate(zip(index, label_index, strict=True))
+            if row_entry != label_entry
+        )
         raise DataError(
-            f"{name} and its labels have the same index in another order: row {row} is '{index[row]}' in the one and "
-            f"'{other[row]}' in the other. Align them, y.loc[X.index], or drop the index, y.to_numpy()."
+            f"{name} and its labels have the same index in another order: row {row} is '{index[row]}' in the rows and "
+            f"'{label_index[row]}' in the labels. Align them, y.loc[X.index], or drop the index, y.to_numpy()."
         )
 
 
@@ -134,7 +154,7 @@ def _column(table: pd.DataFrame | pl.DataFrame | pa.Table, place: int) -> np.nda
         if hasattr(table, "with_columns")
         else table.column(place)
     )
-    if hasattr(column, "type"):  # Arrow's, which gives no array of text or of what has gaps
+    if hasattr(column, "type"):  # an Arrow column, whose to_numpy supports neither text nor nulls
         return np.asarray(column.to_pandas())
     return np.asarray(column.to_numpy())
 
@@ -142,7 +162,7 @@ def _column(table: pd.DataFrame | pl.DataFrame | pa.Table, place: int) -> np.nda
 def _matrix(
     table: pd.DataFrame | pl.DataFrame | pa.Table, bins: list[int], names: list[str], name: str
 ) -> np.ndarray:
-    """The bins as one array of numbers."""
+    """Return the bins as one numeric array."""
     columns = []
     for place in bins:
         values = _column(table, place)
@@ -182,7 +202,7 @@ def _is_unique_text(values: np.ndarray) -> bool:
 
 
 def _naming_index(table: Any) -> np.ndarray | None:
-    """The index of a data frame as ids of its rows; None where there is none, or it only counts them."""
+    """Return the index of a data frame as ids of its rows; None if there is none, or it only counts them."""
     index = getattr(table, "index", None)
     if index is None or type(index).__name__ == "RangeIndex":
         return None

@@ -8,14 +8,31 @@ from chimap.data.io.containers import Hdf5Container
 
 
 class Hdf5Source(StoredArraySource):
-    """The rows of a data set of an HDF5 file, ``X`` unless named; its first axis are rows.
+    """The rows of a data set in an HDF5 file, ``X`` by default. Its first axis holds the rows.
 
-    path: the file, or ``file.h5::train/X`` for a data set of another name; an address, too.
-    labels: name of a data set (``y`` or ``::y``), or array or file, see ``read_labels``; None takes ``y`` from the
-    group of the rows if it is there.
-    member: the same as ``::member``.
-    Raises FileNotFoundError, ImportError without h5py, and DataError that names file, data set and rows.
+    Parameters
+    ----------
+    path : str or path
+        The file, or ``file.h5::train/X`` for a data set of another name; addresses work too.
+    labels : str, array or file of labels, default=None
+        Name of a data set (``y`` or ``::y``), or an array or file, see ``read_labels``. None takes ``y`` from the
+        group of the rows if it is there.
+    member : str, default=None
+        The data set of the rows, an alternative to ``::member``.
+    id : str or int, default=None
+        The data set that names the rows. None takes ``row_ids``, ``ids``, ``row_names`` or ``sample_id`` beside them.
 
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    ImportError
+        Without h5py.
+    DataError
+        If the rows cannot be read; the message names file, data set and rows.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> import tempfile
     >>> import h5py

@@ -1,4 +1,4 @@
-"""Objects of JSON, one a line."""
+"""JSON objects, one a line."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from chimap._validation import DataError
 
 
 def object_of(line: bytes, where: str) -> JSON:
-    """The object that a line holds. DataError, with ``where``, for what is none, and for a key that comes twice.
+    """Return the object that a line holds; ``where`` is for errors.
+
+    Raises DataError for a line that is not a JSON object, and for a key that comes twice.
 
     >>> object_of(b'{"counts": {"red": 3}}', "rows.jsonl, line 1")
     {'counts': {'red': 3}}
     """
     try:
-        record = json.loads(line, object_pairs_hook=_once)
+        record = json.loads(line, object_pairs_hook=_unique_keys)
     except KeyError as error:
         raise DataError(
-            f"{where}: the key {error} comes twice in one object. Add up what belongs together, or rename one of them."
+            f"{where}: the key {error} comes twice in one object. Add the two values up, or rename one of them."
         ) from error
     except ValueError as error:
         raise DataError(
@@ -32,8 +34,8 @@ def object_of(line: bytes, where: str) -> JSON:
     return record
 
 
-def _once(pairs: list[tuple[str, object]]) -> JSON:
-    """The object of these pairs. KeyError with a key that comes twice, of which the last would be kept."""
+def _unique_keys(pairs: list[tuple[str, object]]) -> JSON:
+    """Return the object of these pairs; raise KeyError for a repeated key, of which Python would keep the last."""
     record = dict(pairs)
     if len(record) < len(pairs):
         keys = [key for key, _ in pairs]

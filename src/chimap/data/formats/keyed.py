@@ -1,4 +1,4 @@
-"""Matrices in a container beside arrays that name their rows and columns: what single-cell and BIOM files share."""
+"""Matrices in a container, with arrays that name their rows and columns: what single-cell and BIOM files share."""
 
 from __future__ import annotations
 
@@ -22,10 +22,22 @@ from chimap.data.labels import Labels, clean_labels
 
 @dataclass(frozen=True)
 class Keyed:
-    """A matrix of a container and what goes with it.
+    """A matrix of a container and the arrays that belong to it.
 
-    rows: how it is read. ids: of the rows. names: of the columns. columns: metadata of the rows by which labels can be
-    named. y: labels that were asked for, or None where they are not in the container. matrices: others of its rows.
+    Parameters
+    ----------
+    rows : StoredRows
+        How the matrix is read.
+    ids : ndarray of shape (n_rows,)
+        Ids of the rows.
+    names : ndarray of shape (n_features,)
+        Names of the columns.
+    columns : list of str
+        Metadata columns of the rows, which can be labels.
+    y : ndarray of shape (n_rows,), or None
+        The labels, None if they are not in the container.
+    matrices : tuple of str, default=()
+        Names of other matrices of the same rows.
     """
 
     rows: StoredRows
@@ -37,7 +49,7 @@ class Keyed:
 
 
 class KeyedSource(RangeSource):
-    """A source over one matrix of a container; a subclass finds it (``_container``, ``_found``)."""
+    """A source over one matrix of a container; a subclass finds it (``_container_at``, ``_found``)."""
 
     def __init__(
         self, path: str | os.PathLike[str], labels: Labels = None, member: str | None = None
@@ -65,7 +77,7 @@ class KeyedSource(RangeSource):
         self.metadata, self.matrices = tuple(arrays.columns), arrays.matrices
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices; what is stored without any of them is not read."""
+        """Return the rows with these increasing indices; storage chunks without any of them are not read."""
         with self._container.opened() as root, self._container.naming():
             return self._rows.take(root, np.asarray(rows))
 
@@ -88,30 +100,30 @@ class KeyedSource(RangeSource):
 
     @abstractmethod
     def _container_at(self, address: str) -> Container:
-        """What stands for the file or folder. FileNotFoundError if it is not there."""
+        """Return the container of the file or folder. Raises FileNotFoundError if it does not exist."""
 
     @abstractmethod
     def _found(self, root: Group, member: str | None, labels: Labels) -> Keyed:
-        """The matrix that ``member`` names, or the usual one."""
+        """Return the matrix that ``member`` names, or the default one."""
 
 
 def checked_names(values: np.ndarray, size: int, where: str) -> np.ndarray:
-    """Ids or names as text, (size,). DataError for another number of them, and where two are the same."""
+    """Return ids or names as text, of shape (size,). Raises DataError for another number of them, and for repeats."""
     texts = np.asarray([str(value) for value in np.asarray(values).tolist()], dtype=str)
     if texts.shape != (size,):
-        raise DataError(f"{where}: {texts.size} for a matrix that has {size}. Write the file again.")
+        raise DataError(f"{where}: {texts.size}, but the matrix has {size}. Write the file again.")
     order = np.argsort(texts, kind="stable")
-    same = np.flatnonzero(texts[order][1:] == texts[order][:-1])
-    if same.size:
-        one, other = sorted(order[same[0] : same[0] + 2].tolist())
+    repeats = np.flatnonzero(texts[order][1:] == texts[order][:-1])
+    if repeats.size:
+        first, second = sorted(order[repeats[0] : repeats[0] + 2].tolist())
         raise DataError(
-            f"{where}: {str(texts[one])!r} comes twice, at {one} and {other}. Each must be there once: make them "
+            f"{where}: {str(texts[first])!r} comes twice, at {first} and {second}. Each must occur once: make them "
             "unique (AnnData has obs_names_make_unique and var_names_make_unique), and write the file again."
         )
     return texts
 
 
 def label_column(values: np.ndarray, missing: np.ndarray | None, where: str) -> np.ndarray:
-    """A column of metadata as labels, masked where they are missing."""
+    """Return a column of metadata as labels, masked where they are missing."""
     marked = values if missing is None else np.ma.MaskedArray(values, missing)
     return clean_labels(marked, len(values), where)

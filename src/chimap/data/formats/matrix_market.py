@@ -1,4 +1,4 @@
-"""Matrix Market text: streamed where its entries follow the rows, else read as a whole."""
+"""Matrix Market text: streamed where its entries are in the order of the rows, else read as a whole."""
 
 from __future__ import annotations
 
@@ -25,24 +25,38 @@ if TYPE_CHECKING:
 
 
 _BROKEN = (ValueError, OverflowError, EOFError, OSError, zlib.error)
-_COORDINATE_BYTES = 16 + 12  # an entry as it is read, row, column and value, and the same in CSR
+_COORDINATE_BYTES = 16 + 12  # an entry as it is read (row, column and value), and the same entry in CSR
 _ENTRY = re.compile(rb"\d+ \d+( \S+)?\s*")
-_GAP_ROWS = 2**16  # rows that are given together at most, empty ones among them
+_GAP_ROWS = 2**16  # most rows in a block, counting empty ones
 
 
 class MatrixMarketSource(StreamSource):
-    """The rows of a Matrix Market file (``.mtx``), coordinate or array, or its columns.
+    """The rows, or the columns, of a Matrix Market file (``.mtx``) in coordinate or array layout.
 
-    Entries that come in the order of their rows, as of ``scipy.io.mmwrite`` of CSR, are streamed. Otherwise the first
-    pass reads the whole into memory, as CSR (or as an array), where it stays: ``held_bytes`` says how much that takes
-    before it is done, so that a fit with too small a memory budget refuses. Write such data in another format.
+    Entries in the order of their rows, as ``scipy.io.mmwrite`` writes them for CSR, are streamed. Otherwise the first
+    pass reads the whole matrix into memory, as CSR or as an array, where it stays. ``held_bytes`` gives the size
+    beforehand, so that a fit with too small a memory budget refuses; write such data in another format.
 
-    path: the file; compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``; an address, too.
-    labels: array or file, see ``read_labels``, or None.
-    transpose: whether the columns of the file are the rows, as of tables of genes by cells.
-    Rows are float64; patterns have ones; entries that come twice are added. Raises FileNotFoundError, and DataError
-    that names the file and, where the reader knows it, the line.
+    Rows are float64. Entries of a pattern are ones; repeated entries are added.
 
+    Parameters
+    ----------
+    path : str or path
+        The file, compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``; addresses work too.
+    labels : array or file of labels, default=None
+        Labels of the rows, see ``read_labels``.
+    transpose : bool, default=False
+        Whether the columns of the file are the rows, as in tables of genes by cells.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        If the matrix cannot be read; the message names the file and, where the parser knows it, the line.
+
+    Examples
+    --------
     >>> import tempfile
     >>> import scipy.io
     >>> import scipy.sparse as sp
@@ -98,7 +112,7 @@ class MatrixMarketSource(StreamSource):
         return {**self.__dict__, "_X": None}
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these indices, from memory where they are there."""
+        """Return the rows with these increasing indices, from memory if the matrix is there."""
         return super().take(rows) if self._streamed is not None else _arrays.take_rows(self._loaded(), rows)
 
     def _blocks(self) -> Iterator[Rows]:
@@ -108,25 +122,25 @@ class MatrixMarketSource(StreamSource):
         done, rest = 0, [np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)]
         for entry in self._entries(self._streamed):
             parts = [np.concatenate(pair) for pair in zip(rest, entry, strict=True)]
-            last = int(parts[0][-1])  # of which more may come
+            last = int(parts[0][-1])  # the next block may hold more entries of this row
             cut = int(np.searchsorted(parts[0], last))
             yield from self._rows([part[:cut] for part in parts], done, last)
             done, rest = last, [part[cut:] for part in parts]
         yield from self._rows(rest, done, self.n_rows)
 
     def _rows(self, parts: list[np.ndarray], start: int, stop: int) -> Iterator[Rows]:
-        """CSR of the rows from start to stop, whose entries these are in the order of rows."""
+        """Yield the rows from ``start`` up to ``stop`` as CSR; ``parts`` are their entries in the order of rows."""
         for first in range(start, stop, _GAP_ROWS):
             indptr = np.searchsorted(parts[0], np.arange(first, min(first + _GAP_ROWS, stop) + 1))
-            some = slice(indptr[0], indptr[-1])
-            yield csr_rows(parts[2][some], parts[1][some], indptr, self.n_features, self.dtype)
+            block = slice(indptr[0], indptr[-1])
+            yield csr_rows(parts[2][block], parts[1][block], indptr, self.n_features, self.dtype)
 
     def _entries(self, text: CoordinateText) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         for rows, columns, values in text.entries():
             yield (columns, rows, values) if self._transpose else (rows, columns, values)
 
     def _in_order(self) -> CoordinateText | None:
-        """What streams the entries, if they come in the order of the rows: one pass, to the first that does not."""
+        """Return a reader of the entries if they are in the order of the rows; stop at the first that is not."""
         text = CoordinateText(self.path)
         with decompressed(self.path) as file:
             for _ in range(text._skip):
@@ -154,7 +168,7 @@ class MatrixMarketSource(StreamSource):
         return self._X
 
     def _refuse_nul(self) -> None:
-        """scipy's reader goes past the end of its memory at a NUL byte, which ends the process."""
+        """Refuse NUL bytes: scipy's reader runs past the end of its memory at one, which ends the process."""
         with decompressed(self.path) as file:
             while piece := read_piece(self.path, file, BLOCK_BYTES, "where it was scanned"):
                 if b"\0" in piece:
@@ -168,7 +182,7 @@ class MatrixMarketSource(StreamSource):
                 return parse(_Forward(file))
             except _BROKEN as error:
                 raise DataError(
-                    f"{self.path}: cannot be read ({error}). It is damaged, cut off or no Matrix Market file; copy it "
+                    f"{self.path}: cannot be read ({error}). It is damaged, cut off or not Matrix Market; copy it "
                     "again, or write it with scipy.io.mmwrite."
                 ) from error
 
@@ -177,8 +191,10 @@ class MatrixMarketSource(StreamSource):
 
 
 class _Forward:
-    """A stream without a way back. scipy's parser, given one that can seek, goes back to where it stopped in a
-    destructor, and an error there ends the process.
+    """A stream that cannot seek.
+
+    Given a stream that can, scipy's parser seeks back to where it stopped in a destructor, and an error there ends the
+    process.
     """
 
     def __init__(self, file: IO[bytes]) -> None:

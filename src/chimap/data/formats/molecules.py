@@ -15,17 +15,23 @@ from chimap.data.io.files import needed
 
 @dataclass(frozen=True)
 class MorganCounts(Reading):
-    """How often each circular environment of atoms occurs in a molecule, hashed into ``size`` bins; by RDKit.
+    """How often each circular environment of atoms occurs in a molecule, hashed into ``size`` bins by RDKit.
 
     Parameters
     ----------
-    column : name of the column of SMILES.
-    radius : bonds around an atom (2 is called ECFP4).
-    size : bins.
+    column : str, default="smiles"
+        Name of the column of SMILES.
+    radius : int, default=2
+        Radius of an environment in bonds; 2 is called ECFP4.
+    size : int, default=2048
+        Number of bins.
 
     Raises
     ------
-    ImportError without RDKit, DataError for a SMILES that cannot be read, by its record.
+    ImportError
+        Without RDKit.
+    DataError
+        For a SMILES that cannot be read, naming its record.
 
     References
     ----------
@@ -49,15 +55,15 @@ class MorganCounts(Reading):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """``morgan_0`` and on."""
+        """Names of the bins, ``morgan_0`` and on."""
         return tuple(f"morgan_{place}" for place in range(self.size))
 
     def learned(self, fields: Iterator[Fields], where: str) -> MorganCounts:
-        """The same: there is nothing to learn."""
+        """Return the reading unchanged: there is nothing to learn."""
         return self
 
     def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
-        """The counts of each molecule."""
+        """Return the counts of each molecule."""
         chem = needed("rdkit.Chem", "columns of SMILES", "chem")
         generators = needed("rdkit.Chem.rdFingerprintGenerator", "columns of SMILES", "chem")
         generator = generators.GetMorganGenerator(radius=self.radius, fpSize=self.size)
@@ -69,12 +75,12 @@ class MorganCounts(Reading):
                 )
                 if molecule is None:
                     raise DataError(
-                        f"{where}, record {first + row}: {self.column!r} is {smiles!r}, which RDKit reads as no "
+                        f"{where}, record {first + row}: {self.column!r} is {smiles!r}, which RDKit does not read as a "
                         "molecule. Mend it, or leave the record out."
                     )
                 fingerprint = sorted(generator.GetCountFingerprint(molecule).GetNonzeroElements().items())
                 bins += [place for place, _ in fingerprint]
                 counts += [count for _, count in fingerprint]
                 borders.append(len(bins))
-        parts = (np.array(counts, np.float32), np.array(bins, np.int32), np.array(borders, np.int32))
-        return sp.csr_matrix(parts, shape=(len(fields), self.size))
+        csr = (np.array(counts, np.float32), np.array(bins, np.int32), np.array(borders, np.int32))
+        return sp.csr_matrix(csr, shape=(len(fields), self.size))

@@ -1,4 +1,4 @@
-"""Records of JSON with counts by name, or lists of bins."""
+"""JSON records with counts by name, or with lists of bins."""
 
 from __future__ import annotations
 
@@ -20,17 +20,22 @@ from chimap.data.labels import Labels
 
 @dataclass(frozen=True)
 class NamedCounts(Reading):
-    """Counts of a record: ``{"name": count}``, where a name that is not there counts 0, or a list of all bins.
+    """Counts of a record: ``{"name": count}``, where a missing name counts 0, or a list of all bins.
 
     Parameters
     ----------
-    column : name of the field.
-    bins : names of the bins, () to learn them: all that occur, in the order of the alphabet; for lists, their places.
-    is_list : whether fields are lists, which are dense rows.
+    column : str, default="counts"
+        Name of the field.
+    bins : tuple of str, default=()
+        Names of the bins. () learns them: all names that occur, in alphabetical order, or the positions in lists.
+    is_list : bool, default=False
+        Whether fields are lists, which are dense rows.
 
     Raises
     ------
-    DataError, by record, for what is neither, a count that is no number, and lists of several lengths.
+    DataError
+        For a field that is neither, a count that is not a number, and lists of different lengths; the message names the
+        record.
 
     Examples
     --------
@@ -48,52 +53,53 @@ class NamedCounts(Reading):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The bins."""
+        """Names of the bins."""
         return self.bins
 
     @property
     def dtype(self) -> np.dtype:  # type: ignore[override]
-        """float64: counts may be any numbers."""
+        """float64, because counts may be any numbers."""
         return np.dtype(np.float64)
 
     @property
     def is_sparse(self) -> bool:  # type: ignore[override]
-        """Whether rows are CSR: counts by name."""
+        """Whether rows are CSR, as for counts by name."""
         return not self.is_list
 
     def takes(self, data: Any) -> bool:
-        """Whether data are JSON lines, or a list of counts."""
+        """Return whether the data are JSON lines, or a list of counts."""
         is_path = isinstance(data, str | os.PathLike)
         return isinstance(data, list) or (is_path and uncompressed_name(os.fspath(data)).endswith(LINES))
 
     def learned(self, fields: Iterator[Fields], where: str) -> NamedCounts:
-        """With the names of all records."""
+        """Return the reading with the names of all records."""
         names: set[str] = set()
         width, is_list, first = 0, False, 0
-        for some in fields:
-            if first == 0 and some:
-                is_list = isinstance(some[0], list)
-                width = len(some[0]) if is_list else 0
-            for row, field in enumerate(some):
+        for batch in fields:
+            if first == 0 and batch:
+                is_list = isinstance(batch[0], list)
+                width = len(batch[0]) if is_list else 0
+            for row, field in enumerate(batch):
                 self._check(field, is_list, first + row, where)
                 if not is_list:
                     names.update(field)
-            first += len(some)
+            first += len(batch)
         bins = [str(place) for place in range(width)] if is_list else sorted(names)
         if not bins:
             raise DataError(f"{where}: no counts in {self.column!r} of any record. Give at least one name.")
         return replace(self, bins=tuple(bins), is_list=is_list)
 
     def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
-        """The counts of known names; others are passed over."""
-        place = {name: at for at, name in enumerate(self.bins)}
+        """Return the counts of known names; others are skipped."""
+        place = {name: bin_place for bin_place, name in enumerate(self.bins)}
         counts, columns, borders = [], [], [0]
         for row, field in enumerate(fields):
             self._check(field, self.is_list, first + row, where)
             pairs = zip(self.bins, field, strict=False) if self.is_list else field.items()
             if self.is_list and len(field) != len(self.bins):
                 raise DataError(
-                    f"{where}, record {first + row}: a list of {len(field)}, expected {len(self.bins)} as in the first."
+                    f"{where}, record {first + row}: a list of {len(field)} counts, expected {len(self.bins)} as in "
+                    "the first."
                 )
             for name, count in pairs:
                 if isinstance(count, bool) or not isinstance(count, int | float) or not math.isfinite(count):
@@ -104,8 +110,8 @@ class NamedCounts(Reading):
                     columns.append(place[name])
                     counts.append(count)
             borders.append(len(counts))
-        parts = (np.array(counts, self.dtype), np.array(columns, np.int32), np.array(borders, np.int32))
-        return sp.csr_matrix(parts, shape=(len(fields), len(self.bins)))
+        csr = (np.array(counts, self.dtype), np.array(columns, np.int32), np.array(borders, np.int32))
+        return sp.csr_matrix(csr, shape=(len(fields), len(self.bins)))
 
     def _check(self, field: object, is_list: bool, record: int, where: str) -> None:
         expected, example = (list, "[2, 0, 1]") if is_list else (dict, '{"name": 2}')
@@ -117,7 +123,10 @@ class NamedCounts(Reading):
 
 
 def jsonl_source(path: str, labels: Labels = None) -> FieldSource:
-    """A source for ``.jsonl``: ``{"id": ..., "counts": {"name": n}, "label": ...}`` a line, or lists of counts."""
+    """Return a source for ``.jsonl``: records with ``counts``, by name or as a list, and optional ``id`` and ``label``.
+
+    {"id": ..., "counts": {"name": n}, "label": ...}
+    """
     records = JsonRecords(path)
     reading = NamedCounts()
     if reading.column not in records.columns:

@@ -1,4 +1,4 @@
-"""A .npy file, read chunk by chunk."""
+"""A ``.npy`` file, read chunk by chunk."""
 
 from __future__ import annotations
 
@@ -21,13 +21,25 @@ from chimap.data.source import Chunk, Source
 class NpySource(Source):
     """The rows of a ``.npy`` file of any size.
 
-    Chunks are read into fresh buffers. The file is not mapped: pages of a mapping count as memory of the
-    process and would grow with the file. Files in Fortran order are read column by column within each chunk.
+    Chunks are read into fresh buffers. The file is not mapped: pages of a mapping count as memory of the process and
+    would grow with the file. Files in Fortran order are read column by column within each chunk.
 
-    path: array (n_rows, n_features) of numbers; further axes are read as one.
-    labels: array or file of labels, see ``read_labels``, or None.
-    Raises FileNotFoundError, and DataError for a file that is cut off, empty or not of numbers.
+    Parameters
+    ----------
+    path : str or path
+        A file with an array of shape (n_rows, n_features) of numbers; further axes are flattened.
+    labels : array or file of labels, default=None
+        Labels of the rows, see ``read_labels``.
 
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        For a file that is cut off, empty or does not hold numbers.
+
+    Examples
+    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(f"{folder}/X.npy", np.eye(5, dtype=np.float32))
@@ -58,7 +70,7 @@ class NpySource(Source):
         self.has_labels = self._y is not None
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """All rows, in order, each chunk in a fresh buffer."""
+        """Yield all rows in order, each chunk in a fresh buffer."""
         with self.path.open() as file:
             for start, stop in row_ranges(self.n_rows, chunk_rows):
                 y = None if self._y is None else self._y[start:stop]
@@ -66,11 +78,11 @@ class NpySource(Source):
         self.path.check_unchanged()
 
     def labels(self) -> np.ndarray | None:
-        """Labels of all rows, or None."""
+        """Return the labels of all rows, or None."""
         return self._y
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices; nothing else is read (unless in Fortran order)."""
+        """Return the rows with these increasing indices; nothing else is read, except in Fortran order."""
         if self._header.fortran_order:
             return super().take(rows)
         out = np.empty((len(rows), self.n_features), self.dtype)
@@ -82,7 +94,7 @@ class NpySource(Source):
         return out
 
     def fingerprint(self) -> JSON:
-        """Name, size, shape, dtype, and digests of the labels and of windows of the file."""
+        """Return name, size, shape, dtype, and digests of the labels and of windows of the file."""
         return {
             "name": self.name,
             "bytes": self.path.size,
@@ -108,7 +120,7 @@ class NpySource(Source):
     def _read_columns(self, file: IO[bytes], start: int, stop: int) -> np.ndarray:
         rows = np.empty((stop - start, self.n_features), self.dtype)
         column = np.empty(stop - start, self._header.dtype)
-        # Which bin, counted with the last axis fastest, each stored column is.
+        # The bin of each stored column, counted with the last axis fastest.
         bins = np.arange(self.n_features).reshape(self._header.shape[1:]).ravel(order="F")
         for stored, place in enumerate(bins):
             file.seek(self._header.start + (stored * self.n_rows + start) * column.itemsize)

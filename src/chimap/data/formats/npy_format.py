@@ -1,4 +1,4 @@
-"""The .npy layout: a header, then the values; read here without mapping and without pickles."""
+"""The ``.npy`` layout, a header and then the values, read without mapping and without pickles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chimap._validation import DataError
 
 READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 PIECE = 2**22
-# What numpy's reader of headers, which parses a Python literal, raises on damaged ones.
+# Errors of numpy's header reader, which parses a Python literal, on a damaged header.
 _BROKEN = (
     ValueError, KeyError, TypeError, SyntaxError, EOFError, OverflowError, RecursionError, TokenError, struct.error,
 )  # fmt: skip
@@ -23,7 +23,7 @@ _BROKEN = (
 
 @dataclass(frozen=True)
 class Header:
-    """What a .npy header says; ``start`` is the offset of the first value, ``nbytes`` the size of all."""
+    """The content of a ``.npy`` header, and the offset ``start`` of the first value."""
 
     shape: tuple[int, ...]
     fortran_order: bool
@@ -32,14 +32,14 @@ class Header:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all values."""
+        """Size of all values in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
 
 def read_header(file: IO[bytes], where: str) -> Header:
-    """The header of an open .npy file, which is left at the first value.
+    """Return the header of an open ``.npy`` file, and leave the file at the first value.
 
-    Raises DataError if it is not .npy, or holds Python objects or records.
+    Raises DataError if it is not ``.npy``, or holds Python objects or records.
     """
     try:
         reader = READERS[npy.read_magic(file)]
@@ -58,8 +58,8 @@ def fill(file: IO[bytes], values: np.ndarray) -> None:
     """Read the next bytes of a file into a C-contiguous array. Raises EOFError if there are too few."""
     view, done = values.reshape(-1).view(np.uint8).data, 0
     while done < len(view):
-        # Small pieces: a decompressor makes a copy of each.
-        got = file.readinto(view[done : done + PIECE])  # type: ignore[attr-defined]
-        if not got:
+        # Read small pieces, because a decompressor makes a copy of each.
+        n_read = file.readinto(view[done : done + PIECE])  # type: ignore[attr-defined]
+        if not n_read:
             raise EOFError(f"{len(view) - done} bytes are missing")
-        done += got
+        done += n_read

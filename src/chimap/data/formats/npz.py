@@ -1,4 +1,4 @@
-"""An .npz file of dense rows or of CSR parts, decompressed as it is read."""
+"""An ``.npz`` file of dense rows or of CSR parts, decompressed as it is read."""
 
 from __future__ import annotations
 
@@ -24,18 +24,33 @@ CSR_PARTS = ("data", "indices", "indptr", "shape")
 class NpzSource(Source):
     """The rows of an ``.npz`` file: ``X``, or the parts of a CSR matrix, or a named member.
 
-    Members are decompressed while they are read, again in each pass, so memory does not grow with the file;
-    members of up to 64 MiB together are decompressed once and kept, in the type they are stored in.
+    Members are decompressed while they are read, again in each pass, so that memory does not grow with the file.
+    Members of up to 64 MiB together are decompressed once and kept, in their stored type. CSR parts are ``data``,
+    ``indices``, ``indptr`` and ``shape``, as ``scipy.sparse.save_npz`` writes them. Names of columns are
+    ``column_names``, ``feature_names``, ``columns`` or ``vocabulary``.
 
-    path: the file, or ``file.npz::member`` for a dense array of another name than ``X``. CSR parts are
-    ``data, indices, indptr, shape``, as scipy.sparse.save_npz writes them.
-    labels: array or file of labels, see ``read_labels``; ``"::member"`` or the name of a member of this file;
-    None takes ``y`` from this file if it is there.
-    member: the same as ``::member``; what the names of CSR parts begin with, such as ``train_``, for those.
-    id: name of the member that names the rows; None takes ``row_ids``, ``ids``, ``row_names`` or ``sample_id``.
-    Names of columns are ``column_names``, ``feature_names``, ``columns`` or ``vocabulary``.
-    Raises FileNotFoundError, and DataError that names file and member, for damaged archives too.
+    Parameters
+    ----------
+    path : str or path
+        The file, or ``file.npz::member`` for a dense array of another name than ``X``.
+    labels : str, array or file of labels, default=None
+        ``"::member"`` or the name of a member of this file, or an array or file, see ``read_labels``. None takes ``y``
+        from this file if it is there.
+    member : str, default=None
+        The array of the rows, an alternative to ``::member``; for CSR parts the beginning of their names, such as
+        ``train_``.
+    id : str or int, default=None
+        The member that names the rows. None takes ``row_ids``, ``ids``, ``row_names`` or ``sample_id``.
 
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        If the archive is damaged or lacks an array; the message names file and member.
+
+    Examples
+    --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.savez(f"{folder}/two.npz", x_train=np.eye(3), y_train=[0, 1, 2])
@@ -81,7 +96,7 @@ class NpzSource(Source):
         self.has_labels = self._y is not None
 
     def _may_be_column(self, archive: Archive, member: str) -> bool:
-        """Whether an array has one value a row."""
+        """Return whether an array has one value a row."""
         try:
             header = archive.header(member)
         except DataError:
@@ -89,7 +104,7 @@ class NpzSource(Source):
         return header.shape == (self.n_rows,) and header.dtype.kind in "iufbUS"
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """All rows, in order."""
+        """Yield all rows in order."""
         start = 0
         for X in self._stored.blocks(row_ranges(self.n_rows, chunk_rows)):
             stop = start + X.shape[0]
@@ -98,11 +113,11 @@ class NpzSource(Source):
         self.path.check_unchanged()
 
     def labels(self) -> np.ndarray | None:
-        """Labels of all rows, or None."""
+        """Return the labels of all rows, or None."""
         return self._y
 
     def fingerprint(self) -> JSON:
-        """Name, size, shape, dtype, and digests of the labels and of windows of the file.
+        """Return name, size, shape, dtype, and digests of the labels and of windows of the file.
 
         The last window holds the checksums of all members.
         """
@@ -117,7 +132,7 @@ class NpzSource(Source):
 
 
 class _StoredRows(Protocol):
-    """Rows as an archive keeps them."""
+    """Rows as an archive stores them."""
 
     n_rows: int
     n_features: int
@@ -126,7 +141,7 @@ class _StoredRows(Protocol):
     row_bytes: float
 
     def blocks(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Rows]:
-        """The rows of consecutive ranges."""
+        """Yield the rows of consecutive ranges."""
 
 
 def _find_rows(archive: Archive, member: str | None) -> _StoredRows:
@@ -147,7 +162,7 @@ def _find_rows(archive: Archive, member: str | None) -> _StoredRows:
     choices = openable(archive)
     hint = (
         f"Name the rows as {' or '.join(repr(f'{archive.path.name}::{name}') for name in choices[:6])}, and their "
-        "labels as '::' and a member."
+        "labels as '::' followed by a member."
         if choices
         else "None of them holds rows."
     )
@@ -157,10 +172,10 @@ def _find_rows(archive: Archive, member: str | None) -> _StoredRows:
 
 
 def openable(archive: Archive) -> list[str]:
-    """What can be named behind ``::`` as rows: arrays of two axes or more, and what names of CSR parts begin with."""
+    """Return the names that can follow ``::`` as rows: arrays of two axes or more, and prefixes of CSR parts."""
     prefixes = _prefixes(archive)
-    parts = {prefix + part for prefix in prefixes for part in CSR_PARTS}
-    dense = [name for name in archive.members if name not in parts and _holds_rows(archive, name)]
+    csr_members = {prefix + part for prefix in prefixes for part in CSR_PARTS}
+    dense = [name for name in archive.members if name not in csr_members and _holds_rows(archive, name)]
     return sorted([*(prefix for prefix in prefixes if prefix), *dense], key=archive.members_order)
 
 
@@ -173,7 +188,7 @@ def _holds_rows(archive: Archive, name: str) -> bool:
 
 
 def _prefixes(archive: Archive) -> list[str]:
-    """What the names of CSR parts begin with, "" for ``data`` itself."""
+    """Return the prefixes of the names of CSR parts, "" for ``data`` itself."""
     starts = [name.removesuffix("indptr") for name in archive.members if name.endswith("indptr")]
     return [start for start in starts if all(start + part in archive.members for part in CSR_PARTS)]
 
@@ -206,7 +221,7 @@ class _CsrRows:
     is_sparse = True
 
     def __init__(self, archive: Archive, prefix: str) -> None:
-        shape = tuple(_whole(archive, f"{prefix}shape").tolist())
+        shape = tuple(_whole_numbers(archive, f"{prefix}shape").tolist())
         self.n_rows, self.n_features = matrix_shape(shape, str(archive.path))
         self._archive, self._data, self._indices = archive, f"{prefix}data", f"{prefix}indices"
         values, columns = archive.header(self._data), archive.header(self._indices)
@@ -234,13 +249,13 @@ class _CsrRows:
         place = int(np.flatnonzero((indices < 0) | (indices >= self.n_features))[0])
         row = start + int(np.searchsorted(indptr - indptr[0], place, side="right")) - 1
         raise DataError(
-            f"{self._archive.path}, row {row}: column {indices[place]} lies outside of the {self.n_features} "
+            f"{self._archive.path}, row {row}: column {indices[place]} lies outside the {self.n_features} "
             "columns that 'shape' promises. Write the file again, or correct 'shape'."
         )
 
 
-def _whole(archive: Archive, member: str) -> np.ndarray:
-    """A member of whole numbers, (n,) int64. DataError for others, rather than what is left of them."""
+def _whole_numbers(archive: Archive, member: str) -> np.ndarray:
+    """Return a member of whole numbers as int64, of shape (n,). Raises DataError rather than round other numbers."""
     values = archive.read(member).reshape(-1)
     if (
         values.dtype.kind not in "iuf"
@@ -252,7 +267,7 @@ def _whole(archive: Archive, member: str) -> np.ndarray:
 
 
 def _row_borders(archive: Archive, member: str, n_rows: int, *sizes: tuple[int, ...]) -> np.ndarray:
-    indptr = _whole(archive, member)
+    indptr = _whole_numbers(archive, member)
     if indptr.size != n_rows + 1:
         raise DataError(
             f"{archive.path}::{member}: {indptr.size} entries for {n_rows} rows; expected {n_rows + 1}. "

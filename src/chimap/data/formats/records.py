@@ -1,4 +1,4 @@
-"""Tables whose fields are text, molecules or counts by name rather than bins: read record by record."""
+"""Tables whose fields are text, molecules or counts by name rather than bins, read record by record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from chimap.data.io.compressed import COMPRESSIONS, decompressed, read_piece, un
 from chimap.data.io.files import base_name, existing_file, file_digest, files_under, is_folder, split_member
 from chimap.data.rows import digest
 
-BATCH = 1024  # records that are given at a time
+BATCH = 1024  # records a batch
 
 _TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv"), PARQUET + IPC
 LINES = (".jsonl", ".ndjson")
@@ -26,13 +26,18 @@ _NO_LIMIT = 2**31 - 1
 
 
 Batch: TypeAlias = list[tuple[Any, ...]]
-"""Some records: of each the values of the columns that were asked for, whatever these hold."""
+"""Consecutive records, each a tuple with the values of the requested columns."""
 
 
 class Records(ABC):
     """Records of named fields, the same in each pass.
 
-    address: for messages. columns: names of the fields, as far as they are known beforehand.
+    Attributes
+    ----------
+    address : str
+        The file or folder, for messages.
+    columns : list of str
+        Names of the fields, as far as they are known beforehand.
     """
 
     address: str
@@ -45,22 +50,22 @@ class Records(ABC):
 
     @abstractmethod
     def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """Some records at a time, each the values of these columns; None where a record has no such field."""
+        """Yield batches of records with the values of these columns; None where a record has no such field."""
 
     @abstractmethod
     def content(self) -> JSON:
-        """Bytes and digest, for fingerprints."""
+        """Return bytes and digest, for fingerprints."""
 
     @abstractmethod
     def check_unchanged(self) -> None:
-        """Raise DataError if what is read is not what was first looked at."""
+        """Raise DataError if the data have changed since they were opened."""
 
     def check_columns(self, columns: list[str]) -> None:
-        """Refuse names that are not there."""
-        lost = [name for name in columns if name not in self.columns]
-        if lost:
+        """Refuse names that are not columns."""
+        missing = [name for name in columns if name not in self.columns]
+        if missing:
             raise DataError(
-                f"{self.address}: no column {lost[0]!r}; there are {', '.join(self.columns) or 'none'}. Name one "
+                f"{self.address}: no column {missing[0]!r}; there are {', '.join(self.columns) or 'none'}. Name one "
                 "of them."
             )
 
@@ -73,16 +78,16 @@ class _OneFile(Records):
         self.address = self._file.address
 
     def content(self) -> JSON:
-        """See ``Records``."""
+        """Return bytes and digest as ``Records`` does."""
         return {"bytes": self._file.size, "digest": file_digest(self._file)}
 
     def check_unchanged(self) -> None:
-        """See ``Records``."""
+        """Check the file as ``Records`` does."""
         self._file.check_unchanged()
 
 
 class TextRecords(_OneFile):
-    """A table of CSV or TSV with a heading; fields in quotes may have line breaks."""
+    """A CSV or TSV table with a heading; quoted fields may have line breaks."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -91,10 +96,10 @@ class TextRecords(_OneFile):
             raise DataError(f"{address}: no heading with the names of columns. Add one as the first line.")
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """See ``Records``."""
+        """Yield batches as ``Records`` does."""
         self.check_columns(columns)
         places = [self.columns.index(name) for name in columns]
-        reader, some = self._read(), []
+        reader, batch = self._read(), []
         next(reader)
         for number, record in enumerate(reader, 1):
             if not record:
@@ -104,12 +109,12 @@ class TextRecords(_OneFile):
                     f"{self.address}, record {number}: {len(record)} fields, expected {len(self.columns)} as in the "
                     "heading. The file is cut off, or a field with a comma or a quote is not quoted."
                 )
-            some.append(tuple(record[place] for place in places))
-            if len(some) == BATCH:
-                yield some
-                some = []
-        if some:
-            yield some
+            batch.append(tuple(record[place] for place in places))
+            if len(batch) == BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
 
     def _read(self) -> Iterator[list[str]]:
         delimiter = "\t" if uncompressed_name(self._file.name).endswith(".tsv") else ","
@@ -127,7 +132,7 @@ class TextRecords(_OneFile):
 
 
 class ArrowRecords(Records):
-    """A Parquet, Feather or Arrow file, or a folder of them."""
+    """The records of a Parquet, Feather or Arrow file, or of a folder of them."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -135,7 +140,7 @@ class ArrowRecords(Records):
         self.columns = list(self._parts[0].schema.names)
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """See ``Records``."""
+        """Yield batches as ``Records`` does."""
         self.check_columns(columns)
         for part in self._parts:
             for group in range(len(part.group_rows)):
@@ -143,19 +148,19 @@ class ArrowRecords(Records):
                     yield list(zip(*(batch.column(name).to_pylist() for name in columns), strict=True))
 
     def content(self) -> JSON:
-        """See ``Records``."""
+        """Return bytes and digest as ``Records`` does."""
         files = [part.file for part in self._parts]
         digests = np.array([f"{file.name} {file_digest(file)}" for file in files])
         return {"bytes": sum(file.size for file in files), "digest": digest(digests)}
 
     def check_unchanged(self) -> None:
-        """See ``Records``."""
+        """Check all files as ``Records`` does."""
         for part in self._parts:
             part.file.check_unchanged()
 
 
 class JsonRecords(_OneFile):
-    """A JSON object a line; ``columns`` are the keys of the first."""
+    """A JSON object a line; ``columns`` are the keys of the first one."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -165,15 +170,15 @@ class JsonRecords(_OneFile):
         self.columns = list(first)
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """See ``Records``."""
-        some: Batch = []
+        """Yield batches as ``Records`` does."""
+        batch: Batch = []
         for _, record in self._objects():
-            some.append(tuple(record.get(name) for name in columns))
-            if len(some) == BATCH:
-                yield some
-                some = []
-        if some:
-            yield some
+            batch.append(tuple(record.get(name) for name in columns))
+            if len(batch) == BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
 
     def _objects(self) -> Iterator[tuple[int, JSON]]:
         number = 0
@@ -186,7 +191,7 @@ class JsonRecords(_OneFile):
 
 
 class FolderRecords(Records):
-    """A folder of text files: each a record of ``id`` (its path), ``text`` and ``label`` (the folder it lies in)."""
+    """A folder of text files, each a record of ``id`` (its path), ``text`` and ``label`` (its folder)."""
 
     def __init__(self, address: str) -> None:
         self.address, self.columns = address.rstrip("/"), ["id", "text", "label"]
@@ -199,23 +204,25 @@ class FolderRecords(Records):
             raise DataError(f"{address}: an empty folder; expected text files, in a folder for each class.")
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """See ``Records``."""
+        """Yield batches as ``Records`` does."""
         self.check_columns(columns)
-        inner = [*self._files]
-        for start in range(0, len(inner), BATCH):
-            yield [tuple(self._field(at, name) for name in columns) for at in inner[start : start + BATCH]]
+        paths = [*self._files]
+        for start in range(0, len(paths), BATCH):
+            yield [
+                tuple(self._field(path, name) for name in columns) for path in paths[start : start + BATCH]
+            ]
 
     def content(self) -> JSON:
-        """See ``Records``."""
+        """Return bytes and digest as ``Records`` does; the digest covers the listing and about 16 of the files."""
         listing = [f"{inner} {file.size}" for inner, file in self._files.items()]
-        some = [file_digest(file) for file in [*self._files.values()][:: max(1, len(listing) // 16)]]
+        digests = [file_digest(file) for file in [*self._files.values()][:: max(1, len(listing) // 16)]]
         return {
             "bytes": sum(file.size for file in self._files.values()),
-            "digest": digest(np.array(listing + some)),
+            "digest": digest(np.array(listing + digests)),
         }
 
     def check_unchanged(self) -> None:
-        """See ``Records``."""
+        """Check all files as ``Records`` does."""
         for file in self._files.values():
             file.check_unchanged()
 
@@ -229,42 +236,42 @@ class FolderRecords(Records):
             content = read_piece(file, stream, -1, "text")
         try:
             if 0 in content:
-                raise ValueError(f"byte {content.index(0)} is 0, as of files that are not text")
+                raise ValueError(f"byte {content.index(0)} is 0, as in files that are not text")
             return content.decode("utf-8-sig")
         except ValueError as error:
             raise DataError(
                 f"{self.address}/{inner}: not text in UTF-8 ({error}). Files of the folder are read as text: save it "
-                "as UTF-8 (iconv -f LATIN1 -t UTF-8 from the usual other one), or take it out of the folder."
+                "as UTF-8 (from Latin-1 with iconv -f LATIN1 -t UTF-8), or take it out of the folder."
             ) from error
 
 
 class ListRecords(Records):
-    """Values in memory, as the only column, called ``value``."""
+    """Values in memory, as a single column called ``value``."""
 
     def __init__(self, values: Iterable[object], address: str = "list") -> None:
         self.address, self.columns, self._values = address, ["value"], list(values)
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """See ``Records``."""
+        """Yield batches as ``Records`` does."""
         self.check_columns(columns)
         for start in range(0, len(self._values), BATCH):
             yield [(value,) for value in self._values[start : start + BATCH]]
 
     def content(self) -> JSON:
-        """See ``Records``."""
+        """Return a digest as ``Records`` does."""
         return {"digest": digest(np.array([repr(value) for value in self._values]))}
 
     def check_unchanged(self) -> None:
-        """Nothing to check."""
+        """Do nothing: values in memory need no check."""
 
 
 def has_records(address: str) -> bool:
-    """Whether a file or folder has columns by name that are read record by record."""
+    """Return whether a file or folder has named columns that can be read record by record."""
     return is_folder(address) or uncompressed_name(address).endswith((*_TEXT_TABLES, *_ARROW_TABLES, *LINES))
 
 
 def records_of(address: str) -> Records:
-    """The records of a table or of a folder of text files. DataError for another ending."""
+    """Return the records of a table or of a folder of text files. Raises DataError for another ending."""
     path, member = split_member(address)
     if member is not None:
         raise DataError(
@@ -282,6 +289,6 @@ def records_of(address: str) -> Records:
         return JsonRecords(address)
     endings = (*_TEXT_TABLES, *_ARROW_TABLES, *LINES)
     raise DataError(
-        f"{address}: a column of it was named, which files have that end in {', '.join(endings)}, plain or "
-        f"compressed ({', '.join(COMPRESSIONS[1:])}). Write one of these, or give a folder of text files."
+        f"{address}: a column was named, but only files that end in {', '.join(endings)}, plain or compressed "
+        f"({', '.join(COMPRESSIONS[1:])}), have columns. Write one of these, or give a folder of text files."
     )

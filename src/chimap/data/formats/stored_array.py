@@ -19,14 +19,14 @@ from chimap.data.labels import Labels, clean_labels, one_column, read_labels
 from chimap.data.rows import chunk_dtype, matrix_shape
 from chimap.data.stored_names import label_beside, named_array, names_beside
 
-_SCATTERED_BYTES = 2**16  # read at a time where single rows are wanted and nothing is chunked
+_SCATTERED_BYTES = 2**16  # bytes read at a time where single rows are needed from an array without chunks
 
 
 class StoredArraySource(SeekableStream):
-    """An array of rows, and one of labels, in a container of arrays that are sliced as numpy slices.
+    """An array of rows and an array of labels in a container whose arrays are sliced like numpy arrays.
 
-    Reading follows the chunks of the storage: each is decoded once in a pass. A storage chunk of more rows than a
-    chunk of the pass needs is in memory as a whole; ``held_bytes`` counts it.
+    Reading follows the chunks of the storage: each is decoded once in a pass. A storage chunk with more rows than a
+    chunk of the pass is in memory as a whole; ``held_bytes`` counts it.
     """
 
     is_sparse = False
@@ -48,15 +48,15 @@ class StoredArraySource(SeekableStream):
         base = base_name(address)
         self.name = base if member is None else f"{base}::{member}"
         with self._opened() as root, self._container.naming():
-            self._look(root, address, member, labels, id)
+            self._find_arrays(root, address, member, labels, id)
         if self._y is None:
             self._y = read_labels(None if self._has_label_here else labels, self.n_rows)
         self.has_labels = self._y is not None
 
-    def _look(
+    def _find_arrays(
         self, root: Group, address: str, member: str | None, labels: Labels, id: str | int | None
     ) -> None:
-        """What the container says of rows, names and labels."""
+        """Find the rows, names and labels in the container."""
         names = self._names(root)
         self._member = self._rows_name(names, member)
         rows = root[self._member]
@@ -77,7 +77,7 @@ class StoredArraySource(SeekableStream):
         self._block_rows = min(self.n_rows, unit * max(1, BLOCK_BYTES // (unit * stored)))
         self._scattered_rows = unit if chunked is not None else max(1, _SCATTERED_BYTES // stored)
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
-        # A block as it is stored, and as floats; a decoder has a copy of its own.
+        # A block is held as it is stored, as floats, and as a copy in the decoder.
         self.held_bytes = self._block_rows * (2.0 * stored + self.row_bytes)
         group, shape = self._member[: self._member.rfind("/") + 1], (self.n_rows, self.n_features)
         self.column_names, self.row_ids = names_beside(
@@ -92,7 +92,7 @@ class StoredArraySource(SeekableStream):
         self._y = None if label is None else self._labels_of(root[label], column, f"{address}::{label}")
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """The rows with these increasing indices; storage chunks without any of them are not read."""
+        """Return the rows with these increasing indices; storage chunks without any of them are not read."""
         out = np.empty((len(rows), self.n_features), self.dtype)
         blocks = np.asarray(rows) // self._scattered_rows
         with self._opened() as root:
@@ -134,20 +134,22 @@ class StoredArraySource(SeekableStream):
 
     def _rows_name(self, names: list[str], member: str | None) -> str:
         if member is None and names == [""]:
-            return ""  # the container is the array
+            return ""  # the container is a single array
         wanted = "X" if member is None else member.strip("/")
         if wanted in names:
             return wanted
         hint = ""
         if member is None and names:
-            hint = f" Name the rows as '{self.name}::{names[0]}', and their labels as '::' and a name."
+            hint = (
+                f" Name the rows as '{self.name}::{names[0]}', and their labels as '::' followed by a name."
+            )
         raise DataError(
             f"{self.path}: no array {wanted!r}; it holds {', '.join(names) or 'no arrays'}.{hint}"
         )
 
     @contextmanager
     def _opened(self) -> Iterator[Group]:
-        """The container, open while the block runs: a mapping from names to arrays."""
+        """Open the container for the block: a mapping from names to arrays."""
         with self._container.opened() as root:
             yield root if is_group(root) else {"": root}
 
@@ -159,11 +161,11 @@ class StoredArraySource(SeekableStream):
 
     @abstractmethod
     def _names(self, root: Group) -> list[str]:
-        """The names of all arrays in the container, with ``/`` between the steps."""
+        """Return the names of all arrays in the container, with ``/`` between the steps."""
 
 
 def _label_name(names: list[str], labels: Labels) -> tuple[str | None, int | None]:
-    """The array of labels, and the column of it, that is meant; None if it is not in here."""
+    """Return the array of labels and the column of it that ``labels`` names; None if it is not in the container."""
     if not isinstance(labels, str):
         return None, None
     name, column = named_array(names, labels.removeprefix("::").strip("/"))

@@ -13,15 +13,15 @@ from chimap._validation import DataError
 from chimap.data.io.row_file import RowFile
 from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, matrix_shape
 
-PIECE_BYTES = 2**20  # read from the container at a time, or a storage chunk if that is more
+PIECE_BYTES = 2**20  # bytes read from the container at a time; at least a storage chunk
 PARTS = ("data", "indices", "indptr")
 Read = Callable[[int, int], Rows]  # the rows from start to stop: dense in ``dtype``, or canonical CSR
 
 
 class StoredRows(ABC):
-    """How the rows of one stored matrix are read; the container is open while they are.
+    """A reader of the rows of one stored matrix, used while the container is open.
 
-    where: the matrix, for messages. The rest is as in ``Source``.
+    ``where`` is the matrix, for messages. The other attributes are as in ``Source``.
     """
 
     is_sparse = True
@@ -36,19 +36,19 @@ class StoredRows(ABC):
 
     @abstractmethod
     def reader(self, root: Group) -> Read:
-        """What reads ranges of rows, which come in their order: each storage chunk is then decoded once."""
+        """Return a function that reads ranges of rows. Ranges in order decode each storage chunk once."""
 
     def take(self, root: Group, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices; what is far from any of them is not read."""
-        read, parts, done = self.reader(root), [], 0
+        """Return the rows with these increasing indices; what is far from any of them is not read."""
+        read, blocks, done = self.reader(root), [], 0
         for start, stop in self._runs(rows.tolist()):
             last = int(np.searchsorted(rows, stop))
-            parts.append(_arrays.take_rows(read(start, stop), rows[done:last] - start))
+            blocks.append(_arrays.take_rows(read(start, stop), rows[done:last] - start))
             done = last
-        return _arrays.stack_rows(parts)
+        return _arrays.stack_rows(blocks)
 
     def _runs(self, rows: list[int]) -> Iterator[tuple[int, int]]:
-        """(start, stop) of rows that are read at once."""
+        """Yield (start, stop) of the rows that are read at once."""
         most = max(1.0, PIECE_BYTES / self.row_bytes)
         start = stop = rows[0]
         for row in rows:
@@ -60,7 +60,7 @@ class StoredRows(ABC):
 
 
 class DenseRows(StoredRows):
-    """An array whose first axis are rows."""
+    """An array whose first axis holds the rows."""
 
     is_sparse = False
 
@@ -72,13 +72,13 @@ class DenseRows(StoredRows):
         self.held_bytes = _piece_bytes(array)
 
     def reader(self, root: Group) -> Read:
-        """See ``StoredRows``."""
+        """Return a reader as ``StoredRows`` does."""
         pieces = _Pieces(root[self._key], self.dtype)
         return lambda start, stop: pieces.between(start, stop).reshape(stop - start, -1)
 
 
 class CsrRows(StoredRows):
-    """Arrays ``data``, ``indices`` and ``indptr`` in a group: entries by row, one row after the other."""
+    """A group of arrays ``data``, ``indices`` and ``indptr`` with the entries of one row after the other."""
 
     def __init__(self, group: Group, key: str, shape: tuple[int, ...], where: str) -> None:
         super().__init__(shape, _part(group, "data", where).dtype, where)
@@ -90,7 +90,7 @@ class CsrRows(StoredRows):
         )
 
     def reader(self, root: Group) -> Read:
-        """See ``StoredRows``."""
+        """Return a reader as ``StoredRows`` does."""
         values, columns = _entries(root[self._key], self.dtype, self.where)
 
         def read(start: int, stop: int) -> Rows:
@@ -108,13 +108,13 @@ class CsrRows(StoredRows):
         place = int(np.flatnonzero((indices < 0) | (indices >= self.n_features))[0])
         row = start + int(np.searchsorted(borders - borders[0], place, side="right")) - 1
         raise DataError(
-            f"{self.where}, row {row}: column {indices[place]} lies outside of the {self.n_features} columns of its "
+            f"{self.where}, row {row}: column {indices[place]} lies outside the {self.n_features} columns of its "
             "shape. Write the file again."
         )
 
 
 class CscRows(StoredRows):
-    """The same arrays with entries by column. They are put in rows, in a temporary file, when the matrix is opened."""
+    """The same arrays with entries by column; opening puts them in the order of rows on a temporary file."""
 
     def __init__(self, group: Group, key: str, shape: tuple[int, ...], where: str) -> None:
         super().__init__(shape, _part(group, "data", where).dtype, where)
@@ -129,7 +129,7 @@ class CscRows(StoredRows):
         return {**self.__dict__, "_file": None}
 
     def reader(self, root: Group) -> Read:
-        """See ``StoredRows``."""
+        """Return a reader as ``StoredRows`` does."""
         if self._file is None:
             self._file = self._by_rows(root[self._key])
         return self._file.read
@@ -141,23 +141,23 @@ class CscRows(StoredRows):
         step = 2 * PIECE_BYTES
         for start in range(0, n_entries, step):
             stop = min(start + step, n_entries)
-            here = rows.between(start, stop)
-            for row in (here.min(), here.max()):
+            row_indices = rows.between(start, stop)
+            for row in (row_indices.min(), row_indices.max()):
                 if not 0 <= row < self.n_rows:
                     raise DataError(
-                        f"{self.where}: row {row} lies outside of the {self.n_rows} rows of its shape. Write the file "
+                        f"{self.where}: row {row} lies outside the {self.n_rows} rows of its shape. Write the file "
                         "again."
                     )
             columns = np.searchsorted(self._borders, np.arange(start, stop), side="right") - 1
-            file.add(here, columns, values.between(start, stop))
+            file.add(row_indices, columns, values.between(start, stop))
         file.finish()
         return file
 
 
 class _Pieces:
-    """Stretches of a stored array along its first axis, which come in their order, as one dtype.
+    """Consecutive ranges of a stored array along its first axis, converted to one dtype.
 
-    It is read in whole storage chunks, of which the last is kept for the next stretch.
+    The array is read in whole storage chunks, of which the last one is kept for the next range.
     """
 
     def __init__(self, array: StoredArray, dtype: np.dtype) -> None:
@@ -165,53 +165,53 @@ class _Pieces:
         self._first, self._kept = 0, np.empty((0, *array.shape[1:]), array.dtype)
 
     def between(self, start: int, stop: int) -> np.ndarray:
-        """The entries from start to stop."""
+        """Return the entries from ``start`` up to ``stop``."""
         out = np.empty((stop - start, *self._array.shape[1:]), self._dtype)
-        at = start
-        while at < stop:
-            if not self._first <= at < self._first + len(self._kept):
+        position = start
+        while position < stop:
+            if not self._first <= position < self._first + len(self._kept):
                 unit = _unit(self._array)
-                self._first = at - at % unit
+                self._first = position - position % unit
                 end = min(self._first + self._step, -(-stop // unit) * unit, self._array.shape[0])
                 self._kept = np.asarray(self._array[self._first : end])
-            piece = self._kept[at - self._first : stop - self._first]
+            piece = self._kept[position - self._first : stop - self._first]
             if not len(piece):
-                raise EOFError(f"no entries from {at:,} on")
-            out[at - start : at - start + len(piece)] = piece
-            at += len(piece)
+                raise EOFError(f"no entries from {position:,} on")
+            out[position - start : position - start + len(piece)] = piece
+            position += len(piece)
         return out
 
 
 def _entries(group: Group, dtype: np.dtype, where: str) -> tuple[_Pieces, _Pieces]:
-    """Values and indices of a sparse matrix; indices as int32 where they are no wider."""
+    """Return readers of the values and the indices of a sparse matrix; indices are int32 unless stored wider."""
     indices = group["indices"]
     for part in PARTS[:2]:
-        _check_there(group[part], f"{where}/{part}")
+        _check_complete(group[part], f"{where}/{part}")
     is_short = np.can_cast(indices.dtype, np.int32)
     return _Pieces(group["data"], dtype), _Pieces(indices, np.dtype(np.int32 if is_short else np.int64))
 
 
-def _check_there(array: StoredArray, where: str) -> None:
+def _check_complete(array: StoredArray, where: str) -> None:
     """Refuse values or indices of a Zarr store that lacks some of their chunks, which the library reads as zeros.
 
-    Zarr does not write chunks that are all zeros, but no sparse matrix has such ones.
+    Zarr does not write chunks that are all zeros, but a sparse matrix has none.
     """
-    written = getattr(array, "nchunks_initialized", None)  # of Zarr alone
+    written = getattr(array, "nchunks_initialized", None)  # only Zarr arrays have it
     if written is not None and written < array.nchunks:
         raise DataError(
-            f"{where}: {array.nchunks - written} of {array.nchunks} chunks are not in the store; it was not copied or "
-            "written to the end. Copy it again."
+            f"{where}: {array.nchunks - written} of {array.nchunks} chunks are not in the store; copying or writing "
+            "it did not finish. Copy it again."
         )
 
 
 def _unit(array: StoredArray) -> int:
-    """Length of a storage chunk along the first axis; 1 where the array is in one piece."""
+    """Return the length of a storage chunk along the first axis; 1 if the array is not chunked."""
     chunks = getattr(array, "chunks", None)
     return 1 if not chunks else max(1, int(chunks[0]))
 
 
 def _step(array: StoredArray) -> int:
-    """Entries along the first axis that are read at a time: whole storage chunks."""
+    """Return the number of entries along the first axis that are read at a time: whole storage chunks."""
     unit, entry = _unit(array), _entry_bytes(array)
     return unit * max(1, PIECE_BYTES // (unit * entry))
 
@@ -221,7 +221,7 @@ def _entry_bytes(array: StoredArray) -> int:
 
 
 def _piece_bytes(array: StoredArray) -> float:
-    """What reading an array holds: a piece, and a copy in the decoder."""
+    """Return the bytes that reading an array holds: a piece, and a copy in the decoder."""
     return 2.0 * min(_step(array), array.shape[0]) * _entry_bytes(array)
 
 
@@ -235,7 +235,7 @@ def _part(group: Group, part: str, where: str) -> StoredArray:
 
 
 def _borders(group: Group, n_lines: int, where: str) -> np.ndarray:
-    """``indptr``, checked against the arrays that it divides."""
+    """Return ``indptr``, checked against the arrays that it divides."""
     sizes = [_part(group, part, where).shape for part in ("data", "indices")]
     borders = np.asarray(_part(group, "indptr", where)[...]).reshape(-1).astype(np.int64)
     if group["indices"].dtype.kind not in "iu":

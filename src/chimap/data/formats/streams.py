@@ -1,4 +1,4 @@
-"""Objects that give batches: lazy frames, relations, data sets and loaders of other libraries."""
+"""Objects of other libraries that yield batches: lazy frames, relations, data sets and loaders."""
 
 from __future__ import annotations
 
@@ -21,15 +21,23 @@ if TYPE_CHECKING:
 
 
 Tables: TypeAlias = "Callable[[], Iterator[pa.Table]]"
-BATCH = 4096  # rows that are asked for at a time
+BATCH = 4096  # rows that are requested at a time
 
 
 class TableBatches:
-    """Batches (X, y) of an object that gives Arrow tables.
+    """Batches (X, y) of an object that yields Arrow tables.
 
-    tables: makes a new iterator of tables or record batches. name: for messages. label: the column of labels, or None:
-    ``y`` or ``label``, if there is one. All other columns of numbers are bins, or the single column of lists; a first
-    column of text names the rows.
+    All columns of numbers except the labels are bins, or the single column of lists; a first column of text names the
+    rows.
+
+    Parameters
+    ----------
+    tables : callable
+        Returns a new iterator of tables or record batches at each call.
+    name : str
+        Name for messages.
+    label : str or None
+        The column of labels; None takes ``y`` or ``label``, if there is one.
     """
 
     def __init__(self, tables: Tables, name: str, label: str | None) -> None:
@@ -41,34 +49,34 @@ class TableBatches:
         if label is not None and label not in schema.names:
             raise DataError(f"{name}: no column {label!r} for labels; there are {shown(schema.names)}.")
         self._label = label or next((column for column in LABEL_NAMES if column in schema.names), None)
-        others = [field for field in schema if field.name != self._label]
-        self._id = others[0].name if others and _is_text(types, others[0].type) else None
-        bins = [field for field in others if field.name != self._id]
+        fields = [field for field in schema if field.name != self._label]
+        self._id = fields[0].name if fields and _is_text(types, fields[0].type) else None
+        bins = [field for field in fields if field.name != self._id]
         lists = [field.name for field in bins if _is_list(types, field.type)]
         self._list = lists[0] if lists and len(bins) == 1 else None
         wrong = [field for field in bins if not (self._list or _is_number(types, field.type))]
         if wrong or not bins:
-            what = f"{wrong[0].name!r} is {wrong[0].type}" if wrong else f"there are {shown(schema.names)}"
+            fault = f"{wrong[0].name!r} is {wrong[0].type}" if wrong else f"there are {shown(schema.names)}"
             raise DataError(
-                f"{name}: expected columns of numbers or a single column of lists beside labels; {what}. Select the "
-                "columns first, or name the labels."
+                f"{name}: expected columns of numbers or a single column of lists beside the labels, but {fault}. "
+                "Select the columns first, or name the labels."
             )
         self._bins = [field.name for field in bins]
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the columns; lists have none."""
+        """Names of the columns; None for lists."""
         return None if self._list else tuple(self._bins)
 
     def __call__(self) -> Iterator[object]:
-        """X, or (X, y), of each batch."""
+        """Yield X, or (X, y), of each batch."""
         for number, table in enumerate(self._tables()):
             if table.num_rows:
                 X, where = self._rows(table, number), f"{self._name}, batch {number}"
                 yield X if self._label is None else (X, self._labels(table, where))
 
     def ids(self) -> np.ndarray | None:
-        """What names the rows, in one pass over them."""
+        """Return the ids of the rows, read in a separate pass, or None."""
         if self._id is None:
             return None
         return np.array(
@@ -87,7 +95,7 @@ class TableBatches:
                 return np.array(columns[0].to_pylist(), dtype=np.float64)
             except ValueError as error:
                 raise DataError(
-                    f"{self._name}, batch {number}: lists of several lengths in {self._list!r} ({error}). Each row "
+                    f"{self._name}, batch {number}: lists of different lengths in {self._list!r} ({error}). Each row "
                     "must have all its bins."
                 ) from error
         return np.stack(
@@ -112,18 +120,18 @@ class TableSource(BatchSource):
 
 
 class LoaderBatches:
-    """Batches of a ``DataLoader`` of torch: X, or (X, y), as arrays of numpy."""
+    """Batches of a torch ``DataLoader``: X, or (X, y), as numpy arrays."""
 
     def __init__(self, loader: Iterable[object]) -> None:
         if type(getattr(loader, "sampler", None)).__name__ in ("RandomSampler", "WeightedRandomSampler"):
             raise DataError(
-                "DataLoader: shuffles, so that each pass would read other rows. Make it with shuffle=False; the order "
-                "does not matter to a fit."
+                "DataLoader: it shuffles, so that each pass would read the rows in another order. Make it with "
+                "shuffle=False; the order does not matter to a fit."
             )
         self._loader = loader
 
     def __call__(self) -> Iterator[object]:
-        """X, or (X, y), of each batch."""
+        """Yield X, or (X, y), of each batch."""
         for batch in self._loader:
             if isinstance(batch, list | tuple) and len(batch) in (1, 2):
                 yield tuple(np.asarray(part) for part in batch) if len(batch) == 2 else np.asarray(batch[0])
@@ -137,35 +145,44 @@ class LoaderBatches:
 
 
 def is_stream(X: object) -> bool:
-    """Whether X gives batches; no library is imported to tell."""
+    """Return whether X yields batches, without importing any library."""
     return _opener(X) is not None
 
 
 def stream_source(X: object, labels: Labels = None) -> Source:
-    """A source of the batches of a polars LazyFrame, a DuckDB relation, a pyarrow Dataset, a Dataset of Hugging Face or
-    a DataLoader of torch. labels: name of a column; of a DataLoader None, its batches are (X, y)."""
+    """Return a source of the batches of a lazy or streaming object of another library.
+
+    Parameters
+    ----------
+    X : object
+        A polars LazyFrame, a DuckDB relation, a pyarrow Dataset, a Hugging Face Dataset or a torch DataLoader.
+    labels : str, default=None
+        Name of a column; None for a DataLoader, whose batches are (X, y).
+    """
     opener = _opener(X)
     if opener is None:
-        raise TypeError(f"{type(X).__name__} gives no batches.")
+        raise TypeError(f"{type(X).__name__} does not yield batches.")
     return opener(X, labels)
 
 
 def _opener(X: object) -> Callable[[object, Labels], Source] | None:
     modules, name = type(X).__module__.split("."), type(X).__name__
     if modules[:3] == ["torch", "utils", "data"] and hasattr(X, "batch_size"):
-        return _of_loader
-    known = (modules[0], name) == ("polars", "LazyFrame") or modules[0] in ("duckdb", "_duckdb")
-    known = known or modules[0] == "datasets" or (modules[0] == "pyarrow" and modules[-1] == "_dataset")
-    return _of_tables if known and _tables_of(X) is not None else None
+        return _loader_source
+    is_table_stream = (modules[0], name) == ("polars", "LazyFrame") or modules[0] in ("duckdb", "_duckdb")
+    is_table_stream = (
+        is_table_stream or modules[0] == "datasets" or (modules[0] == "pyarrow" and modules[-1] == "_dataset")
+    )
+    return _table_source if is_table_stream and _tables_of(X) is not None else None
 
 
-def _of_loader(X: Any, labels: Labels) -> Source:
+def _loader_source(X: Any, labels: Labels) -> Source:
     if labels is not None:
         raise DataError("DataLoader: labels are in its batches, (X, y); leave labels out.")
     return BatchSource(LoaderBatches(X), "DataLoader")
 
 
-def _of_tables(X: object, labels: Labels) -> Source:
+def _table_source(X: object, labels: Labels) -> Source:
     tables, name = _tables_of(X), type(X).__name__
     if labels is not None and not isinstance(labels, str):
         raise DataError(f"{name}: labels must name one of its columns; got {type(labels).__name__}.")
@@ -174,7 +191,7 @@ def _of_tables(X: object, labels: Labels) -> Source:
 
 
 def _tables_of(X: object) -> Tables | None:
-    """What makes a new iterator of Arrow tables, or None."""
+    """Return a function that makes a new iterator of Arrow tables, or None."""
     if hasattr(X, "collect_batches"):  # polars
         return lambda: (
             frame.to_arrow() for frame in X.collect_batches(chunk_size=BATCH, maintain_order=True)

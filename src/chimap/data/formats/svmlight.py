@@ -25,17 +25,30 @@ LARGEST_COLUMN = np.iinfo(np.int32).max
 class SvmlightSource(StreamSource):
     """The rows of a text file ``label column:value column:value ...``, one row a line.
 
-    Construction reads the file once, to count rows, find the widest and check every line; chunks then read
-    it again, block by block, so that a block of lines and a chunk are all that is in memory. Comments
-    (``#``) and ``qid`` are skipped.
+    The file is read once when the source is made, to count rows, find the widest and check every line. Chunks read it
+    again block by block, so that only a block of lines and a chunk are in memory. Comments (``#``) and ``qid`` are
+    skipped. Labels in the file come as int64 if all are whole, else as float64.
 
-    path: the file; compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``.
-    labels: array or file of labels instead of those in the file, see ``read_labels``. Labels in the file
-    come as int64 if all are whole, else as float64.
-    n_features: columns of the whole, by default the largest in the file.
-    zero_based: whether the first column is 0 (True) or 1 (False); "auto" takes 0 if the file has a column 0.
-    Raises FileNotFoundError, and DataError naming file, line and token.
+    Parameters
+    ----------
+    path : str or path
+        The file, compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``.
+    labels : array or file of labels, default=None
+        Labels that replace those in the file, see ``read_labels``.
+    n_features : int, default=None
+        Number of columns; None takes the largest in the file.
+    zero_based : bool or "auto", default="auto"
+        Whether the first column is 0 (True) or 1 (False); "auto" takes 0 if the file has a column 0.
 
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        If a line cannot be read; the message names file, line and token.
+
+    Examples
+    --------
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "rows.svm")
@@ -85,13 +98,13 @@ class SvmlightSource(StreamSource):
                 f"{LARGEST_WIDTH:,} can be read. Is the number right? Correct the line, or hash the columns into fewer."
             )
         self.row_bytes = csr_row_bytes(scan.n_values, self.n_rows, self.dtype)
-        given = read_labels(labels, self.n_rows)
-        self._y = _clean(np.concatenate(scan.labels)) if given is None else given
+        replacing_labels = read_labels(labels, self.n_rows)
+        self._y = _clean(np.concatenate(scan.labels)) if replacing_labels is None else replacing_labels
         self.has_labels = True
 
     def _blocks(self) -> Iterator[Rows]:
         for first_line, block in _blocks(self.path):
-            if block.isspace():  # the parser takes a microsecond a blank line
+            if block.isspace():  # the parser would take a microsecond for each blank line
                 continue
             X, _ = _parse(block, str(self.path), first_line, self._first_column)
             columns = X.indices - self._first_column
@@ -109,7 +122,7 @@ class SvmlightSource(StreamSource):
 
 
 class _Scan:
-    """What one pass over the lines finds out; each block is checked as it comes."""
+    """What one pass over the lines finds; each block is checked as it comes."""
 
     def __init__(self, where: str, lowest: int) -> None:
         self.where, self.lowest = where, lowest
@@ -119,8 +132,8 @@ class _Scan:
         self._blank_line = 0
 
     def read(self, first_line: int, block: bytes) -> None:
-        """Take in a block of whole lines, of which the first has the number ``first_line``."""
-        if block.isspace():  # many blank lines at once: no need to look at each
+        """Read a block of whole lines, the first of which has the number ``first_line``."""
+        if block.isspace():  # a block of blank lines needs no check of each line
             self._blank_line = self._blank_line or first_line
             return
         X, y = _parse(block, self.where, first_line, self.lowest)
@@ -154,7 +167,7 @@ class _Scan:
 
 
 def _blocks(path: DataFile) -> Iterator[tuple[int, bytes]]:
-    """(number of the first line, whole lines) from the start to the end of the file."""
+    """Yield blocks of whole lines, each with the number of its first line."""
     first_line = 1
     with decompressed(path) as file:
         while block := read_piece(path, file, BLOCK_BYTES, f"after line {first_line}"):
@@ -167,10 +180,10 @@ def _blocks(path: DataFile) -> Iterator[tuple[int, bytes]]:
 
 
 def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[CSR, np.ndarray]:
-    """CSR rows with columns as written, and labels; DataError names the first line that is at fault."""
+    """Return CSR rows with columns as written, and labels. Raises DataError for the first line that is at fault."""
     _refuse_grouped_digits(block, where, first_line, lowest)
     try:
-        from sklearn.datasets import load_svmlight_file  # slow to import, and other files do without
+        from sklearn.datasets import load_svmlight_file  # slow to import, and other files do not need it
 
         X, y = load_svmlight_file(io.BytesIO(block), zero_based=True)
         if not np.isinf(y).any() and (lowest == 0 or X.nnz == 0 or X.indices.min() >= lowest):
@@ -188,7 +201,7 @@ def _parse(block: bytes, where: str, first_line: int, lowest: int) -> tuple[CSR,
 
 
 def _refuse_grouped_digits(block: bytes, where: str, first_line: int, lowest: int) -> None:
-    """Refuse numbers such as 1_000, which Python reads over, and so scikit-learn; comments may hold them."""
+    """Refuse numbers such as 1_000, which Python and scikit-learn read as 1000; comments may contain them."""
     if b"_" not in block:
         return
     for number, line in enumerate(_lines(block), first_line):
@@ -198,18 +211,18 @@ def _refuse_grouped_digits(block: bytes, where: str, first_line: int, lowest: in
 
 
 def _clean(y: np.ndarray) -> np.ndarray:
-    """Labels of the file; ``nan`` marks one that is missing."""
+    """Return the labels of the file, masked where they are ``nan``."""
     missing = np.isnan(y)
     return masked(whole_numbers(y, missing), missing)
 
 
 def _lines(block: bytes) -> list[bytes]:
-    """The lines of a block; only \\n ends one, as for scikit-learn."""
+    """Return the lines of a block; only ``\\n`` ends a line, as in scikit-learn."""
     return block.removesuffix(b"\n").split(b"\n")
 
 
 def _fault(line: bytes, lowest: int) -> str | None:
-    """What is wrong with a line, in words, or None."""
+    """Return what is wrong with a line as text, or None."""
     tokens = _tokens(line)
     if not tokens:
         return None
@@ -248,6 +261,6 @@ def _is_finite(text: str) -> bool:
 
 
 def _line_with(block: bytes, column: int) -> int:
-    """Offset of the first line that has an entry in this column."""
+    """Return the offset of the first line that has an entry in this column."""
     ending = block.index(b"%d:" % column) if b"%d:" % column in block else 0
     return block.count(b"\n", 0, ending)

@@ -1,4 +1,4 @@
-"""Counts of cells as 10x Genomics writes them: folders of ``matrix.mtx.gz``, and ``.h5`` files."""
+"""Counts of cells in the layouts of 10x Genomics: folders with ``matrix.mtx.gz``, and ``.h5`` files."""
 
 from __future__ import annotations
 
@@ -32,15 +32,27 @@ _MATRIX, _CELLS, _FEATURES = ("matrix.mtx",), ("barcodes.tsv",), ("features.tsv"
 
 
 class TenXFolderSource(OrderedSource):
-    """The cells of a folder with ``matrix.mtx``, ``barcodes.tsv`` and ``features.tsv`` (or ``genes.tsv``), with or
-    without ``.gz``.
+    """The cells of a folder with ``matrix.mtx``, ``barcodes.tsv`` and ``features.tsv`` (or ``genes.tsv``).
 
-    Cells are rows, though the file has them as columns. Opening reads the matrix once, onto a temporary file. Ids of
-    rows are barcodes; names of columns the symbols of genes, or the ids of those whose symbol others have, too.
+    The files may end in ``.gz``. Cells are rows, although the file has them as columns. Opening the folder reads the
+    matrix once, onto a temporary file. Ids of rows are the barcodes. Names of columns are the symbols of genes, or the
+    gene ids where several genes share a symbol.
 
-    path: the folder, or an address. labels: array or file of labels, see ``read_labels``, or None.
-    Raises FileNotFoundError, ImportError without pyarrow, and DataError for files that are missing, cut off or do not
-    fit together, and barcodes that come twice.
+    Parameters
+    ----------
+    path : str or path
+        The folder; addresses work too.
+    labels : array or file of labels, default=None
+        Labels of the cells, see ``read_labels``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file is missing.
+    ImportError
+        Without pyarrow.
+    DataError
+        For files that are cut off or do not fit together, and for barcodes that come twice.
     """
 
     dtype = np.dtype(np.float64)
@@ -87,13 +99,27 @@ class TenXFolderSource(OrderedSource):
 
 
 class TenXHdf5Source(KeyedSource):
-    """The cells of a ``.h5`` file of Cell Ranger, of version 3 (group ``matrix``) or 2 (a group for each genome).
+    """The cells of a ``.h5`` file of Cell Ranger, version 3 (group ``matrix``) or 2 (a group for each genome).
 
     Cells are rows. Ids and names are as in ``TenXFolderSource``.
 
-    path: the file; ``file.h5::GRCh38`` names the genome where version 2 has several; an address, too.
-    labels: array or file of labels, see ``read_labels``, or None.
-    Raises FileNotFoundError, ImportError without h5py, and DataError for what is damaged, cut off or missing.
+    Parameters
+    ----------
+    path : str or path
+        The file; ``file.h5::GRCh38`` names the genome where version 2 has several; addresses work too.
+    labels : array or file of labels, default=None
+        Labels of the cells, see ``read_labels``.
+    member : str, default=None
+        The group, an alternative to ``::member``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    ImportError
+        Without h5py.
+    DataError
+        For parts that are damaged, cut off or missing.
     """
 
     def _container_at(self, address: str) -> Container:
@@ -113,13 +139,13 @@ class TenXHdf5Source(KeyedSource):
                 "that Cell Ranger wrote."
             )
         group, where = root[key], f"{self._container.address}::{key}"
-        for part in ("barcodes", "shape"):
-            if part not in group:
+        for required in ("barcodes", "shape"):
+            if required not in group:
                 raise DataError(
-                    f"{where}: no {part!r}; there are {shown(children(group))}. Copy the file again."
+                    f"{where}: no {required!r}; there are {shown(children(group))}. Copy the file again."
                 )
         n_features, n_cells = (int(n) for n in group["shape"][...])
-        # Features by cells, by columns, is the same as cells by features, by rows.
+        # CSC of features by cells has the same arrays as CSR of cells by features.
         rows = CsrRows(group, key, (n_cells, n_features), where)
         ids, symbols = (self._container.values(array) for array in _features(group, where))
         names = np.array(_gene_names(np.asarray(ids, str), np.asarray(symbols, str), where))
@@ -127,7 +153,7 @@ class TenXHdf5Source(KeyedSource):
 
 
 def is_tenx_folder(address: str) -> bool:
-    """Whether a folder has the matrix and the barcodes of 10x Genomics."""
+    """Return whether a folder has the matrix and the barcodes of 10x Genomics."""
     return is_folder(address) and all(
         any(has_file(address, name + packed) for name in names for packed in ("", ".gz"))
         for names in (_MATRIX, _CELLS)
@@ -135,7 +161,7 @@ def is_tenx_folder(address: str) -> bool:
 
 
 def is_tenx_file(address: str) -> bool:
-    """Whether an HDF5 file has the layout of Cell Ranger."""
+    """Return whether an HDF5 file has the layout of Cell Ranger."""
     if not address.lower().endswith((".h5", ".hdf5")) or is_folder(address):
         return False
     container = Hdf5Container(address)
@@ -147,7 +173,7 @@ def is_tenx_file(address: str) -> bool:
             KeyError,
             ValueError,
             OSError,
-        ):  # damaged: the reader of any HDF5 file names the place
+        ):  # the file is damaged; the general HDF5 reader will name the place
             return False
 
 
@@ -162,7 +188,7 @@ def _groups(root: Group) -> list[str]:
 
 
 def _features(group: Group, where: str) -> tuple[StoredArray, StoredArray]:
-    """Arrays of the ids and the symbols of features."""
+    """Return the arrays of the ids and of the symbols of features."""
     if "features" in group and {"id", "name"} <= set(children(group["features"])):
         return group["features/id"], group["features/name"]
     if "genes" in group and "gene_names" in group:
@@ -174,7 +200,7 @@ def _features(group: Group, where: str) -> tuple[StoredArray, StoredArray]:
 
 
 def _gene_names(ids: np.ndarray, symbols: np.ndarray, where: str) -> tuple[str, ...]:
-    """The symbol of each gene where no other has it, else the id; ids must be unique."""
+    """Return the symbol of each gene if no other gene has it, else its id; ids must be unique."""
     checked_names(ids, ids.size, f"{where}, ids of features")
     _, place, count = np.unique(symbols, return_inverse=True, return_counts=True)
     alone = (count[place] == 1) & ~np.isin(symbols, ids)
@@ -190,7 +216,7 @@ def _file_in(folder: str, names: tuple[str, ...]) -> DataFile:
 
 
 def _lines(file: DataFile) -> Iterator[list[str]]:
-    """The fields of each line of a table with tabs."""
+    """Yield the fields of each line of a table with tabs."""
     number = 0
     with decompressed(file) as stream:
         while line := read_piece(file, stream, 0, f"line {number + 1}"):

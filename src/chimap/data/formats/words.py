@@ -12,22 +12,32 @@ from chimap import _sparse as sp
 from chimap._validation import DataError
 from chimap.data.formats.fields import Fields, Reading
 
-_MOST_COUNTED = 2**21  # different words that are counted at a time
+_MOST_COUNTED = 2**21  # most distinct words that are counted at a time
 
 
 @dataclass(frozen=True)
 class WordCounts(Reading):
-    """Counts of words, as scikit-learn's ``CountVectorizer`` counts them: lower case, two characters or more.
+    """Counts of words, as scikit-learn's ``CountVectorizer`` counts them: in lower case, of two characters or more.
 
     Parameters
     ----------
-    column : name of the column of text.
-    vocabulary : the words that are counted, or () to learn them: those in at least ``least_rows`` texts (a word of a
-        single text tells nothing of others), the most frequent ``most_words`` of them.
+    column : str, default="text"
+        Name of the column of text.
+    vocabulary : tuple of str, default=()
+        The words that are counted; () learns them.
+    least_rows : int, default=2
+        Learn words that occur in at least so many texts: a word of a single text says nothing about other texts.
+    most_words : int, default=100000
+        Learn at most so many words, the most frequent ones.
 
     Raises
     ------
-    DataError for texts that are missing, and texts without a word in common.
+    DataError
+        For missing texts, and for texts without a word in common.
+
+    References
+    ----------
+    scikit-learn, User Guide, 6.2.3, "Text feature extraction".
 
     Examples
     --------
@@ -35,10 +45,6 @@ class WordCounts(Reading):
     >>> source = WordCounts().source(texts)
     >>> source.column_names, next(source.chunks(3)).X.toarray().tolist()
     (('hen', 'red'), [[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]])
-
-    References
-    ----------
-    scikit-learn, User Guide, 6.2.3, "Text feature extraction".
     """
 
     column: str = "text"
@@ -51,12 +57,12 @@ class WordCounts(Reading):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The vocabulary."""
+        """Names of the bins, the vocabulary."""
         return self.vocabulary
 
     def learned(self, fields: Iterator[Fields], where: str) -> WordCounts:
-        """With the words of all texts, in the order of the alphabet."""
-        from sklearn.feature_extraction.text import CountVectorizer  # slow to import, for text alone
+        """Return the reading with the words of all texts, in alphabetical order."""
+        from sklearn.feature_extraction.text import CountVectorizer  # slow to import, and only text needs it
 
         words_of, rows_with, first = CountVectorizer().build_analyzer(), Counter[str](), 0
         for texts in fields:
@@ -76,7 +82,7 @@ class WordCounts(Reading):
         return replace(self, vocabulary=tuple(chosen))
 
     def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
-        """The counts of known words; other words are passed over."""
+        """Return the counts of known words; other words are skipped."""
         _check(fields, first, self.column, where)
         from sklearn.feature_extraction.text import CountVectorizer
 

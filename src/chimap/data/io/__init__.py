@@ -1,1 +1,1 @@
-"""Bytes behind a path or an address: files, archives, compression, reading ahead."""
+"""The bytes behind a path or an address: files, archives, compression, reading ahead."""

@@ -1,4 +1,4 @@
-"""An .npz archive read from front to back: listed, opened and checked, never unpickled."""
+"""Read an ``.npz`` archive from front to back: list it, open it and check it, without ever unpickling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from chimap._validation import DataError
 from chimap.data.formats.npy_format import Header, fill, read_header
 from chimap.data.io.files import existing_file
 
-# What zipfile and the decompressors raise on damaged, encrypted or unknown content.
+# Errors of zipfile and the decompressors on damaged, encrypted or unknown content.
 BROKEN = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, NotImplementedError,
     RuntimeError,
@@ -28,11 +28,25 @@ HELD_BYTES = 2**26
 
 
 class Archive:
-    """The arrays of an .npz file, by name.
+    """The arrays of an ``.npz`` file, by name.
 
-    members: names, in the order of the file. Nothing but the list is read at first; each member is then
-    read in one direction, decompressed as it goes, so that memory does not grow with it.
-    Raises DataError, naming file and member, for anything that is not a whole archive of plain arrays.
+    Only the list is read at first. Each member is read in one direction and decompressed as it goes, so that memory
+    does not grow with its size.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Attributes
+    ----------
+    members : list of str
+        Names of the arrays, in the order of the file.
+
+    Raises
+    ------
+    DataError
+        If the file is not a complete archive of plain arrays; the message names file and member.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -56,18 +70,18 @@ class Archive:
         self.members = [name.removesuffix(".npy") for name in self._sizes if name.endswith(".npy")]
 
     def __getstate__(self) -> JSON:
-        # A copy in another process reads the file; what is held here is too large to send with every task.
+        # A copy in another process reads the file: the members held here are too large to send with every task.
         return {**self.__dict__, "_held": {}}
 
     def hold(self, members: list[str]) -> None:
-        """Keep members decompressed in memory if all of them are small (64 MiB together)."""
+        """Keep members decompressed in memory if together they are small, at most 64 MiB."""
         if sum(self._sizes[f"{m}.npy"] for m in members) <= HELD_BYTES:
             for member in members:
                 with self._opened(member) as file, self._naming(member):
                     self._held[member] = file.read()
 
     def header(self, member: str) -> Header:
-        """Shape, dtype and order of a member, and the check that all its bytes are there."""
+        """Return shape, dtype and order of a member, and check that all its bytes are there."""
         if member not in self.members:
             raise DataError(f"{self.path}: no array {member!r}; it holds {self.listing()}.")
         with self._opened(member) as file, self._naming(member):
@@ -75,12 +89,12 @@ class Archive:
         if header.start + header.nbytes != self._sizes[f"{member}.npy"]:
             raise DataError(
                 f"{self.path}::{member}: cut off or overlong: its header promises shape {header.shape} of "
-                f"{header.dtype}, other than what is stored. Write it again."
+                f"{header.dtype}, which differs from what is stored. Write it again."
             )
         return header
 
     def read(self, member: str) -> np.ndarray:
-        """A whole member, for the small ones."""
+        """Return a whole member; for small ones."""
         header = self.header(member)
         with self.stream(member) as stream:
             values = stream.take(int(np.prod(header.shape)))
@@ -88,7 +102,7 @@ class Archive:
 
     @contextmanager
     def stream(self, member: str) -> Iterator[MemberStream]:
-        """The values of a member, to be taken from front to back."""
+        """Open a member, to take its values from front to back."""
         header = self.header(member)
         with self._opened(member) as file:
             with self._naming(member):
@@ -96,11 +110,11 @@ class Archive:
             yield MemberStream(self, member, file, header)
 
     def members_order(self, name: str) -> int:
-        """The place of the first member whose name begins so."""
+        """Return the position of the first member whose name begins with ``name``."""
         return next((place for place, member in enumerate(self.members) if member.startswith(name)), 0)
 
     def listing(self) -> str:
-        """The names of the members, for messages."""
+        """Return the names of the members, for messages."""
         return ", ".join(self.members) or "no arrays"
 
     @contextmanager
@@ -126,18 +140,18 @@ class Archive:
 
 
 class MemberStream:
-    """The values of one member in the order of storage; the checksum is compared with the last of them."""
+    """The values of one member in the order of storage; its checksum is compared after the last value."""
 
     def __init__(self, archive: Archive, member: str, file: IO[bytes], header: Header) -> None:
         self._archive, self._member, self._file, self._dtype = archive, member, file, header.dtype
         self._left = int(np.prod(header.shape))
 
     def take(self, count: int) -> np.ndarray:
-        """The next ``count`` values, (count,), in the stored dtype."""
+        """Return the next ``count`` values, of shape (count,), in the stored dtype."""
         values = np.empty(count, self._dtype)
         with self._archive._naming(self._member):
             fill(self._file, values)
             self._left -= count
             if self._left == 0:
-                self._file.read(1)  # at the end of the member zipfile checks its CRC
+                self._file.read(1)  # reading past the end makes zipfile check the CRC of the member
         return values

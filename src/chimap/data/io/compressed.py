@@ -1,4 +1,4 @@
-"""Compressed text: which endings there are, and the bytes behind them."""
+"""Compressed text: the endings that are supported, and the bytes behind them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
-LONGEST_LINE = 2**24  # bytes of a line of text, and of blanks in a row in compressed text
-LARGEST_RATIO = 300  # tables of zeros come to 200
-LEAST_UNPACKED = 2**26  # bytes that may be unpacked of any file
+LONGEST_LINE = 2**24  # most bytes of a line of text, and of consecutive blanks in compressed text
+LARGEST_RATIO = 300  # of unpacked to packed size; tables of zeros reach 200
+LEAST_UNPACKED = 2**26  # bytes that any file may unpack to
 
 
 def uncompressed_name(name: str) -> str:
-    """A file name without the ending of its compression, in small letters.
+    """Return a file name in lower case, without the ending of its compression.
 
     >>> uncompressed_name("Rows.csv.gz")
     'rows.csv'
@@ -36,7 +36,7 @@ def uncompressed_name(name: str) -> str:
 
 @contextmanager
 def decompressed(file: DataFile) -> Iterator[IO[bytes]]:
-    """The bytes of a file, decompressed as its ending says, while the block runs.
+    """Open the bytes of a file for the block, decompressed as its ending says.
 
     Reading raises DataError where a compressed file unpacks to more than any table does, or to blanks.
     """
@@ -49,10 +49,10 @@ def decompressed(file: DataFile) -> Iterator[IO[bytes]]:
 
 
 def read_piece(file: DataFile, stream: IO[bytes], size: int, place: str) -> bytes:
-    """The next ``size`` bytes and the rest of their last line; for 0, a line.
+    """Return the next ``size`` bytes and the rest of their last line; for size 0, a line.
 
-    ``place`` tells in an error how far the reading came. Raises DataError for a file that cannot be decompressed, and
-    for a line of more than 16 MiB.
+    ``place`` says in errors how far reading got. Raises DataError for a file that cannot be decompressed, and for a
+    line of more than 16 MiB.
     """
     try:
         piece = stream.read(size) if size else b""
@@ -64,19 +64,19 @@ def read_piece(file: DataFile, stream: IO[bytes], size: int, place: str) -> byte
     if len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
         ends = " Its lines end in CR alone; write them with LF." if b"\r" in rest[: 2**16] else ""
         raise DataError(
-            f"{file}, {place}: a line of more than {LONGEST_LINE >> 20} MiB. Is it text, a row a line?{ends} "
-            "Write rows so wide as .npy, .npz or .parquet."
+            f"{file}, {place}: a line of more than {LONGEST_LINE >> 20} MiB. Is it text, with one row a line?{ends} "
+            "Write such wide rows as .npy, .npz or .parquet."
         )
     return piece + rest
 
 
 class _Bounded:
-    """A stream that refuses to unpack without end: a megabyte can hold a gigabyte of blanks."""
+    """A stream that refuses to unpack without limit: a megabyte can hold a gigabyte of blanks."""
 
     def __init__(self, file: DataFile, stream: IO[bytes]) -> None:
         self._file, self._stream = file, stream
         self._left = max(LEAST_UNPACKED, LARGEST_RATIO * file.size)
-        self._blank = 0  # bytes of blanks since the last others
+        self._blank = 0  # consecutive blank bytes up to here
 
     def read(self, size: int = -1) -> bytes:
         return self._counted(self._stream.read(self._left + 1 if size < 0 else size))
@@ -105,7 +105,7 @@ class _Bounded:
         return self._stream.closed
 
     def flush(self) -> None:
-        """Nothing to write."""
+        """Do nothing: the stream is not writable."""
 
     def close(self) -> None:
         self._stream.close()
@@ -115,7 +115,7 @@ class _Bounded:
         if self._left < 0:
             raise DataError(
                 f"{self._file}: unpacks to more than {LARGEST_RATIO} times its size, which rows of data do not. "
-                "If it is what you mean, unpack it first and name the unpacked file."
+                "If this is intended, unpack it first and name the unpacked file."
             )
         self._blank = self._blank + len(piece) if piece.isspace() else 0
         if self._blank > LONGEST_LINE:
@@ -137,8 +137,10 @@ def _stream(file: DataFile, opened: IO[bytes]) -> IO[bytes]:
 
 
 class _ZstdStream(io.RawIOBase):
-    """Frames of Zstandard, one after the other. EOFError where the last one is cut off, which the reader of the
-    package itself takes for the end; OSError where one is damaged.
+    """Frames of Zstandard, one after the other.
+
+    Raises EOFError where the last frame is cut off, which the package's own reader takes for the end, and OSError
+    where a frame is damaged.
     """
 
     _PIECE = 2**14

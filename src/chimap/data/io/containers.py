@@ -1,4 +1,4 @@
-"""Containers of named arrays, HDF5 files and Zarr stores, behind one set of calls."""
+"""Containers of named arrays, HDF5 files and Zarr stores, behind one interface."""
 
 from __future__ import annotations
 
@@ -28,13 +28,18 @@ if TYPE_CHECKING:
     from zarr.storage import StoreLike
 
 
-ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")  # one of them lies in the folder of any store
+ZARR_MARKS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata")  # the folder of a store has one of these files
 
 
 class Container(ABC):
-    """Named arrays and groups of them in one file or folder.
+    """Named arrays, and groups of them, in one file or folder.
 
-    address: for messages. n_bytes: of all files together.
+    Attributes
+    ----------
+    address : str
+        Path or address, for messages.
+    n_bytes : int
+        Size of all files together.
     """
 
     address: str
@@ -47,23 +52,23 @@ class Container(ABC):
 
     @abstractmethod
     def opened(self) -> AbstractContextManager[Group]:
-        """The root group while the block runs: ``root[name]``, ``name in root``, ``root.attrs``."""
+        """Open the root group for the block: ``root[name]``, ``name in root``, ``root.attrs``."""
 
     @abstractmethod
     def content(self) -> JSON:
-        """Bytes and digest, for fingerprints."""
+        """Return bytes and digest, for fingerprints."""
 
     @abstractmethod
     def check_unchanged(self) -> None:
-        """Raise DataError if the container has been written anew since it was first looked at."""
+        """Raise DataError if the container has been rewritten since it was opened."""
 
     @abstractmethod
     def values(self, array: StoredArray) -> np.ndarray:
-        """All of an array; text as an object array of str."""
+        """Return all of an array; text as an object array of str."""
 
     @contextmanager
     def naming(self, place: str = "") -> Iterator[None]:
-        """Errors become DataError with the place. Decoders raise what they like, so all errors are meant."""
+        """Turn errors in the block into DataError with the place. Decoders raise any type, so all errors are caught."""
         try:
             yield
         except (DataError, ImportError, MemoryError):
@@ -84,7 +89,7 @@ class Hdf5Container(Container):
 
     @contextmanager
     def opened(self) -> Iterator[Group]:
-        """See ``Container``."""
+        """Open the root as ``Container`` does."""
         h5py = needed("h5py", "HDF5 files")
         with self._file.open() as opened:
             with self.naming():
@@ -93,15 +98,15 @@ class Hdf5Container(Container):
                 yield root
 
     def content(self) -> JSON:
-        """See ``Container``."""
+        """Return bytes and digest as ``Container`` does."""
         return {"bytes": self.n_bytes, "digest": file_digest(self._file)}
 
     def check_unchanged(self) -> None:
-        """See ``Container``."""
+        """Check the file as ``Container`` does."""
         self._file.check_unchanged()
 
     def values(self, array: StoredArray) -> np.ndarray:
-        """See ``Container``."""
+        """Return an array as ``Container`` does."""
         h5py = needed("h5py", "HDF5 files")
         is_text = h5py.check_string_dtype(array.dtype) is not None
         return np.asarray(array.asstr()[...].astype(object) if is_text else array[...])
@@ -116,7 +121,7 @@ class ZarrContainer(Container):
 
     @contextmanager
     def opened(self) -> Iterator[Group]:
-        """See ``Container``."""
+        """Open the root as ``Container`` does."""
         zarr = needed("zarr", "Zarr stores")
         self.check_unchanged()
         with self.naming():
@@ -127,45 +132,45 @@ class ZarrContainer(Container):
             root.store.close()
 
     def content(self) -> JSON:
-        """See ``Container``: the listing of the store, without times."""
+        """Return bytes and digest as ``Container`` does: names and sizes of all files, and digests of about 16."""
         files = files_under(self.address) if is_folder(self.address) else {"": existing_file(self.address)}
-        some = [files[inner] for inner in list(files)[:: max(1, len(files) // 16)]]
+        sampled = [files[inner] for inner in list(files)[:: max(1, len(files) // 16)]]
         listing = [f"{inner} {file.size}" for inner, file in files.items()]
-        contents = [file_digest(file) for file in some if file.size]
+        contents = [file_digest(file) for file in sampled if file.size]
         return {"bytes": self.n_bytes, "digest": digest(np.array(listing + contents))}
 
     def check_unchanged(self) -> None:
-        """See ``Container``."""
+        """Check the store as ``Container`` does."""
         if _stamp_of(self.address) != (self._stamp, self.n_bytes):
             raise DataError(
-                f"{self.address}: the store has changed since it was opened. All passes must read the same rows; let "
-                "what writes it finish, then open it again."
+                f"{self.address}: the store has changed since it was opened. All passes must read the same rows; "
+                "wait until it is written completely, then open it again."
             )
 
     def values(self, array: StoredArray) -> np.ndarray:
-        """See ``Container``."""
+        """Return an array as ``Container`` does."""
         values = np.asarray(array[...])
         return values.astype(object) if values.dtype.kind in "TU" else values
 
 
 def container_of(address: str) -> Container:
-    """The container at an address: a Zarr store for a folder or a ``.zip``, else an HDF5 file."""
+    """Return the container at an address: a Zarr store for a folder or a ``.zip``, else an HDF5 file."""
     is_zarr = is_folder(address) or address.lower().endswith(".zip")
     return ZarrContainer(address) if is_zarr else Hdf5Container(address)
 
 
 def is_store(folder: str) -> bool:
-    """Whether a folder is a Zarr store or array."""
+    """Return whether a folder is a Zarr store or array."""
     return any(has_file(folder, name) for name in ZARR_MARKS)
 
 
 def is_group(node: Group | StoredArray) -> bool:
-    """Whether a node of a container is a group rather than an array."""
+    """Return whether a node of a container is a group rather than an array."""
     return not hasattr(node, "shape")
 
 
 def children(node: Group | StoredArray) -> list[str]:
-    """Names of what lies directly in a group; none of an array."""
+    """Return the names of the direct members of a group; none for an array."""
     return sorted(str(key) for key in node) if is_group(node) else []
 
 
@@ -178,7 +183,7 @@ def _store(zarr: ModuleType, address: str) -> StoreLike:
 
 
 def _stamp_of(address: str) -> tuple[str, int]:
-    """A digest of names, sizes and times of all files of a store, and the sum of their sizes."""
+    """Return a digest of names, sizes and times of all files of a store, and the sum of their sizes."""
     files = files_under(address) if is_folder(address) else {"": existing_file(address)}
     listing = [f"{inner} {file.size} {file.stamp}" for inner, file in files.items()]
     return digest(np.array(listing)), sum(file.size for file in files.values())

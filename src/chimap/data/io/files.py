@@ -1,8 +1,8 @@
-"""Files as arguments: local paths and addresses, members, and whether a file is still what it was.
+"""Files as arguments: local paths and addresses, members, and whether a file has changed.
 
-Every source opens its files here. A local path needs nothing more; an address such as ``s3://bucket/rows.npy``,
-``memory://rows.npy`` or ``https://...`` goes through fsspec, which the extra ``data`` installs. Addresses are joined
-by ``::`` as fsspec joins them: ``zip://rows.npy::s3://bucket/archive.zip``, ``simplecache::s3://bucket/rows.npy``.
+Every source opens its files here. A local path needs nothing more. An address such as ``s3://bucket/rows.npy``,
+``memory://rows.npy`` or ``https://...`` goes through fsspec, which the extra ``data`` installs. Addresses are joined by
+``::`` as in fsspec: ``zip://rows.npy::s3://bucket/archive.zip``, ``simplecache::s3://bucket/rows.npy``.
 """
 
 from __future__ import annotations
@@ -27,17 +27,24 @@ if TYPE_CHECKING:
 
 
 WINDOW = 2**16
-# What file systems of fsspec say about the last change of a file, each in words of its own.
+# The keys under which the file systems of fsspec report the last change of a file; each uses its own.
 STAMPS = ("ETag", "etag", "mtime", "LastModified", "last_modified", "updated", "created", "md5Hash", "CRC")
-_ARCHIVES = ("zip://", "tar://", "libarchive://")  # their addresses go on, after ::, with that of the archive
+_ARCHIVES = ("zip://", "tar://", "libarchive://")  # after them, :: and the address of the archive must follow
 
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file as it was when it was first looked at.
+    """A file as it was when it was first seen.
 
-    address: local path, or address with ``://``. size: in bytes. stamp: what changes when it is written anew, its
-    time of modification or what the file system has in place of it.
+    Parameters
+    ----------
+    address : str
+        Local path, or address with ``://``.
+    size : int
+        Size in bytes.
+    stamp : str
+        A text that changes when the file is rewritten: its time of modification, or what the file system has in its
+        place.
     """
 
     address: str
@@ -57,7 +64,7 @@ class DataFile:
 
     @property
     def suffix(self) -> str:
-        """Ending with its dot, in small letters; "" if there is none."""
+        """Ending with its dot, in lower case; "" if there is none."""
         return os.path.splitext(self.name)[1].lower()
 
     @property
@@ -66,37 +73,40 @@ class DataFile:
         return not is_address(self.address)
 
     def open(self) -> IO[bytes]:
-        """The bytes from the start, seekable. Raises DataError if the file is not what it was."""
+        """Open the file for reading bytes from the start, seekable. Raises DataError if it has changed."""
         self.check_unchanged()
         if self.is_local:
             return open(self.address, "rb")
         with _reaching(self.address):
             system, path = _system(self.address)
             opened = cast(IO[bytes], system.open(path, "rb"))
-        # a file system of an archive closes it when it is let go: it must live as long as the file
+        # The file system of an archive closes the archive when it is garbage-collected, so it must live as long as
+        # the file.
         weakref.finalize(opened, id, system)
         return opened
 
     def check_unchanged(self) -> None:
-        """Raise DataError if the file has been written anew, has another size or is gone."""
+        """Raise DataError if the file has been rewritten, has another size or is gone."""
         try:
-            now = _look(self.address)
+            current = _current_file(self.address)
         except FileNotFoundError as error:
             raise DataError(
                 f"{self}: the file has changed since it was opened: it is gone. Put it back."
             ) from error
-        if now != self:
+        if current != self:
             sizes = (
-                f"it had {self.size} bytes and has {now.size}" if now.size != self.size else "written anew"
+                f"it had {self.size} bytes and has {current.size}"
+                if current.size != self.size
+                else "written anew"
             )
             raise DataError(
                 f"{self}: the file has changed since it was opened ({sizes}). All passes must read the same rows; "
-                "let what writes it finish, then open it again."
+                "wait until it is written completely, then open it again."
             )
 
 
 def is_address(path: str) -> bool:
-    """Whether a path is an address for fsspec.
+    """Return whether a path is an address for fsspec.
 
     >>> is_address("s3://bucket/rows.npy"), is_address("rows.npy::X")
     (True, False)
@@ -105,7 +115,7 @@ def is_address(path: str) -> bool:
 
 
 def base_name(address: str) -> str:
-    """The name without folders of what an address is of.
+    """Return the name, without folders, of the file that an address stands for.
 
     >>> base_name("data/rows.npy"), base_name("simplecache::s3://bucket/rows.npy"), base_name("zip://rows.npy::a.zip")
     ('rows.npy', 'rows.npy', 'rows.npy')
@@ -115,7 +125,7 @@ def base_name(address: str) -> str:
 
 
 def plain_path(path: str | os.PathLike[str]) -> str:
-    """The path as text; ``file://`` addresses become local paths.
+    """Return the path as text, with ``file://`` addresses as local paths.
 
     >>> plain_path("file:///data/rows.npy")
     '/data/rows.npy'
@@ -124,9 +134,9 @@ def plain_path(path: str | os.PathLike[str]) -> str:
 
 
 def split_member(path: str | os.PathLike[str]) -> tuple[str, str | None]:
-    """The file and the member of a path with ``::``; the member is None where there is no ``::``.
+    """Split a path at ``::`` into the file and the member; the member is None where there is no ``::``.
 
-    Addresses of several parts, which ``::`` joins as well, stay whole.
+    Addresses of several parts, which are joined by ``::`` too, stay whole.
 
     >>> split_member("mnist.npz::x_train")
     ('mnist.npz', 'x_train')
@@ -142,15 +152,15 @@ def split_member(path: str | os.PathLike[str]) -> tuple[str, str | None]:
 
 
 def existing_file(path: str | os.PathLike[str]) -> DataFile:
-    """The file, if one with content is there.
+    """Return the file, if it exists and is not empty.
 
-    Raises FileNotFoundError if nothing is there, DataError for a folder or an empty file.
+    Raises FileNotFoundError if it does not exist, and DataError for a folder or an empty file.
     """
     address = plain_path(path)
     if is_folder(address):
         raise DataError(f"{address} is a folder; expected a data file. Name a file in it.")
     try:
-        file = _look(address)
+        file = _current_file(address)
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"No such file: {address}. Check the spelling; relative paths start at the working directory."
@@ -161,7 +171,7 @@ def existing_file(path: str | os.PathLike[str]) -> DataFile:
 
 
 def is_folder(address: str) -> bool:
-    """Whether a folder is there."""
+    """Return whether an address is an existing folder."""
     if not is_address(address):
         return os.path.isdir(address)
     with _reaching(address):
@@ -170,7 +180,7 @@ def is_folder(address: str) -> bool:
 
 
 def has_file(folder: str, name: str) -> bool:
-    """Whether a file of this name lies in a folder."""
+    """Return whether a folder contains a file of this name."""
     if not is_address(folder):
         return os.path.isfile(os.path.join(folder, name))
     with _reaching(folder):
@@ -179,7 +189,7 @@ def has_file(folder: str, name: str) -> bool:
 
 
 def files_under(folder: str) -> dict[str, DataFile]:
-    """All files in a folder and the folders in it, by their path from there with ``/``, sorted."""
+    """Return all files in a folder and its subfolders by their relative paths, with ``/`` and sorted."""
     if is_address(folder):
         with _reaching(folder):
             system, path = _system(folder)
@@ -188,12 +198,12 @@ def files_under(folder: str) -> dict[str, DataFile]:
                 name[len(path) :].strip("/"): info for name, info in system.find(path, detail=True).items()
             }
         return {inner: _stamped(_inside(folder, inner), files[inner]) for inner in sorted(files)}
-    names = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names]
-    return {os.path.relpath(name, folder).replace(os.sep, "/"): _look(name) for name in sorted(names)}
+    names = [os.path.join(folder_path, name) for folder_path, _, names in os.walk(folder) for name in names]
+    return {os.path.relpath(name, folder).replace(os.sep, "/"): _current_file(name) for name in sorted(names)}
 
 
 def file_digest(file: DataFile) -> str:
-    """Hexadecimal digest of ten evenly spaced windows of 64 KiB, the first and the last bytes among them."""
+    """Return the hexadecimal digest of ten evenly spaced windows of 64 KiB, from the first bytes to the last."""
     last = max(0, file.size - WINDOW)
     total = hashlib.blake2b(digest_size=16)
     with file.open() as opened:
@@ -204,7 +214,7 @@ def file_digest(file: DataFile) -> str:
 
 
 def needed(module: str, what: str, extra: str = "data") -> ModuleType:
-    """An optional module. Raises ImportError that names the extra to install for ``what``, a plural."""
+    """Return an optional module. Raises ImportError that names the extra to install for ``what``, a plural."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -214,7 +224,7 @@ def needed(module: str, what: str, extra: str = "data") -> ModuleType:
         ) from error
 
 
-def _look(address: str) -> DataFile:
+def _current_file(address: str) -> DataFile:
     if not is_address(address):
         status = Path(address).stat()
         return DataFile(address, status.st_size, str(status.st_mtime_ns))
@@ -226,28 +236,30 @@ def _look(address: str) -> DataFile:
 
 def _stamped(address: str, info: JSON) -> DataFile:
     stamps = [info[key] for key in STAMPS if key in info]
-    # the memory file system gives a moment as a date or as seconds, depending on how it is asked
+    # The memory file system reports a time as a date or as seconds, depending on the call.
     stamp = str([s.timestamp() if isinstance(s, datetime) else s for s in stamps])
     return DataFile(address, int(info["size"] or 0), stamp)
 
 
 def _parts_of(address: str) -> tuple[list[str], int]:
-    """What ``::`` joins, and which of it says the path: the first address, or all there is."""
+    """Split an address at ``::``, and find the part that holds the path: the first address, or the only part."""
     parts = address.split("::")
     return parts, next((k for k, part in enumerate(parts) if is_address(part)), 0)
 
 
 def _inside(folder: str, inner: str) -> str:
-    """The address of a file in a folder that is an address."""
+    """Return the address of a file in a folder that is an address."""
     parts, k = _parts_of(folder)
     parts[k] += inner if parts[k].endswith("/") else f"/{inner}"
     return "::".join(parts)
 
 
 def _system(address: str) -> tuple[AbstractFileSystem, str]:
-    """The file system of an address, and the path in it."""
+    """Return the file system of an address, and the path in it."""
     if address.startswith(_ARCHIVES) and "::" not in address:
-        raise DataError(f"{address} is in an archive, but in which? Add it: {address}::ARCHIVE.")
+        raise DataError(
+            f"{address} is in an archive, but the archive is not named. Add it: {address}::ARCHIVE."
+        )
     return cast(
         "tuple[AbstractFileSystem, str]", needed("fsspec.core", "addresses with ://").url_to_fs(address)
     )
@@ -255,7 +267,7 @@ def _system(address: str) -> tuple[AbstractFileSystem, str]:
 
 @contextmanager
 def _reaching(address: str) -> Iterator[None]:
-    """Errors of a file system name the address and what to do; each system has types of its own."""
+    """Turn errors of a file system, whose types differ by system, into errors that name the address and the remedy."""
     try:
         yield
     except (FileNotFoundError, DataError):

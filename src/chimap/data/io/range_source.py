@@ -1,4 +1,4 @@
-"""Sources that read any range of rows at once."""
+"""Sources that can read any range of rows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Read = Callable[[int, int], Rows]
 
 
 class RangeSource(Source):
-    """A source whose chunks are read as they are asked for, with nothing beside them.
+    """A source whose chunks are read on demand, with nothing held beside them.
 
-    The subclass sets what ``Source`` lists and ``_y``, opens what reads ranges (``_reading``), and says in ``_content``
-    what its fingerprint is made of.
+    A subclass sets the attributes of ``Source`` and ``_y``, opens a reader of ranges in ``_reading``, and returns from
+    ``_content`` what its fingerprint is made of.
     """
 
     can_seek = True
@@ -29,12 +29,12 @@ class RangeSource(Source):
     _y: np.ndarray | None
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """All rows, in order."""
+        """Yield all rows in order."""
         yield from self.chunks_from(0, chunk_rows)
         self._check_unchanged()
 
     def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """See ``Source``; rows before ``first`` are not read."""
+        """Yield chunks as ``Source`` does; rows before ``first`` are not read."""
         ranges = row_ranges((self.n_rows if stop is None else stop) - first, chunk_rows)
         with self._reading() as read:
             for begin, end in ranges:
@@ -42,11 +42,11 @@ class RangeSource(Source):
                 yield Chunk(read(start, last), None if self._y is None else self._y[start:last], start)
 
     def labels(self) -> np.ndarray | None:
-        """Labels of all rows, or None."""
+        """Return the labels of all rows, or None."""
         return self._y
 
     def fingerprint(self) -> JSON:
-        """Name, shape, dtype, and digests of the labels and of some of the content."""
+        """Return name, shape, dtype, and digests of the labels and of some of the content."""
         return {
             "name": self.name,
             **self._content(),
@@ -57,38 +57,41 @@ class RangeSource(Source):
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[Read]:
-        """What reads the rows from start to stop, while the block runs; it is asked for them in their order."""
+        """Open, for the block, a function that reads the rows from ``start`` up to ``stop``; calls come in order."""
 
     @abstractmethod
     def _content(self) -> JSON:
-        """The part of the fingerprint that stands for the content: bytes and digest."""
+        """Return the part of the fingerprint that stands for the content: bytes and digest."""
 
     @abstractmethod
     def _check_unchanged(self) -> None:
-        """Raise DataError if what was read is not what was opened."""
+        """Raise DataError if the data have changed since they were opened."""
 
 
 class OrderedSource(RangeSource):
-    """A source whose entries come in no order of rows; they are put in order when it is opened, in a ``RowFile``.
+    """A source whose stored entries are not in the order of rows; opening it sorts them into a ``RowFile``.
 
-    The subclass gives all entries (``_filled``).
+    A subclass supplies all entries in ``_filled``.
     """
 
     is_sparse = True
 
     def _open(self) -> None:
-        """Put the entries in order, and say what the rows take; ``n_rows``, ``n_features`` and ``dtype`` are there."""
+        """Sort the entries, and set the memory that rows take.
+
+        ``n_rows``, ``n_features`` and ``dtype`` must be set before.
+        """
         self._file: RowFile | None = self._filled()
         sparse_bytes = csr_row_bytes(self._file.n_entries, self.n_rows, self.dtype)
         self.row_bytes = sparse_bytes if self.is_sparse else float(self.n_features * self.dtype.itemsize)
         self.held_bytes = self._file.held_bytes
 
     def __getstate__(self) -> JSON:
-        # A copy in another process reads the file itself: the temporary one cannot be sent.
+        # A copy in another process reads the original file: the temporary file cannot be sent.
         return {**self.__dict__, "_file": None}
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices."""
+        """Return the rows with these increasing indices."""
         with self._reading() as read:
             return _arrays.stack_rows([read(row, row + 1) for row in np.asarray(rows).tolist()])
 
@@ -100,4 +103,4 @@ class OrderedSource(RangeSource):
 
     @abstractmethod
     def _filled(self) -> RowFile:
-        """All entries, finished."""
+        """Return a finished ``RowFile`` with all entries."""

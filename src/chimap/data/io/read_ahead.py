@@ -1,4 +1,4 @@
-"""Reading the next chunk while the current one is worked on."""
+"""Read the next chunk while the current one is being processed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,23 @@ from chimap.data.source import Chunk, Source
 
 
 def chunks_ahead(source: Source, chunk_rows: int, first: int = 0) -> Iterator[Chunk]:
-    """The chunks of a source, in order; where it reads files, the next is read on a thread meanwhile.
+    """Yield the chunks of a source in order; if it reads files, a thread reads the next chunk meanwhile.
 
-    Chunks before row ``first``, a multiple of chunk_rows, are passed over. At most one chunk is ahead, which a
-    memory budget counts (``Job.reads_ahead``). An error in reading is raised in place of the chunk that it hit.
-    When the consumer stops early or ends, the thread has ended, too: it finishes the chunk that it reads, and
-    the source closes its files.
+    At most one chunk is ahead, which a memory budget counts (``Job.reads_ahead``). An error in reading is raised in
+    place of the chunk that it concerns. When the consumer stops or ends, so does the thread: it finishes the chunk
+    that it is reading, and the source closes its files.
 
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    chunk_rows : int
+        Rows a chunk.
+    first : int, default=0
+        Index of the first row, a multiple of ``chunk_rows``; chunks before it are skipped.
+
+    Examples
+    --------
     >>> from chimap.data import ArraySource
     >>> [chunk.start for chunk in chunks_ahead(ArraySource([[1.0], [2.0], [3.0]]), 2)]
     [0, 2]
@@ -27,7 +37,7 @@ def chunks_ahead(source: Source, chunk_rows: int, first: int = 0) -> Iterator[Ch
 
 
 def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    # The limit of threads lies in a context variable, which a new thread does not inherit.
+    # The limit of threads is a context variable, which a new thread does not inherit.
     run: Any = contextvars.copy_context().run
     with ThreadPoolExecutor(1, thread_name_prefix="chimap-read") as reader:
         waiting = reader.submit(run, next, chunks, None)
@@ -35,8 +45,8 @@ def _ahead(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
             while (chunk := waiting.result()) is not None:
                 waiting = reader.submit(run, next, chunks, None)
                 yield chunk
-                del chunk  # else it would be kept until the next but one is asked for
+                del chunk  # otherwise it would stay in memory until the next chunk has been read
         finally:
             waiting.cancel()
-            # Behind a read that could not be cancelled; closes the files of a generator.
+            # This runs after a read that could not be cancelled, and closes the files of a generator.
             reader.submit(getattr(chunks, "close", int)).result()

@@ -1,4 +1,4 @@
-"""Entries of a sparse matrix in any order become rows on a temporary file, in bounded memory."""
+"""Sort the entries of a sparse matrix into rows on a temporary file, in bounded memory."""
 
 from __future__ import annotations
 
@@ -12,18 +12,25 @@ from chimap import _sparse as sp
 from chimap._validation import DataError
 from chimap.data.rows import csr_rows
 
-BUCKET_BYTES = 2**24  # of the entries of a bucket, as they lie in the file
+BUCKET_BYTES = 2**24  # size of the entries of a bucket in the file
 
 
 class RowFile:
-    """Entries that are added in any order, read back as CSR rows; those that come twice are added.
+    """Entries that are added in any order and read back as CSR rows; repeated entries are added up.
 
-    Consecutive rows share a bucket. Entries are sorted by bucket as they come and appended to a temporary file; at the
-    end each bucket is read, put in order of its rows and written to a second one, from which any range of rows is read.
-    So it holds one bucket or one call's entries and the borders of rows, never the matrix. The files lie in ``TMPDIR``
-    and go with this object.
+    Consecutive rows share a bucket. Entries are sorted by bucket as they come and appended to a temporary file. At the
+    end each bucket is read, sorted by row and written to a second file, from which any range of rows is read. Memory
+    holds one bucket or the entries of one call, and the borders of rows, but never the matrix. The files lie in
+    ``TMPDIR`` and are deleted with this object.
 
-    n_rows, n_columns: shape. n_entries: of all, or a guess, by which buckets are sized. dtype: of the values.
+    Parameters
+    ----------
+    n_rows, n_columns : int
+        Shape of the matrix.
+    n_entries : int
+        Number of entries, or an estimate; it determines the size of buckets.
+    dtype : dtype
+        Type of the values.
     """
 
     def __init__(self, n_rows: int, n_columns: int, n_entries: int, dtype: np.dtype) -> None:
@@ -36,7 +43,7 @@ class RowFile:
         self._end = 0
 
     def add(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:
-        """Add entries; the three are of one length, rows and columns within the shape."""
+        """Add entries: three arrays of one length, with rows and columns within the shape."""
         buckets = rows // self._bucket_rows
         if rows.size and np.any(buckets[1:] < buckets[:-1]):
             order = np.argsort(buckets, kind="stable")
@@ -45,15 +52,15 @@ class RowFile:
         for first, last in zip(firsts, [*firsts[1:], rows.size], strict=True):
             bucket = int(buckets[first])
             self._pieces[bucket].append((self._end, last - first))
-            for array, kind in (
+            for array, stored_dtype in (
                 (rows[first:last] - bucket * self._bucket_rows, np.int32),
                 (columns[first:last], np.int32),
                 (values[first:last], self._dtype),
             ):
-                self._end += _write(self._unordered, array.astype(kind))
+                self._end += _write(self._unordered, array.astype(stored_dtype))
 
     def finish(self) -> None:
-        """Put the entries in order; no more come."""
+        """Sort the entries by row; no more can be added."""
         _flush(self._unordered)
         self._values, self._columns = _temporary(), _temporary()
         counts = [np.zeros(1, np.int64)]
@@ -70,16 +77,16 @@ class RowFile:
 
     @property
     def n_entries(self) -> int:
-        """Entries in all, once it is finished."""
+        """Number of entries in all, once the file is finished."""
         return int(self._borders[-1])
 
     @property
     def held_bytes(self) -> float:
-        """The borders of rows."""
+        """Bytes of the borders of rows, which stay in memory."""
         return float(self._borders.nbytes)
 
     def read(self, start: int, stop: int) -> sp.csr_matrix:
-        """The rows from start to stop in canonical CSR."""
+        """Return the rows from ``start`` up to ``stop`` in canonical CSR."""
         borders = self._borders[start : stop + 1]
         first, count = int(borders[0]), int(borders[-1] - borders[0])
         data = _read(self._values, self._dtype, first, count)
@@ -87,7 +94,7 @@ class RowFile:
         return csr_rows(data, indices, borders, self._shape[1], self._dtype)
 
     def _bucket(self, bucket: int) -> sp.csr_matrix:
-        """The rows of a bucket, in order."""
+        """Return the rows of a bucket in canonical CSR."""
         start = bucket * self._bucket_rows
         shape = (min(self._bucket_rows, self._shape[0] - start), self._shape[1])
         size = sum(count for _, count in self._pieces[bucket])
@@ -127,8 +134,8 @@ def _flush(file: IO[bytes]) -> None:
 
 def _no_room(error: OSError) -> DataError:
     return DataError(
-        f"the temporary file that entries are put in order by cannot be written ({error}). Make room in "
-        f"{tempfile.gettempdir()}, or name a folder that has it in TMPDIR."
+        f"the temporary file for sorting entries cannot be written ({error}). Make room in "
+        f"{tempfile.gettempdir()}, or name a folder with enough room in TMPDIR."
     )
 
 
@@ -139,10 +146,12 @@ def _read(file: IO[bytes], dtype: np.dtype, first: int, count: int) -> np.ndarra
 
 
 def _read_into(file: IO[bytes], out: np.ndarray, offset: int) -> None:
-    """Fill an array from an offset; several threads may read at once."""
+    """Fill an array from an offset in the file; several threads may read at once."""
     view = out.view(np.uint8).data
     while len(view):
         count = os.preadv(file.fileno(), [view], offset)
         if not count:
-            raise DataError("the temporary file of rows is shorter than it was written. Open the data again.")
+            raise DataError(
+                "the temporary file of rows is shorter than when it was written. Open the data again."
+            )
         view, offset = view[count:], offset + count

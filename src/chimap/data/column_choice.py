@@ -1,0 +1,84 @@
+"""Choose columns of a source: those that a model was fitted on, or those that a caller named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._validation import check_width
+from chimap.data.ids import unique_ids
+from chimap.data.label_text import whole_numbers
+from chimap.data.source import Source
+from chimap.data.table import Choice, ignored, present_names, roles_of
+from chimap.data.views import ChosenColumns
+
+
+def matched(source: Source, names: Sequence[str] | None, n_features: int, owner: str) -> Source:
+    """Return the source with the columns that a model was fitted on, in the model's order.
+
+    Columns are matched by name; unknown ones are ignored, with a note. Where the source or the model has no names,
+    columns are taken by position and their number must agree.
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    names : sequence of str or None
+        Names of the model's columns.
+    n_features : int
+        Number of the model's columns.
+    owner : str
+        Class of the model, for errors.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    DataError
+        If columns are missing (the message names them), or if their number differs and there are no names.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from chimap import open_source
+    >>> source = open_source(pd.DataFrame({"b": [1.0], "c": [2.0], "a": [3.0]}))
+    >>> view = matched(source, ["a", "b"], 2, "HistogramClassifier")
+    >>> view.column_names, view.block(0, 1).X.tolist()
+    (('a', 'b'), [[3.0, 1.0]])
+    """
+    if names is None or source.column_names is None:
+        check_width(np.empty((0, source.n_features)), n_features, owner)
+        return source
+    model_names = tuple(str(name) for name in names)
+    if model_names == source.column_names:
+        return source
+    place_of_name = {name: i for i, name in enumerate(source.column_names)}
+    places = [place_of_name[name] for name in present_names(model_names, place_of_name, source.name)]
+    view = ChosenColumns(source, places)
+    names_known = {*model_names}
+    unknown = [name for name in source.column_names if name not in names_known]
+    view.notes = (*source.notes, *ignored(unknown, source.name))
+    return view
+
+
+def chosen(source: Source, choice: Choice) -> Source:
+    """Return the columns that a caller chose from a source that was opened without the choice.
+
+    Positions stand in for names that the source does not have. A column that names the rows is read once, as a whole.
+    """
+    if choice.is_silent:
+        return source
+    names = source.column_names or tuple(map(str, range(source.n_features)))
+    without_model = replace(choice, names=None)
+    roles = roles_of(names, None, without_model, source.name, has_names=source.column_names is not None)
+    if choice.id is not None and roles.id is not None:
+        blocks = [chunk.X[:, [roles.id]] for chunk in source.chunks(4096)]
+        values = np.concatenate([_arrays.to_dense(block) for block in blocks])[:, 0]
+        id_numbers = whole_numbers(values.astype(np.float64))
+        source.row_ids = unique_ids(id_numbers.astype(str), source.name)
+    return source if roles.bins == [*range(source.n_features)] else ChosenColumns(source, roles.bins)

@@ -1,0 +1,56 @@
+"""Ids of rows: columns that name the rows, and columns that only count them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from chimap._validation import DataError
+
+_LEAST_COUNTED = 3  # number of rows from which a counting column is no coincidence
+
+
+def naming_note(name: str, where: str) -> str:
+    """Return the note on a first column of text that was taken for ids by default."""
+    return f"{where}: the first column, {name!r}, is text without repeats and names the rows."
+
+
+def index_notes(name: str, ids: np.ndarray, where: str) -> tuple[str, ...]:
+    """Return the note on a column that was taken for the index of a data frame, but does not name the rows."""
+    if name.strip() or np.unique(ids).size == ids.size:
+        return ()
+    reason = "has no name and is set aside as the index of a data frame, although its values repeat"
+    return (f"{where}: the first column {reason}. If it is a bin, give it a name in the first line.",)
+
+
+def check_not_counting(name: str, n_rows: int, where: str) -> None:
+    """Refuse a first column that counts the rows from 0 or 1, unless there are few rows: it holds only their order."""
+    if n_rows >= _LEAST_COUNTED:
+        raise DataError(
+            f"{where}: the first column, {name!r}, counts the rows, as the index of a table does. If it names the "
+            "rows, "
+            f"use --id {name} (id= in Python); to drop it, --exclude {name} (exclude=); if it is a bin, name all bins "
+            "with --columns (columns=)."
+        )
+
+
+def counts(values: np.ndarray, start: int = 0) -> bool:
+    """Return whether the values of the rows from ``start`` on count the rows, from 0 or from 1.
+
+    >>> counts(np.array([1, 2, 3])), counts(np.array([5, 6]), start=5), counts(np.array([0, 2]))
+    (True, True, False)
+    """
+    expected = np.arange(start, start + values.size)
+    return any(np.array_equal(values, expected + shift) for shift in (0, 1))
+
+
+def unique_ids(ids: np.ndarray, where: str) -> np.ndarray:
+    """Return the ids of rows, of shape (n,), if all differ; else raise DataError."""
+    order = np.argsort(ids, kind="stable")
+    repeats = np.flatnonzero(ids[order][1:] == ids[order][:-1])
+    if repeats.size:
+        first, second = sorted(order[repeats[0] : repeats[0] + 2].tolist())
+        raise DataError(
+            f"{where}: the id {ids[first]!s} comes twice, in rows {first} and {second}. Each id must name a single "
+            "row: name another column, or remove one of the rows. For a column of groups of rows, use --groups."
+        )
+    return ids

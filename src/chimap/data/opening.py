@@ -1,0 +1,285 @@
+"""Open data: choose the source for an array, a file, a folder or an object of another library."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from chimap._frames import is_frame
+from chimap._types import Columns
+from chimap._validation import DataError
+from chimap.data.column_choice import chosen
+from chimap.data.formats.arrays import ArraySource
+from chimap.data.formats.arrow import ArrowSource
+from chimap.data.formats.arrow_parts import IPC, PARQUET
+from chimap.data.formats.batches import BatchSource
+from chimap.data.formats.csv import CsvSource
+from chimap.data.formats.dask import DaskSource, is_collection
+from chimap.data.formats.fields import Reading
+from chimap.data.formats.frames import FrameSource
+from chimap.data.formats.hdf5 import Hdf5Source
+from chimap.data.formats.matrix_market import MatrixMarketSource
+from chimap.data.formats.npy import NpySource
+from chimap.data.formats.npz import NpzSource
+from chimap.data.formats.svmlight import SvmlightSource
+from chimap.data.formats.zarr import ZarrSource
+from chimap.data.io.compressed import COMPRESSIONS
+from chimap.data.io.containers import is_store
+from chimap.data.io.files import existing_file, is_folder, split_member
+from chimap.data.label_names import marked, read_with
+from chimap.data.labelling import is_join, joined, labelled, values_by_id
+from chimap.data.labels import Labels
+from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
+from chimap.data.source import Source
+from chimap.data.table import LABEL_NAMES, Choice, is_path, places_of, words_of
+from chimap.data.targets import clean_targets, task_words
+from chimap.data.views import Labelled
+
+_TEXT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
+
+ENDINGS: dict[str, Callable[..., Source]] = {
+    ".npy": NpySource,
+    ".npz": NpzSource,
+    **LAYOUT_ENDINGS,
+    **dict.fromkeys(PARQUET + IPC, ArrowSource),
+    ".zarr.zip": ZarrSource,
+    **dict.fromkeys((".h5", ".hdf5", ".hdf"), Hdf5Source),
+    **{text + packed: CsvSource for text in (".csv", ".tsv") for packed in COMPRESSIONS},
+    **{".mtx" + packed: MatrixMarketSource for packed in COMPRESSIONS},
+    **{text + packed: SvmlightSource for text in _TEXT for packed in COMPRESSIONS},
+}
+
+CONTAINERS = (NpzSource, ZarrSource, Hdf5Source)
+WITH_MEMBERS = (*CONTAINERS, ArrowSource, *MEMBERED)
+
+
+def open_source(
+    path_or_array: object,
+    labels: Labels = None,
+    *,
+    id: str | int | None = None,
+    columns: Columns | None = None,
+    exclude: Columns | None = None,
+    missing: object = None,
+    aside: Columns | None = None,
+    transpose: bool = False,
+    like: Any = None,
+    reading: Reading | None = None,
+) -> Source:
+    """Return a source for an array, a file, a folder or a table.
+
+    A ``Source`` comes back as it is.
+
+    Parameters
+    ----------
+    path_or_array : object
+        One of: a numpy array or scipy sparse matrix; a data frame of pandas or polars, or an Arrow table; a Dask array
+        or data frame; the path or address (``s3://...``) of a file whose ending is in ``ENDINGS``, of a folder of
+        Parquet or Feather files, or of a Zarr store; a function that returns an iterator of batches, see
+        ``BatchSource``. In a file that holds several arrays, ``file.npz::member`` names one of them, or the column of
+        lists in a Parquet file.
+    labels : array, str, int or path, default=None
+        An array; the name of a column or array in the same file, where ``Y[2]`` is a column of a matrix; a file of
+        labels (``.npy``, ``.npz::member``, ``.csv``, or text with one label a line); or ``TABLE::COLUMN``, a column of
+        another table that is joined by the ids of the rows. A matrix of shape (n, t), or several columns of a table,
+        such as ``"task_*"`` or ``"tox,heart"``, hold the labels of several tasks; their missing entries are NaN. None
+        takes the labels in the file, if there are any.
+    id : str or int, default=None
+        The column that names the rows, by name or position. None takes a column that a data frame wrote as its index,
+        or a first column of text without repeats.
+    columns, exclude : str, int, slice or sequence, default=None
+        The columns that are bins, and those that are not: names, globs, positions and ranges, such as
+        ``"otu_*,depth"`` or ``["0:300"]``; see ``chimap.data.table.places_of``.
+    missing : object, default=None
+        A value that marks a missing label, besides None, NaN and empty text. Rows without a label are left out;
+        ``notes`` and ``n_left_out`` of the source give their number.
+    aside : str or sequence of str, default=None
+        Columns that are neither bins, labels nor ids, such as groups of rows or parts of a split: a sequence of names,
+        or one text with commas between them. The data need not have these columns. ``source.column(name)`` returns
+        their values.
+    transpose : bool, default=False
+        For a Matrix Market file, whether its columns are the rows, as in tables of genes by cells.
+    like : fitted model, default=None
+        The source takes the columns that this model was fitted on, by name where both have names, and ignores all
+        others. Text, molecules and named counts become rows in the same way as those that the model was fitted on.
+    reading : Reading, default=None
+        How to make rows from one column of a table, from a folder of texts or from a list: ``WordCounts("review")``,
+        ``MorganCounts("smiles")`` or ``NamedCounts("counts")``.
+
+    Returns
+    -------
+    Source
+        With ``column_names`` and ``row_ids`` where the data have them.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        If the file cannot be read or has an unknown ending, or if a named column does not exist.
+    ValueError
+        If labels are given together with a source, or ``transpose`` with data that are not Matrix Market.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> open_source(np.eye(3), labels=["a", "b", "a"]).n_rows
+    3
+    """
+    if isinstance(path_or_array, Source):
+        if labels is not None:
+            raise ValueError("labels must be None for a Source, because a source brings its labels.")
+        return path_or_array
+    names = getattr(like, "feature_names_in_", None)
+    aside_names = () if aside is None else tuple(words_of(aside))
+    choice = Choice(
+        id, columns, exclude, missing, None if names is None else tuple(map(str, names)), aside_names
+    )
+    fitted_reading = getattr(like, "reading_", None)
+    reading = reading or (
+        fitted_reading if fitted_reading is not None and fitted_reading.takes(path_or_array) else None
+    )
+    if (words := task_words(path_or_array, labels)) is not None:
+        opened = _with_tasks(path_or_array, words, choice, transpose, like, reading)
+        return labelled(opened, missing)
+    join = labels if isinstance(labels, str) and is_join(labels) else None
+    inside = None if join else marked(labels, missing)
+
+    def read(inner_labels: Labels) -> Source:
+        return _read(path_or_array, inner_labels, choice, reading, transpose)
+
+    source = read_with(read, inside, path_or_array, lambda path: _kind_of(path) in CONTAINERS)
+    if is_path(path_or_array) or is_frame(path_or_array):
+        source.origin = _Origin(path_or_array, choice, source.reading, transpose, labels)
+    if join is not None:
+        source = joined(source, join, id, missing)
+    return labelled(source, missing)
+
+
+def _with_tasks(
+    data: object, words: Columns, choice: Choice, transpose: bool, like: Any, reading: Reading | None
+) -> Source:
+    """Return the rows of a table with several of its columns as labels, one column a task."""
+    plain = replace(choice, names=None, columns=None, exclude=None)
+    all_columns = _read(data, None, plain, None, transpose)
+    where = all_columns.name
+    if all_columns.column_names is None:
+        raise DataError(
+            f"{where}: its columns have no names, so {words!r} matches none of them. Give the labels as a matrix."
+        )
+    names = [all_columns.column_names[i] for i in places_of(all_columns.column_names, words, where, "labels")]
+    without_tasks = replace(choice, aside=(*choice.aside, *names))
+    # The labels are given by name. Otherwise a column called y or label would be taken for them instead of a bin.
+    source = _read(data, names[0], replace(choice, aside=(*choice.aside, *names[1:])), reading, transpose)
+    columns = []
+    for name in names:
+        only_this_label = replace(plain, aside=(*choice.aside, *(other for other in names if other != name)))
+        values = _read(data, name, only_this_label, reading, transpose).labels()
+        assert values is not None  # the labels are named
+        columns.append(
+            clean_targets(np.ma.MaskedArray(values)[:, None], 1, f"{where}, column {name!r}")[:, 0]
+        )
+    if is_path(data) or is_frame(data):
+        source.origin = _Origin(data, without_tasks, source.reading, transpose, None)
+    return Labelled(source, np.column_stack(columns), tuple(names))
+
+
+def _read(data: object, labels: Labels, choice: Choice, reading: Reading | None, transpose: bool) -> Source:
+    """Return the source of the data with all of its rows, labelled or not."""
+    if reading is not None:
+        return chosen(reading.source(data, labels, choice.id), replace(choice, id=None))
+    if transpose:
+        return chosen(_transposed(data, labels), choice)
+    return _opened(data, labels, choice)
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What was opened and how, see ``source.Origin``: the data are opened again, with another column as the labels."""
+
+    data: object
+    choice: Choice
+    reading: Reading | None
+    transpose: bool
+    labels: Labels
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _nothing, ()  # worker processes get rows to read, not a copy of a data frame
+
+    def values(self, name: str, source: Source) -> np.ndarray:
+        """Return the values of a column, see ``Source.column``."""
+        taken_for_labels = (
+            LABEL_NAMES if self.labels is None else [self.labels] if isinstance(self.labels, str) else []
+        )
+        aside = (*self.choice.aside, *(word for word in taken_for_labels if word != name))
+        inside = None if is_join(name) else name
+        opened = _read(
+            self.data, inside, replace(self.choice, missing=None, aside=aside), self.reading, self.transpose
+        )
+        values = values_by_id(opened, name, self.choice.id) if is_join(name) else opened.labels()
+        assert values is not None  # the labels are named
+        chosen_values = values[source.places_in_file()]
+        if np.ma.is_masked(chosen_values):
+            row = source.places_in_file()[np.flatnonzero(np.ma.getmaskarray(chosen_values))[0]]
+            raise DataError(
+                f"{opened.name}, row {row}: no value in {name!r}. Every row needs one: fill it, or remove the rows "
+                "without a value."
+            )
+        return np.asarray(np.ma.getdata(chosen_values))
+
+
+def _nothing() -> None:
+    """Stand for an origin in another process, where ``source.origin`` is None."""
+
+
+def _opened(data: Any, labels: Labels, choice: Choice) -> Source:
+    """Return the source of the data, restricted to the columns that the caller chose."""
+    if is_frame(data):
+        return FrameSource(data, labels, choice)
+    if is_collection(data):
+        return chosen(DaskSource(data, labels), choice)
+    if (opener := opener_of(data)) is not None:
+        return chosen(opener(data, labels), choice)
+    if callable(data) and labels is None:
+        return chosen(BatchSource(data), choice)
+    if not isinstance(data, str | os.PathLike):
+        return chosen(ArraySource(data, labels), choice)
+    path, member = split_member(data)
+    kind = _kind_of(path)
+    if member is not None and kind not in WITH_MEMBERS:
+        raise DataError(
+            f"{path}: only .npz, .h5, .h5ad, .zarr and .parquet files have members, so leave '::{member}' out."
+        )
+    if kind is CsvSource:
+        return CsvSource(path, labels, choice=choice)
+    if kind is ArrowSource:
+        return ArrowSource(path, labels, member, choice=choice)
+    if kind in CONTAINERS:
+        return chosen(kind(path, labels, member, id=choice.id), replace(choice, id=None))
+    return chosen(kind(path, labels) if member is None else kind(path, labels, member), choice)
+
+
+def _transposed(data: Any, labels: Labels) -> Source:
+    is_matrix = isinstance(data, str | os.PathLike) and _kind_of(split_member(data)[0]) is MatrixMarketSource
+    if not is_matrix:
+        raise ValueError(
+            "transpose is for Matrix Market files (.mtx) only; transpose other data where they are written."
+        )
+    return MatrixMarketSource(data, labels, transpose=True)
+
+
+def _kind_of(path: str) -> Callable[..., Source]:
+    """Return the class or function that reads this file or folder."""
+    if is_folder(path):
+        return layout_of(path) or (ZarrSource if is_store(path) else ArrowSource)
+    name = existing_file(path).name.lower()
+    if (opener := layout_of(path)) is not None:
+        return opener
+    kind = next((ENDINGS[ending] for ending in ENDINGS if name.endswith(ending)), None)
+    if kind is None:
+        raise DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(ENDINGS)}.")
+    return kind
