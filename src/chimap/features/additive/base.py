@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from chimap import _arrays, _loops, _threads
-from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
+from chimap import _arrays
+from chimap._types import ArrayLike, MatrixLike, Rows, Transformed
 from chimap._validation import check_positive, validated_rows
 from chimap.backends.base import RowFeatures
 from chimap.features.additive.densities import MOST_ALIKE, VALUE_BYTES, value_counts
+from chimap.features.additive.evaluation import MagnitudeFeatures
 from chimap.features.additive.magnitudes import check_magnitudes
 from chimap.kernels import AdditiveKernel, Kernel, as_kernel
-from chimap.kernels.additive import signature_powers
 from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ CATALOGUE: dict[str, type[AdditiveMap]] = {}
 """Maps by name; the folder's ``__init__`` lists them."""
 
 
-class AdditiveMap(Transformer, BaseEstimator):
+class AdditiveMap(MagnitudeFeatures, Transformer, BaseEstimator):
     """A map Psi with K(x, y) ~ Psi(x) . Psi(y) for an additive kernel, ``n_terms`` features a bin.
 
     Columns are blocks by term: column q * n_bins + i is term q of bin i. Psi(0) = 0, so sparse rows give sparse
@@ -46,14 +44,8 @@ class AdditiveMap(Transformer, BaseEstimator):
 
     kernel: str | Kernel
     n_terms: int
-    n_features_in_: int
-    kernel_: AdditiveKernel
     largest_: np.ndarray
     smallest_: float
-
-    # Subclasses whose _evaluate is that of gamma = 1 say so, and the power is applied here.
-    _maps_plain_kernel = False
-    _keeps_zeros = True
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> AdditiveMap:
         """Fit on rows X (n, bins), by how often which values come in them; y is not used.
@@ -87,42 +79,6 @@ class AdditiveMap(Transformer, BaseEstimator):
         self.transform_into(rows, out)
         return out
 
-    def transform_into(self, rows: np.ndarray, out: np.ndarray) -> None:
-        """The same for checked, C-contiguous dense rows into ``out`` of their dtype: no allocation, no checks."""
-        n, n_bins = rows.shape
-        self._evaluate_signed(rows, np.arange(n_bins), out.reshape(n, self._n_terms_out, n_bins))
-
-    def array_features(self, rows: Array) -> Array:
-        """Features (n, n_features_out) of checked dense rows by the operations of their own kind of array.
-
-        Any kind of the Python array API will do, numpy's too, for which the compiled loops are much faster. A map
-        without a formula for them (``_formula``) is evaluated by its loop, on the host.
-        """
-        xp = _arrays.namespace(rows)
-        magnitudes = xp.abs(rows) if self.kernel_.is_signed else rows
-        features = self._formula(xp, magnitudes)
-        if self._maps_plain_kernel and self.kernel_.gamma != 1:
-            zero = xp.zeros_like(magnitudes)
-            base = xp.where(magnitudes > 0, magnitudes, zero + 1)
-            powers = xp.where(magnitudes > 0, base ** (0.5 * (self.kernel_.gamma - 1)), zero)
-            features = features * powers[:, None, :]
-        if self.kernel_.is_signed:
-            features = features * xp.sign(rows)[:, None, :]
-        return xp.reshape(features, (rows.shape[0], self._n_features_out))
-
-    def bound(self, like: Array) -> ArrayMap:
-        """``array_features`` for arrays such as ``like``; random features keep their frequencies on its device so."""
-        return self.array_features
-
-    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Dense features minus ``shift`` of checked rows, dense or CSR, into ``out`` of their dtype."""
-        if _arrays.is_sparse(rows):
-            self.transform_sparse(rows).toarray(out=out)
-        else:
-            self.transform_into(rows, out)
-        if shift is not None:
-            out -= shift.astype(out.dtype, copy=False)
-
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Names "<bin>_term<q>" in the order of the columns."""
         check_is_fitted(self)
@@ -143,10 +99,6 @@ class AdditiveMap(Transformer, BaseEstimator):
         """(bin, term) of output columns, the inverse of column = term * n_bins + bin."""
         check_is_fitted(self)
         return np.asarray(column) % self.n_features_in_, np.asarray(column) // self.n_features_in_
-
-    @property
-    def _n_features_out(self) -> int:
-        return self._n_terms_out * self.n_features_in_
 
     @property
     def _n_terms_out(self) -> int:
@@ -204,60 +156,6 @@ class AdditiveMap(Transformer, BaseEstimator):
     def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
         """Learn from positive magnitudes, ascending, possibly none, and how often each comes (both float64); nothing
         by default."""
-
-    def _prepare(self, dtype: np.dtype) -> None:
-        """Make what evaluation in this dtype needs, before threads share it; nothing by default."""
-
-    @abstractmethod
-    def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
-        """Fill out (rows, terms, columns) from non-negative magnitudes (rows, columns); column j is of bin bins[j].
-
-        The columns are all bins in order for dense rows, and the entries of CSR rows otherwise (as one row). out
-        need not be contiguous.
-        """
-
-    def _formula(self, xp: ModuleType, x: Array) -> Array:
-        """What ``_evaluate`` gives of all bins, (n, terms, bins), by functions xp of arrays such as x (n, bins)."""
-        magnitudes = np.ascontiguousarray(_arrays.to_host(x))
-        n, n_bins = magnitudes.shape
-        out = np.empty((n, self._n_terms_out, n_bins), magnitudes.dtype)
-        self._prepare(magnitudes.dtype)
-        self._evaluate(magnitudes, np.arange(n_bins), out)
-        return _arrays.beside(out, x)
-
-    def _evaluate_signed(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
-        self._prepare(rows.dtype)
-        # One row of many numbers (the entries of sparse rows) is split like many rows.
-        if rows.shape[0] == 1:
-            _threads.over_rows(
-                rows.shape[1],
-                1,
-                lambda part: self._evaluate_rows(rows[:, part], bins[part], out[:, :, part]),
-            )
-        else:
-            _threads.over_rows(
-                rows.shape[0], rows.shape[1], lambda part: self._evaluate_rows(rows[part], bins, out[part])
-            )
-
-    def _evaluate_rows(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
-        magnitudes = np.abs(rows) if self.kernel_.is_signed else rows
-        self._evaluate(magnitudes, bins, out)
-        if self._maps_plain_kernel and self.kernel_.gamma != 1:
-            out *= signature_powers(magnitudes, self.kernel_.gamma)[:, None, :]
-        if self.kernel_.is_signed:
-            out *= np.sign(rows)[:, None, :]
-
-    def transform_sparse(self, rows: CSR) -> CSR:
-        """CSR features of checked CSR rows."""
-        # The entries are one row of a matrix; the layout of CSR is put together afterwards.
-        features = np.empty((1, self._n_terms_out, rows.nnz), dtype=rows.dtype)
-        self._evaluate_signed(rows.data.reshape(1, -1), rows.indices, features)
-        nnz = self._n_terms_out * rows.nnz
-        index = np.int32 if max(nnz, self._n_features_out) < 2**31 else np.int64
-        data, indices = np.empty(nnz, dtype=rows.dtype), np.empty(nnz, dtype=index)
-        _loops.interleave_sparse(features[0], rows.indices, rows.indptr, rows.shape[1], data, indices)
-        indptr = rows.indptr.astype(index) * self._n_terms_out
-        return _arrays.csr(data, indices, indptr, (rows.shape[0], self._n_features_out))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

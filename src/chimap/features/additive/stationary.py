@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from chimap import _arrays, _loops, _threads
 from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
+from chimap.features.additive.differences import PAIRS, Differences
 from chimap.features.additive.homogeneous import WINDOWS, discrete_spectrum
 from chimap.features.base import Features, FeatureSettings, Footprint
 from chimap.kernels import Kernel
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-_PAIRS = 2**17  # of values of one bin, whose differences the period is chosen on
-_POINTS = 512  # quantiles of them
 _BLOCK_NUMBERS = 2**22
 
 
@@ -80,7 +78,7 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         """
         self.kernel_ = self._checked_kernel()
         rows = validated_rows(self, X, reset=True, signed=True)
-        m, differences = self.n_terms // 2, _Differences.of(rows, self.kernel_)
+        m, differences = self.n_terms // 2, Differences.of(rows, self.kernel_)
         if self.period == "auto":
             self.period_ = self._best_period(differences, m)
         else:
@@ -109,14 +107,14 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
             )
         return kernel
 
-    def _spectrum(self, differences: _Differences, period: float, m: int) -> np.ndarray:
+    def _spectrum(self, differences: Differences, period: float, m: int) -> np.ndarray:
         if self.window == "least-squares":
             design, target = differences.equations(period, m)
             return nnls(design, target)[0] / np.r_[1.0, np.full(m, 2.0)]
         # the same spectra as of homogeneous kernels, whose differences are those of logarithms
         return discrete_spectrum(self.kernel_, period, m, self.window)  # type: ignore[arg-type]
 
-    def _best_period(self, differences: _Differences, m: int) -> float:
+    def _best_period(self, differences: Differences, m: int) -> float:
         def error(period: float) -> float:
             design, target = differences.equations(period, m)
             spectrum = self._spectrum(differences, period, m) * np.r_[1.0, np.full(m, 2.0)]
@@ -199,7 +197,7 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
         """The differences that the period is chosen on."""
-        return 32 * _PAIRS
+        return 32 * PAIRS
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -209,38 +207,3 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
 
 
 StationaryMap.makes = StationaryMap
-
-
-@dataclass(frozen=True)
-class _Differences:
-    """|x - y| / width of values of the same bin in two rows: quantiles, ascending, that count the same; S at them."""
-
-    points: np.ndarray
-    signature: np.ndarray
-    n_bins: int
-
-    @classmethod
-    def of(cls, rows: Rows, kernel: StationaryKernel) -> _Differences:
-        n, d = rows.shape
-        rng = np.random.default_rng(0)
-        wanted = max(1, min(n * (n - 1) // 2, _PAIRS // d))
-        first = rng.integers(n, size=wanted)
-        second = (first + rng.integers(1, max(2, n), size=wanted)) % n
-        left, right = (_arrays.to_dense(_arrays.take_rows(rows, chosen)) for chosen in (first, second))
-        values = np.abs(left.astype(np.float64) - right).reshape(-1) / kernel.width
-        places = (np.arange(_POINTS) + 0.5) / _POINTS
-        points = np.quantile(values, places)
-        return cls(points, kernel.signature(points), d)
-
-    def equations(self, period: float, m: int) -> tuple[np.ndarray, np.ndarray]:
-        """Design (points + 1, m + 1) and right side whose residual, squared, is the mean square error of K over that
-        of S: errors of one sign add up in the sum over the bins, the others average out. (Signatures of bands of
-        frequencies have a mean of either sign, or none.)"""
-        waves = np.cos(np.outer(self.points, np.arange(m + 1)) * (2 * np.pi / period))
-        signature = self.signature
-        share = np.sqrt(1 / (self.n_bins * self.points.size))
-        bias = np.sqrt(max(0.0, 1 - 1 / self.n_bins))
-        scale = 1 / max(float(np.sqrt(np.square(signature).mean())), 1e-300)
-        design = np.vstack([share * waves, bias * waves.mean(axis=0)])
-        target = np.append(share * signature, bias * signature.mean())
-        return scale * design, scale * target

@@ -15,6 +15,7 @@ from chimap.kernels import Kernel
 
 _PROPOSED = 64  # pivots proposed together
 _KMEANS_ROUNDS = 5
+_SAMPLE_ROWS, _ROWS_A_LANDMARK = 4096, 4  # that k-means sees: the larger number
 BLOCK_NUMBERS = 2**21  # products of rows and centres that are in memory together
 
 
@@ -155,3 +156,8 @@ def given_landmarks(landmarks: MatrixLike, rows: Rows, owner: str) -> Rows:
             "Give it once."
         )
     return _arrays.like(given, rows)
+
+
+def sample_rows(n_components: int) -> int:
+    """How many rows landmarks, gamma and the centre are taken from, where there are so many."""
+    return max(_SAMPLE_ROWS, _ROWS_A_LANDMARK * n_components)

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from chimap.features.additive.families import map_bytes, mapped_bins
 from chimap.features.base import Features, FeatureSettings, Footprint, gamma_bytes, median_bytes
-from chimap.features.landmarks.choosing import BLOCK_NUMBERS
-from chimap.features.landmarks.landmark_features import LandmarkFeatures, sample_rows
+from chimap.features.landmarks.choosing import BLOCK_NUMBERS, sample_rows
+from chimap.features.landmarks.landmark_features import LandmarkFeatures
 from chimap.features.landmarks.nystroem import NystroemFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
 

@@ -16,9 +16,10 @@ from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive import check_map
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Folded
-from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
+from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks, sample_rows
 from chimap.features.landmarks.kernel_values import add_to_all, exponentials, less_one
 from chimap.features.landmarks.unit_gaussian import UnitGaussianMap, takes, unit_gaussian_map
+from chimap.features.landmarks.unwhitened import KernelLessOne
 from chimap.features.landmarks.whitening import whitening
 from chimap.kernels import Gaussian, Kernel, as_kernel
 from chimap.model_files import Transformer
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
 _FOLDED_ROWS = 512  # of the triangle that are in float64 together
-_SAMPLE_ROWS, _ROWS_A_LANDMARK = 4096, 4  # that k-means sees: the larger number
 
 
 class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
@@ -274,26 +274,3 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         tags.input_tags.positive_only = not as_kernel(self.kernel, self.gamma).is_signed
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class KernelLessOne:
-    """K(x, l) - 1 with the landmarks of landmark features: what prediction needs of them, without whitening."""
-
-    def __init__(self, features: LandmarkFeatures):
-        self.landmark_features = features
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.landmark_features._n_features_out)
-
-    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """K(x, l) - 1 minus ``shift`` of checked rows into ``out`` (n, m), of their dtype."""
-        for _ in self.landmark_features._kernel_blocks(rows, out):
-            pass
-        if shift is not None:
-            out -= shift.astype(out.dtype, copy=False)
-
-
-def sample_rows(n_components: int) -> int:
-    """How many rows landmarks, gamma and the centre are taken from, where there are so many."""
-    return max(_SAMPLE_ROWS, _ROWS_A_LANDMARK * n_components)

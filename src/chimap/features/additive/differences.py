@@ -1,0 +1,50 @@
+"""Differences of values within the bins of rows, on which the spectrum of a stationary kernel is chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._types import Rows
+from chimap.kernels.stationary import StationaryKernel
+
+PAIRS = 2**17  # of values of one bin, whose differences the period is chosen on
+_POINTS = 512  # quantiles of them
+
+
+@dataclass(frozen=True)
+class Differences:
+    """|x - y| / width of values of the same bin in two rows: quantiles, ascending, that count the same; S at them."""
+
+    points: np.ndarray
+    signature: np.ndarray
+    n_bins: int
+
+    @classmethod
+    def of(cls, rows: Rows, kernel: StationaryKernel) -> Differences:
+        """Draw up to ``PAIRS`` pairs of values from rows (n, bins), dense or CSR, and keep quantiles of their differences."""
+        n, d = rows.shape
+        rng = np.random.default_rng(0)
+        wanted = max(1, min(n * (n - 1) // 2, PAIRS // d))
+        first = rng.integers(n, size=wanted)
+        second = (first + rng.integers(1, max(2, n), size=wanted)) % n
+        left, right = (_arrays.to_dense(_arrays.take_rows(rows, chosen)) for chosen in (first, second))
+        values = np.abs(left.astype(np.float64) - right).reshape(-1) / kernel.width
+        places = (np.arange(_POINTS) + 0.5) / _POINTS
+        points = np.quantile(values, places)
+        return cls(points, kernel.signature(points), d)
+
+    def equations(self, period: float, m: int) -> tuple[np.ndarray, np.ndarray]:
+        """Design (points + 1, m + 1) and right side whose residual, squared, is the mean square error of K over that
+        of S: errors of one sign add up in the sum over the bins, the others average out. (Signatures of bands of
+        frequencies have a mean of either sign, or none.)"""
+        waves = np.cos(np.outer(self.points, np.arange(m + 1)) * (2 * np.pi / period))
+        signature = self.signature
+        share = np.sqrt(1 / (self.n_bins * self.points.size))
+        bias = np.sqrt(max(0.0, 1 - 1 / self.n_bins))
+        scale = 1 / max(float(np.sqrt(np.square(signature).mean())), 1e-300)
+        design = np.vstack([share * waves, bias * waves.mean(axis=0)])
+        target = np.append(share * signature, bias * signature.mean())
+        return scale * design, scale * target
