@@ -10,13 +10,16 @@ from chimap import _arrays
 from chimap._types import Rows
 from chimap.kernels.stationary import StationaryKernel
 
-PAIRS = 2**17  # of values of one bin, whose differences the period is chosen on
-_POINTS = 512  # quantiles of them
+PAIRS = 2**17  # most pairs of values within a bin whose differences are drawn, for all bins together
+_POINTS = 512  # quantiles of the differences
 
 
 @dataclass(frozen=True)
 class Differences:
-    """|x - y| / width of values of the same bin in two rows: quantiles, ascending, that count the same; S at them."""
+    """Distances |x - y| / width between values of the same bin in two rows, and the signature S at them.
+
+    The points are quantiles of the distances, ascending and of equal weight.
+    """
 
     points: np.ndarray
     signature: np.ndarray
@@ -24,7 +27,9 @@ class Differences:
 
     @classmethod
     def of(cls, rows: Rows, kernel: StationaryKernel) -> Differences:
-        """Draw up to ``PAIRS`` pairs of values from rows (n, bins), dense or CSR, and keep quantiles of their differences."""
+        """Draw up to ``PAIRS`` pairs of values from rows (n, bins), dense or CSR, and keep quantiles of their
+        distances.
+        """
         n, d = rows.shape
         rng = np.random.default_rng(0)
         wanted = max(1, min(n * (n - 1) // 2, PAIRS // d))
@@ -37,9 +42,12 @@ class Differences:
         return cls(points, kernel.signature(points), d)
 
     def equations(self, period: float, m: int) -> tuple[np.ndarray, np.ndarray]:
-        """Design (points + 1, m + 1) and right side whose residual, squared, is the mean square error of K over that
-        of S: errors of one sign add up in the sum over the bins, the others average out. (Signatures of bands of
-        frequencies have a mean of either sign, or none.)"""
+        """Return the design (points + 1, m + 1) and the right-hand side of a least-squares fit of the spectrum.
+
+        The squared residual is the mean square error of K over that of S: errors of one sign add up in the sum over the
+        bins, the others average out. (The mean of a signature whose spectrum is a band of frequencies has either sign,
+        or is 0, so it is no scale.)
+        """
         waves = np.cos(np.outer(self.points, np.arange(m + 1)) * (2 * np.pi / period))
         signature = self.signature
         share = np.sqrt(1 / (self.n_bins * self.points.size))

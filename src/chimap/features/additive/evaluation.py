@@ -16,14 +16,15 @@ from chimap.kernels.additive import signature_powers
 class MagnitudeFeatures:
     """Features of signed rows, dense, sparse or on a device, from a map of magnitudes.
 
-    A subclass evaluates magnitudes (``_evaluate``). Signs, the gamma variant of the kernel (where the subclass maps the
-    plain kernel) and sparse rows are handled here.
+    A subclass evaluates magnitudes (``_evaluate``, and ``_formula`` for arrays of other libraries). Signs, the power of
+    the gamma variant (where the subclass maps the plain kernel, ``_maps_plain_kernel``) and the layout of sparse rows
+    are handled here.
     """
 
     n_features_in_: int
     kernel_: AdditiveKernel
 
-    # Subclasses whose _evaluate is that of gamma = 1 say so, and the power is applied here.
+    # Subclasses whose _evaluate has gamma = 1 set this to True; the power is then applied here.
     _maps_plain_kernel = False
     _keeps_zeros = True
 
@@ -37,15 +38,33 @@ class MagnitudeFeatures:
         return self._n_terms_out * self.n_features_in_
 
     def transform_into(self, rows: np.ndarray, out: np.ndarray) -> None:
-        """The same for checked, C-contiguous dense rows into ``out`` of their dtype: no allocation, no checks."""
+        """Write the features of checked dense rows into an array, without checks or further allocation.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, bins)
+            Checked, C-contiguous rows in float32 or float64.
+        out : ndarray of shape (n, n_features_out)
+            Array that receives the features, of the dtype of the rows.
+        """
         n, n_bins = rows.shape
         self._evaluate_signed(rows, np.arange(n_bins), out.reshape(n, self._n_terms_out, n_bins))
 
     def array_features(self, rows: Array) -> Array:
-        """Features (n, n_features_out) of checked dense rows by the operations of their own kind of array.
+        """Return the features of checked dense rows by operations of the rows' array library.
 
-        Any kind of the Python array API will do, numpy's too, for which the compiled loops are much faster. A map
-        without a formula for them (``_formula``) is evaluated by its loop, on the host.
+        All libraries with the Python array API are supported, including numpy, for which the compiled loops are much
+        faster. A map without a formula for such arrays (``_formula``) runs its compiled loop on the host.
+
+        Parameters
+        ----------
+        rows : array of shape (n, bins)
+            Checked dense rows of any library with the Python array API.
+
+        Returns
+        -------
+        array of shape (n, n_features_out)
+            Features in the library, on the device and in the dtype of the rows.
         """
         xp = _arrays.namespace(rows)
         magnitudes = xp.abs(rows) if self.kernel_.is_signed else rows
@@ -60,11 +79,34 @@ class MagnitudeFeatures:
         return xp.reshape(features, (rows.shape[0], self._n_features_out))
 
     def bound(self, like: Array) -> ArrayMap:
-        """``array_features`` for arrays such as ``like``; random features keep their frequencies on its device so."""
+        """Return ``array_features`` as a function for arrays such as ``like``.
+
+        Random features need this method to copy their frequencies to the device of ``like``; a map has nothing to copy.
+
+        Parameters
+        ----------
+        like : array of torch, cupy or numpy
+            Any array of the library, device and dtype of the rows to come.
+
+        Returns
+        -------
+        callable
+            Maps checked dense rows (n, bins) to features (n, n_features_out).
+        """
         return self.array_features
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Dense features minus ``shift`` of checked rows, dense or CSR, into ``out`` of their dtype."""
+        """Write the dense features of checked rows, minus a shift, into an array.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        out : ndarray of shape (n, n_features_out)
+            Array that receives the features, of the dtype of the rows.
+        shift : ndarray of shape (n_features_out,), default=None
+            Subtracted from the features of every row; None subtracts nothing.
+        """
         if _arrays.is_sparse(rows):
             self.transform_sparse(rows).toarray(out=out)
         else:
@@ -73,8 +115,19 @@ class MagnitudeFeatures:
             out -= shift.astype(out.dtype, copy=False)
 
     def transform_sparse(self, rows: CSR) -> CSR:
-        """CSR features of checked CSR rows."""
-        # The entries are one row of a matrix; the layout of CSR is put together afterwards.
+        """Return the CSR features of checked CSR rows.
+
+        Parameters
+        ----------
+        rows : CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+
+        Returns
+        -------
+        CSR matrix of shape (n, n_features_out)
+            Features in the dtype of the rows.
+        """
+        # The entries are evaluated as one dense row; the CSR layout is built afterwards.
         features = np.empty((1, self._n_terms_out, rows.nnz), dtype=rows.dtype)
         self._evaluate_signed(rows.data.reshape(1, -1), rows.indices, features)
         nnz = self._n_terms_out * rows.nnz
@@ -85,18 +138,22 @@ class MagnitudeFeatures:
         return _arrays.csr(data, indices, indptr, (rows.shape[0], self._n_features_out))
 
     def _prepare(self, dtype: np.dtype) -> None:
-        """Make what evaluation in this dtype needs, before threads share it; nothing by default."""
+        """Build what evaluation in this dtype needs before threads share it; by default nothing."""
 
     @abstractmethod
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
-        """Fill out (rows, terms, columns) from non-negative magnitudes (rows, columns); column j is of bin bins[j].
+        """Fill ``out`` (rows, terms, columns) with the features of non-negative magnitudes (rows, columns).
 
-        The columns are all bins in order for dense rows, and the entries of CSR rows otherwise (as one row). out
-        need not be contiguous.
+        Column j belongs to bin bins[j]. For dense rows the columns are all bins in order; for CSR rows they are the
+        stored entries, as one row. ``out`` need not be contiguous.
         """
 
     def _formula(self, xp: ModuleType, x: Array) -> Array:
-        """What ``_evaluate`` gives of all bins, (n, terms, bins), by functions xp of arrays such as x (n, bins)."""
+        """Return what ``_evaluate`` gives for all bins of x (n, bins), as (n, terms, bins), by functions xp of its
+        library.
+
+        By default the compiled loop runs on the host.
+        """
         magnitudes = np.ascontiguousarray(_arrays.to_host(x))
         n, n_bins = magnitudes.shape
         out = np.empty((n, self._n_terms_out, n_bins), magnitudes.dtype)
@@ -106,7 +163,7 @@ class MagnitudeFeatures:
 
     def _evaluate_signed(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         self._prepare(rows.dtype)
-        # One row of many numbers (the entries of sparse rows) is split like many rows.
+        # A single row of many numbers (the entries of sparse rows) is split over threads by columns.
         if rows.shape[0] == 1:
             _threads.over_rows(
                 rows.shape[1],
