@@ -1,13 +1,15 @@
-"""Differences of values within the bins of rows, on which the spectrum of a stationary kernel is chosen."""
+"""The spectrum of a stationary kernel, chosen on differences of values within the bins of rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize_scalar, nnls
 
 from chimap import _arrays
 from chimap._types import Rows
+from chimap.features.additive.homogeneous import discrete_spectrum
 from chimap.kernels.stationary import StationaryKernel
 
 PAIRS = 2**17  # most pairs of values within a bin whose differences are drawn, for all bins together
@@ -56,3 +58,32 @@ class Differences:
         design = np.vstack([share * waves, bias * waves.mean(axis=0)])
         target = np.append(share * signature, bias * signature.mean())
         return scale * design, scale * target
+
+
+def data_spectrum(
+    kernel: StationaryKernel, differences: Differences, period: float, m: int, window: str
+) -> np.ndarray:
+    """Return kap_0 .. kap_m of a window, (m + 1,), none of them negative."""
+    if window == "least-squares":
+        design, target = differences.equations(period, m)
+        return nnls(design, target)[0] / np.r_[1.0, np.full(m, 2.0)]
+    # These windows are shared with homogeneous kernels, whose signatures take differences of logarithms.
+    return discrete_spectrum(kernel, period, m, window)  # type: ignore[arg-type]
+
+
+def best_period(kernel: StationaryKernel, differences: Differences, m: int, window: str) -> float:
+    """Return the period whose kernel is closest on the differences: the best of a grid, refined by Brent's method."""
+
+    def error(period: float) -> float:
+        design, target = differences.equations(period, m)
+        spectrum = data_spectrum(kernel, differences, period, m, window) * np.r_[1.0, np.full(m, 2.0)]
+        return float(np.linalg.norm(design @ spectrum - target))
+
+    # The grid runs from at most 2 widths to a period of four times the largest difference and more.
+    farthest = max(float(differences.points[-1]), 1e-3)
+    grid = np.geomspace(min(2.0, farthest), 4 * farthest + 8 * m + 8, 100)
+    errors = [error(period) for period in grid]
+    best = int(np.argmin(errors))
+    low, high = grid[max(0, best - 1)], grid[min(grid.size - 1, best + 1)]
+    refined = minimize_scalar(error, bounds=(low, high), method="bounded")
+    return float(refined.x if refined.fun <= errors[best] else grid[best])

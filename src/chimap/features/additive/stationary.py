@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar, nnls
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
 from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
-from chimap.features.additive.differences import PAIRS, Differences
-from chimap.features.additive.homogeneous import WINDOWS, discrete_spectrum
+from chimap.features.additive.differences import PAIRS, Differences, best_period, data_spectrum
+from chimap.features.additive.homogeneous import WINDOWS
 from chimap.features.base import Features, FeatureSettings, Footprint
 from chimap.kernels import Kernel
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name, stationary_gaussian
@@ -116,10 +115,10 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         rows = validated_rows(self, X, reset=True, signed=True)
         m, differences = self.n_terms // 2, Differences.of(rows, self.kernel_)
         if self.period == "auto":
-            self.period_ = self._best_period(differences, m)
+            self.period_ = best_period(self.kernel_, differences, m, self.window)
         else:
             self.period_ = float(self.period)
-        spectrum = self._spectrum(differences, self.period_, m)
+        spectrum = data_spectrum(self.kernel_, differences, self.period_, m, self.window)
         self.amplitudes_ = np.sqrt(spectrum * np.r_[1.0, np.full(m, 2.0)])
         return self
 
@@ -142,28 +141,6 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
                 f"StationaryMap maps stationary kernels, such as 'additive-gaussian'; got {self.kernel!r}."
             )
         return kernel
-
-    def _spectrum(self, differences: Differences, period: float, m: int) -> np.ndarray:
-        if self.window == "least-squares":
-            design, target = differences.equations(period, m)
-            return nnls(design, target)[0] / np.r_[1.0, np.full(m, 2.0)]
-        # These windows are shared with homogeneous kernels, whose signatures take differences of logarithms.
-        return discrete_spectrum(self.kernel_, period, m, self.window)  # type: ignore[arg-type]
-
-    def _best_period(self, differences: Differences, m: int) -> float:
-        def error(period: float) -> float:
-            design, target = differences.equations(period, m)
-            spectrum = self._spectrum(differences, period, m) * np.r_[1.0, np.full(m, 2.0)]
-            return float(np.linalg.norm(design @ spectrum - target))
-
-        # The grid runs from a period that the largest difference spans to periods many times longer than it.
-        farthest = max(float(differences.points[-1]), 1e-3)
-        grid = np.geomspace(min(2.0, farthest), 4 * farthest + 8 * m + 8, 100)
-        errors = [error(period) for period in grid]
-        best = int(np.argmin(errors))
-        low, high = grid[max(0, best - 1)], grid[min(grid.size - 1, best + 1)]
-        refined = minimize_scalar(error, bounds=(low, high), method="bounded")
-        return float(refined.x if refined.fun <= errors[best] else grid[best])
 
     def transform(self, X: MatrixLike) -> Transformed:
         """Return the features of rows, dense.
