@@ -203,7 +203,7 @@ class AnchorMap(CodedMap):
         return (vectors[:, :kept] * (signs * np.sqrt(values[:kept]))).T
 
     def _averaged(self, factors: np.ndarray) -> np.ndarray:
-        """Return features for each code: those of the anchors or, for uniform weights, zero and means over k anchors."""
+        """Return features for each code: those of anchors or, for uniform weights, zero and means over k anchors."""
         if not self._lift:
             return factors
         k = self.n_neighbors

@@ -29,9 +29,7 @@ class Differences:
 
     @classmethod
     def of(cls, rows: Rows, kernel: StationaryKernel) -> Differences:
-        """Draw up to ``PAIRS`` pairs of values from rows (n, bins), dense or CSR, and keep quantiles of their
-        distances.
-        """
+        """Draw pairs of values, up to ``PAIRS``, from rows (n, bins), dense or CSR, and keep quantiles of distances."""
         n, d = rows.shape
         rng = np.random.default_rng(0)
         wanted = max(1, min(n * (n - 1) // 2, PAIRS // d))

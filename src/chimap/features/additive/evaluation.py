@@ -149,8 +149,7 @@ class MagnitudeFeatures:
         """
 
     def _formula(self, xp: ModuleType, x: Array) -> Array:
-        """Return what ``_evaluate`` gives for all bins of x (n, bins), as (n, terms, bins), by functions xp of its
-        library.
+        """Return the features (n, terms, bins) of magnitudes x (n, bins) by functions xp of their array library.
 
         By default the compiled loop runs on the host.
         """

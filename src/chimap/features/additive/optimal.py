@@ -119,7 +119,7 @@ class OptimalMap(AdditiveMap):
         self._tables: dict[np.dtype, tuple[np.ndarray, int, int]] = {}
 
     def _basis(self, roots: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return coefficients (n, wanted) of the leading eigenfunctions on the points, and eigenvalues, largest first."""
+        """Return coefficients (n, wanted) of the leading eigenfunctions on the points, and eigenvalues, descending."""
         gram = self._kernel(self.points_[:, None])
         gram *= roots[:, None]
         gram *= roots

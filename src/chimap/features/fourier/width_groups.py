@@ -1,4 +1,4 @@
-"""Which columns share a width of a kernel."""
+"""Groups of columns that share a width of the kernel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chimap._validation import check_blocks, check_choice
 
 
 def partition(blocks: Blocks | None, n_columns: int) -> tuple[list[str], list[np.ndarray]]:
-    """Names and index arrays of blocks that hold each column exactly once; None is one block of all.
+    """Return names and index arrays of blocks that hold each column exactly once; None is one block of all columns.
 
     Raises ValueError for blocks that overlap or leave columns out.
     """
@@ -19,9 +19,9 @@ def partition(blocks: Blocks | None, n_columns: int) -> tuple[list[str], list[np
     times = np.bincount(np.concatenate(blocks_of), minlength=n_columns)
     if np.any(times > 1):
         column = int(np.flatnonzero(times > 1)[0])
-        both = [name for name, columns in zip(names, blocks_of, strict=True) if column in columns]
+        sharing = [name for name, columns in zip(names, blocks_of, strict=True) if column in columns]
         raise ValueError(
-            f"blocks overlap: column {column} is in {' and in '.join(map(repr, both))}. Each column belongs to one "
+            f"blocks overlap: column {column} is in {' and in '.join(map(repr, sharing))}. Each column belongs to one "
             "width."
         )
     if np.any(times == 0):
@@ -36,7 +36,7 @@ def partition(blocks: Blocks | None, n_columns: int) -> tuple[list[str], list[np
 def width_groups(
     widths: str | ArrayLike, block_names: list[str], blocks: list[np.ndarray], n_columns: int
 ) -> tuple[list[str], np.ndarray]:
-    """Names of the widths (r,), and the width of each column (n_columns,); see ``WidthFeatures``."""
+    """Return the names of the widths (r,) and the width of each column (n_columns,); see ``WidthFeatures``."""
     if not isinstance(widths, str):
         groups = np.asarray(widths)
         if groups.shape != (n_columns,) or groups.dtype.kind not in "iu":
