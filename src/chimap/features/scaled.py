@@ -14,8 +14,9 @@ from chimap.backends.base import RowFeatures
 from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Folded, fold
 from chimap.features.fourier.features import FourierFeatures
+from chimap.features.fourier.pullback import Slopes
 from chimap.features.fourier.skewed import SkewedFourierFeatures
-from chimap.features.fourier.widths import Slopes, WidthFeatures
+from chimap.features.fourier.widths import WidthFeatures
 from chimap.kernels import Kernel
 from chimap.kernels.anisotropic import Anisotropic
 from chimap.model_files import register

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from chimap import _arrays, _blas
 from chimap._types import ArrayLike, Blocks, MatrixLike, RandomState, Rows
-from chimap._validation import DataError, check_choice
+from chimap._validation import check_choice
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.fourier.base import BLOCK_ROWS, RandomFeatures, waves
+from chimap.features.fourier.base import RandomFeatures
 from chimap.features.fourier.features import FourierFeatures
+from chimap.features.fourier.initial_widths import initial_widths
 from chimap.features.fourier.projection import Matrix
+from chimap.features.fourier.pullback import Slopes, pull_back_to_inputs
 from chimap.features.fourier.skewed import SkewedFourierFeatures
 from chimap.features.fourier.width_groups import partition, width_groups
-from chimap.kernels import Anisotropic, Exponential, Kernel, SkewedIntersection, as_kernel
+from chimap.kernels import Anisotropic, Exponential, Kernel, as_kernel
 from chimap.kernels.anisotropic import with_width
 from chimap.kernels.skewed import Skewed
-
-_SAMPLE_ROWS = 4096  # rows that the initial widths are computed from
-
-Slopes = np.ndarray | Callable[[slice, np.ndarray], np.ndarray]
-"""dL/dpsi: an array (n, D), or a function that returns it for a slice of the rows and their features."""
 
 
 class WidthFeatures:
@@ -141,7 +136,7 @@ class WidthFeatures:
         block_names, blocks = partition(self.blocks, self.unit_.n_features_in_)
         self.names_, self.columns_ = width_groups(self.widths, block_names, blocks, self.unit_.n_features_in_)
         self._inputs_of = np.tile(self.columns_, self.unit_._n_inputs // self.columns_.size)
-        self.start_ = self._start(X, block_names, blocks)
+        self.start_ = initial_widths(self.unit_, X, block_names, blocks, self.columns_)
         return self
 
     @property
@@ -269,29 +264,7 @@ class WidthFeatures:
         ndarray of shape (r,)
             dL/d log s, float64.
         """
-        dtype, n, D = rows.dtype, rows.shape[0], self.n_components
-        W = features.projection_.astype(dtype).matrix
-        m, block = W.shape[1], min(BLOCK_ROWS, n)
-        inputs, back = np.empty((2, block, W.shape[0]), dtype)
-        angles, z_buffer = np.empty((block, m), dtype), np.empty((block, 2 * m), dtype)
-        scale, offset = dtype.type(np.sqrt(2.0 / D)), features.offset_.astype(dtype)
-        total, no_shift = np.zeros(W.shape[0]), np.zeros(2 * m, dtype)
-        for first in range(0, n, BLOCK_ROWS):
-            part = slice(first, min(n, first + BLOCK_ROWS))
-            size = part.stop - first
-            u, a, z = inputs[:size], angles[:size], z_buffer[:size]
-            projected = features._inputs(_arrays.take_rows(rows, part), u)
-            if _arrays.is_sparse(projected):
-                projected.toarray(out=u)
-            _blas.multiply(u, W, z[:, :m])
-            waves(scale, offset, no_shift, z)
-            G = slopes(part, z[:, :D]) if callable(slopes) else slopes[part]
-            # d cos = -sin for all angles; d sin = cos for angles whose sine is among the features
-            np.multiply(z[:, m:], G[:, :m], out=a)
-            np.negative(a, out=a)
-            a[:, : D - m] += z[:, : D - m] * G[:, m:]
-            _blas.multiply(a, W, back[:size], transpose=True)
-            total += np.einsum("ij,ij->j", u, back[:size])
+        total = pull_back_to_inputs(features, rows, slopes)
         return np.bincount(self._inputs_of, weights=total, minlength=self.n_widths)
 
     def _unit(self, X: MatrixLike) -> FourierFeatures | SkewedFourierFeatures:
@@ -317,33 +290,3 @@ class WidthFeatures:
             f"widths are learned for exponential, Gaussian and skewed kernels; got {kernel.name!r}. "
             f"An additive kernel has none: use its exponential form, such as 'exp-{kernel.name}'."
         )
-
-    def _start(self, X: MatrixLike, names: list[str], blocks: list[np.ndarray]) -> np.ndarray:
-        """Return log widths at which every block has the same share of a mean exponent of 1, equal within a block."""
-        rows = _arrays.as_rows(_arrays.take_rows(_arrays.as_rows(X), slice(_SAMPLE_ROWS)))
-        inputs = np.empty((rows.shape[0], self.unit_._n_inputs), dtype=rows.dtype)
-        projected = self.unit_._inputs(rows, inputs)
-        if _arrays.is_sparse(projected):
-            projected.toarray(out=inputs)
-        # The variance of a constant column is exactly 0, not the square of a rounding error.
-        varies = inputs.max(axis=0) > inputs.min(axis=0)
-        variances = varies * inputs.var(axis=0, dtype=np.float64, ddof=int(rows.shape[0] > 1))
-        # Over pairs of rows E |u - u'|^2 = 2 Var u, and E |u - u'| = 2 sqrt(Var u / pi) if u were normal.
-        spread = 2 * np.sqrt(variances / np.pi) if self._is_l1 else variances
-        by_column = spread.reshape(-1, self.columns_.size).sum(axis=0)
-        starts = np.empty(self.columns_.size)
-        for name, columns in zip(names, blocks, strict=True):
-            total = float(by_column[columns].sum())
-            if not total > 0 and rows.shape[0] > 1:
-                raise DataError(
-                    f"block {name!r} is constant: all of its columns have one value in the rows that the widths start "
-                    "from, so it has no width. Leave its columns out."
-                )
-            share = (total or 1.0) * len(blocks)
-            starts[columns] = 1 / share if self._is_l1 else 1 / np.sqrt(share)
-        logs, counts = np.log(starts), np.bincount(self.columns_, minlength=self.n_widths)
-        return np.bincount(self.columns_, weights=logs, minlength=self.n_widths) / counts
-
-    @property
-    def _is_l1(self) -> bool:
-        return isinstance(self.unit_.kernel_, SkewedIntersection)
