@@ -1,4 +1,4 @@
-"""Kernel values with landmarks, less one, as features that prediction takes in place of whitened ones."""
+"""Kernel values with landmarks, less 1, as features that replace whitened ones in prediction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class KernelLessOne:
-    """K(x, l) - 1 with the landmarks of landmark features: what prediction needs of them, without whitening."""
+    """K(x, l) - 1 for the landmarks of landmark features; prediction needs no whitening."""
 
     def __init__(self, features: LandmarkFeatures):
         self.landmark_features = features
@@ -23,7 +23,7 @@ class KernelLessOne:
         return int(self.landmark_features._n_features_out)
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """K(x, l) - 1 minus ``shift`` of checked rows into ``out`` (n, m), of their dtype."""
+        """Write K(x, l) - 1 minus ``shift`` of checked rows into ``out`` (n, m), of their dtype."""
         for _ in self.landmark_features._kernel_blocks(rows, out):
             pass
         if shift is not None:
