@@ -75,8 +75,7 @@ def _nearest(rows: Rows, centres: np.ndarray) -> np.ndarray:
 
 
 def rpcholesky(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generator) -> Rows:
-    """Draw rows one after the other, with probabilities proportional to the residual of K(x, x) after those drawn
-    before.
+    """Draw rows one after the other, with probabilities proportional to the part of K(x, x) that is not yet explained.
 
     Many pivots are proposed at once from the current probabilities. They are accepted one after the other with the
     share of the residual that they still have. This draws from the same distribution as one at a time, and evaluates

@@ -16,7 +16,7 @@ from chimap.kernels import AdditiveKernel, Anisotropic, Exponential, Kernel, OnC
 
 
 def takes(kernel: Kernel) -> bool:
-    """Return whether a kernel is exponential over an additive or the linear kernel, or a product of such over columns."""
+    """Return whether a kernel is exponential over an additive or the linear kernel, or a product of such kernels."""
     if isinstance(kernel, Product):
         return all(takes(part) for part in kernel.kernels)
     if isinstance(kernel, OnColumns | Anisotropic):
@@ -64,8 +64,9 @@ class UnitGaussianMap:
         return parts[0] if len(parts) == 1 else _arrays.stack_columns(parts)
 
     def products(self, rows: Rows, others: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write u(x_i) . others[:, j] into out[i, j], and return |u|^2 / 2; ``others`` (p, m) have the dtype of the
-        rows.
+        """Write u(x_i) . others[:, j] into out[i, j] for checked rows x_i, and return |u|^2 / 2.
+
+        ``others`` (p, m) have the dtype of the rows.
         """
         if _arrays.is_sparse(rows):
             return self._sparse_products(rows, others, out)

@@ -133,7 +133,7 @@ class WhitenedLandmarks:
 
 
 class KernelLessOne:
-    """K(x, l) - 1 for the landmarks of landmark features; prediction needs no whitening."""
+    """Features K(x, l) - 1 for the landmarks l of other features, which prediction uses without whitening."""
 
     def __init__(self, features: WhitenedLandmarks):
         self.landmark_features = features

@@ -75,7 +75,10 @@ def _factor(gram: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _packed(matrix: np.ndarray, first: int, size: int) -> np.ndarray:
-    """Return the square of rows and columns from ``first`` on, moved to the start of the matrix's memory, C-contiguous."""
+    """Return the square of rows and columns from ``first`` on, moved to the start of the matrix's memory.
+
+    Its rows lie one after the other.
+    """
     square = matrix.reshape(-1)[: size * size].reshape(size, size)
     for place, row in enumerate(square):
         row[:] = matrix[first + place, first : first + size]
