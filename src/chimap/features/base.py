@@ -83,7 +83,9 @@ class Features(FittedFeatures, Protocol):
 
 @dataclass(frozen=True)
 class FeatureSettings:
-    """What an estimator asks of the features of one kernel; ``HistogramClassifier`` documents the fields."""
+    """Settings of the features of one kernel, as an estimator passes them; ``HistogramClassifier`` documents the
+    fields.
+    """
 
     kernel: str | Kernel
     gamma: float | str = "mean"
@@ -165,7 +167,7 @@ class Family(Protocol):
 
 
 def gamma_bytes(kernel: Kernel, n_rows: int, row_bytes: float, itemsize: int) -> int:
-    """Return the bytes for gamma="mean": a sample of rows and a block of distances, in float64 for the Gaussian kernel."""
+    """Return the bytes for gamma="mean": a sample of rows and a block of distances, float64 for Gaussian kernels."""
     paired = min(n_rows, GAMMA_ROWS)
     is_linear = kernel.name == "gaussian"
     distances = (16 if is_linear else itemsize + 1) * paired * min(paired, GAMMA_BLOCK)

@@ -1,4 +1,4 @@
-"""Several descriptors side by side: features of blocks of columns, and their principal components."""
+"""Several descriptors side by side: features of blocks of columns."""
 
 from __future__ import annotations
 
@@ -21,19 +21,35 @@ from chimap.model_files import Transformer, register
 
 
 class BlockFeatures(Transformer, BaseEstimator):
-    """z(x) = [z_1(x[columns_1]), .., z_r(x[columns_r])]: features of each block, one behind the other.
+    """Features of each block of columns, one after the other.
+
+        z(x) = [z_1(x[columns_1]), .., z_r(x[columns_r])]
 
     z(x) . z(y) is the sum of the kernels of the blocks.
 
     Parameters
     ----------
-    features : transformers, one a block (unfitted): additive maps, ``FourierFeatures``, ``NystroemFeatures``.
-    blocks : columns of each, as slices or lists; they may overlap and need not cover all columns. A mapping
-        gives names.
+    features : sequence of transformers
+        Unfitted features, one for each block: additive maps, ``FourierFeatures``, ``NystroemFeatures``.
+    blocks : sequence or mapping
+        Columns of each block, as slices or lists; they may overlap and need not cover all columns. The keys of a
+        mapping are the names of the blocks.
 
-    Learned: ``features_``; ``columns_``, index arrays; ``names_``; ``kernel_``; ``borders_`` (r + 1,), where the
-    features of a block begin.
+    Attributes
+    ----------
+    features_ : list
+        Fitted features.
+    columns_ : list of ndarray
+        Columns of each block.
+    names_ : list of str
+        Names of the blocks.
+    kernel_ : Kernel
+        The exact kernel.
+    borders_ : ndarray of shape (r + 1,)
+        Where the features of each block begin.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import OptimalMap
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=20)
@@ -43,7 +59,7 @@ class BlockFeatures(Transformer, BaseEstimator):
     """
 
     n_features_in_: int
-    features_: list[Annotated[Any, RowFeatures]]  # fitted; some have more than ``FittedFeatures``
+    features_: list[Annotated[Any, RowFeatures]]  # fitted; some have more methods than ``FittedFeatures``
     columns_: list[np.ndarray]
     names_: list[str]
     borders_: np.ndarray
@@ -59,38 +75,38 @@ class BlockFeatures(Transformer, BaseEstimator):
         self.names_, self.columns_ = check_blocks(self.blocks, rows.shape[1])
         if len(self.features) != len(self.columns_):
             raise ValueError(
-                f"features must be one a block, {len(self.columns_)} of them; got {len(self.features)}."
+                f"features must have one entry for each of the {len(self.columns_)} blocks; got {len(self.features)}."
             )
         self.features_ = [
-            _fitted(own, _arrays.take_columns(rows, columns), name)
-            for own, columns, name in zip(self.features, self.columns_, self.names_, strict=True)
+            _fitted(unfitted, _arrays.take_columns(rows, columns), name)
+            for unfitted, columns, name in zip(self.features, self.columns_, self.names_, strict=True)
         ]
-        self.borders_ = np.cumsum([0, *(own._n_features_out for own in self.features_)])
+        self.borders_ = np.cumsum([0, *(unfitted._n_features_out for unfitted in self.features_)])
         return self
 
     @classmethod
     def of_fitted(
         cls, features: Sequence[RowFeatures], blocks: Mapping[str, np.ndarray], n_columns: int
     ) -> BlockFeatures:
-        """Fitted features of blocks of rows of so many columns, side by side."""
+        """Return fitted features of blocks, side by side, for rows with n_columns columns."""
         made = cls(features, dict(blocks))
         made.n_features_in_ = n_columns
         made.names_, made.columns_ = check_blocks(made.blocks, n_columns)
         made.features_ = list(features)
-        made.borders_ = np.cumsum([0, *(own._n_features_out for own in features)])
+        made.borders_ = np.cumsum([0, *(fitted._n_features_out for fitted in features)])
         return made
 
     @property
     def kernel_(self) -> Kernel:
-        """The exact kernel: the sum of those of the blocks."""
+        """The exact kernel: the sum of the kernels of the blocks."""
         if self._is_whole:
             return self.features_[0].kernel_
         pairs = zip(self.features_, self.columns_, strict=True)
-        return Sum(tuple(OnColumns(own.kernel_, columns) for own, columns in pairs))
+        return Sum(tuple(OnColumns(fitted.kernel_, columns) for fitted, columns in pairs))
 
     @property
     def _is_whole(self) -> bool:
-        """Whether one block is all there is."""
+        """Whether a single block holds all columns in order."""
         every = np.arange(self.n_features_in_)
         return len(self.columns_) == 1 and np.array_equal(self.columns_[0], every)
 
@@ -100,10 +116,10 @@ class BlockFeatures(Transformer, BaseEstimator):
 
     @property
     def _keeps_zeros(self) -> bool:
-        return all(keeps_zeros(own) for own in self.features_)
+        return all(keeps_zeros(fitted) for fitted in self.features_)
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Features (n, n_features_out) of rows X (n, bins): CSR of sparse ones where all blocks are additive maps."""
+        """Return features (n, n_features_out) of rows X (n, bins): CSR of sparse rows where all blocks keep zeros."""
         check_is_fitted(self)
         rows = _arrays.as_rows(
             validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
@@ -115,21 +131,21 @@ class BlockFeatures(Transformer, BaseEstimator):
         return _arrays.stack_columns(transformed)
 
     def transform_sparse(self, rows: CSR) -> Rows:
-        """CSR features of checked CSR rows of all columns, where all blocks are additive maps."""
+        """Return CSR features of checked CSR rows of all columns, where all blocks keep zeros."""
         parts = zip(self.features_, self.columns_, strict=True)
         return _arrays.stack_columns(
-            [own.transform_sparse(_arrays.take_columns(rows, columns)) for own, columns in parts]
+            [fitted.transform_sparse(_arrays.take_columns(rows, columns)) for fitted, columns in parts]
         )
 
     def describe(self) -> str:
-        """'sift: 512 random features, ...; hog: ...', of fitted features."""
+        """Return a description of the fitted features, such as "sift: 512 random features, ...; hog: ..."."""
         if len(self.features_) == 1:
             return self.features_[0].describe()
         pairs = zip(self.names_, self.features_, strict=True)
-        return "; ".join(f"{name}: {own.describe()}" for name, own in pairs)
+        return "; ".join(f"{name}: {fitted.describe()}" for name, fitted in pairs)
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Features minus ``shift`` of checked rows into ``out`` (n, n_features_out), of their dtype."""
+        """Write features minus ``shift`` of checked rows into ``out`` (n, n_features_out), of their dtype."""
         for j in range(len(self.features_)):
             columns = slice(self.borders_[j], self.borders_[j + 1])
             out[:, columns] = self.block_features(j, rows)
@@ -137,10 +153,10 @@ class BlockFeatures(Transformer, BaseEstimator):
             out -= shift.astype(out.dtype, copy=False)
 
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
-        """A linear model of the features in its shortest form, block by block."""
+        """Return a linear model of the features in its cheapest form, block by block."""
         parts = [
-            fold(own, coef[first:last], np.zeros(coef.shape[1]))
-            for own, (first, last) in zip(self.features_, itertools.pairwise(self.borders_), strict=True)
+            fold(fitted, coef[first:last], np.zeros(coef.shape[1]))
+            for fitted, (first, last) in zip(self.features_, itertools.pairwise(self.borders_), strict=True)
         ]
         columns = dict(zip(self.names_, self.columns_, strict=True))
         blocks = BlockFeatures.of_fitted([part.features for part in parts], columns, self.n_features_in_)
@@ -148,8 +164,7 @@ class BlockFeatures(Transformer, BaseEstimator):
         return Folded(blocks, np.concatenate([part.coef for part in parts]), constant)
 
     def bound(self, like: Array) -> ArrayMap | None:
-        """The map of checked dense rows to features by the operations of arrays such as ``like``; None where a block
-        has none."""
+        """Return the map from checked dense rows to features for arrays such as ``like``; None if a block has none."""
         if not all(hasattr(own, "bound") for own in self.features_):
             return None
         xp = _arrays.namespace(like)
@@ -166,18 +181,18 @@ class BlockFeatures(Transformer, BaseEstimator):
 
     @property
     def _n_inputs(self) -> int:
-        """Of the widest array that a block's features are made of."""
-        return max(getattr(own, "_n_inputs", 0) for own in self.features_)
+        """Length of the widest row that a block's features are computed from."""
+        return max(getattr(fitted, "_n_inputs", 0) for fitted in self.features_)
 
     def block_features(self, j: int, rows: Rows) -> np.ndarray:
-        """Features (n, those of block j) of checked rows of all columns, in their dtype."""
-        own = np.empty((rows.shape[0], self.borders_[j + 1] - self.borders_[j]), dtype=rows.dtype)
-        self.features_[j].features_into(_arrays.take_columns(rows, self.columns_[j]), own)
-        return own
+        """Return the features of block j (n, features of the block) for checked rows of all columns, in their dtype."""
+        Z = np.empty((rows.shape[0], self.borders_[j + 1] - self.borders_[j]), dtype=rows.dtype)
+        self.features_[j].features_into(_arrays.take_columns(rows, self.columns_[j]), Z)
+        return Z
 
 
 def _fitted(features: Any, rows: Rows, name: str) -> Features:
-    """A clone fitted on the columns of a block, which an error names."""
+    """Return a clone fitted on the columns of a block; errors name the block."""
     try:
         return clone(features).fit(rows)
     except DataError as error:

@@ -49,9 +49,9 @@ def family_of(settings: FeatureSettings) -> type[Family]:
         return _family_of_object(settings.features)
     kernel = settings.exact
     able = {
-        word: next(family for family in several if family.takes(kernel))
-        for word, several in FAMILIES.items()
-        if any(family.takes(kernel) for family in several)
+        name: next(family for family in families if family.takes(kernel))
+        for name, families in FAMILIES.items()
+        if any(family.takes(kernel) for family in families)
     }
     if settings.features == "auto":
         chosen = next(family for family in AUTOMATIC if family.takes(kernel))
@@ -92,7 +92,7 @@ def settings_of(features: Features) -> FeatureSettings:
 
 
 def _family_of_object(features: object) -> type[Family]:
-    for family in (family for several in FAMILIES.values() for family in several):
+    for family in (family for families in FAMILIES.values() for family in families):
         if isinstance(features, family.makes):
             return family
     missing = [

@@ -12,14 +12,16 @@ from chimap._types import Array, ArrayMap, Rows
 from chimap.features.blocks import BlockFeatures
 from chimap.moments import PCA, Moments, Product, Targets, provisional_mean
 
-_ROWS = 2048  # whose features are projected together
+_ROWS = 2048  # rows whose features are projected at once
 
 
 class PrincipalFeatures:
     """Coordinates of each block's features along its principal components.
 
-    For r blocks [U_1'(z_1 - mean_1), .., U_r'(z_r - mean_r)]: what the second pass over the rows takes its moments of.
-    ``folded`` turns weights of the coordinates into weights of the features, so that prediction needs no projection.
+        [U_1'(z_1 - mean_1), .., U_r'(z_r - mean_r)] for r blocks.
+
+    The second pass over the rows takes moments of these coordinates. ``folded`` turns weights of the coordinates into
+    weights of the features, so that prediction needs no projection.
 
     Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, Algorithm 5.
     """
@@ -33,7 +35,7 @@ class PrincipalFeatures:
         return int(self.borders[-1])
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Coordinates minus ``shift`` of checked rows into ``out``."""
+        """Write coordinates minus ``shift`` of checked rows into ``out``."""
         for first in range(0, rows.shape[0], _ROWS):
             part = slice(first, first + _ROWS)
             block = _arrays.take_rows(rows, part)
@@ -44,7 +46,7 @@ class PrincipalFeatures:
             out -= shift.astype(out.dtype, copy=False)
 
     def bound(self, like: Array) -> ArrayMap | None:
-        """As ``BlockFeatures.bound``."""
+        """Return the map from rows to coordinates for arrays such as ``like``; None if a block has none."""
         inner = self.features.bound(like)
         if inner is None:
             return None
@@ -63,11 +65,11 @@ class PrincipalFeatures:
 
     @property
     def _n_inputs(self) -> int:
-        """Of the widest array that the coordinates are made of."""
+        """Length of the widest row that the coordinates are computed from."""
         return max(self.features._n_features_out, self.features._n_inputs)
 
     def folded(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (D, t) and intercepts (t,) of the features from those of the coordinates."""
+        """Return weights (D, t) and intercepts (t,) of the features from those of the coordinates."""
         parts = [
             pca.components @ coef[self.borders[j] : self.borders[j + 1]]
             for j, pca in enumerate(self.components)
@@ -78,9 +80,9 @@ class PrincipalFeatures:
 
 
 class BlockMoments:
-    """Moments of each block's features, without targets: what principal components of the blocks need.
+    """Moments of each block's features, without targets, from which the blocks' principal components are computed.
 
-    blocks : one ``Moments`` a block.
+    ``blocks`` holds a ``Moments`` for each block.
     """
 
     def __init__(self, blocks: Sequence[Moments]):
@@ -88,7 +90,7 @@ class BlockMoments:
 
     @classmethod
     def about(cls, features: BlockFeatures, rows: Rows) -> BlockMoments:
-        """Empty ones about the means of these rows."""
+        """Return empty moments about the means of these rows."""
         moments = []
         for j in range(len(features.features_)):
             Z = features.block_features(j, rows)
@@ -97,29 +99,29 @@ class BlockMoments:
 
     @property
     def parts(self) -> list[Moments]:
-        """What a checkpoint writes: the moments of each block."""
+        """Moments of each block, which a checkpoint writes."""
         return self.blocks
 
     def fresh(self) -> BlockMoments:
-        """Empty ones about the same shifts."""
-        return BlockMoments([own.fresh() for own in self.blocks])
+        """Return empty moments about the same shifts."""
+        return BlockMoments([moments.fresh() for moments in self.blocks])
 
     def merge(self, other: BlockMoments) -> None:
         """Add the rows of other moments, block by block."""
-        for own, more in zip(self.blocks, other.blocks, strict=True):
-            own.merge(more)
+        for moments, more in zip(self.blocks, other.blocks, strict=True):
+            moments.merge(more)
 
     def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + sum(own.__sizeof__() for own in self.blocks)
+        return object.__sizeof__(self) + sum(moments.__sizeof__() for moments in self.blocks)
 
     def add(self, features: BlockFeatures, rows: Rows, no_targets: Targets) -> None:
-        """Add checked rows, a block at a time; no_targets (n, 0) may have the weights of the rows."""
-        for j, own in enumerate(self.blocks):
+        """Add checked rows, a block at a time; no_targets (n, 0) may carry the weights of the rows."""
+        for j, moments in enumerate(self.blocks):
             Z = features.block_features(j, rows)
-            Z -= np.asarray(own.shift, dtype=Z.dtype)
-            product = Product(own.n_features, Z.dtype)
-            own.add_shifted(Z, no_targets, product)
-            product.move_to(own.features)
+            Z -= np.asarray(moments.shift, dtype=Z.dtype)
+            product = Product(moments.n_features, Z.dtype)
+            moments.add_shifted(Z, no_targets, product)
+            product.move_to(moments.features)
 
     def release_buffers(self) -> None:
-        """Nothing is kept beside the sums."""
+        """Do nothing: only the sums are kept."""

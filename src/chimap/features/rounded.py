@@ -38,8 +38,9 @@ class RoundedFeatures:
         return int(self.features._n_features_out)
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Write features minus ``shift`` of checked rows into float32 ``out``; about the object's shift they are
-        bfloat16.
+        """Write features minus ``shift`` of checked rows into float32 ``out``.
+
+        With the object's own shift the numbers written are bfloat16.
         """
         self.features.features_into(rows, out, self.shift)
         _threads.over_rows(out.shape[0], out.shape[1], lambda part: _loops.round_to_bfloat16(out[part]))

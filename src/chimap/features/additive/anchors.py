@@ -251,7 +251,7 @@ class AnchorMap(CodedMap):
             if self.anchors == "uniform":
                 self._tables[dtype] = (table, steps_per_unit(self.scale_, n_anchors - 1))
                 return
-            # The window of the k nearest moves on where the value is nearer to the next anchor than to its first.
+            # The window of k nearest anchors moves on where its first anchor is farther than the one after its last.
             middles = self.anchors_[:, : n_anchors - k] / 2 + self.anchors_[:, k:] / 2
             size = 1 << int(n_anchors - k).bit_length()
             borders = np.full((self.anchors_.shape[0], size), np.inf)

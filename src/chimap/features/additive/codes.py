@@ -1,8 +1,11 @@
 """Codes: a small number for each bin in place of its features, and linear models of them as tables.
 
-A map that takes finitely many values in a bin is Psi(x) = concatenation of phi_i(code of x_i), so that a linear model w
-. Psi(x) is a sum of table entries, one for each bin: sum_i T[i, code_i] with T[i, c] = w_i . phi_i(c). Features are
-never expanded: the model is evaluated by look-ups, and its gradient by adding up residuals for each code.
+A map that takes finitely many values in a bin is Psi(x) = concatenation of phi_i(code of x_i). A linear model of it is
+then a sum of table entries, one for each bin:
+
+    w . Psi(x) = sum_i T[i, code_i] with T[i, c] = w_i . phi_i(c).
+
+Features are never expanded: the model is evaluated by look-ups, and its gradient by adding up residuals for each code.
 
 Source: Additive nearest neighbor feature maps, sec. 3.4.
 """

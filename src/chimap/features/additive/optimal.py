@@ -97,17 +97,17 @@ class OptimalMap(AdditiveMap):
         density has heavy tails they are too few to weigh the functions by.
         """
         n, roots = self.points_.size, np.sqrt(self.weights_)
-        wanted = min(n, max(_SPAN, 2 * self.n_terms))
-        basis, eigenvalues = self._basis(roots, wanted)
+        n_functions = min(n, max(_SPAN, 2 * self.n_terms))
+        basis, eigenvalues = self._basis(roots, n_functions)
         if values.size > n:
-            moments = np.zeros((wanted, wanted))
+            moments = np.zeros((n_functions, n_functions))
             for first in range(0, values.size, _BLOCK):
                 part = slice(first, first + _BLOCK)
                 block = self._kernel(values[part, None], self.points_[:, None]) @ basis
                 moments += (block.T * counts[part]) @ block
             eigenvalues, rotation = eigh(moments / counts.sum())
             eigenvalues, basis = eigenvalues[::-1], basis @ rotation[:, ::-1]
-        kept = min(self.n_terms, wanted)
+        kept = min(self.n_terms, n_functions)
         usable = eigenvalues[:kept] > 16 * np.finfo(float).eps * eigenvalues[0]
         self.eigenvalues_ = np.zeros(self.n_terms)
         self.eigenvalues_[:kept] = np.maximum(eigenvalues[:kept], 0)

@@ -86,7 +86,7 @@ class KeptRows:
 
     @staticmethod
     def bytes_of(rows: Rows, n_terms: int) -> float:
-        """Return the bytes that a kept row takes, for rows (n, bins) such as these and n_terms features for each bin."""
+        """Return the bytes that a kept row takes, for rows (n, bins) such as ``rows`` and n_terms features a bin."""
         frequent, size = _frequent(rows), rows.dtype.itemsize
         if not _arrays.is_sparse(rows):
             return float(n_terms * frequent.size * size)
@@ -171,8 +171,10 @@ class KeptRows:
             exponentials(out, squares, self.squares[: out.shape[1]], gamma)
 
     def combine(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return sum_j v_j weights_j (p, t), and its product with the means (t,); v is u less the means of dense
-        columns.
+        """Return sum_j v_j weights_j (p, t), with v the rows less the means of dense columns, and its product with the
+        means.
+
+        The product has shape (t,).
         """
         coef = np.asarray(self._rare.T @ weights)
         coef[self.columns] = self.dense.T.astype(np.float64) @ weights
@@ -198,7 +200,7 @@ class KeptRows:
         return self.n_rows, self.n_columns
 
     def __rmatmul__(self, weights: np.ndarray) -> np.ndarray:
-        """Return weights (m, n) times the rows less the means of dense columns, (m, p), using BLAS for dense columns."""
+        """Return weights (m, n) times the rows less the means of dense columns, (m, p), by BLAS for dense columns."""
         if self.columns.size == self.n_columns:
             return np.asarray(weights @ self.dense)
         out = np.ascontiguousarray(weights @ self._rare)

@@ -150,8 +150,8 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         chosen = _arrays.like(CATALOGUE[self.landmarks](self.kernel_, rows, wanted, rng), rows)
         if chosen.shape[0] < self.n_components:
             warnings.warn(
-                f"n_components={self.n_components} landmarks are wanted, but only {chosen.shape[0]} of the "
-                f"{rows.shape[0]} rows differ enough for the kernel: these are taken.",
+                f"n_components={self.n_components} landmarks were requested, but only {chosen.shape[0]} of the "
+                f"{rows.shape[0]} rows differ enough for the kernel: these are used.",
                 stacklevel=3,
             )
         return chosen
