@@ -83,8 +83,9 @@ class Features(FittedFeatures, Protocol):
 
 @dataclass(frozen=True)
 class FeatureSettings:
-    """Settings of the features of one kernel, as an estimator passes them; ``HistogramClassifier`` documents the
-    fields.
+    """Settings of the features of one kernel, as an estimator passes them.
+
+    ``HistogramClassifier`` documents the fields.
     """
 
     kernel: str | Kernel

@@ -1,7 +1,7 @@
 """Scores of a model as functions of mapped rows, with their gradients, for explanations and learned bin weights.
 
-A model of an additive kernel, or of an exponential one over it, depends on a row x only through its mapped row u =
-Psi(x). Each coordinate of u belongs to one bin. The scores f(u) take one of three forms, for outputs c = 1..t:
+A model of an additive kernel, or of an exponential one over it, depends on a row x only through its mapped row Psi(x),
+called u here. Each coordinate of u belongs to one bin. The scores f(u) take one of three forms, for outputs c = 1..t:
 
     linear      f_c(u) = u . w_c + b_c
     expansion   f_c(u) = sum_j A_jc exp(-|u - v_j|^2 / 2) + b_c
@@ -103,9 +103,7 @@ class GaussianExpansion:
         return np.asarray(self.values(u) @ self.coef + self.intercept)
 
     def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
-        """Return contributions by Gauss-Legendre; the pieces of the line are halved until the sum is the score
-        difference.
-        """
+        """Return contributions by Gauss-Legendre, with finer pieces of the line until they sum to the difference."""
         first, last = self(np.stack([start, stop]))
         tolerance = _COMPLETE * max(1.0, float(np.abs([first, last]).max()))
         for pieces in (1, 2, 4, 8, 16, 32):
@@ -172,8 +170,9 @@ class Waves:
         return np.asarray(np.cos(u @ self.frequencies + self.phases) @ self.coef + self.intercept)
 
     def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
-        """Return contributions in closed form: the mean of -sin over an interval of angles is (cos b - cos a) / (b -
-        a).
+        """Return contributions in closed form.
+
+        The mean of -sin over an interval [a, b] of angles is (cos b - cos a) / (b - a).
         """
         first = start @ self.frequencies + self.phases
         change = (stop - start) @ self.frequencies

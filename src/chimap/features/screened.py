@@ -95,9 +95,7 @@ def _useless(p: np.ndarray) -> np.ndarray | None:
 
 
 def _basis(targets: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis (n, r) of the span of the targets less their means; missing entries count as the
-    mean.
-    """
+    """Return an orthonormal basis (n, r) of the span of the centred targets; missing entries count as the mean."""
     seen = ~np.isnan(targets)
     means = np.where(seen, targets, 0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     centred = np.where(seen, targets - means, 0)

@@ -135,7 +135,7 @@ class Half:
     values: np.ndarray
 
     def slopes(self, rows: slice, output: int) -> np.ndarray:
-        """Return g_c at some of the rows, (rows, p)."""
+        """Return g_c of output c at some of the rows, (rows, p)."""
         return np.asarray((self.values[rows] * self.coef[:, output]) @ self.centres)
 
 
@@ -174,8 +174,9 @@ class Relevance:
         )  # fmt: skip
 
     def summed(self, groups: np.ndarray, n_groups: int) -> Relevance:
-        """Return sums over the coordinates of each group: a bin and its terms, or several bins; groups (p,) are
-        numbers.
+        """Return sums over the coordinates of each group, such as a bin with its terms, or several bins.
+
+        ``groups`` (p,) holds the number of each coordinate's group.
         """
         products, squares, other_squares = (
             np.bincount(groups, weights=values, minlength=n_groups)
@@ -202,9 +203,7 @@ class Relevance:
 
 
 def output_mixtures(n_outputs: int, rng: np.random.Generator) -> np.ndarray:
-    """Return combinations (t, k) of many outputs whose products have the same expected sum; few outputs stay as they
-    are.
-    """
+    """Return combinations (t, k) of many outputs whose products have the same expected sum; keep few outputs."""
     if n_outputs <= _OUTPUTS:
         return np.eye(n_outputs)
     return np.asarray(rng.choice([-1.0, 1.0], size=(n_outputs, _OUTPUTS)) / np.sqrt(_OUTPUTS))

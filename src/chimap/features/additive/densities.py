@@ -53,8 +53,7 @@ def log_histogram(values: np.ndarray, counts: np.ndarray, n_bins: int = 256) -> 
 
 
 def density(values: np.ndarray, counts: np.ndarray, n_points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return points and counts, at most n_points, like ``log_histogram`` but with bins that divide range, rows and
-    mass.
+    """Return at most n_points points and counts, like ``log_histogram`` but by range, rows and mass at once.
 
     Logarithmic bins alone are too coarse where the values crowd together (the white pixels of a scan), and bins of
     equal count are too coarse where values are few but large, although those carry most of the kernel. So the position

@@ -214,8 +214,8 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
     def estimate(self, bits: ArrayLike, others: ArrayLike | None = None) -> np.ndarray:
         """Estimate the kernel from bits: the dot products of the features that the bits stand for.
 
-        The estimate is 1 - 2 h / D with h the number of bits that differ. cos(pi h / D), which is ``sin(pi / 2 *
-        estimate)``, estimates the chi2 kernel itself.
+        The estimate is 1 - 2 h / D with h the number of bits that differ. The chi2 kernel itself is estimated by
+        cos(pi h / D), which is ``sin(pi / 2 * estimate)``.
 
         Parameters
         ----------

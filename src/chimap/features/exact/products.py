@@ -171,10 +171,9 @@ class KeptRows:
             exponentials(out, squares, self.squares[: out.shape[1]], gamma)
 
     def combine(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return sum_j v_j weights_j (p, t), with v the rows less the means of dense columns, and its product with the
-        means.
+        """Return sum_j v_j weights_j (p, t), and its product (t,) with the means.
 
-        The product has shape (t,).
+        v are the rows less the means of dense columns.
         """
         coef = np.asarray(self._rare.T @ weights)
         coef[self.columns] = self.dense.T.astype(np.float64) @ weights
@@ -196,7 +195,7 @@ class KeptRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, p)."""
+        """The shape (n, p) of the rows."""
         return self.n_rows, self.n_columns
 
     def __rmatmul__(self, weights: np.ndarray) -> np.ndarray:

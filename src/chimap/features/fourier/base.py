@@ -131,11 +131,9 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         offset = self.offset_.astype(out.dtype, copy=False)
         for first in range(0, rows.shape[0], BLOCK_ROWS):
             z = out[first : first + BLOCK_ROWS]
-            inputs_buffer = buffer[: z.shape[0]]
+            u = buffer[: z.shape[0]]
             block = _arrays.take_rows(rows, slice(first, first + BLOCK_ROWS))
-            projection.project(
-                self._inputs(block, inputs_buffer), inputs_buffer, z
-            )  # z holds the angles, which ``waves`` overwrites
+            projection.project(self._inputs(block, u), u, z)  # angles, until ``waves``
             waves(scale, offset, shift, z)
 
     def bound(self, like: Array) -> ArrayMap:

@@ -28,7 +28,7 @@ _LARGE_MEAN = 16.0  # in standard deviations; larger means are subtracted
 class FourierFeatures(RandomFeatures):
     """Random Fourier features of the exponential kernels.
 
-    z(x) . z(y) approximates exp(-gamma D^2(x, y)), with D^2 the squared distance of an additive kernel. Since D^2 =
+    z(x) . z(y) approximates exp(-gamma D^2(x, y)), with D^2 the squared distance of an additive kernel. As D^2 is
     |Psi(x) - Psi(y)|^2 for the map Psi of the additive kernel, this is a Gaussian kernel of the mapped rows. With the
     columns of W drawn from N(0, 2 gamma I):
 

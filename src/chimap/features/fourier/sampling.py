@@ -66,8 +66,7 @@ def qmc(
 
 
 def orthogonal(n_inputs: int, n_frequencies: int, rng: np.random.Generator, dtype: np.dtype) -> Matrix:
-    """Draw columns that are orthogonal within blocks of at most n_inputs, with the lengths of independent Gaussian
-    columns.
+    """Draw columns that are orthogonal within blocks of at most n_inputs, as long as independent Gaussian columns.
 
     They are unbiased for the Gaussian kernel, with a smaller variance than ``iid``.
 

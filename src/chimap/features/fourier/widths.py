@@ -28,10 +28,10 @@ class WidthFeatures:
 
         angle_i(x) = sum_j s_j h(u_ij)' phi_j(x) + b_i,  psi = sqrt(2/D) [cos(angles), sin(angles)], or cosines alone,
 
-    with phi_j the bins of group j: mapped by the additive map (exponential kernels), unchanged (Gaussian), or as ln(x +
-    c) (skewed). The uniform numbers u are drawn once; the widths only scale the quantiles h(u), so that every function
-    of psi_s is smooth in s. A large s is a narrow kernel: s^2/2 is gamma of an exponential kernel, s is sigma of a
-    skewed one.
+    with phi_j the bins of group j: mapped by the additive map (exponential kernels), unchanged (Gaussian), or their
+    ln(x + c) (skewed). The uniform numbers u are drawn once; the widths only scale the quantiles h(u), so that every
+    function of psi_s is smooth in s. A large s is a narrow kernel: s^2/2 is gamma of an exponential kernel, s is sigma
+    of a skewed one.
 
     Gradients are with respect to log s, derived by hand: with E = dL/d angles, dL/d log s_j is the sum over the rows
     and the inputs i of group j of phi_i (E W')_i, where W are the scaled frequencies. That is one more product of the

@@ -30,8 +30,8 @@ class LandmarkFeatures(WhitenedLandmarks, ClassNamePrefixFeaturesOutMixin, Trans
         z(x) = R^-T (K(x, l_1), .., K(x, l_m)), with K_LL = R'R the kernel of the landmarks l_i.
 
     z(x) . z(y) is the kernel where x or y is a landmark, and never above it on the diagonal. The values of an
-    exponential kernel K(x, y) = exp(-gamma |Psi(x) - Psi(y)|^2) with all landmarks are one product of mapped rows (n,
-    p) and mapped landmarks (p, m): each row takes 2 p m + m^2 operations. One landmark is worth five to ten random
+    exponential kernel K(x, y) = exp(-gamma |Psi(x) - Psi(y)|^2) with all landmarks are one product of mapped rows
+    (n, p) and mapped landmarks (p, m): each row takes 2 p m + m^2 operations. One landmark is worth five to ten random
     features.
 
     Parameters

@@ -14,8 +14,8 @@ from chimap import _blas
 class Whitening:
     """The whitening z(x) = kap(x) T of kernel values kap(x) (m,) with m landmarks; T inverts their Cholesky factor.
 
-    ``kept`` are the landmarks in use, in the order of the factor. ``triangle`` is T, upper. ``ones`` is (1, .., 1) T in
-    float64; kernel values less 1 times T add to it the rest of the features.
+    ``kept`` are the landmarks in use, in the order of the factor. ``triangle`` is T, upper triangular. ``ones`` is (1,
+    .., 1) T in float64, so that z(x) is (kap(x) - 1) T + ones.
     """
 
     kept: np.ndarray
@@ -26,10 +26,13 @@ class Whitening:
 def whitening(less_one: np.ndarray, dtype: np.dtype) -> Whitening:
     """Return the whitening for K_LL - 1 (m, m), float64; the triangle has the dtype of the kernel values to whiten.
 
-    K_LL = R'R by Cholesky. The first landmark is a pivot in closed form: the remainder of entry i, j is K_ij - K_i1
-    K_1j = e_ij - e_i1 - e_1j - e_i1 e_1j with e = K - 1, the Gram matrix of the landmarks about the first. So kernels
-    that are nearly 1 throughout keep all of their digits. Landmarks whose remainder is below the rounding of the dtype
-    times the trace of that matrix are left out: dividing by it would make rounding errors a feature.
+    K_LL = R'R by Cholesky. The first landmark is a pivot in closed form. With e = K - 1, the remainder of entry i, j is
+
+        K_ij - K_i1 K_1j = e_ij - e_i1 - e_1j - e_i1 e_1j,
+
+    the Gram matrix of the landmarks about the first. So kernels that are nearly 1 throughout keep all of their digits.
+    Landmarks whose remainder is below the rounding of the dtype times the trace of that matrix are left out: dividing
+    by it would make rounding errors a feature.
 
     All is computed in the memory of ``less_one``, C-contiguous: at 4096 landmarks each further matrix would be 128 MiB.
     """
