@@ -138,9 +138,8 @@ class ScaledWidths:
         self.features.fit(self.scale.rows(_arrays.as_rows(X)))
         unit = Anisotropic(self.features.unit_.kernel_, np.zeros(1, np.int64), np.ones(1))
         back = unit.rescaled(Scale(-self.scale.exponent).factor)
-        self._log_unit = float(
-            np.log(back.widths[0])
-        )  # log of the width of unscaled rows that is 1 for scaled ones
+        # the log width of unscaled rows that corresponds to width 1 of scaled ones
+        self._log_unit = float(np.log(back.widths[0]))
         return self
 
     @property

@@ -120,9 +120,8 @@ class KeptRows:
         if self.columns.size == self.n_columns:
             return OtherRows(dense, None, squares)
         rare = _without(rows, self.columns)
-        return OtherRows(
-            dense, rare, squares + _scaling.row_squares(rare)
-        )  # counts columns that kept rows lack
+        # these squares include columns that kept rows lack
+        return OtherRows(dense, rare, squares + _scaling.row_squares(rare))
 
     def values_of(self, others: OtherRows, gamma: float | None, out: np.ndarray) -> None:
         """Write kernel values with other rows into ``out``; see ``values_into``."""
