@@ -98,9 +98,7 @@ def test_what_cannot_be():
 
 def test_what_takes_features_as_they_are():
     model = HistogramClassifier("chi2", precision="bfloat16", random_state=0).fit(X, y)
-    with pytest.raises(
-        ValueError, match=r"compile\(\) takes features as they are, and those of precision='bfloat16'"
-    ):
+    with pytest.raises(ValueError, match=r"compile\(\) takes unrounded features, but precision='bfloat16'"):
         model.compile()
 
 

@@ -332,7 +332,7 @@ def test_gradient_in_the_widths_is_that_of_the_objective(name):
 
 
 def test_joint_form_takes_kernels_that_have_widths():
-    with pytest.raises(ValueError, match="widths are learned of exponential"):
+    with pytest.raises(ValueError, match="widths are learned for exponential"):
         MultipleKernelLearner(**JOINT, kernel="chi2").fit(X[:100], y[:100])
     rows = X[:100].copy()
     rows[:, 24:40] = 2.0

@@ -26,7 +26,7 @@ SMALL = {"n_components": 10, "n_terms": 2}
 def test_every_kernel_has_features_of_the_size_that_was_foretold(kernel, word):
     settings = FeatureSettings(kernel, features=word, **SMALL)
     if word != "auto" and not any(family.takes(settings.exact) for family in FAMILIES[word]):
-        with pytest.raises(ValueError, match=f"features={word!r} are not features of .*use 'auto' or"):
+        with pytest.raises(ValueError, match=f"features={word!r} does not serve the kernel .*use 'auto' or"):
             family_of(settings)
         return
     family = family_of(settings)

@@ -8,8 +8,8 @@ import numpy as np
 
 from chimap._types import Rows
 from chimap.features.fourier.features import FourierFeatures
+from chimap.features.fourier.pullback import Slopes
 from chimap.features.fourier.skewed import SkewedFourierFeatures
-from chimap.features.fourier.widths import Slopes
 
 
 class Adaptable(Protocol):

@@ -20,7 +20,7 @@ from chimap._validation import DataError, check_choice, check_histograms, check_
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.real_targets import RealTargets
-from chimap.features.fourier.widths import partition, width_groups
+from chimap.features.fourier.width_groups import partition, width_groups
 from chimap.fit.result import HeldOutRows
 from chimap.kernels import Anisotropic, Exponential, Kernel, as_kernel
 from chimap.moments import Targets, fold_of_rows

@@ -1,1 +1,1 @@
-"""Explicit features whose dot product is a kernel, or close to it: maps, random features, landmarks, blocks of them."""
+"""Explicit features whose dot product is or approximates a kernel: maps, random features, landmarks and blocks."""

@@ -1,4 +1,4 @@
-"""What explicit features of a kernel are, and what a family of them says before anything is fitted."""
+"""Protocols of explicit kernel features and of their families, and what a family knows before fitting."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Folded:
-    """f(x) = features(x) . coef + intercept, in the form that is the shortest to compute.
+    """A linear model f(x) = features(x) . coef + intercept in the form that is cheapest to evaluate.
 
-    coef (D, t) and intercept (t,), float64.
+    ``coef`` (D, t) and ``intercept`` (t,) are float64.
     """
 
     features: RowFeatures
@@ -29,14 +29,17 @@ class Folded:
     intercept: np.ndarray
 
     def __call__(self, rows: Rows) -> np.ndarray:
-        """f (n, t), float64, of checked rows."""
+        """Return f (n, t), float64, of checked rows."""
         Z = np.empty((rows.shape[0], self.features._n_features_out), rows.dtype)
         self.features.features_into(rows, Z)
         return np.asarray(Z @ self.coef.astype(rows.dtype), np.float64) + self.intercept
 
 
 def fold(features: RowFeatures, coef: np.ndarray, intercept: np.ndarray) -> Folded:
-    """A linear model of fitted features, coef (D, t) and intercept (t,), by their ``fold`` where they have one."""
+    """Return a linear model of fitted features in its cheapest form, by their method ``fold`` if they have one.
+
+    ``coef`` has shape (D, t), ``intercept`` (t,).
+    """
     folded: Folded = (
         features.fold(coef, intercept) if hasattr(features, "fold") else Folded(features, coef, intercept)
     )
@@ -44,10 +47,11 @@ def fold(features: RowFeatures, coef: np.ndarray, intercept: np.ndarray) -> Fold
 
 
 class FittedFeatures(RowFeatures, Protocol):
-    """Features with z(x) . z(y) close to ``kernel_``.
+    """Fitted features with z(x) . z(y) close to ``kernel_``.
 
-    It may also have ``bound(like)``, the same map by the operations of another array type; ``transform_sparse(rows)``,
-    where zeros have features of zeros; and ``fold(coef, intercept)``, a shorter form of a linear model of it.
+    They may also have ``bound(like)``, the same map by the operations of another array library;
+    ``transform_sparse(rows)``, where features of zeros are zeros; and ``fold(coef, intercept)``, a cheaper form of a
+    linear model of them.
     """
 
     @property
@@ -57,20 +61,20 @@ class FittedFeatures(RowFeatures, Protocol):
 
     @property
     def n_features_in_(self) -> int:
-        """Bins of a row."""
+        """Number of bins of a row."""
         ...
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Features (n, D) of rows X (n, bins)."""
+        """Return the features (n, D) of rows X (n, bins)."""
         ...
 
     def describe(self) -> str:
-        """What the features are, in a few words."""
+        """Return a description of the features in a few words."""
         ...
 
 
 class Features(FittedFeatures, Protocol):
-    """A transformer of scikit-learn that learns such features."""
+    """A scikit-learn transformer that learns such features."""
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> Self:
         """Learn what depends on the data from a sample of rows."""
@@ -79,7 +83,10 @@ class Features(FittedFeatures, Protocol):
 
 @dataclass(frozen=True)
 class FeatureSettings:
-    """What an estimator asks of the features of one kernel; see ``HistogramClassifier`` for the fields."""
+    """Settings of the features of one kernel, as an estimator passes them.
+
+    ``HistogramClassifier`` documents the fields.
+    """
 
     kernel: str | Kernel
     gamma: float | str = "mean"
@@ -92,11 +99,11 @@ class FeatureSettings:
     landmarks: str | MatrixLike = "kmeans"
 
     def size(self, usual: int = 1000) -> int:
-        """n_components, or ``usual`` for "auto"."""
+        """Return n_components, or ``usual`` for "auto"."""
         return usual if isinstance(self.n_components, str) else self.n_components
 
     def terms(self, usual: int = 2) -> int:
-        """n_terms, or ``usual`` for "auto"."""
+        """Return n_terms, or ``usual`` for "auto"."""
         return usual if isinstance(self.n_terms, str) else self.n_terms
 
     @cached_property
@@ -109,9 +116,19 @@ class FeatureSettings:
 class Footprint:
     """Sizes that the memory of a fit depends on.
 
-    features: how many there are. mapped: numbers a row that they are made of, beside it. frequencies: columns of a
-    matrix (mapped, frequencies) that stays in memory. sample_rows: that fitting needs at least. landmarks: rows, or
-    centres of rows, that the features are made of, so that they tell rows they were fitted on from others.
+    Parameters
+    ----------
+    features : int
+        Number of features.
+    mapped : int, default=0
+        Length of the mapped row that features are computed from, held in memory beside the row.
+    frequencies : int, default=0
+        Columns of a matrix (mapped, frequencies) that stays in memory.
+    sample_rows : int, default=0
+        Rows that fitting needs at least.
+    landmarks : int, default=0
+        Rows of the sample, or centres of such rows, that the features are made of. Such features tell rows that they
+        were fitted on from others.
     """
 
     features: int
@@ -122,36 +139,36 @@ class Footprint:
 
 
 class Family(Protocol):
-    """A line of the catalogue: which kernels it serves, how its features are made, and what they take.
+    """An entry of the catalogue: which kernels it serves, how it makes features, and what memory they take.
 
-    makes: the class of its features, which may be the family itself.
+    ``makes`` is the class of its features, which may be the family itself.
     """
 
     makes: ClassVar[type]
 
     @classmethod
     def takes(cls, kernel: Kernel) -> bool:
-        """Whether these features approximate the kernel."""
+        """Return whether these features approximate the kernel."""
         ...
 
     @classmethod
     def of(cls, settings: FeatureSettings, seed: int) -> Features:
-        """Unfitted ``Features``."""
+        """Return unfitted ``Features`` for the settings of an estimator."""
         ...
 
     @classmethod
     def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
-        """Sizes of the features of rows of so many bins."""
+        """Return the sizes of the features for rows of n_bins bins."""
         ...
 
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """What fitting them on so many rows takes beside the rows."""
+        """Return the bytes that fitting on n_rows rows takes beside the rows."""
         ...
 
 
 def gamma_bytes(kernel: Kernel, n_rows: int, row_bytes: float, itemsize: int) -> int:
-    """What gamma="mean" takes: some rows and distances of a block of them, the linear ones by way of float64."""
+    """Return the bytes for gamma="mean": a sample of rows and a block of distances, float64 for Gaussian kernels."""
     paired = min(n_rows, GAMMA_ROWS)
     is_linear = kernel.name == "gaussian"
     distances = (16 if is_linear else itemsize + 1) * paired * min(paired, GAMMA_BLOCK)
@@ -159,5 +176,5 @@ def gamma_bytes(kernel: Kernel, n_rows: int, row_bytes: float, itemsize: int) ->
 
 
 def median_bytes(kernel: Kernel, n_rows: int, row_bytes: float, itemsize: int) -> int:
-    """What kernels take whose parameter is a median of the values, which are put in order."""
+    """Return the bytes for kernels with a parameter that is a median of the values, which are sorted."""
     return max(gamma_bytes(kernel, n_rows, row_bytes, itemsize), int(2 * n_rows * row_bytes))

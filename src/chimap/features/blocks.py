@@ -1,4 +1,4 @@
-"""Several descriptors side by side: features of blocks of columns, and their principal components."""
+"""Several descriptors side by side: features of blocks of columns."""
 
 from __future__ import annotations
 
@@ -18,25 +18,38 @@ from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Features, Folded, fold
 from chimap.kernels import Kernel, OnColumns, Sum
 from chimap.model_files import Transformer, register
-from chimap.moments import PCA, Moments, Product, Targets, provisional_mean
-
-_ROWS = 2048  # whose features are projected together
 
 
 class BlockFeatures(Transformer, BaseEstimator):
-    """z(x) = [z_1(x[columns_1]), .., z_r(x[columns_r])]: features of each block, one behind the other.
+    """Features of each block of columns, one after the other.
+
+        z(x) = [z_1(x[columns_1]), .., z_r(x[columns_r])]
 
     z(x) . z(y) is the sum of the kernels of the blocks.
 
     Parameters
     ----------
-    features : transformers, one a block (unfitted): additive maps, ``FourierFeatures``, ``NystroemFeatures``.
-    blocks : columns of each, as slices or lists; they may overlap and need not cover all columns. A mapping
-        gives names.
+    features : sequence of transformers
+        Unfitted features, one for each block: additive maps, ``FourierFeatures``, ``NystroemFeatures``.
+    blocks : sequence or mapping
+        Columns of each block, as slices or lists; they may overlap and need not cover all columns. The keys of a
+        mapping are the names of the blocks.
 
-    Learned: ``features_``; ``columns_``, index arrays; ``names_``; ``kernel_``; ``borders_`` (r + 1,), where the
-    features of a block begin.
+    Attributes
+    ----------
+    features_ : list
+        Fitted features.
+    columns_ : list of ndarray
+        Columns of each block.
+    names_ : list of str
+        Names of the blocks.
+    kernel_ : Kernel
+        The exact kernel.
+    borders_ : ndarray of shape (r + 1,)
+        Where the features of each block begin.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import OptimalMap
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=20)
@@ -46,7 +59,7 @@ class BlockFeatures(Transformer, BaseEstimator):
     """
 
     n_features_in_: int
-    features_: list[Annotated[Any, RowFeatures]]  # fitted; some have more than ``FittedFeatures``
+    features_: list[Annotated[Any, RowFeatures]]  # fitted; some have more methods than ``FittedFeatures``
     columns_: list[np.ndarray]
     names_: list[str]
     borders_: np.ndarray
@@ -62,38 +75,38 @@ class BlockFeatures(Transformer, BaseEstimator):
         self.names_, self.columns_ = check_blocks(self.blocks, rows.shape[1])
         if len(self.features) != len(self.columns_):
             raise ValueError(
-                f"features must be one a block, {len(self.columns_)} of them; got {len(self.features)}."
+                f"features must have one entry for each of the {len(self.columns_)} blocks; got {len(self.features)}."
             )
         self.features_ = [
-            _fitted(own, _arrays.take_columns(rows, columns), name)
-            for own, columns, name in zip(self.features, self.columns_, self.names_, strict=True)
+            _fitted(unfitted, _arrays.take_columns(rows, columns), name)
+            for unfitted, columns, name in zip(self.features, self.columns_, self.names_, strict=True)
         ]
-        self.borders_ = np.cumsum([0, *(own._n_features_out for own in self.features_)])
+        self.borders_ = np.cumsum([0, *(unfitted._n_features_out for unfitted in self.features_)])
         return self
 
     @classmethod
     def of_fitted(
         cls, features: Sequence[RowFeatures], blocks: Mapping[str, np.ndarray], n_columns: int
     ) -> BlockFeatures:
-        """Fitted features of blocks of rows of so many columns, side by side."""
+        """Return fitted features of blocks, side by side, for rows with n_columns columns."""
         made = cls(features, dict(blocks))
         made.n_features_in_ = n_columns
         made.names_, made.columns_ = check_blocks(made.blocks, n_columns)
         made.features_ = list(features)
-        made.borders_ = np.cumsum([0, *(own._n_features_out for own in features)])
+        made.borders_ = np.cumsum([0, *(fitted._n_features_out for fitted in features)])
         return made
 
     @property
     def kernel_(self) -> Kernel:
-        """The exact kernel: the sum of those of the blocks."""
+        """The exact kernel: the sum of the kernels of the blocks."""
         if self._is_whole:
             return self.features_[0].kernel_
         pairs = zip(self.features_, self.columns_, strict=True)
-        return Sum(tuple(OnColumns(own.kernel_, columns) for own, columns in pairs))
+        return Sum(tuple(OnColumns(fitted.kernel_, columns) for fitted, columns in pairs))
 
     @property
     def _is_whole(self) -> bool:
-        """Whether one block is all there is."""
+        """Whether a single block holds all columns in order."""
         every = np.arange(self.n_features_in_)
         return len(self.columns_) == 1 and np.array_equal(self.columns_[0], every)
 
@@ -103,10 +116,10 @@ class BlockFeatures(Transformer, BaseEstimator):
 
     @property
     def _keeps_zeros(self) -> bool:
-        return all(keeps_zeros(own) for own in self.features_)
+        return all(keeps_zeros(fitted) for fitted in self.features_)
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Features (n, n_features_out) of rows X (n, bins): CSR of sparse ones where all blocks are additive maps."""
+        """Return features (n, n_features_out) of rows X (n, bins): CSR of sparse rows where all blocks keep zeros."""
         check_is_fitted(self)
         rows = _arrays.as_rows(
             validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
@@ -118,21 +131,21 @@ class BlockFeatures(Transformer, BaseEstimator):
         return _arrays.stack_columns(transformed)
 
     def transform_sparse(self, rows: CSR) -> Rows:
-        """CSR features of checked CSR rows of all columns, where all blocks are additive maps."""
+        """Return CSR features of checked CSR rows of all columns, where all blocks keep zeros."""
         parts = zip(self.features_, self.columns_, strict=True)
         return _arrays.stack_columns(
-            [own.transform_sparse(_arrays.take_columns(rows, columns)) for own, columns in parts]
+            [fitted.transform_sparse(_arrays.take_columns(rows, columns)) for fitted, columns in parts]
         )
 
     def describe(self) -> str:
-        """'sift: 512 random features, ...; hog: ...', of fitted features."""
+        """Return a description of the fitted features, such as "sift: 512 random features, ...; hog: ..."."""
         if len(self.features_) == 1:
             return self.features_[0].describe()
         pairs = zip(self.names_, self.features_, strict=True)
-        return "; ".join(f"{name}: {own.describe()}" for name, own in pairs)
+        return "; ".join(f"{name}: {fitted.describe()}" for name, fitted in pairs)
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Features minus ``shift`` of checked rows into ``out`` (n, n_features_out), of their dtype."""
+        """Write features minus ``shift`` of checked rows into ``out`` (n, n_features_out), of their dtype."""
         for j in range(len(self.features_)):
             columns = slice(self.borders_[j], self.borders_[j + 1])
             out[:, columns] = self.block_features(j, rows)
@@ -140,10 +153,10 @@ class BlockFeatures(Transformer, BaseEstimator):
             out -= shift.astype(out.dtype, copy=False)
 
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
-        """A linear model of the features in its shortest form, block by block."""
+        """Return a linear model of the features in its cheapest form, block by block."""
         parts = [
-            fold(own, coef[first:last], np.zeros(coef.shape[1]))
-            for own, (first, last) in zip(self.features_, itertools.pairwise(self.borders_), strict=True)
+            fold(fitted, coef[first:last], np.zeros(coef.shape[1]))
+            for fitted, (first, last) in zip(self.features_, itertools.pairwise(self.borders_), strict=True)
         ]
         columns = dict(zip(self.names_, self.columns_, strict=True))
         blocks = BlockFeatures.of_fitted([part.features for part in parts], columns, self.n_features_in_)
@@ -151,8 +164,7 @@ class BlockFeatures(Transformer, BaseEstimator):
         return Folded(blocks, np.concatenate([part.coef for part in parts]), constant)
 
     def bound(self, like: Array) -> ArrayMap | None:
-        """The map of checked dense rows to features by the operations of arrays such as ``like``; None where a block
-        has none."""
+        """Return the map from checked dense rows to features for arrays such as ``like``; None if a block has none."""
         if not all(hasattr(own, "bound") for own in self.features_):
             return None
         xp = _arrays.namespace(like)
@@ -169,132 +181,22 @@ class BlockFeatures(Transformer, BaseEstimator):
 
     @property
     def _n_inputs(self) -> int:
-        """Of the widest array that a block's features are made of."""
-        return max(getattr(own, "_n_inputs", 0) for own in self.features_)
+        """Length of the widest row that a block's features are computed from."""
+        return max(getattr(fitted, "_n_inputs", 0) for fitted in self.features_)
 
     def block_features(self, j: int, rows: Rows) -> np.ndarray:
-        """Features (n, those of block j) of checked rows of all columns, in their dtype."""
-        own = np.empty((rows.shape[0], self.borders_[j + 1] - self.borders_[j]), dtype=rows.dtype)
-        self.features_[j].features_into(_arrays.take_columns(rows, self.columns_[j]), own)
-        return own
+        """Return the features of block j (n, features of the block) for checked rows of all columns, in their dtype."""
+        Z = np.empty((rows.shape[0], self.borders_[j + 1] - self.borders_[j]), dtype=rows.dtype)
+        self.features_[j].features_into(_arrays.take_columns(rows, self.columns_[j]), Z)
+        return Z
 
 
 def _fitted(features: Any, rows: Rows, name: str) -> Features:
-    """A clone fitted on the columns of a block, which an error names."""
+    """Return a clone fitted on the columns of a block; errors name the block."""
     try:
         return clone(features).fit(rows)
     except DataError as error:
         raise DataError(f"block {name!r}: {error}") from error
-
-
-class PrincipalFeatures:
-    """Coordinates of each block's features along its principal components.
-
-    For r blocks [U_1'(z_1 - mean_1), .., U_r'(z_r - mean_r)]: what the second pass over the rows takes its moments of.
-    ``folded`` turns weights of the coordinates into weights of the features, so that prediction needs no projection.
-
-    Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, Algorithm 5.
-    """
-
-    def __init__(self, features: BlockFeatures, components: Sequence[PCA]):
-        self.features, self.components = features, list(components)
-        self.borders = np.cumsum([0, *(pca.components.shape[1] for pca in self.components)])
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.borders[-1])
-
-    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Coordinates minus ``shift`` of checked rows into ``out``."""
-        for first in range(0, rows.shape[0], _ROWS):
-            part = slice(first, first + _ROWS)
-            block = _arrays.take_rows(rows, part)
-            for j, pca in enumerate(self.components):
-                columns = slice(self.borders[j], self.borders[j + 1])
-                out[part, columns] = pca.transform(self.features.block_features(j, block))
-        if shift is not None:
-            out -= shift.astype(out.dtype, copy=False)
-
-    def bound(self, like: Array) -> ArrayMap | None:
-        """As ``BlockFeatures.bound``."""
-        inner = self.features.bound(like)
-        if inner is None:
-            return None
-        xp = _arrays.namespace(like)
-        of_blocks = self.features.borders_
-        blocks = [slice(int(first), int(last)) for first, last in itertools.pairwise(of_blocks)]
-        means = [_arrays.beside(pca.mean, like) for pca in self.components]
-        axes = [_arrays.beside(pca.components, like) for pca in self.components]
-
-        def coordinates(rows: Array) -> Array:
-            Z = inner(rows)
-            parts = zip(blocks, means, axes, strict=True)
-            return xp.concat([(Z[:, block] - mean) @ U for block, mean, U in parts], axis=1)
-
-        return coordinates
-
-    @property
-    def _n_inputs(self) -> int:
-        """Of the widest array that the coordinates are made of."""
-        return max(self.features._n_features_out, self.features._n_inputs)
-
-    def folded(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (D, t) and intercepts (t,) of the features from those of the coordinates."""
-        parts = [
-            pca.components @ coef[self.borders[j] : self.borders[j + 1]]
-            for j, pca in enumerate(self.components)
-        ]
-        means = np.concatenate([pca.mean for pca in self.components])
-        folded = np.concatenate(parts)
-        return folded, intercept - means @ folded
-
-
-class BlockMoments:
-    """Moments of each block's features, without targets: what principal components of the blocks need.
-
-    blocks : one ``Moments`` a block.
-    """
-
-    def __init__(self, blocks: Sequence[Moments]):
-        self.blocks = list(blocks)
-
-    @classmethod
-    def about(cls, features: BlockFeatures, rows: Rows) -> BlockMoments:
-        """Empty ones about the means of these rows."""
-        moments = []
-        for j in range(len(features.features_)):
-            Z = features.block_features(j, rows)
-            moments.append(Moments(Z.shape[1], 0, provisional_mean(Z), np.zeros(0)))
-        return cls(moments)
-
-    @property
-    def parts(self) -> list[Moments]:
-        """What a checkpoint writes: the moments of each block."""
-        return self.blocks
-
-    def fresh(self) -> BlockMoments:
-        """Empty ones about the same shifts."""
-        return BlockMoments([own.fresh() for own in self.blocks])
-
-    def merge(self, other: BlockMoments) -> None:
-        """Add the rows of other moments, block by block."""
-        for own, more in zip(self.blocks, other.blocks, strict=True):
-            own.merge(more)
-
-    def __sizeof__(self) -> int:
-        return object.__sizeof__(self) + sum(own.__sizeof__() for own in self.blocks)
-
-    def add(self, features: BlockFeatures, rows: Rows, no_targets: Targets) -> None:
-        """Add checked rows, a block at a time; no_targets (n, 0) may have the weights of the rows."""
-        for j, own in enumerate(self.blocks):
-            Z = features.block_features(j, rows)
-            Z -= np.asarray(own.shift, dtype=Z.dtype)
-            product = Product(own.n_features, Z.dtype)
-            own.add_shifted(Z, no_targets, product)
-            product.move_to(own.features)
-
-    def release_buffers(self) -> None:
-        """Nothing is kept beside the sums."""
 
 
 register(BlockFeatures)

@@ -1,4 +1,4 @@
-"""The catalogue of feature families, and which of them a kernel gets."""
+"""The catalogue of feature families, and the choice of one for a kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAMILIES: dict[str, tuple[type[Family], ...]] = {
     "landmarks": (LandmarkFamily, NystroemFamily),
     "exact": (ExactFamily,),
 }
-"""By the word of the parameter ``features``."""
+"""The families by the value of the parameter ``features``."""
 
 AUTOMATIC: tuple[type[Family], ...] = (
     *FAMILIES["additive"],
@@ -30,30 +30,33 @@ AUTOMATIC: tuple[type[Family], ...] = (
     *FAMILIES["fourier"],
     NystroemFamily,
 )
-"""features="auto" is the first of these that takes the kernel, where rows are too many for the exact machine."""
+"""features="auto" takes the first of these that serves the kernel, if there are too many rows for the exact machine."""
 
 
 def check_features(features: Features) -> None:
-    """Refuse a word that is no line of the catalogue."""
+    """Raise ValueError for a string that is not in the catalogue."""
     if not isinstance(features, str):
         return
     check_choice(features, "features", ("auto", *FAMILIES))
 
 
 def family_of(settings: FeatureSettings) -> type[Family]:
-    """The family that makes the features. ValueError, naming those that would do, where none takes the kernel."""
+    """Return the family that makes the features.
+
+    Raises ValueError, naming families that serve the kernel, if the requested one does not.
+    """
     if not isinstance(settings.features, str):
         return _family_of_object(settings.features)
     kernel = settings.exact
     able = {
-        word: next(family for family in several if family.takes(kernel))
-        for word, several in FAMILIES.items()
-        if any(family.takes(kernel) for family in several)
+        name: next(family for family in families if family.takes(kernel))
+        for name, families in FAMILIES.items()
+        if any(family.takes(kernel) for family in families)
     }
     if settings.features == "auto":
-        first = next(family for family in AUTOMATIC if family.takes(kernel))
-        if first not in FAMILIES["landmarks"] or (settings.sampling == "auto" and settings.form == "pair"):
-            return first
+        chosen = next(family for family in AUTOMATIC if family.takes(kernel))
+        if chosen not in FAMILIES["landmarks"] or (settings.sampling == "auto" and settings.form == "pair"):
+            return chosen
         if "fourier" not in able:
             raise ValueError(
                 f"{kernel.name!r} has no random features: sampling must be 'auto'; got {settings.sampling!r}."
@@ -61,35 +64,35 @@ def family_of(settings: FeatureSettings) -> type[Family]:
         return able["fourier"]
     if settings.features not in able:
         raise ValueError(
-            f"features={settings.features!r} are not features of {kernel.name!r}: use 'auto' or "
+            f"features={settings.features!r} does not serve the kernel {kernel.name!r}: use 'auto' or "
             f"{' or '.join(map(repr, able))}."
         )
     return able[settings.features]
 
 
 def make_features(settings: FeatureSettings, seed: int) -> Features:
-    """Unfitted features: of the catalogue, or a copy of those that are given."""
+    """Return unfitted features: from the catalogue, or a clone of given features."""
     if isinstance(settings.features, str):
         return family_of(settings).of(settings, seed)
     made = clone(settings.features)
-    # rows may have been brought near 1, and the kernel with them
+    # The rows may have been scaled to magnitudes near 1, and the kernel with them.
     return made.set_params(kernel=settings.exact) if "kernel" in made.get_params(deep=False) else made
 
 
 def settings_of(features: Features) -> FeatureSettings:
-    """What features that are given, fitted or not, would have been asked for by."""
+    """Return the settings that would have produced given features, fitted or not."""
     kernel = getattr(features, "kernel_", getattr(features, "kernel", "linear"))
-    asked = {
+    known = {
         name: getattr(features, name)
         for name in ("gamma", "n_components", "n_terms", "map", "sampling", "form", "landmarks")
         if hasattr(features, name)
     }
-    settings = replace(FeatureSettings(kernel, features=features), **asked)
+    settings = replace(FeatureSettings(kernel, features=features), **known)
     return replace(settings, map=features) if isinstance(features, AdditiveMap) else settings
 
 
 def _family_of_object(features: object) -> type[Family]:
-    for family in (family for several in FAMILIES.values() for family in several):
+    for family in (family for families in FAMILIES.values() for family in families):
         if isinstance(features, family.makes):
             return family
     missing = [
@@ -97,7 +100,7 @@ def _family_of_object(features: object) -> type[Family]:
     ]
     if missing:
         raise ValueError(
-            f"features must be a word of the catalogue ({', '.join(['auto', *FAMILIES])}) or features of a kernel, "
-            f"such as FourierFeatures(); {features!r} has no {' and no '.join(missing)}."
+            f"features must be one of {', '.join(['auto', *FAMILIES])}, or an object such as FourierFeatures(); "
+            f"{features!r} has no {' and no '.join(missing)}."
         )
     return cast(type[Family], type(features))

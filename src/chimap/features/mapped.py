@@ -1,4 +1,4 @@
-"""From fitted features and a linear model of them to its scores as functions of mapped rows, kind by kind."""
+"""Scores of a linear model of fitted features as functions of mapped rows, for each kind of features."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from chimap.features.scaled import ScaledFeatures
 
 @dataclass(frozen=True, eq=False)
 class MappedModel:
-    """f(u(x)): the mapped row of a row, and the scores as a function of it.
+    """Scores f(u(x)) of a row x as a function of its mapped row u.
 
     Parameters
     ----------
     rows : callable
-        Mapped rows (n, p), dense float64, of checked rows (n, bins).
+        Returns the mapped rows (n, p), dense float64, of checked rows (n, bins).
     bins : ndarray of shape (p,)
-        The bin that each coordinate belongs to.
+        Bin of each coordinate of a mapped row.
     function : MappedFunction
         Scores of mapped rows.
     """
@@ -50,7 +50,7 @@ class MappedModel:
     function: MappedFunction
 
     def by_bin(self, values: np.ndarray, n_bins: int) -> np.ndarray:
-        """Values (p, t) of coordinates summed over those of each bin, (n_bins, t)."""
+        """Return values (p, t) of coordinates summed over the coordinates of each bin, (n_bins, t)."""
         out = np.zeros((n_bins, values.shape[1]))
         np.add.at(out, self.bins, values)
         return out
@@ -58,14 +58,21 @@ class MappedModel:
 
 @singledispatch
 def mapped_model(features: RowFeatures, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
-    """The model z(x) . coef + intercept over fitted features as a function of mapped rows; None where they have none.
+    """Return the model z(x) . coef + intercept of fitted features as a function of mapped rows; None if it has none.
 
     Parameters
     ----------
     features : Features
-        Fitted.
+        Fitted features.
     coef : ndarray of shape (D, t)
+        Weights of the features.
     intercept : ndarray of shape (t,)
+        Intercepts.
+
+    Returns
+    -------
+    MappedModel or None
+        The model; None where the features are no function of mapped rows.
 
     Examples
     --------
@@ -102,7 +109,7 @@ def _(features: StationaryMap, coef: np.ndarray, intercept: np.ndarray) -> Mappe
 
 @mapped_model.register
 def _(features: DirichletMap, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
-    # z = A v is linear in the scaled logarithms v, one a bin: A = I + common s s'
+    # z = A v is linear in the scaled logarithms v of the bins: A = I + common s s'
     w = features.kernel_.whitening
     by_bin = coef + w.common * np.outer(w.scale, w.scale @ coef)
     turned = np.eye(coef.shape[0]) + w.common * np.outer(w.scale, w.scale)
@@ -115,7 +122,7 @@ def _(features: DirichletMap, coef: np.ndarray, intercept: np.ndarray) -> Mapped
 
 @mapped_model.register
 def _(features: LandmarkFeatures, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
-    folded = features.fold(coef, intercept)  # of kernel values less 1
+    folded = features.fold(coef, intercept)  # a model of kernel values less 1
     u = features.unit_map_
     bins = np.concatenate([_bins_of(f.map, f.columns, features.n_features_in_) for f in u.factors])
     function = GaussianExpansion(
@@ -125,8 +132,8 @@ def _(features: LandmarkFeatures, coef: np.ndarray, intercept: np.ndarray) -> Ma
 
 
 def _bins_of(psi: AdditiveMap | IdentityMap, columns: np.ndarray | None, n_bins: int) -> np.ndarray:
-    own = np.arange(n_bins) if columns is None else columns
-    return own[np.arange(psi._n_features_out) % own.size]
+    bins = np.arange(n_bins) if columns is None else columns
+    return bins[np.arange(psi._n_features_out) % bins.size]
 
 
 @mapped_model.register
@@ -139,7 +146,7 @@ def _(features: ExactFeatures, coef: np.ndarray, intercept: np.ndarray) -> Mappe
     means[kept.columns] = kept.means
     bins = np.arange(kept.n_columns) % features.n_features_in_
     gamma = features._gamma
-    if gamma is None:  # of an additive kernel: a linear model of mapped rows
+    if gamma is None:  # an additive kernel gives a linear model of mapped rows
         function: MappedFunction = LinearFunction(kept.combine(coef)[0], intercept)
         return MappedModel(lambda X: _dense(mapped(psi, X)) - means, bins, function)
     scale = float(np.sqrt(2 * gamma))
@@ -166,7 +173,7 @@ def _(features: SkewedFourierFeatures, coef: np.ndarray, intercept: np.ndarray) 
 
 
 def _waves(features: RandomFeatures, coef: np.ndarray, intercept: np.ndarray) -> Waves:
-    """Cosines of all frequencies, then the sines of the first: sin(a) = cos(a - pi/2)."""
+    """Return cosines of all frequencies, then sines of the first ones: sin(a) = cos(a - pi/2)."""
     W, offset = features.frequencies_.astype(np.float64), features.offset_.astype(np.float64)
     n_sines = features.n_components - W.shape[1]
     scale = np.sqrt(2.0 / features.n_components)
@@ -210,5 +217,5 @@ def _(features: ScaledFeatures, coef: np.ndarray, intercept: np.ndarray) -> Mapp
 
 @mapped_model.register
 def _(features: RoundedFeatures, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
-    # the rounding of each feature has no gradient; the scores are off by it
+    # The rounding of each feature has no gradient, so it is left out of the scores.
     return mapped_model(features.features, coef, intercept)

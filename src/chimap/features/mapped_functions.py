@@ -1,7 +1,7 @@
-"""Scores of a model as functions of mapped rows, with their gradients: for explanations and for learned bins.
+"""Scores of a model as functions of mapped rows, with their gradients, for explanations and learned bin weights.
 
-A model of an additive kernel, or of an exponential one over it, sees a row x through its mapped row u = Psi(x) alone,
-each coordinate of which belongs to one bin. Its scores f(u) take one of three forms, for outputs c = 1..t:
+A model of an additive kernel, or of an exponential one over it, depends on a row x only through its mapped row Psi(x),
+called u here. Each coordinate of u belongs to one bin. The scores f(u) take one of three forms, for outputs c = 1..t:
 
     linear      f_c(u) = u . w_c + b_c
     expansion   f_c(u) = sum_j A_jc exp(-|u - v_j|^2 / 2) + b_c
@@ -18,9 +18,9 @@ import numpy as np
 
 from chimap import _arrays, _scaling
 
-_POINTS = 16  # of Gauss and Legendre on a piece of a path
-_COMPLETE = 1e-7  # of the scores: how far an integral may be from their difference
-_NUMBERS = 2**22  # of an array of a block of rows
+_POINTS = 16  # of the Gauss-Legendre rule on a piece of a path
+_COMPLETE = 1e-7  # largest error of an integral, as a share of the scores whose difference it should be
+_NUMBERS = 2**22  # entries of an array for a block of rows
 
 
 class MappedFunction(Protocol):
@@ -28,63 +28,65 @@ class MappedFunction(Protocol):
 
     @property
     def n_outputs(self) -> int:
-        """t."""
+        """Number of outputs, t."""
         ...
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
-        """Scores (n, t) of mapped rows (n, p)."""
+        """Return scores (n, t) of mapped rows (n, p)."""
         ...
 
     def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
-        """Contributions (p, t) of the coordinates to f(stop) - f(start), (p,) both.
+        """Return contributions (p, t) of the coordinates to f(stop) - f(start); start and stop are (p,).
 
-        The integral of the gradient along the straight line between them, times the difference.
+        They are the integral of the gradient along the straight line between them, times the difference.
         """
         ...
 
     def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
-        """mean over rows of sum_c (df_c / du_q)^2 of mapped rows (n, p), (p,)."""
+        """Return the mean over mapped rows (n, p) of sum_c (df_c / du_q)^2, (p,)."""
         ...
 
     def divided(self, units: np.ndarray) -> MappedFunction:
-        """f_c(u) / units_c; units (t,)."""
+        """Return the function f_c(u) / units_c; units (t,)."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class LinearFunction:
-    """f(u) = u . coef + intercept; coef (p, t), intercept (t,)."""
+    """The function f(u) = u . coef + intercept; coef (p, t), intercept (t,)."""
 
     coef: np.ndarray
     intercept: np.ndarray
 
     @property
     def n_outputs(self) -> int:
-        """t."""
+        """Number of outputs, t."""
         return int(self.coef.shape[1])
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
-        """Scores (n, t) of mapped rows (n, p)."""
+        """Return scores (n, t) of mapped rows (n, p)."""
         return np.asarray(u @ self.coef + self.intercept)
 
     def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
-        """(stop - start) coef, exact."""
+        """Return (stop - start) coef, which is exact."""
         return (stop - start)[:, None] * self.coef
 
     def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
-        """The same everywhere."""
+        """Return the squared gradient, which is the same for all rows."""
         return np.asarray(np.square(self.coef).sum(axis=1))
 
     def divided(self, units: np.ndarray) -> LinearFunction:
-        """f_c(u) / units_c."""
+        """Return the function f_c(u) / units_c."""
         return replace(self, coef=self.coef / units, intercept=self.intercept / units)
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianExpansion:
-    """f(u) = exp(-|u - v_j|^2 / 2) . coef + intercept; centres v (m, p), dense or CSR, coef (m, t), intercept (t,).
+    """The function f(u) = exp(-|u - v_j|^2 / 2) . coef + intercept.
 
-    df_c/du = sum_j coef_jc k_j (v_j - u), with k_j the kernel values.
+    The centres v (m, p) are dense or CSR; coef (m, t), intercept (t,). With k_j the kernel values, the gradient is
+
+        df_c/du = sum_j coef_jc k_j (v_j - u).
     """
 
     centres: np.ndarray
@@ -93,15 +95,15 @@ class GaussianExpansion:
 
     @property
     def n_outputs(self) -> int:
-        """t."""
+        """Number of outputs, t."""
         return int(self.coef.shape[1])
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
-        """Scores (n, t) of mapped rows (n, p)."""
+        """Return scores (n, t) of mapped rows (n, p)."""
         return np.asarray(self.values(u) @ self.coef + self.intercept)
 
     def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
-        """By Gauss-Legendre, on twice as many pieces of the line until the sum is the difference of the scores."""
+        """Return contributions by Gauss-Legendre, with finer pieces of the line until they sum to the difference."""
         first, last = self(np.stack([start, stop]))
         tolerance = _COMPLETE * max(1.0, float(np.abs([first, last]).max()))
         for pieces in (1, 2, 4, 8, 16, 32):
@@ -111,7 +113,7 @@ class GaussianExpansion:
         return out
 
     def _along(self, start: np.ndarray, stop: np.ndarray, pieces: int) -> np.ndarray:
-        """Kernel values at the points of the line are one product."""
+        """Return contributions on a number of pieces; kernel values at all points of the line are one product."""
         points, weights = _line(pieces)
         difference = stop - start
         values = self.values(start + points[:, None] * difference) * weights[:, None]  # (points, m)
@@ -121,7 +123,7 @@ class GaussianExpansion:
         return np.asarray(difference[:, None] * gradient)
 
     def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
-        """Output by output: (rows x m) by (m x p)."""
+        """Return the mean over rows of squared gradients, one output at a time: (rows x m) by (m x p) products."""
         total = np.zeros(u.shape[1])
         rows = max(1, _NUMBERS // max(self.centres.shape))
         for first in range(0, u.shape[0], rows):
@@ -135,11 +137,11 @@ class GaussianExpansion:
         return total / u.shape[0]
 
     def divided(self, units: np.ndarray) -> GaussianExpansion:
-        """f_c(u) / units_c."""
+        """Return the function f_c(u) / units_c."""
         return replace(self, coef=self.coef / units, intercept=self.intercept / units)
 
     def values(self, u: np.ndarray) -> np.ndarray:
-        """Kernel values (n, m) with the centres."""
+        """Return kernel values (n, m) of mapped rows with the centres."""
         exponents = _arrays.to_dense(u @ self.centres.T)
         exponents -= _scaling.row_squares(u)[:, None] / 2
         exponents -= _scaling.row_squares(self.centres) / 2
@@ -148,7 +150,10 @@ class GaussianExpansion:
 
 @dataclass(frozen=True, eq=False)
 class Waves:
-    """f(u) = cos(u . frequencies + phases) . coef + intercept; frequencies (p, m), phases (m,), coef (m, t)."""
+    """The function f(u) = cos(u . frequencies + phases) . coef + intercept.
+
+    frequencies (p, m), phases (m,), coef (m, t), intercept (t,).
+    """
 
     frequencies: np.ndarray
     phases: np.ndarray
@@ -157,23 +162,26 @@ class Waves:
 
     @property
     def n_outputs(self) -> int:
-        """t."""
+        """Number of outputs, t."""
         return int(self.coef.shape[1])
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
-        """Scores (n, t) of mapped rows (n, p)."""
+        """Return scores (n, t) of mapped rows (n, p)."""
         return np.asarray(np.cos(u @ self.frequencies + self.phases) @ self.coef + self.intercept)
 
     def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
-        """In closed form: the mean of -sin over an interval of angles is (cos b - cos a) / (b - a)."""
+        """Return contributions in closed form.
+
+        The mean of -sin over an interval [a, b] of angles is (cos b - cos a) / (b - a).
+        """
         first = start @ self.frequencies + self.phases
         change = (stop - start) @ self.frequencies
-        # -sin(middle) sinc(change / 2): no cancellation where the angle hardly changes
+        # -sin(middle) sinc(change / 2) does not cancel where the angle hardly changes
         mean = -np.sin(first + change / 2) * np.sinc(change / (2 * np.pi))
         return np.asarray((stop - start)[:, None] * (self.frequencies @ (mean[:, None] * self.coef)))
 
     def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
-        """Output by output: (rows x m) by (m x p)."""
+        """Return the mean over rows of squared gradients, one output at a time: (rows x m) by (m x p) products."""
         total = np.zeros(u.shape[1])
         rows = max(1, _NUMBERS // max(self.frequencies.shape))
         for first in range(0, u.shape[0], rows):
@@ -184,16 +192,16 @@ class Waves:
         return total / u.shape[0]
 
     def divided(self, units: np.ndarray) -> Waves:
-        """f_c(u) / units_c."""
+        """Return the function f_c(u) / units_c."""
         return replace(self, coef=self.coef / units, intercept=self.intercept / units)
 
     def slopes(self, u: np.ndarray) -> np.ndarray:
-        """Derivatives -sin(u . frequencies + phases) of the cosines by their angles, (n, m)."""
+        """Return derivatives -sin(u . frequencies + phases) of the cosines by their angles, (n, m)."""
         return np.asarray(-np.sin(u @ self.frequencies + self.phases))
 
 
 def _line(pieces: int) -> tuple[np.ndarray, np.ndarray]:
-    """Points in [0, 1] and weights of the Gauss-Legendre rule on so many equal pieces of it."""
+    """Return points in [0, 1] and weights of the Gauss-Legendre rule on equal pieces of the interval."""
     points, weights = np.polynomial.legendre.leggauss(_POINTS)
     starts = np.arange(pieces)[:, None]
     return ((starts + (points + 1) / 2) / pieces).ravel(), np.tile(weights / (2 * pieces), pieces)
@@ -201,7 +209,7 @@ def _line(pieces: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class SumOfBlocks:
-    """f(u) = sum_b f_b(u_b) + intercept, u_b being the coordinates from borders[b] to borders[b + 1]."""
+    """The function f(u) = sum_b f_b(u_b) + intercept; u_b are the coordinates from borders[b] to borders[b + 1]."""
 
     functions: list[MappedFunction]
     borders: np.ndarray
@@ -209,23 +217,23 @@ class SumOfBlocks:
 
     @property
     def n_outputs(self) -> int:
-        """t."""
+        """Number of outputs, t."""
         return int(self.intercept.size)
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
-        """Scores (n, t) of mapped rows (n, p)."""
+        """Return scores (n, t) of mapped rows (n, p)."""
         return np.asarray(sum(f(u[:, part]) for f, part in self._parts()) + self.intercept)
 
     def along(self, start: np.ndarray, stop: np.ndarray) -> np.ndarray:
-        """Block by block."""
+        """Return contributions, block by block."""
         return np.concatenate([f.along(start[part], stop[part]) for f, part in self._parts()])
 
     def mean_squared_gradient(self, u: np.ndarray) -> np.ndarray:
-        """Block by block."""
+        """Return the mean of squared gradients, block by block."""
         return np.concatenate([f.mean_squared_gradient(u[:, part]) for f, part in self._parts()])
 
     def divided(self, units: np.ndarray) -> SumOfBlocks:
-        """Block by block."""
+        """Return the function f_c(u) / units_c."""
         functions = [f.divided(units) for f in self.functions]
         return replace(self, functions=functions, intercept=self.intercept / units)
 

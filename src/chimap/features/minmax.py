@@ -19,34 +19,39 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-_MOST_BITS = 16
+_MOST_BITS = 16  # of a code, and of a level
 
 
 class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
-    """z(x) with z(x) . z(y) ~ sum min / sum max: one-hot codes of bins that k hashes sample, scaled by 1/sqrt(k).
+    """Features of the min-max kernel: one-hot codes of bins that k hashes sample, scaled by 1/sqrt(k).
 
-    Hash h draws r, c ~ Gamma(2, 1) and b ~ U(0, 1) for every bin once, and samples of a row the bin with the least
-    ln c - r (t - b) - r, t = floor(ln x / r + b). Two rows have the same bin and t with probability K(x, y). The bin
-    alone ("0-bit") agrees little more often where rows have many entries. The sample is coded by ``n_bits``, one of
-    2^n_bits columns a hash, so that different samples agree by chance in one of 2^n_bits. A row of s entries takes
-    O(s k) operations and has k ones, whatever the bins.
+    z(x) . z(y) approximates sum min / sum max. For every bin, hash h draws r, c ~ Gamma(2, 1) and b ~ U(0, 1) once. For
+    a row it samples the bin with the least ln c - r (t - b) - r, where t = floor(ln x / r + b). Two rows have the same
+    bin and t with probability K(x, y). The bin alone ("0-bit") agrees only slightly more often where rows have many
+    entries. The sample is coded by ``n_bits``, as one of 2^n_bits columns of the hash, so that different samples agree
+    by chance with probability 2^-n_bits. A row of s entries takes O(s k) operations and has k ones, whatever the number
+    of bins.
 
     Parameters
     ----------
-    n_components : int
-        k, hashes. The standard error of z(x) . z(y) is at most 1 / (2 sqrt(k)).
-    n_bits : int
-        Of a code, 1 to 16.
-    n_level_bits : int
-        Of t that count, 0 to 16. 0 is Li's 0-bit scheme; rows of few entries, some tens, want two or more, without
+    n_components : int, default=512
+        k, the number of hashes. The standard error of z(x) . z(y) is at most 1 / (2 sqrt(k)).
+    n_bits : int, default=8
+        Bits of a code, 1 to 16.
+    n_level_bits : int, default=0
+        Bits of t that count, 0 to 16. 0 is Li's 0-bit scheme; rows of few entries, some tens, need two or more, without
         which agreement exceeds the kernel by some hundredths.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
+        Seed or generator for the hashes. None differs at each fit.
 
     Attributes
     ----------
     kernel_ : MinMax
+        The exact kernel.
+    rates_, logs_, offsets_ : ndarray of shape (bins, k)
+        r, ln c and b, float32.
     n_features_in_ : int
-        Bins.
+        Number of bins.
 
     Raises
     ------
@@ -86,7 +91,27 @@ class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> MinMaxFeatures:
-        """Draw the hashes for the bins of rows X (n, bins); neither their values nor y are used."""
+        """Draw the hashes for the bins of rows; the values of the rows are only checked.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows to take the number of bins from.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+
+        Returns
+        -------
+        MinMaxFeatures
+            The fitted features themselves.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        DataError
+            If an entry is negative, NaN or infinite.
+        """
         check_positive(self.n_components, "n_components", integer=True)
         check_positive(self.n_bits, "n_bits", integer=True)
         if self.n_bits > _MOST_BITS:
@@ -110,13 +135,39 @@ class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         return True
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Features (n, n_components 2^n_bits), CSR of n_components entries a row, in the floating type of X; an empty
-        row has none."""
+        """Return the features of rows as CSR.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows to transform.
+
+        Returns
+        -------
+        CSR matrix of shape (n, n_components * 2**n_bits)
+            n_components entries for each row, in the floating type of X; an empty row has none.
+
+        Raises
+        ------
+        DataError
+            If an entry is negative, NaN or infinite, or the rows have another number of bins.
+        """
         check_is_fitted(self)
         return self.transform_sparse(validated_rows(self, X, reset=False, signed=False))
 
     def transform_sparse(self, rows: Rows) -> CSR:
-        """The same of checked rows."""
+        """Return the features of checked rows as CSR.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+
+        Returns
+        -------
+        CSR matrix of shape (n, n_components * 2**n_bits)
+            Features in the dtype of the rows.
+        """
         rows = _arrays.without_zeros(_arrays.to_sparse(rows))
         k = int(self.n_components)
         codes = np.zeros((rows.shape[0], k), np.int64)
@@ -136,13 +187,23 @@ class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         return _arrays.csr(data, columns, starts, (rows.shape[0], self._n_features_out))
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Dense features minus ``shift`` of checked rows into ``out``."""
+        """Write the dense features of checked rows, minus a shift, into an array.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        out : ndarray of shape (n, n_components * 2**n_bits)
+            Array that receives the features, of the dtype of the rows.
+        shift : ndarray of shape (n_components * 2**n_bits,), default=None
+            Subtracted from the features of every row; None subtracts nothing.
+        """
         self.transform_sparse(rows).toarray(out=out)
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
 
     def describe(self) -> str:
-        """'512 consistent samples of 8 bits'."""
+        """Return a short description of the features, such as "512 consistent samples of 8 bits"."""
         return f"{self.n_components:,} consistent samples of {self.n_bits} bits"
 
     def __sklearn_tags__(self) -> Tags:

@@ -1,4 +1,4 @@
-"""Rows brought to a size at which products neither underflow nor overflow, before features are made of them."""
+"""Rows scaled so that products neither underflow nor overflow, before features are made of them."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from chimap.backends.base import RowFeatures
 from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Folded, fold
 from chimap.features.fourier.features import FourierFeatures
+from chimap.features.fourier.pullback import Slopes
 from chimap.features.fourier.skewed import SkewedFourierFeatures
-from chimap.features.fourier.widths import Slopes, WidthFeatures
+from chimap.features.fourier.widths import WidthFeatures
 from chimap.kernels import Kernel
 from chimap.kernels.anisotropic import Anisotropic
 from chimap.model_files import register
 
-_USUAL = 24  # powers of two about 1 within which the largest magnitude needs no scaling
+_USUAL = 24  # a largest magnitude between 2^-24 and 2^24 needs no scaling
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Multiplication by 2^exponent, which is exact: of rows, and of what a kernel measures them by."""
+    """Multiplication by 2^exponent, which is exact, for rows and for the parameters that a kernel measures them by."""
 
     exponent: int = 0
 
     @classmethod
     def of(cls, rows: Rows, kernels: Sequence[Kernel]) -> Scale:
-        """That which brings the largest magnitude of a sample of rows, dense or CSR, to between 1/2 and 1.
+        """Return the scale that brings the largest magnitude of a sample of rows, dense or CSR, to between 1/2 and 1.
 
-        1 where it is between 2^-24 and 2^24, where all rows are 0, and for kernels without a common degree: features of
-        others would not keep their shares.
+        It is 1 if that magnitude is between 2^-24 and 2^24, if all rows are 0, and if the kernels have no common
+        degree: then scaling would change the relative sizes of their features.
         """
         largest = float(_arrays.column_maxima(rows).max(initial=0.0))
         degrees = {kernel.degree for kernel in kernels}
@@ -49,25 +50,24 @@ class Scale:
         return 2.0**self.exponent
 
     def rows(self, rows: Rows) -> Rows:
-        """Rows, dense or CSR, times the factor, in their dtype; subnormal numbers become normal ones."""
+        """Return rows, dense or CSR, times the factor, in their dtype; subnormal numbers become normal ones."""
         return _arrays.map_values(rows, lambda values: np.ldexp(values, self.exponent))
 
     def array(self, rows: Array) -> Array:
-        """The same of an array of any kind; in two steps, as the factor may be beyond its type."""
+        """Return rows of any array library times the factor, in two steps, as the factor may exceed their type."""
         half = self.exponent // 2
         return rows * 2.0**half * 2.0 ** (self.exponent - half)
 
     def kernel(self, kernel: Kernel) -> Kernel:
-        """The kernel of rows so scaled, which is ``kernel`` of the rows times factor^degree."""
+        """Return the kernel of scaled rows, which is ``kernel`` of the rows times factor^degree."""
         return kernel.rescaled(self.factor)
 
 
 class ScaledFeatures:
-    """z(x) = features(2^exponent x): features of a kernel of the scaled rows, for rows as they come.
+    """Features z(x) = features(2^exponent x) of a kernel of scaled rows, for unscaled rows.
 
-    For a kernel of degree d, z(x) . z(y) ~ 2^(exponent d) K(x, y), where K itself may be beyond the floating type.
-
-    features : fitted to scaled rows. ``kernel_`` is that of the rows as they come.
+    For a kernel of degree d, z(x) . z(y) ~ 2^(exponent d) K(x, y), where K itself may be beyond the floating type. The
+    wrapped ``features`` are fitted to scaled rows; ``kernel_`` is the kernel of unscaled rows.
     """
 
     features: Annotated[Any, RowFeatures]
@@ -78,7 +78,7 @@ class ScaledFeatures:
 
     @property
     def kernel_(self) -> Kernel:
-        """K."""
+        """The exact kernel K of unscaled rows."""
         kernel: Kernel = self.features.kernel_
         return Scale(-self.scale.exponent).kernel(kernel)
 
@@ -88,7 +88,7 @@ class ScaledFeatures:
 
     @property
     def n_features_in_(self) -> int:
-        """Bins."""
+        """Number of bins."""
         return int(self.features.n_features_in_)
 
     @property
@@ -96,54 +96,55 @@ class ScaledFeatures:
         return keeps_zeros(self.features)
 
     def describe(self) -> str:
-        """Of the features, with the factor."""
+        """Return the description of the features with the factor."""
         return f"{self.features.describe()}, of rows times 2^{self.scale.exponent}"
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Features (n, n_features_out) of rows X (n, bins)."""
+        """Return features (n, n_features_out) of rows X (n, bins)."""
         if _arrays.is_on_device(X):
             return self.features.transform(self.scale.array(_arrays.device_rows(X)))
         return self.features.transform(self.scale.rows(_arrays.as_rows(X)))
 
     def transform_sparse(self, rows: CSR) -> CSR:
-        """CSR features of checked CSR rows."""
+        """Return CSR features of checked CSR rows."""
         return self.features.transform_sparse(self.scale.rows(rows))
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Features minus ``shift`` of checked rows into ``out`` of their dtype."""
+        """Write features minus ``shift`` of checked rows into ``out``, of their dtype."""
         self.features.features_into(self.scale.rows(rows), out, shift)
 
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
-        """A linear model of the features in its shortest form."""
+        """Return a linear model of the features in its cheapest form."""
         inner = fold(self.features, coef, intercept)
         return Folded(ScaledFeatures(inner.features, self.scale), inner.coef, inner.intercept)
 
     def bound(self, like: Array) -> ArrayMap | None:
-        """The map of checked dense rows to features by the operations of arrays such as ``like``, if there is one."""
+        """Return the map from checked dense rows to features for arrays such as ``like``; None where there is none."""
         inner = self.features.bound(like) if hasattr(self.features, "bound") else None
         return inner and (lambda rows: inner(self.scale.array(rows)))
 
 
 class ScaledWidths:
-    """``WidthFeatures`` of rows times 2^exponent, for rows as they come, with the widths that belong to these.
+    """``WidthFeatures`` of rows times 2^exponent, for unscaled rows, with the widths that belong to unscaled rows.
 
-    features : unfitted, of the kernel of the scaled rows.
+    The wrapped ``features`` are unfitted and take the kernel of scaled rows.
     """
 
     def __init__(self, features: WidthFeatures, scale: Scale):
         self.features, self.scale = features, scale
 
     def fit(self, X: MatrixLike) -> ScaledWidths:
-        """See ``WidthFeatures``."""
+        """Fit the features on scaled rows; see ``WidthFeatures.fit``."""
         self.features.fit(self.scale.rows(_arrays.as_rows(X)))
         unit = Anisotropic(self.features.unit_.kernel_, np.zeros(1, np.int64), np.ones(1))
         back = unit.rescaled(Scale(-self.scale.exponent).factor)
-        self._log_unit = float(np.log(back.widths[0]))  # of the width that is 1 for scaled rows
+        # the log width of unscaled rows that corresponds to width 1 of scaled ones
+        self._log_unit = float(np.log(back.widths[0]))
         return self
 
     @property
     def start_(self) -> np.ndarray:
-        """Log widths (r,) to start from."""
+        """Initial log widths, (r,)."""
         return np.asarray(self.features.start_ + self._log_unit)
 
     @property
@@ -153,30 +154,30 @@ class ScaledWidths:
 
     @property
     def n_components(self) -> int:
-        """Features."""
+        """Number of features."""
         return int(self.features.n_components)
 
     @property
     def n_widths(self) -> int:
-        """r."""
+        """Number of widths, r."""
         return int(self.features.n_widths)
 
     @property
     def names_(self) -> list[str]:
-        """Of the widths."""
+        """Names of the widths."""
         return list(self.features.names_)
 
     @property
     def columns_(self) -> np.ndarray:
-        """The width of each column (bins,)."""
+        """Index of the width of each column, (bins,)."""
         return np.asarray(self.features.columns_)
 
     def at(self, log_widths: np.ndarray) -> ScaledFeatures:
-        """Plain features with these widths (r,)."""
+        """Return plain features with these log widths (r,)."""
         return ScaledFeatures(self.features.at(np.asarray(log_widths) - self._log_unit), self.scale)
 
     def pullback_at(self, features: ScaledFeatures, rows: Rows, slopes: Slopes) -> np.ndarray:
-        """dL/d log s (r,) of checked rows; see ``WidthFeatures``."""
+        """Return dL/d log s (r,) of checked rows; see ``WidthFeatures.pullback_at``."""
         gradient: np.ndarray = self.features.pullback_at(features.features, self.scale.rows(rows), slopes)
         return gradient
 

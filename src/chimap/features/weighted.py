@@ -1,4 +1,4 @@
-"""Weights of bins: sum_i w_i d(x_i, y_i) in place of sum_i d(x_i, y_i), and how they are learned from gradients."""
+"""Weights of bins, sum_i w_i d(x_i, y_i) in place of sum_i d(x_i, y_i), and how they are learned from gradients."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from chimap._validation import DataError
 from chimap.features.mapped import MappedModel
 from chimap.kernels import Exponential, Kernel
 
-ROUNDS = 3  # of learning; most data gain from the first alone
-_ROWS = 1000  # whose gradients are averaged
-_NOISE = 2.0  # root mean squares of negative products that are subtracted from all, of one output
-_NUMBERS = 2**22  # of an array of a block of rows
-_OUTPUTS = 16  # that bins are relevant for: of more outputs as many random mixtures
+ROUNDS = 3  # of learning; on most data only the first gains
+_ROWS = 1000  # rows whose gradients are averaged
+_NOISE = 2.0  # for a single output: root mean squares of negative products that are subtracted from all
+_NUMBERS = 2**22  # entries of an array for a block of rows
+_OUTPUTS = 16  # outputs whose gradients are used; more outputs are replaced by this many random mixtures
 _LEAST = 1e-6  # weight of a bin that no score depends on
 
 
@@ -26,12 +26,13 @@ _LEAST = 1e-6  # weight of a bin that no score depends on
 class BinWeights:
     """Non-negative weights w_i of the bins, of mean 1, in an additive kernel or in the distance of an exponential one.
 
-    Such kernels are homogeneous, w k(x, y) = k(w^(1/degree) x, w^(1/degree) y): weighting is scaling the columns, and
-    every feature family, map and solver takes weighted bins as they are.
+    Such kernels are homogeneous, w k(x, y) = k(w^(1/degree) x, w^(1/degree) y). So weights scale the columns, and all
+    feature families, maps and solvers take weighted bins without change.
 
     Parameters
     ----------
     weights : ndarray of shape (bins,)
+        The weights.
 
     Examples
     --------
@@ -46,16 +47,16 @@ class BinWeights:
     weights: np.ndarray
 
     def rows(self, rows: Rows, kernel: Kernel) -> Rows:
-        """Rows, dense or CSR, with their columns scaled, in their dtype."""
+        """Return rows, dense or CSR, with scaled columns, in their dtype."""
         return _scaling.scale_columns(rows, self.factors(kernel))
 
     def factors(self, kernel: Kernel) -> np.ndarray:
-        """Of the columns, (bins,). Raises DataError for kernels that have no degree."""
+        """Return the factors of the columns, (bins,). Raises DataError for kernels without a degree."""
         degree = kernel.kernel.degree if isinstance(kernel, Exponential) else kernel.degree
         if not degree:
             raise DataError(
-                f"{kernel.name!r} is not homogeneous: it has no weights of bins. Use chi2, jensen_shannon, hellinger, "
-                "intersection, linear, gaussian or their exponential forms."
+                f"{kernel.name!r} is not homogeneous: its bins cannot have weights. Use chi2, jensen_shannon, "
+                "hellinger, intersection, linear, gaussian or their exponential forms."
             )
         return np.asarray(self.weights ** (1 / degree))
 
@@ -63,21 +64,27 @@ class BinWeights:
 def learned_weights(
     model: MappedModel, rows: Rows, weights: np.ndarray, blocks: Sequence[np.ndarray] | None = None
 ) -> np.ndarray:
-    """New weights (bins,) from the gradients of a model fitted with ``weights``: sqrt(G) / mean(sqrt(G)).
+    """Return new weights (bins,) from the gradients of a model fitted with ``weights``: sqrt(G) / mean(sqrt(G)).
 
         G_i = mean over rows of sum_c sum_q (df_c / dpsi_iq)^2,
 
-    psi_iq being the mapped coordinates of bin i before they are weighted.
+    where psi_iq are the mapped coordinates of bin i before weighting.
 
     Parameters
     ----------
     model : MappedModel
-        Of rows whose columns are weighted.
+        Model of rows whose columns are weighted.
     rows : array or CSR matrix of shape (n, bins)
-        So weighted, of which the first thousand are looked at.
+        Rows with weighted columns; the first thousand are used.
     weights : ndarray of shape (bins,)
-    blocks : sequence of index arrays, optional
+        The weights that the model was fitted with.
+    blocks : sequence of index arrays, default=None
         Bins that share a weight: G is summed over them.
+
+    Returns
+    -------
+    ndarray of shape (bins,)
+        Weights of mean 1.
 
     References
     ----------
@@ -92,9 +99,9 @@ def learned_weights(
 def weights_of(
     relevance: np.ndarray, weights: np.ndarray, blocks: Sequence[np.ndarray] | None = None
 ) -> np.ndarray:
-    """New weights (bins,), of mean 1: the roots of ``relevance`` (bins,), which is at least 0.
+    """Return new weights (bins,), of mean 1: the square roots of ``relevance`` (bins,), which is not negative.
 
-    weights: the old ones, which stay where no bin is relevant. blocks: bins that share a weight.
+    ``weights`` are the old weights, which are returned if no bin is relevant; ``blocks`` are bins that share a weight.
     """
     G = relevance.copy()
     for block in blocks or ():
@@ -106,37 +113,39 @@ def weights_of(
 
 
 def at_least(weights: np.ndarray) -> np.ndarray:
-    """Weights (bins,), not all 0, over their mean, and none of them 0: a bin of no use may be of some in the next
-    round."""
+    """Return weights (bins,), not all 0, divided by their mean, with a positive minimum.
+
+    A bin without use may have some in the next round, so no weight becomes 0.
+    """
     return np.asarray(np.maximum(weights / weights.mean(), _LEAST))
 
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """Slopes g_c = sum_j coef_jc values_j centres_j of a machine that learned from half of the rows, at r other rows.
+    """Slopes g_c = sum_j coef_jc values_j centres_j of a machine fitted on half of the rows, at r other rows.
 
-    Of sum_j coef_jc k_j, a Gaussian kernel with rows of the half: ``centres`` are its mapped rows (h, p), dense or CSR
-    and about their mean, ``values`` are k_j (r, h). That is df_c/du but for the term -u f_c, which says how the
-    function falls off far from all rows, in every coordinate alike. Of waves sum_j coef_jc cos(w_j . u + phase_j):
-    ``centres`` are w_j, values -sin(w_j . u + phase_j), and g_c = df_c/du.
+    For a Gaussian expansion sum_j coef_jc k_j, ``centres`` are the mapped rows of that half (h, p), dense or CSR and
+    about their mean, and ``values`` are k_j (r, h). Then g_c is df_c/du without the term -u f_c, by which the function
+    falls off far from all rows, equally in every coordinate. For waves sum_j coef_jc cos(w_j . u + phase_j),
+    ``centres`` are w_j, ``values`` are -sin(w_j . u + phase_j), and g_c = df_c/du.
     """
 
-    centres: Any  # rows, or ``KeptRows``
+    centres: Any  # an array, CSR or ``KeptRows``
     coef: np.ndarray
     values: np.ndarray
 
     def slopes(self, rows: slice, output: int) -> np.ndarray:
-        """g_c of some rows, (rows, p)."""
+        """Return g_c of output c at some of the rows, (rows, p)."""
         return np.asarray((self.values[rows] * self.coef[:, output]) @ self.centres)
 
 
 @dataclass(frozen=True, eq=False)
 class Relevance:
-    """How far the gradients of machines on two halves of the rows agree: their products and the squares of either,
-    (p,) each, summed over rows and outputs. n_outputs: of the machines.
+    """Agreement of the gradients of machines fitted on two halves of the rows.
 
-    What a machine makes of a useless coordinate is chance, and chance differs between halves of the rows, so that the
-    products are 0 on average, where the squares are not.
+    The fields are their products and the squares of both, (p,) each, averaged over rows and summed over outputs, and
+    the number of outputs. A gradient in a useless coordinate is chance, and chance differs between halves of the rows,
+    so that the products are 0 on average while the squares are not.
     """
 
     products: np.ndarray
@@ -146,7 +155,7 @@ class Relevance:
 
     @classmethod
     def of(cls, one: Half, other: Half) -> Relevance:
-        """mean over rows of sum_c g_cq g'_cq, and so on, of machines that have no row in common."""
+        """Return the mean over rows of sum_c g_cq g'_cq, and of the squares, for machines without a common row."""
         sums = np.zeros((3, one.centres.shape[1]))
         n, step = one.values.shape[0], max(1, _NUMBERS // one.centres.shape[1])
         for first in range(0, n, step):
@@ -165,7 +174,10 @@ class Relevance:
         )  # fmt: skip
 
     def summed(self, groups: np.ndarray, n_groups: int) -> Relevance:
-        """Over the coordinates of each group: a bin and its terms, or several bins; groups (p,) are their numbers."""
+        """Return sums over the coordinates of each group, such as a bin with its terms, or several bins.
+
+        ``groups`` (p,) holds the number of each coordinate's group.
+        """
         products, squares, other_squares = (
             np.bincount(groups, weights=values, minlength=n_groups)
             for values in (self.products, self.squares, self.other_squares)
@@ -173,13 +185,13 @@ class Relevance:
         return Relevance(products, squares, other_squares, self.n_outputs)
 
     def above_noise(self) -> np.ndarray:
-        """Squared gradients (p,), less what is chance, at least 0.
+        """Return squared gradients (p,) less what is chance, at least 0.
 
-        Estimates that are negative where the truth is not show how large chance is. The cosine r_q of both gradients
-        says of each coordinate by its own measure whether it is more than chance: with r the root mean square of the
-        negative ones, gradients are multiplied by 1 - (r / r_q)^2, as Stein's estimator shrinks. Of one output the
-        gradients point one way or the other at all rows, and the cosine is 1 or -1: there twice the root mean square of
-        the negative products is subtracted from all.
+        Negative estimates of non-negative numbers show how large chance is. The cosine r_q of both gradients measures
+        for each coordinate whether it exceeds chance: with r the root mean square of the negative cosines, gradients
+        are multiplied by 1 - (r / r_q)^2, which is the shrinkage of Stein's estimator. With one output the gradients
+        point one way or the other at all rows, and the cosine is 1 or -1: then twice the root mean square of the
+        negative products is subtracted from all.
         """
         if self.n_outputs == 1:
             return np.maximum(self.products - _NOISE * _negative_size(self.products), 0)
@@ -191,21 +203,21 @@ class Relevance:
 
 
 def output_mixtures(n_outputs: int, rng: np.random.Generator) -> np.ndarray:
-    """(t, k): combinations of many outputs, whose products have the same expected sum; few outputs stay."""
+    """Return combinations (t, k) of many outputs whose products have the same expected sum; keep few outputs."""
     if n_outputs <= _OUTPUTS:
         return np.eye(n_outputs)
     return np.asarray(rng.choice([-1.0, 1.0], size=(n_outputs, _OUTPUTS)) / np.sqrt(_OUTPUTS))
 
 
 def _negative_size(values: np.ndarray) -> float:
-    """Root mean square of the negative ones; 0 where there are none."""
+    """Return the root mean square of the negative values; 0 where there are none."""
     below = values[values < 0]
     return float(np.sqrt(np.square(below).mean())) if below.size else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class WeightRound:
-    """One round of learning: the weights, and the held-out score of the model fitted with them."""
+    """A round of learning: the weights, and the held-out score of the model fitted with them."""
 
     weights: np.ndarray
     score: float
@@ -218,25 +230,27 @@ def learn_weights(
     least_gain: Callable[[int, int], float] = lambda later, before: 0.0,
     other: np.ndarray | None = None,
 ) -> list[WeightRound]:
-    """Fit, reweight the bins by the gradients and fit again while the held-out score rises.
+    """Fit, reweight the bins by gradients and fit again while the held-out score rises.
 
     Parameters
     ----------
     fit_and_score : callable
-        From weights to the held-out score of a model fitted with them, and a function that gives the next weights.
-    weights : ndarray
-        Equal ones of all bins; of several models that are scored together a row each.
-    rounds : int
-        At most, beyond the fits of the weights to begin with.
-    least_gain : callable
-        What the score of a fit must be above that of an earlier one by, both by their places, to be gone on from.
-    other : ndarray, optional
-        Other weights to begin with, if their score is above that of the equal ones.
+        Takes weights; returns the held-out score of a model fitted with them, and a function that returns the next
+        weights.
+    weights : ndarray of shape (bins,) or (models, bins)
+        Equal weights of all bins, with a row for each model if several are scored together.
+    rounds : int, default=3
+        Upper bound on the rounds after the fits with initial weights.
+    least_gain : callable, optional
+        Takes the positions of a later and an earlier fit, and returns how much the later score must exceed the earlier
+        for learning to continue; the default is 0.
+    other : ndarray, default=None
+        Other initial weights, used if their score is above that of the equal ones.
 
     Returns
     -------
     list of WeightRound
-        Those that were tried, from equal weights on. The best of them is the one to keep, equal weights where none is
+        All rounds, with equal weights first. The best of them is the one to keep, or equal weights where none is
         better.
     """
     score, following = fit_and_score(weights)
@@ -246,11 +260,11 @@ def learn_weights(
         return tried[-1].score - tried[base].score > least_gain(len(tried) - 1, base)
 
     if other is not None:
-        after = following()  # now, so that the model need not be kept beside the next
+        following_equal = following()  # called now, so that the model can be freed before the next fit
         score, of_other = fit_and_score(other)
         tried.append(WeightRound(other, score))
         base = int(is_better())
-        following = of_other if base else lambda: after
+        following = of_other if base else lambda: following_equal
     for _ in range(rounds):
         weights = following()
         score, following = fit_and_score(weights)

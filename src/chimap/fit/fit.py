@@ -21,7 +21,7 @@ from chimap.engines.local import LocalEngine, Pass, Reached, Work
 from chimap.engines.memory import FIRST_ROWS
 from chimap.engines.rows import ReplayedRows
 from chimap.explain import mean_and_deviation
-from chimap.features.blocks import BlockMoments, PrincipalFeatures
+from chimap.features.principal import BlockMoments, PrincipalFeatures
 from chimap.fit.checkpoint import Checkpoint, Standing
 from chimap.fit.in_rows import check_in_rows, fit_in_rows
 from chimap.fit.learning_curve import learning_curve, planned

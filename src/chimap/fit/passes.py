@@ -11,7 +11,7 @@ from chimap.backends.base import BlockedFeatures, Keep, RowFeatures, Sums
 from chimap.engines import Stopwatch
 from chimap.engines.local import Pass, no_targets
 from chimap.engines.memory import FIRST_ROWS
-from chimap.features.blocks import BlockMoments
+from chimap.features.principal import BlockMoments
 from chimap.features.rounded import RoundedFeatures
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows, features_by_pieces

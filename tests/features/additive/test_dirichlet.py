@@ -169,5 +169,5 @@ def test_bad_input(kind, monkeypatch):
         DirichletMap().fit(kind(np.ones((3, 2))))
     with pytest.raises(DataError, match="is expecting 5 features"):
         DirichletMap(DirichletKernel(np.ones(5), 0.1)).fit(kind(X))
-    with pytest.raises(ValueError, match="DirichletMap is of the kernel 'dirichlet'; got 'chi2'"):
+    with pytest.raises(ValueError, match="DirichletMap takes the kernel 'dirichlet'; got 'chi2'"):
         DirichletMap(chi2).fit(X)

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from chimap import HistogramClassifier, HistogramRegressor, StationaryKernel, StationaryMap, load
 from chimap._validation import DataError
+from chimap.features.additive.differences import Differences
 from chimap.features.additive.homogeneous import WINDOWS
-from chimap.features.additive.stationary import _Differences
 from chimap.kernels import STATIONARY, as_kernel, stationary_student
 from chimap.kernels.stationary import stationary_by_name
 
@@ -220,7 +220,7 @@ def test_the_equations_weigh_what_adds_up_over_the_bins(n_bins):
     kernel, amounts = stationary_by_name("additive-gaussian"), np.array([0.4, 0.5])
     points = np.sort(np.random.default_rng(0).gamma(1.0, size=40))
     exact = kernel.signature(points)
-    design, target = _Differences(points, exact, n_bins).equations(5.0, 1)
+    design, target = Differences(points, exact, n_bins).equations(5.0, 1)
     e = amounts[0] + amounts[1] * np.cos(2 * np.pi * points / 5.0) - exact
     expected = ((e**2).mean() / n_bins + (1 - 1 / n_bins) * e.mean() ** 2) / np.square(exact).mean()
     assert np.square(design @ amounts - target).sum() == pytest.approx(expected, rel=1e-12)

@@ -136,7 +136,7 @@ def test_float32_rows_give_the_gradient_rounded():
         ({"widths": np.zeros(5, int)}, r"widths as an array must be whole numbers, one for each of the 8 columns"),
         ({"widths": [0, 0, 2, 2, 2, 2, 2, 2]}, r"widths: group 1 has no column"),
         ({"kernel": "chi2"}, r"use its exponential form, such as 'exp-chi2'"),
-        ({"kernel": "pq"}, r"widths are learned of exponential, Gaussian and skewed kernels; got 'pq'"),
+        ({"kernel": "pq"}, r"widths are learned for exponential, Gaussian and skewed kernels; got 'pq'"),
         ({"sampling": "structured"}, r"sampling must be one of 'auto', 'orthogonal', 'iid', 'qmc'"),
     ],
 )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Explicit maps of additive kernels: ``n_terms`` features a bin whose dot product is the kernel.
+"""Explicit maps of additive kernels: ``n_terms`` features for each bin whose dot product is the kernel.
 
-``CATALOGUE`` lists the maps; the laws of the tests run over it. A new map is one file and one line here.
-``DirichletMap`` and ``SignStableProjection`` mix the bins, and stand beside it.
+``CATALOGUE`` lists the maps, and the tests of the laws of maps run over it. A new map takes one file and one line here.
+``DirichletMap`` and ``SignStableProjection`` mix the bins, so they are not in the catalogue.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Nearest-neighbour maps: each value takes the features of its nearest anchors, or their number alone."""
+"""Nearest-neighbour maps: each value takes the features of its nearest anchors, or their number as a code."""
 
 from __future__ import annotations
 
@@ -27,32 +27,55 @@ _MOST_ANCHORS = 2**15  # so that codes of either sign fit in two bytes
 
 
 class AnchorMap(CodedMap):
-    """Psi_i(x) = features of the anchor of bin i that is nearest to x (ANNFM), or a mean over the k nearest.
+    """Map bins to the features of the anchor nearest to each value, or to a mean over the k nearest (ANNFM).
 
-    Each bin has anchors 0 = a_1 < a_2 < ... with Gram matrix K(a, a) = Q'Q by eigendecomposition; the features of
-    an anchor are its column of Q, cut to the largest eigenvalues. The error of the kernel is that of rounding x to an
-    anchor: of first order in the spacing at worst, and of second order in expectation where what rounding takes away
-    has mean zero. Zero is always an anchor and its features are zero. A value half way between two anchors belongs
-    to the lower, one above all of them to the last.
+    Each bin has anchors 0 = a_1 < a_2 < ... with Gram matrix K(a, a) = Q'Q by eigendecomposition; the features of an
+    anchor are its column of Q, cut to the largest eigenvalues. The error of the kernel comes from rounding x to an
+    anchor: it is of first order in the spacing at worst, and of second order in expectation where the rounding error
+    has mean zero. Zero is always an anchor, and its features are zero. A value half way between two anchors belongs to
+    the lower one, a value above all anchors to the last.
 
     Parameters
     ----------
-    kernel : any additive kernel, with any gamma, signed or not.
-    n_terms : features a bin; None keeps in every bin as many as the bin that needs most for ``energy``.
-    n_anchors : anchors a bin, zero included; fewer where a bin has fewer distinct values ("kmeans").
-    anchors : "uniform" on [0, largest value of the bin], or "kmeans", the optimum of k-means of the non-zero values
-        of the bin with one centre held at 0 (exact, by dynamic programming; a bin with more values than its share
-        of a million is represented by so many of its quantiles).
-    n_neighbors : k of k-ANNFM.
-    weights : of the k neighbours, "distance" (inverse distance: for two, linear interpolation) or "uniform" (1/k).
-    energy : share of the sum of eigenvalues that the kept terms must reach where ``n_terms`` is None.
-    output : "features", or "codes": the number of the nearest anchor, one byte a bin up to 256 of them, else two.
+    kernel : str or AdditiveKernel, default="chi2"
+        Any additive kernel, with any gamma, signed or not.
+    n_terms : int or None, default=None
+        Features for each bin; None keeps in every bin as many as the most demanding bin needs for ``energy``.
+    n_anchors : int, default=50
+        Anchors for each bin, zero included; with "kmeans" fewer where a bin has fewer distinct values.
+    anchors : str, default="uniform"
+        "uniform" on [0, largest value of the bin], or "kmeans": the optimum of k-means of the non-zero values of the
+        bin with one centre held at 0 (exact, by dynamic programming). A bin with more values than its share of about a
+        million is represented by that many of its quantiles.
+    n_neighbors : int, default=1
+        k of k-ANNFM.
+    weights : str, default="distance"
+        Weights of the k neighbours: "distance" (inverse distance; with two, linear interpolation) or "uniform" (1/k).
+    energy : float, default=0.99
+        Share of the sum of eigenvalues that the kept terms must reach where ``n_terms`` is None.
+    output : str, default="features"
+        "features", or "codes": the number of the nearest anchor, in one byte for each bin up to 256 codes and two
+        beyond.
 
-    Learned: ``anchors_`` (bins, n_anchors), infinite where a bin has fewer; ``scale_`` (bins,), the last anchor;
-    ``n_terms_``; ``n_codes_``, how many codes a bin has.
+    Attributes
+    ----------
+    anchors_ : ndarray of shape (bins, n_anchors)
+        The anchors; infinite where a bin has fewer.
+    scale_ : ndarray of shape (bins,)
+        The last anchor of each bin.
+    n_terms_ : int
+        Features for each bin.
+    n_codes_ : int
+        Codes for each bin.
+    kernel_ : AdditiveKernel
+        The exact kernel.
 
-    Source: Additive nearest neighbor feature maps, secs. 3.2-3.4 (anchors, square root, k neighbours) and 4 (error).
+    References
+    ----------
+    Additive nearest neighbor feature maps, secs. 3.2-3.4 (anchors, square root, k neighbours) and 4 (error).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.array([[0.0, 0.93], [0.52, 1.0], [1.0, 0.2]])
     >>> psi = AnchorMap("intersection", n_terms=10, n_anchors=11).fit(X)
@@ -88,14 +111,14 @@ class AnchorMap(CodedMap):
         self.energy = energy
         self.output = output
 
-    # --- using
+    # --- use
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Features (n, n_terms_ * bins), or codes (n, bins), of rows X (n, bins); see ``output``."""
+        """Return the features (n, n_terms_ * bins) or codes (n, bins) of rows X (n, bins), as ``output`` says."""
         return self.encode(X) if self.output == "codes" else super().transform(X)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """Names "<bin>_term<q>", or "<bin>_code", in the order of the columns."""
+        """Return names "<bin>_term<q>", or "<bin>_code" for codes, in the order of the columns."""
         if self.output == "features":
             return super().get_feature_names_out(input_features)
         check_is_fitted(self)
@@ -106,8 +129,8 @@ class AnchorMap(CodedMap):
     def _fitting_bytes(self, n_values: int, n_rows: int, itemsize: int) -> int:
         if self.anchors == "uniform":
             return super()._fitting_bytes(n_values, n_rows, itemsize)
-        by_bin = (8 + itemsize) * n_values
-        return by_bin + kmeans_bytes(n_values, n_rows, self.n_anchors)
+        sorted_bytes = (8 + itemsize) * n_values
+        return sorted_bytes + kmeans_bytes(n_values, n_rows, self.n_anchors)
 
     def _check_parameters(self) -> None:
         if self.n_terms is not None:
@@ -142,15 +165,15 @@ class AnchorMap(CodedMap):
             factors = self._roots(self.anchors_ / np.where(self.scale_ > 0, self.scale_, 1)[:, None])
         self.n_terms_ = factors.shape[0]
         self._factors = self._averaged(factors)
-        # k(cx, cy) = c^gamma k(x, y): one square root serves all uniform bins, and none overflows
+        # k(cx, cy) = c^gamma k(x, y), so one square root Q serves all uniform bins, and none overflows.
         self._amplitudes = self.scale_ ** (self.kernel_.gamma / 2)
         half = self._factors.shape[2]
         self.n_codes_ = 2 * half - 1 if self.kernel_.is_signed else half
         self._tables: dict[np.dtype, tuple[np.ndarray, np.ndarray]] = {}
 
     def _roots(self, anchors: np.ndarray) -> np.ndarray:
-        """Features (n_terms, groups, n_anchors) of anchors (groups, n_anchors) scaled to [0, 1]."""
-        kernel = replace(self.kernel_, is_signed=False)  # of magnitudes
+        """Return the features (n_terms, groups, n_anchors) of anchors (groups, n_anchors) scaled to [0, 1]."""
+        kernel = replace(self.kernel_, is_signed=False)  # anchors are magnitudes
         finite = np.isfinite(anchors[:, 1:])
         roots: list[np.ndarray] = [np.empty(0)] * anchors.shape[0]
 
@@ -167,7 +190,7 @@ class AnchorMap(CodedMap):
         return out
 
     def _root(self, gram: np.ndarray) -> np.ndarray:
-        """The leading rows of Q, Q'Q = gram: as many as asked for, or as the energy needs."""
+        """Return the leading rows of Q, where Q'Q = gram: n_terms of them, or as many as ``energy`` needs."""
         n = gram.shape[0]
         values, vectors = eigh(gram)
         values, vectors = values[::-1], vectors[:, ::-1]
@@ -175,12 +198,12 @@ class AnchorMap(CodedMap):
         share = np.cumsum(values[:usable]) / values[:usable].sum()
         needed = int(np.searchsorted(share, self.energy * (1 - 1e-12))) + 1
         kept = min(usable, self.n_terms or needed)
-        # eigenvectors have no sign of their own: make each feature positive at the last anchor
+        # The sign of an eigenvector is arbitrary: make each feature positive at the last anchor.
         signs = np.where(vectors[-1, :kept] < 0, -1.0, 1.0)
         return (vectors[:, :kept] * (signs * np.sqrt(values[:kept]))).T
 
     def _averaged(self, factors: np.ndarray) -> np.ndarray:
-        """Features a code: those of the anchors or, for uniform weights, zero and the means over k in a row."""
+        """Return features for each code: those of anchors or, for uniform weights, zero and means over k anchors."""
         if not self._lift:
             return factors
         k = self.n_neighbors
@@ -217,7 +240,7 @@ class AnchorMap(CodedMap):
 
     @property
     def n_straight_pieces(self) -> int | None:
-        """The gaps between uniform anchors, where values between two are interpolated."""
+        """Number of gaps between uniform anchors where two neighbours are interpolated; None otherwise."""
         straight = self._blends and self.n_neighbors == 2 and self.anchors == "uniform"
         return self.n_anchors - 1 if straight else None
 
@@ -228,7 +251,7 @@ class AnchorMap(CodedMap):
             if self.anchors == "uniform":
                 self._tables[dtype] = (table, steps_per_unit(self.scale_, n_anchors - 1))
                 return
-            # the last of the k nearest moves on where the value is nearer to the anchor after them
+            # The window of k nearest anchors moves on where its first anchor is farther than the one after its last.
             middles = self.anchors_[:, : n_anchors - k] / 2 + self.anchors_[:, k:] / 2
             size = 1 << int(n_anchors - k).bit_length()
             borders = np.full((self.anchors_.shape[0], size), np.inf)
@@ -260,7 +283,7 @@ class AnchorMap(CodedMap):
             _loops.searched_codes(magnitudes, starts, places, size, self._lift, codes)
 
     def __getstate__(self) -> JSON:
-        # the tables are remade in less time than it takes to send them
+        # Building the tables again takes less time than sending them.
         return {k: v for k, v in super().__getstate__().items() if k != "_tables"}
 
     def __setstate__(self, state: JSON) -> None:

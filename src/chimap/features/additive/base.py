@@ -1,65 +1,82 @@
-"""What every map of an additive kernel shares: fit on values, transform dense and sparse rows."""
+"""The base class of maps of additive kernels: fit on values, transform dense and sparse rows."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from chimap import _arrays, _loops, _threads
-from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
+from chimap import _arrays
+from chimap._types import ArrayLike, MatrixLike, Rows, Transformed
 from chimap._validation import check_positive, validated_rows
 from chimap.backends.base import RowFeatures
 from chimap.features.additive.densities import MOST_ALIKE, VALUE_BYTES, value_counts
+from chimap.features.additive.evaluation import MagnitudeFeatures
 from chimap.features.additive.magnitudes import check_magnitudes
 from chimap.kernels import AdditiveKernel, Kernel, as_kernel
-from chimap.kernels.additive import signature_powers
 from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 CATALOGUE: dict[str, type[AdditiveMap]] = {}
-"""Maps by name; the folder's ``__init__`` lists them."""
+"""The maps by name, filled in by ``__init__`` of this folder."""
 
 
-class AdditiveMap(Transformer, BaseEstimator):
-    """A map Psi with K(x, y) ~ Psi(x) . Psi(y) for an additive kernel, ``n_terms`` features a bin.
+class AdditiveMap(MagnitudeFeatures, Transformer, BaseEstimator):
+    """A map Psi with K(x, y) ~ Psi(x) . Psi(y) for an additive kernel, with ``n_terms`` features for each bin.
 
     Columns are blocks by term: column q * n_bins + i is term q of bin i. Psi(0) = 0, so sparse rows give sparse
     features. float32 stays float32; integers become float64.
 
-    A subclass names the kernels that it approximates (``kernels``), fits on the non-zero magnitudes
-    (``_fit_values``; where bins differ, on the rows: ``_fit_rows``) and evaluates magnitudes (``_evaluate``); signs,
-    the gamma variant (where the subclass maps the plain kernel), sparse rows and checks are handled here.
+    A subclass lists the kernels that it approximates (``kernels``), fits on the non-zero magnitudes (``_fit_values``,
+    or on the rows where bins differ: ``_fit_rows``) and evaluates magnitudes (``_evaluate``). Signs, the gamma variant
+    (where the subclass maps the plain kernel), sparse rows and checks are handled by the base classes.
 
-    Learned: ``kernel_`` (the exact kernel that this map approximates), ``n_features_in_``, ``largest_`` (bins,), the
-    largest magnitude in each bin; ``smallest_``, the smallest of all that are not zero (1 where all are).
+    Attributes
+    ----------
+    kernel_ : AdditiveKernel
+        The exact kernel that the map approximates.
+    n_features_in_ : int
+        Number of bins.
+    largest_ : ndarray of shape (bins,)
+        Largest magnitude in each bin.
+    smallest_ : float
+        Smallest non-zero magnitude of all bins; 1 where all entries are 0.
     """
 
-    kernels: ClassVar[tuple[str, ...] | None] = None  # names of those it approximates, or None for every one
+    kernels: ClassVar[tuple[str, ...] | None] = None  # names of the kernels it approximates, None for all
 
     kernel: str | Kernel
     n_terms: int
-    n_features_in_: int
-    kernel_: AdditiveKernel
     largest_: np.ndarray
     smallest_: float
 
-    # Subclasses whose _evaluate is that of gamma = 1 say so, and the power is applied here.
-    _maps_plain_kernel = False
-    _keeps_zeros = True
-
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> AdditiveMap:
-        """Fit on rows X (n, bins), by how often which values come in them; y is not used.
+        """Fit the map to the values in the rows and to how often each of them occurs.
 
-        Raises DataError for NaN, infinite or (unless the kernel is signed) negative entries, and for magnitudes whose
-        kernel values overflow.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows to fit on.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+
+        Returns
+        -------
+        AdditiveMap
+            The fitted map itself.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or if the map does not approximate the kernel.
+        DataError
+            If an entry is NaN, infinite or (unless the kernel is signed) negative, or if kernel values overflow at the
+            largest magnitude.
         """
         self.kernel_ = self._checked_kernel()
         self._check_parameters()
@@ -72,10 +89,23 @@ class AdditiveMap(Transformer, BaseEstimator):
         return self
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Features (n, n_terms_out * bins) of rows X (n, bins): dense to dense, sparse to CSR, a tensor of torch (or an
-        array of cupy) to one on its device.
+        """Return the features of rows.
 
-        Raises DataError for rows of another width, and for entries that ``fit`` refuses.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows of any library: numpy, scipy, torch or cupy.
+
+        Returns
+        -------
+        array or CSR matrix of shape (n, n_terms_out * bins)
+            Dense rows give a dense array, sparse rows CSR, and a tensor of torch or an array of cupy one on the same
+            device.
+
+        Raises
+        ------
+        DataError
+            If the rows have another number of bins, or entries that ``fit`` refuses.
         """
         check_is_fitted(self)
         rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed, on_device=True)
@@ -87,44 +117,19 @@ class AdditiveMap(Transformer, BaseEstimator):
         self.transform_into(rows, out)
         return out
 
-    def transform_into(self, rows: np.ndarray, out: np.ndarray) -> None:
-        """The same for checked, C-contiguous dense rows into ``out`` of their dtype: no allocation, no checks."""
-        n, n_bins = rows.shape
-        self._evaluate_signed(rows, np.arange(n_bins), out.reshape(n, self._n_terms_out, n_bins))
-
-    def array_features(self, rows: Array) -> Array:
-        """Features (n, n_features_out) of checked dense rows by the operations of their own kind of array.
-
-        Any kind of the Python array API will do, numpy's too, for which the compiled loops are much faster. A map
-        without a formula for them (``_formula``) is evaluated by its loop, on the host.
-        """
-        xp = _arrays.namespace(rows)
-        magnitudes = xp.abs(rows) if self.kernel_.is_signed else rows
-        features = self._formula(xp, magnitudes)
-        if self._maps_plain_kernel and self.kernel_.gamma != 1:
-            zero = xp.zeros_like(magnitudes)
-            base = xp.where(magnitudes > 0, magnitudes, zero + 1)
-            powers = xp.where(magnitudes > 0, base ** (0.5 * (self.kernel_.gamma - 1)), zero)
-            features = features * powers[:, None, :]
-        if self.kernel_.is_signed:
-            features = features * xp.sign(rows)[:, None, :]
-        return xp.reshape(features, (rows.shape[0], self._n_features_out))
-
-    def bound(self, like: Array) -> ArrayMap:
-        """``array_features`` for arrays such as ``like``; random features keep their frequencies on its device so."""
-        return self.array_features
-
-    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Dense features minus ``shift`` of checked rows, dense or CSR, into ``out`` of their dtype."""
-        if _arrays.is_sparse(rows):
-            self.transform_sparse(rows).toarray(out=out)
-        else:
-            self.transform_into(rows, out)
-        if shift is not None:
-            out -= shift.astype(out.dtype, copy=False)
-
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """Names "<bin>_term<q>" in the order of the columns."""
+        """Return names "<bin>_term<q>" in the order of the columns.
+
+        Parameters
+        ----------
+        input_features : sequence of str, default=None
+            Names of the bins. None takes the column names that ``fit`` saw, or x0, x1, ....
+
+        Returns
+        -------
+        ndarray of str
+            A name for each feature.
+        """
         check_is_fitted(self)
         names = self._bin_names(input_features)
         return np.array([f"{name}_term{q}" for q in range(self._n_terms_out) for name in names], dtype=object)
@@ -135,18 +140,27 @@ class AdditiveMap(Transformer, BaseEstimator):
         return getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
 
     def describe(self) -> str:
-        """'OptimalMap, 2 terms a bin', of a fitted map."""
+        """Return a short description of the fitted map, such as "OptimalMap, 2 terms a bin"."""
         n = self._n_terms_out
         return f"{type(self).__name__}, {n} term{'s' if n != 1 else ''} a bin"
 
     def bin_of(self, column: int | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(bin, term) of output columns, the inverse of column = term * n_bins + bin."""
+        """Return the bin and the term of output columns.
+
+        This inverts column = term * n_bins + bin.
+
+        Parameters
+        ----------
+        column : int or ndarray of int
+            Output columns.
+
+        Returns
+        -------
+        tuple of (ndarray, ndarray)
+            Bins and terms, of the shape of ``column``.
+        """
         check_is_fitted(self)
         return np.asarray(column) % self.n_features_in_, np.asarray(column) // self.n_features_in_
-
-    @property
-    def _n_features_out(self) -> int:
-        return self._n_terms_out * self.n_features_in_
 
     @property
     def _n_terms_out(self) -> int:
@@ -159,28 +173,34 @@ class AdditiveMap(Transformer, BaseEstimator):
 
     @property
     def n_straight_pieces(self) -> int | None:
-        """Into how many equal pieces a bin's range falls where the features are straight in each; None: they bend."""
+        """Number of equal pieces of a bin's range on which features are straight lines; None where they are curved."""
         return None
 
     @classmethod
     def takes(cls, kernel: AdditiveKernel) -> bool:
-        """Whether this map approximates the kernel (with any gamma, signed or not)."""
+        """Return whether this class of maps approximates a kernel, with any gamma, signed or not.
+
+        Parameters
+        ----------
+        kernel : AdditiveKernel
+            Kernel to approximate.
+        """
         return cls.kernels is None or kernel.name in cls.kernels
 
     @property
     def _terms_at_most(self) -> int:
-        """Of the map before it is fitted, for plans of memory."""
+        """Upper bound on the terms of a bin, known before fitting, to plan memory."""
         return self.n_terms
 
     def _fitting_bytes(self, n_values: int, n_rows: int, itemsize: int) -> int:
-        """What fitting takes beside n_rows rows of n_values entries that are not zero, for plans of memory."""
-        # in order and counted; or those of all bins
+        """Return the bytes that fitting takes beside n_rows rows with n_values non-zero entries, to plan memory."""
+        # values sorted and counted together; or a copy of the values of all bins
         pooled = VALUE_BYTES * min(MOST_ALIKE, n_values)
         return max(pooled, 8 * n_values) if self._fits_by_bin else pooled
 
     @property
     def _fits_by_bin(self) -> bool:
-        """Whether fitting looks at the values of each bin."""
+        """Whether fitting uses the values of each bin on its own."""
         return False
 
     def _checked_kernel(self) -> AdditiveKernel:
@@ -194,70 +214,18 @@ class AdditiveMap(Transformer, BaseEstimator):
         return kernel
 
     def _check_parameters(self) -> None:
-        """Refuse parameters out of range, before any row is looked at."""
+        """Raise ValueError for parameters out of range, before any row is read."""
         check_positive(self.n_terms, "n_terms", integer=True)
 
     def _fit_rows(self, rows: Rows) -> None:
-        """Learn from checked rows, dense or CSR: by default from their non-zero magnitudes."""
+        """Learn from checked rows, dense or CSR; by default from their non-zero magnitudes."""
         self._fit_values(*value_counts(rows, self.smallest_, float(self.largest_.max(initial=0.0))))
 
     def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
-        """Learn from positive magnitudes, ascending, possibly none, and how often each comes (both float64); nothing
-        by default."""
+        """Learn from positive magnitudes and how often each occurs, both float64; by default nothing.
 
-    def _prepare(self, dtype: np.dtype) -> None:
-        """Make what evaluation in this dtype needs, before threads share it; nothing by default."""
-
-    @abstractmethod
-    def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
-        """Fill out (rows, terms, columns) from non-negative magnitudes (rows, columns); column j is of bin bins[j].
-
-        The columns are all bins in order for dense rows, and the entries of CSR rows otherwise (as one row). out
-        need not be contiguous.
+        The magnitudes ascend, and there may be none.
         """
-
-    def _formula(self, xp: ModuleType, x: Array) -> Array:
-        """What ``_evaluate`` gives of all bins, (n, terms, bins), by functions xp of arrays such as x (n, bins)."""
-        magnitudes = np.ascontiguousarray(_arrays.to_host(x))
-        n, n_bins = magnitudes.shape
-        out = np.empty((n, self._n_terms_out, n_bins), magnitudes.dtype)
-        self._prepare(magnitudes.dtype)
-        self._evaluate(magnitudes, np.arange(n_bins), out)
-        return _arrays.beside(out, x)
-
-    def _evaluate_signed(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
-        self._prepare(rows.dtype)
-        # One row of many numbers (the entries of sparse rows) is split like many rows.
-        if rows.shape[0] == 1:
-            _threads.over_rows(
-                rows.shape[1],
-                1,
-                lambda part: self._evaluate_rows(rows[:, part], bins[part], out[:, :, part]),
-            )
-        else:
-            _threads.over_rows(
-                rows.shape[0], rows.shape[1], lambda part: self._evaluate_rows(rows[part], bins, out[part])
-            )
-
-    def _evaluate_rows(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
-        magnitudes = np.abs(rows) if self.kernel_.is_signed else rows
-        self._evaluate(magnitudes, bins, out)
-        if self._maps_plain_kernel and self.kernel_.gamma != 1:
-            out *= signature_powers(magnitudes, self.kernel_.gamma)[:, None, :]
-        if self.kernel_.is_signed:
-            out *= np.sign(rows)[:, None, :]
-
-    def transform_sparse(self, rows: CSR) -> CSR:
-        """CSR features of checked CSR rows."""
-        # The entries are one row of a matrix; the layout of CSR is put together afterwards.
-        features = np.empty((1, self._n_terms_out, rows.nnz), dtype=rows.dtype)
-        self._evaluate_signed(rows.data.reshape(1, -1), rows.indices, features)
-        nnz = self._n_terms_out * rows.nnz
-        index = np.int32 if max(nnz, self._n_features_out) < 2**31 else np.int64
-        data, indices = np.empty(nnz, dtype=rows.dtype), np.empty(nnz, dtype=index)
-        _loops.interleave_sparse(features[0], rows.indices, rows.indptr, rows.shape[1], data, indices)
-        indptr = rows.indptr.astype(index) * self._n_terms_out
-        return _arrays.csr(data, indices, indptr, (rows.shape[0], self._n_features_out))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -268,12 +236,12 @@ class AdditiveMap(Transformer, BaseEstimator):
 
 
 def keeps_zeros(features: object) -> bool:
-    """Whether fitted features of zeros are zeros, so that CSR rows have CSR features."""
+    """Return whether fitted features of zeros are zeros, so that CSR rows have CSR features."""
     return bool(getattr(features, "_keeps_zeros", False))
 
 
 def mapped(features: RowFeatures, rows: Rows) -> Rows:
-    """Features (n, D) of checked rows, in their dtype: CSR of CSR rows where zeros stay zeros, dense otherwise."""
+    """Return the features (n, D) of checked rows in their dtype: CSR for CSR rows where zeros stay zeros."""
     if _arrays.is_sparse(rows) and hasattr(features, "transform_sparse") and keeps_zeros(features):
         return features.transform_sparse(rows)
     Z = np.empty((rows.shape[0], features._n_features_out), dtype=rows.dtype)
@@ -282,17 +250,20 @@ def mapped(features: RowFeatures, rows: Rows) -> Rows:
 
 
 def as_additive(kernel: str | Kernel, owner: str) -> AdditiveKernel:
-    """The additive kernel of a name or object, or an error that says what to use for the exponential form."""
+    """Return the additive kernel of a name or object; ``owner`` is the class that the error names.
+
+    Raises ValueError for other kernels, and says what takes exponential ones.
+    """
     resolved = as_kernel(kernel)
     if not isinstance(resolved, AdditiveKernel):
         raise ValueError(
-            f"{owner} maps additive kernels; got {resolved.name!r}. For the exponential form use "
-            "FourierFeatures, which draws random features over such a map."
+            f"{owner} maps additive kernels; got {resolved.name!r}. For exponential kernels use "
+            "FourierFeatures, which draws random features of mapped rows."
         )
     return resolved
 
 
 def check_map(candidate: object) -> None:
-    """Refuse what is no additive map (a name, a class, another transformer)."""
+    """Raise ValueError unless ``candidate`` is an additive map (not a name, a class or another transformer)."""
     if not isinstance(candidate, AdditiveMap):
         raise ValueError(f"map must be an additive map such as OptimalMap(n_terms=2); got {candidate!r}.")

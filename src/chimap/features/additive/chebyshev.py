@@ -14,23 +14,37 @@ from chimap.kernels import Kernel
 
 
 class ChebyshevMap(AdditiveMap):
-    """Psi_q(x) = sqrt(s) d_q(x/s), q = 0 .. n_terms - 1, for the chi2 kernel.
+    """Map bins to the n_terms first terms of the Chebyshev series of the chi2 kernel.
+
+        Psi_q(x) = sqrt(s) d_q(x/s),  q = 0 .. n_terms - 1,
 
     d_0(x) = 2x/(x+1), d_1 = -sqrt(2) L d_0, d_q = ((-1)^q 2 L d_{q-1} + (q-2) d_{q-2})/q with L = ln(x)/pi: the
-    coefficients of Chebyshev's series of the kernel's integral form. The error falls as 1/n_terms. Unlike the kernel,
-    the features depend on the scale of the data: they are meant for x/s in (0, 1], and suit values near s best.
+    coefficients of the Chebyshev series of the kernel's integral form. The error falls as 1/n_terms. Unlike the kernel,
+    the features depend on the scale of the data: they are meant for x/s in (0, 1] and are best for values near s.
 
     Parameters
     ----------
-    kernel : "chi2" or its gamma-homogeneous or signed variant.
-    n_terms : features a bin.
-    scale : s, a positive number, or "max": the largest value of the rows that it is fitted on. The kernel is
+    kernel : str or AdditiveKernel, default="chi2"
+        "chi2", or its gamma-homogeneous or signed variant.
+    n_terms : int, default=3
+        Features for each bin.
+    scale : float or str, default="max"
+        s, a positive number, or "max": the largest value of the rows that the map is fitted on. The kernel is
         homogeneous, k(x, y) = s k(x/s, y/s), so any s gives the same limit. The paper has s = 1 for rows that sum to 1.
 
-    Learned: ``scale_``.
+    Attributes
+    ----------
+    scale_ : float
+        s.
+    kernel_ : AdditiveKernel
+        The exact kernel.
 
-    Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel with geometric convergence, sec. 5.
+    References
+    ----------
+    Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel with geometric convergence, sec. 5.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.array([[0.25, 0.75], [0.5, 0.5]])
     >>> Z = ChebyshevMap(n_terms=20, scale=1.0).fit_transform(X)

@@ -1,4 +1,4 @@
-"""Codes: the numbers of the finitely many features that a bin of an ``AnchorMap`` has."""
+"""Maps whose bins take finitely many features, and the codes that number them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from chimap.features.additive.codes import code_dtype
 
 
 class CodedMap(AdditiveMap):
-    """A map that rounds values to anchors, of which each has features: those that a code names.
+    """A map that rounds values to anchors; a code names the features of an anchor, or of several.
 
-    Learned by what derives from it: ``anchors_`` (bins, n_anchors), ``n_terms_``, ``n_codes_``, ``_factors`` (n_terms_,
-    bins or 1, codes of magnitudes), which times ``_amplitudes`` (bins,) are the features.
+    Subclasses learn ``anchors_`` (bins, n_anchors), ``n_terms_``, ``n_codes_`` and ``_factors`` (n_terms_, bins or 1,
+    codes of magnitudes), whose products with ``_amplitudes`` (bins,) are the features.
     """
 
     n_anchors: int
@@ -30,16 +30,16 @@ class CodedMap(AdditiveMap):
     _factors: np.ndarray
     _amplitudes: np.ndarray
 
-    # --- of what derives from it
+    # --- provided by subclasses
 
     @abstractmethod
     def _nearest(self, magnitudes: np.ndarray, bins: np.ndarray, codes: np.ndarray) -> None:
-        """First of the k nearest anchors of each value, plus ``_lift`` where the value is not 0."""
+        """Write the first of each value's k nearest anchors into ``codes``, plus ``_lift`` where the value is not 0."""
 
     @property
     @abstractmethod
     def _lift(self) -> int:
-        """1 where code 0 is kept for the value 0, because even the first window of neighbours is not zero."""
+        """1 where code 0 is reserved for the value 0, because the first window of neighbours does not map to zero."""
 
     @property
     @abstractmethod
@@ -50,17 +50,33 @@ class CodedMap(AdditiveMap):
 
     @property
     def has_codes(self) -> bool:
-        """Whether a bin's features are finitely many, which codes name."""
+        """Whether a bin takes finitely many features, so that codes can name them."""
         return not self._blends
 
     def encode(self, X: MatrixLike) -> Transformed:
-        """Codes (n, bins) of rows X (n, bins), uint8 or uint16: dense to dense, sparse to CSR; 0 is the code of 0.
-        Arrays of torch and cupy give numpy's: codes are looked up by compiled loops.
+        """Return the codes of rows.
 
-        With one neighbour a code is the number of an anchor; with k of uniform weights, one more than that of the
-        first of them. Where the kernel is signed, codes from the middle on are those of the negative values.
+        With one neighbour a code is the number of an anchor; with k neighbours of uniform weights it is one more than
+        the number of the first of them. The code of 0 is 0. Where the kernel is signed, the upper half of the codes
+        belongs to negative values.
 
-        Raises ValueError for more than one neighbour weighted by distance: no table then holds the features.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows of any library: numpy, scipy, torch or cupy.
+
+        Returns
+        -------
+        ndarray or CSR matrix of shape (n, bins)
+            Codes as uint8 or uint16: CSR for sparse rows, else dense. Rows on a device give numpy arrays, since
+            compiled loops look the codes up.
+
+        Raises
+        ------
+        ValueError
+            If more than one neighbour is weighted by distance: no table then holds the features.
+        DataError
+            If the rows have another number of bins, or entries that ``fit`` refuses.
         """
         check_is_fitted(self)
         self._check_tables()
@@ -73,7 +89,14 @@ class CodedMap(AdditiveMap):
         return matrix
 
     def lower_borders(self) -> np.ndarray:
-        """What magnitudes of each code are above, (bins, codes); 0 is of code 0. Infinite where a bin lacks a code."""
+        """Return the numbers that magnitudes of each code exceed.
+
+        Returns
+        -------
+        ndarray of shape (bins, codes of magnitudes)
+            Lower borders; 0 for code 0 (and for code 1 where code 0 is only for the value 0), infinite where a bin
+            lacks a code.
+        """
         check_is_fitted(self)
         self._check_tables()
         k, n_anchors = self.n_neighbors, self.n_anchors
@@ -82,26 +105,59 @@ class CodedMap(AdditiveMap):
         return np.concatenate([first, middles], axis=1)
 
     def tables(self, weights: np.ndarray) -> np.ndarray:
-        """T[j, i, c] = w_j . (features of code c of bin i): tables (t, bins, n_codes_) of weights (t, n_features).
+        """Return tables that turn a linear model of features into one of codes.
 
-        What a linear model on the features is on the codes: w_j . Psi(x) = sum_i T[j, i, code of x_i].
+            T[j, i, c] = w_j . (features of code c of bin i), so that w_j . Psi(x) = sum_i T[j, i, code of x_i].
+
+        Parameters
+        ----------
+        weights : ndarray of shape (t, n_features)
+            Weights w_j of the features for t outputs.
+
+        Returns
+        -------
+        ndarray of shape (t, bins, n_codes_)
+            The tables.
         """
         return self.tables_by_bin(weights).transpose(2, 0, 1)
 
     def tables_by_bin(self, weights: np.ndarray) -> np.ndarray:
-        """The same as (bins, n_codes_, t), the order of ``look_up``: the targets of an entry lie side by side."""
+        """Return ``tables`` in the order that ``look_up`` takes: the outputs of an entry are contiguous.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (t, n_features)
+            Weights of the features for t outputs.
+
+        Returns
+        -------
+        ndarray of shape (bins, n_codes_, t)
+            The tables.
+        """
         check_is_fitted(self)
         self._check_tables()
         weights = np.atleast_2d(weights)
         by_bin = weights.reshape(weights.shape[0], self.n_terms_, -1).transpose(2, 1, 0)
-        scaled = np.multiply(by_bin, self._amplitudes[:, None, None], order="C")  # for BLAS, a product a bin
+        scaled = np.multiply(
+            by_bin, self._amplitudes[:, None, None], order="C"
+        )  # contiguous for BLAS, which multiplies bin by bin
         half = self._factors.transpose(1, 2, 0) @ scaled
         return np.concatenate([half, -half[:, 1:]], axis=1) if self.kernel_.is_signed else half
 
     def weights_by_term(self, sums: np.ndarray) -> np.ndarray:
-        """sum_c sums[i, c] (features of code c of bin i): (t, n_features) of sums (bins, n_codes_, t).
+        """Return sum_c sums[i, c] (features of code c of bin i): sums over the rows of each code as sums over features.
 
-        The transpose of ``tables_by_bin``; turns sums over the rows of each code into sums over features.
+        This is the transpose of ``tables_by_bin``.
+
+        Parameters
+        ----------
+        sums : ndarray of shape (bins, n_codes_, t)
+            Sums over the rows that have each code in each bin.
+
+        Returns
+        -------
+        ndarray of shape (t, n_features)
+            Sums over features.
         """
         half = self._factors.shape[2]
         if self.kernel_.is_signed:

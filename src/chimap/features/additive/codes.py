@@ -1,8 +1,12 @@
-"""Codes: a small number for each bin in place of its features, and linear models on them as tables.
+"""Codes: a small number for each bin in place of its features, and linear models of them as tables.
 
-A map that takes finitely many values in a bin is Psi(x) = concatenation of phi_i(code of x_i), so that a linear model
-w . Psi(x) is a sum of table entries, one a bin: sum_i T[i, code_i] with T[i, c] = w_i . phi_i(c). Nothing is ever
-expanded: the model is used by looking up, and its gradient is found by adding up residuals a code.
+A map that takes finitely many values in a bin is Psi(x) = concatenation of phi_i(code of x_i). A linear model of it is
+then a sum of table entries, one for each bin:
+
+    w . Psi(x) = sum_i T[i, code_i] with T[i, c] = w_i . phi_i(c).
+
+Features are never expanded: the model is evaluated by look-ups, and its gradient by adding up residuals for each code.
+
 Source: Additive nearest neighbor feature maps, sec. 3.4.
 """
 
@@ -21,24 +25,27 @@ _CACHE_LINE = 64
 
 
 def code_dtype(n_codes: int) -> np.dtype:
-    """The smallest unsigned type that holds codes 0 .. n_codes - 1."""
+    """Return the smallest unsigned type that holds codes 0 .. n_codes - 1."""
     return np.min_scalar_type(n_codes - 1)
 
 
 def check_codes(codes: Rows, n_bins: int, n_codes: int) -> Rows:
-    """Codes (n, n_bins) as C-contiguous whole numbers or CSR, or a DataError that names the place."""
+    """Return codes (n, n_bins) as C-contiguous whole numbers or CSR.
+
+    Raises DataError, naming the place, for anything else.
+    """
     if _arrays.is_sparse(codes):
         codes = codes.tocsr()
         if not codes.has_canonical_format:
             raise DataError(
-                "codes hold an entry twice: a sum of codes has no meaning. Pass what encode gives."
+                "codes hold an entry twice: a sum of codes has no meaning. Pass what encode returns."
             )
         entries = codes.data
     else:
         codes = entries = np.ascontiguousarray(codes)
     if codes.ndim != 2 or codes.shape[1] != n_bins or entries.dtype.kind not in "ui":
         raise DataError(
-            f"codes must be whole numbers (rows, {n_bins}), as encode gives; got {entries.dtype} {codes.shape}."
+            f"codes must be whole numbers (rows, {n_bins}), as encode returns; got {entries.dtype} {codes.shape}."
         )
     if entries.size and (entries.max() >= n_codes or entries.min() < 0):
         place = int(np.flatnonzero(((entries >= n_codes) | (entries < 0)).reshape(-1))[0])
@@ -49,15 +56,16 @@ def check_codes(codes: Rows, n_bins: int, n_codes: int) -> Rows:
             row, column = divmod(place, n_bins)
         raise DataError(
             f"codes, row {row}, column {column}: {value}, but this map has {n_codes} codes a bin (0 to "
-            f"{n_codes - 1}). Encode the rows by the map that the tables are of."
+            f"{n_codes - 1}). Encode the rows with the map that the tables were made from."
         )
     return codes
 
 
 def look_up(codes: Rows, tables: np.ndarray) -> np.ndarray:
-    """sum_i tables[i, codes[:, i]]: outputs (n, t) of codes (n, bins), dense or CSR, and tables (bins, n_codes, t).
+    """Return the outputs (n, t) of a linear model from its tables: sum_i tables[i, codes[:, i]].
 
-    In the dtype of the tables. For CSR the entries of code 0 must be zero, as they are for maps with Psi(0) = 0.
+    Codes (n, bins) are dense or CSR, tables are (bins, n_codes, t), and the outputs have the dtype of the tables. For
+    CSR codes the table entries of code 0 must be zero, as they are for maps with Psi(0) = 0.
     """
     bins, n_codes, t = tables.shape
     table = _in_lanes(tables.reshape(bins * n_codes, t))
@@ -78,10 +86,10 @@ def look_up(codes: Rows, tables: np.ndarray) -> np.ndarray:
 
 
 def add_up(codes: Rows, values: np.ndarray, n_codes: int) -> np.ndarray:
-    """Sums (bins, n_codes, t) of the rows of ``values`` (n, t) that have each code in each bin.
+    """Return the sums (bins, n_codes, t) of the rows of ``values`` (n, t) that have each code in each bin.
 
-    The transpose of ``look_up``. Threads share out the bins, so that the sums do not depend on how many there are.
-    For CSR nothing is added for the entries that are absent: the sums of code 0 are then left out.
+    This is the transpose of ``look_up``. Threads split the bins, so that the sums do not depend on the number of
+    threads. For CSR codes absent entries add nothing: the sums of code 0 are then left out.
     """
     (n, bins), t = codes.shape, values.shape[1]
     padded = _in_lanes(values)
@@ -89,12 +97,12 @@ def add_up(codes: Rows, values: np.ndarray, n_codes: int) -> np.ndarray:
     parts: tuple[np.ndarray, ...]
     if _arrays.is_sparse(codes):
         parts, scatter = (codes.data, codes.indices, codes.indptr), _loops.scatter_sums_sparse
-        each = codes.nnz // max(1, bins)
+        entries_a_bin = codes.nnz // max(1, bins)
     else:
-        parts, scatter, each = (codes,), _loops.scatter_sums, n
+        parts, scatter, entries_a_bin = (codes,), _loops.scatter_sums, n
     _threads.over_rows(
         bins,
-        each * t,
+        entries_a_bin * t,
         lambda part: scatter(
             *parts, padded, part.start, part.stop, n_codes, out[part.start * n_codes : part.stop * n_codes]
         ),
@@ -103,7 +111,7 @@ def add_up(codes: Rows, values: np.ndarray, n_codes: int) -> np.ndarray:
 
 
 def _in_lanes(columns: np.ndarray) -> np.ndarray:
-    """Several columns with zero ones beside them, up to a multiple of LANES; a single one as it is."""
+    """Return several columns padded with zero columns to a multiple of LANES; a single column stays alone."""
     n, t = columns.shape
     if t == 1:
         return np.ascontiguousarray(columns)
@@ -113,7 +121,7 @@ def _in_lanes(columns: np.ndarray) -> np.ndarray:
 
 
 def _zeros(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """Zeros that begin at a cache line: a vector across two of them is loaded twice."""
+    """Return zeros that begin at a cache line: a vector that crosses two lines is loaded twice."""
     size = shape[0] * shape[1] * dtype.itemsize
     memory = np.zeros(size + _CACHE_LINE, np.uint8)
     start = -memory.ctypes.data % _CACHE_LINE
@@ -122,7 +130,7 @@ def _zeros(shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Storage:
-    """Bytes that a set of rows takes in each of its forms; those of codes are None for maps without codes."""
+    """Bytes of a set of rows in each of its forms; those of codes are None for maps without codes."""
 
     dense_features: int
     sparse_features: int
@@ -135,9 +143,10 @@ class Storage:
 
 
 def storage(psi: AdditiveMap, X: Rows) -> Storage:
-    """Bytes of rows X (n, bins), dense or sparse, as features and as codes of a fitted map (the tables not counted).
+    """Return the bytes of rows X (n, bins), dense or sparse, as features and as codes of a fitted map.
 
-    Sparse forms are CSR with the indices that scipy gives it, and hold the non-zero features or codes alone.
+    Tables are not counted. Sparse forms are CSR with the indices that scipy gives them, and hold only the non-zero
+    features or codes.
     """
     features = psi.transform(X[:1])
     n, width = X.shape[0], psi._n_features_out

@@ -1,4 +1,4 @@
-"""Any long map, compressed to its best few terms under the data."""
+"""The map that compresses any long map to its best few terms under the data."""
 
 from __future__ import annotations
 
@@ -16,32 +16,47 @@ from chimap.features.additive.densities import counted, density, value_counts
 from chimap.features.additive.optimal import OptimalMap
 from chimap.kernels import AdditiveKernel, Kernel
 
-_POINTS, _POINTS_A_BIN = 512, 64  # of the densities
-_TABLE_BYTES = (
-    3 * 2**17
-)  # a term, of a long map that is tabulated, over six decades or so, and while that is done
-_LONG_NUMBERS = 2**17  # long features of a few rows, in cache together
+_POINTS, _POINTS_A_BIN = 512, 64  # points of the densities: of all values, and of each bin
+_TABLE_BYTES = 3 * 2**17  # bytes for each term of a long map while its table is built, over six decades or so
+_LONG_NUMBERS = 2**17  # long features of a few rows that fit into the cache together
 
 
 class CompressedMap(AdditiveMap):
-    """Psi_i(x) = U_i' c(x): the n_terms best combinations of the terms of a long map c, for all bins or bin by bin.
+    """Map bins to the n_terms best combinations of the terms of a long map c, for all bins or bin by bin.
 
-    U holds the leading eigenvectors of the second moments E[c(x) c(x)'] over the density of the non-zero values, so
-    that no other n_terms combinations keep more of c's kernel. With a long map that is accurate, Psi is at the
-    Eckart-Young limit of the kernel under that density. Bin by bin it adapts to bins of different ranges and
-    densities, at the cost of evaluating the long map; for all bins together ``OptimalMap`` reaches that limit without
-    one.
+        Psi_i(x) = U_i' c(x).
+
+    U holds the leading eigenvectors of the second moments E[c(x) c(x)'] over the density of the non-zero values, so no
+    other n_terms combinations keep more of c's kernel. With an accurate long map Psi reaches the Eckart-Young limit of
+    the kernel under that density. Bin by bin it adapts to bins of different ranges and densities, at the cost of
+    evaluating the long map; for all bins together ``OptimalMap`` reaches that limit without a long map.
 
     Parameters
     ----------
-    kernel : any additive kernel that ``base`` takes.
-    n_terms : features a bin.
-    base : long map (unfitted); None is ``OptimalMap(n_terms=4 * n_terms + 8)``.
-    per_bin : a combination for each bin, from its own values (bins without any take the pooled one).
+    kernel : str or AdditiveKernel, default="chi2"
+        Any additive kernel that ``base`` takes.
+    n_terms : int, default=3
+        Features for each bin.
+    base : AdditiveMap or None, default=None
+        The long map, unfitted; None is ``OptimalMap(n_terms=4 * n_terms + 8)``.
+    per_bin : bool, default=False
+        Choose combinations for each bin from its own values; bins without values take those of all bins together.
 
-    Learned: ``base_``; ``combinations_`` (bins or 1, base terms, n_terms); ``eigenvalues_`` (bins or 1, n_terms);
-    ``scales_`` (bins,), by which bins are divided before the long map, 1 without ``per_bin``.
+    Attributes
+    ----------
+    base_ : AdditiveMap
+        The fitted long map.
+    combinations_ : ndarray of shape (bins or 1, base terms, n_terms)
+        The combinations U.
+    eigenvalues_ : ndarray of shape (bins or 1, n_terms)
+        Their eigenvalues, largest first.
+    scales_ : ndarray of shape (bins,)
+        Numbers that bins are divided by before the long map; 1 without ``per_bin``.
+    kernel_ : AdditiveKernel
+        The exact kernel.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import DirectMap, chi2
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=100) * np.logspace(0, 4, 8)
@@ -87,7 +102,7 @@ class CompressedMap(AdditiveMap):
         magnitudes = _arrays.map_values(rows, np.abs)
         self.scales_ = np.ones(rows.shape[1])
         if self.per_bin:
-            # k(cx, cy) = c^gamma k(x, y): brought to one scale, all bins are within the reach of the long map
+            # k(cx, cy) = c^gamma k(x, y), so bins may be scaled; on one scale the long map is accurate for all of them.
             self.scales_ = _scales(*_arrays.values_by_bin(magnitudes))
             magnitudes = _scaling.scale_columns(magnitudes, 1 / self.scales_)
         base = self._base
@@ -117,14 +132,14 @@ class CompressedMap(AdditiveMap):
     def _moments(
         self, points: np.ndarray, counts: np.ndarray, bins: np.ndarray, edges: Sequence[int] | np.ndarray
     ) -> np.ndarray:
-        """E[c c'] (groups, terms, terms) over points (edges[g]:edges[g + 1] are those of group g)."""
+        """Return E[c c'] (groups, terms, terms) over points; group g has the points edges[g]:edges[g + 1]."""
         c = np.empty((1, self.base_._n_terms_out, points.size))
         self.base_._evaluate_signed(points[None], bins, c)
         out = np.empty((len(edges) - 1, c.shape[1], c.shape[1]))
         for g in range(out.shape[0]):
             part = slice(edges[g], edges[g + 1])
-            own, weights = c[0][:, part], counts[part]
-            out[g] = (own * (weights / weights.sum())) @ own.T
+            features, weights = c[0][:, part], counts[part]
+            out[g] = (features * (weights / weights.sum())) @ features.T
         return out
 
     def _leading(self, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -134,15 +149,15 @@ class CompressedMap(AdditiveMap):
         combinations = np.zeros((*values.shape, self.n_terms))
         eigenvalues[:, :kept] = np.maximum(values[:, ::-1][:, :kept], 0)
         combinations[:, :, :kept] = vectors[:, :, ::-1][:, :, :kept]
-        # eigenvectors have no sign of their own: make the largest share of each positive
+        # The sign of an eigenvector is arbitrary: make its largest entry positive.
         tops = np.take_along_axis(combinations, np.abs(combinations).argmax(axis=1)[:, None], axis=1)
         return eigenvalues, combinations * np.where(tops < 0, -1.0, 1.0)
 
     def _fitting_bytes(self, n_values: int, n_rows: int, itemsize: int) -> int:
-        # magnitudes, once more on the scale of their bin, and bin by bin
-        own = (3 * itemsize + 8) * n_values if self.per_bin else itemsize * n_values
+        # the magnitudes, their scaled copy and, sorted by bin, their float64 copy
+        copies = (3 * itemsize + 8) * n_values if self.per_bin else itemsize * n_values
         fitting = self._base._fitting_bytes(0 if self.per_bin else n_values, n_rows, itemsize)
-        return own + max(fitting, _TABLE_BYTES * self._base._terms_at_most)
+        return copies + max(fitting, _TABLE_BYTES * self._base._terms_at_most)
 
     @property
     def _n_terms_out(self) -> int:
@@ -157,7 +172,7 @@ class CompressedMap(AdditiveMap):
 
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         n_long = self.base_._n_terms_out
-        # (terms, base terms, columns), so that the columns lie side by side
+        # (terms, base terms, columns), so that columns are contiguous
         combinations = np.ascontiguousarray(self.combinations_.transpose(2, 1, 0))
         if self._differs_by_bin:
             combinations = (combinations * self.scales_ ** (self.kernel_.gamma / 2))[:, :, bins]
@@ -173,7 +188,7 @@ class CompressedMap(AdditiveMap):
 
 
 def _scales(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """A power of two, which rounds nothing, near the mean of each bin's values (of all values, for empty bins)."""
+    """Return a power of two, which rounds nothing, near the mean of each bin's values (of all, for empty bins)."""
     lengths = np.diff(starts)
     bins = np.repeat(np.arange(lengths.size), lengths)
     sums = np.bincount(bins, weights=values, minlength=lengths.size)

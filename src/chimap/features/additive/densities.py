@@ -1,4 +1,4 @@
-"""How often which values come: of all entries of rows, and as the histograms and densities that maps are fitted on."""
+"""How often values occur: counts over all entries of rows, and the histograms and densities that maps are fitted on."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import numpy as np
 from chimap import _arrays, _loops
 from chimap._types import Rows
 
-MOST_ALIKE = 2**14  # entries that are told apart to the last bit, and cells of more
-VALUE_BYTES = 128  # of each, as they are put in order, counted and shared out to bins
+MOST_ALIKE = 2**14  # most entries that are kept exactly, and about how many cells stand for more of them
+VALUE_BYTES = 128  # memory for each of them while they are sorted, counted and assigned to bins
 
 
 def value_counts(rows: Rows, lowest: float, highest: float) -> tuple[np.ndarray, np.ndarray]:
-    """Magnitudes of all non-zero entries (m,), ascending, and how often each comes (m,), both float64.
+    """Return the magnitudes (m,) of all non-zero entries, ascending, and how often each occurs (m,), both float64.
 
-    Where there are more than ``MOST_ALIKE`` entries, those in one of so many cells of the binary representation (2^-10
-    of a value wide, if they range over 16 doublings) stand for their mean; the smallest and the largest are exact, and
-    so is a value that has a cell to itself. Every entry counts: of a heavy tail a sample would miss what carries
-    most of the kernel.
+    If there are more than ``MOST_ALIKE`` entries, those in one of about as many cells of the binary representation
+    (2^-10 of a value wide, if they range over 16 doublings) are represented by their mean. The smallest and the largest
+    are exact, and so is a value that is alone in its cell. Every entry counts: a sample of a heavy tail would miss what
+    carries most of the kernel.
 
-    lowest, highest: the smallest and the largest of these magnitudes.
+    ``lowest`` and ``highest`` are the smallest and the largest of these magnitudes.
     """
     stored = _arrays.stored_values(rows)
     if np.count_nonzero(stored) <= MOST_ALIKE:
         return counted(np.abs(_arrays.nonzero_values(rows)))
     first, last = np.array([lowest, highest]).view(np.int64).tolist()
-    drop = max(0, (last - first).bit_length() - MOST_ALIKE.bit_length() + 1)  # bits that a cell leaves out
+    drop = max(0, (last - first).bit_length() - MOST_ALIKE.bit_length() + 1)  # low bits that a cell ignores
     first >>= drop
-    counts = np.zeros((last >> drop) - first + 3)  # the ends have cells of their own
+    counts = np.zeros((last >> drop) - first + 3)  # the smallest and the largest value have their own cells
     values, excess = np.empty_like(counts), np.zeros_like(counts)
     for part in _arrays.pieces(stored):
         magnitudes = np.abs(part, dtype=np.float64)
@@ -38,26 +38,26 @@ def value_counts(rows: Rows, lowest: float, highest: float) -> tuple[np.ndarray,
 
 
 def counted(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Different ones among positive values, ascending, and how often each comes, both float64."""
+    """Return the distinct values among positive ones, ascending, and how often each occurs, both float64."""
     different, counts = np.unique(values.astype(np.float64, copy=False), return_counts=True)
     return different, counts.astype(np.float64)
 
 
 def log_histogram(values: np.ndarray, counts: np.ndarray, n_bins: int = 256) -> tuple[np.ndarray, np.ndarray]:
-    """Centres and counts (both float64, at most n_bins) of positive values in logarithmically spaced bins.
+    """Return centres and counts (both float64, at most n_bins) of positive values in logarithmically spaced bins.
 
-    Values are different and ascend; no more than n_bins are kept as they are (counts, quantised pixels). A centre is
-    the mean of the values in its bin; empty bins are left out.
+    The values are distinct and ascend. If there are no more than n_bins of them they are returned unchanged (counts,
+    quantised pixels). A centre is the mean of the values in its bin; empty bins are left out.
     """
     return _histogram(values, counts, n_bins, by_range_alone=True)
 
 
 def density(values: np.ndarray, counts: np.ndarray, n_points: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same with bins that share out range, rows and mass: points (<= n_points,) and counts.
+    """Return at most n_points points and counts, like ``log_histogram`` but by range, rows and mass at once.
 
-    Logarithmic bins alone are too coarse where the values crowd together (the white pixels of a scan), bins of equal
-    count where they are few but large, and those carry most of the kernel. The place of a bin is the mean of
-    its places on the three scales.
+    Logarithmic bins alone are too coarse where the values crowd together (the white pixels of a scan), and bins of
+    equal count are too coarse where values are few but large, although those carry most of the kernel. So the position
+    of a value is the mean of its positions on the three scales.
     """
     return _histogram(values, counts, n_points, by_range_alone=False)
 
@@ -80,6 +80,6 @@ def _histogram(
 
 
 def _shares_below(weights: np.ndarray) -> np.ndarray:
-    """The share of the weights that lies below the middle of each, from 0 at the first to 1 at the last."""
+    """Return the share of the weights below the middle of each value, from 0 at the first to 1 at the last."""
     below = np.cumsum(weights) - weights / 2
     return np.asarray((below - below[0]) / (below[-1] - below[0]))

@@ -16,25 +16,39 @@ from chimap.kernels import Kernel
 
 
 class DirectMap(AdditiveMap):
-    """Psi_q(x) = prod_{p<q} (x-k_p)/(x+k_p) * 2 sqrt(k_q) x/(x+k_q), q = 1..n_terms, for the chi2 kernel.
+    """Map bins to the n_terms first terms of a rational series of the chi2 kernel.
 
-    What is left out after n terms is exactly prod_p (x-k_p)(y-k_p)/((x+k_p)(y+k_p)) * 2xy/(x+y): it is zero at the
-    nodes and falls geometrically with n. Psi is also the Cholesky factor of the kernel with landmarks k_1..k_n.
+        Psi_q(x) = prod_{p<q} (x-k_p)/(x+k_p) * 2 sqrt(k_q) x/(x+k_q),  q = 1..n_terms.
+
+    The remainder after n terms is exactly prod_p (x-k_p)(y-k_p)/((x+k_p)(y+k_p)) * 2xy/(x+y): it is zero at the nodes
+    and falls geometrically with n. Psi is also the Cholesky factor of the kernel with landmarks k_1..k_n.
 
     Parameters
     ----------
-    kernel : "chi2" or its gamma-homogeneous or signed variant.
-    n_terms : features a bin.
-    nodes : "greedy" (Algorithm 1 of the paper, on a histogram of the data), "minimax" (smallest worst error over the
-        range of the data; use it where small entries matter as much as frequent ones) or given positive numbers,
-        n_terms of them.
-    per_bin : nodes for each bin from its own values, for bins of different ranges; not with given nodes. (Bins without
-        any values take those of all.)
+    kernel : str or AdditiveKernel, default="chi2"
+        "chi2", or its gamma-homogeneous or signed variant.
+    n_terms : int, default=3
+        Features for each bin.
+    nodes : str or array of shape (n_terms,), default="greedy"
+        "greedy" (Algorithm 1 of the paper, on a histogram of the data), "minimax" (smallest worst error over the range
+        of the data, for when small entries matter as much as frequent ones), or positive numbers to use as nodes.
+    per_bin : bool, default=False
+        Choose nodes for each bin from its own values, for bins of different ranges; not with given nodes. Bins without
+        values take the nodes of all values together.
 
-    Learned: ``nodes_`` (n_terms,), or (n_terms, bins) per bin.
+    Attributes
+    ----------
+    nodes_ : ndarray of shape (n_terms,) or (n_terms, bins)
+        The nodes k_q; a column for each bin with ``per_bin``.
+    kernel_ : AdditiveKernel
+        The exact kernel.
 
-    Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel with geometric convergence, sec. 4.
+    References
+    ----------
+    Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel with geometric convergence, sec. 4.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.array([[0.25, 0.75], [0.5, 0.5]])
     >>> Z = DirectMap(n_terms=3).fit_transform(X)
@@ -79,9 +93,9 @@ class DirectMap(AdditiveMap):
             values, starts = _arrays.values_by_bin(rows)
             self.nodes_ = np.empty((self.n_terms, starts.size - 1))
             for i in range(starts.size - 1):
-                own = values[starts[i] : starts[i + 1]]
-                self.nodes_[:, i] = self._nodes_of(*counted(own)) if own.size else pooled
-        # One over a subnormal number is infinite.
+                bin_values = values[starts[i] : starts[i + 1]]
+                self.nodes_[:, i] = self._nodes_of(*counted(bin_values)) if bin_values.size else pooled
+        # The reciprocal of a subnormal number is infinite.
         self.nodes_ = np.maximum(self.nodes_, np.finfo(rows.dtype).tiny)
 
     def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
@@ -114,7 +128,7 @@ class DirectMap(AdditiveMap):
 
     def _formula(self, xp: ModuleType, x: Array) -> Array:
         product, terms = xp.ones_like(x), []
-        for k in _arrays.beside(self.nodes_, x):  # numbers, or one a bin
+        for k in _arrays.beside(self.nodes_, x):  # scalars, or rows (bins,) with per_bin
             share = product / (x + k)
             terms.append(2 * xp.sqrt(k) * (x * share))
             product = (x - k) * share

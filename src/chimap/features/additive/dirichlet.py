@@ -18,25 +18,42 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-_BLOCK_NUMBERS = 2**20  # of sparse rows made dense together
+_BLOCK_NUMBERS = 2**20  # entries of a block of sparse rows that is made dense at once
 
 
 class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
-    """Psi(x) = A (ln(x / |x|_1 + f) - mu), as many features as bins, with K(x, y) = Psi(x) . Psi(y) exactly.
+    """Map rows so that the dot product is the Dirichlet whitening kernel exactly, with as many features as bins.
 
-    A'A = G^-1, so that under the Dirichlet distribution the features are uncorrelated, of mean 0 and variance 1 (for
-    f = 0). A = (I + a u u' / |u|^2) diag(u) takes O(bins) a row: mu, u and a are in ``kernels.dirichlet_likelihood``.
-    ln(0 + f) is not 0, so that sparse rows give dense features; an empty row is ln(0 + f) in every bin. float32 stays
-    float32; integers become float64.
+        Psi(x) = A (ln(x / |x|_1 + f) - mu).
+
+    A'A = G^-1, so that under the Dirichlet distribution the features are uncorrelated, of mean 0 and variance 1 (for f
+    = 0). A = (I + a u u' / |u|^2) diag(u) takes O(bins) operations for each row; ``kernels.dirichlet_likelihood`` gives
+    mu, u and a. ln(0 + f) is not 0, so that sparse rows give dense features; an empty row is ln(0 + f) in every bin.
+    float32 stays float32; integers become float64.
 
     Parameters
     ----------
-    kernel : "dirichlet", or a ``DirichletKernel`` with its beta and offset f; each is a number or fitted on the rows.
+    kernel : str or DirichletKernel, default="dirichlet"
+        "dirichlet", or a ``DirichletKernel`` with its beta and offset f; each of them is a number or fitted on the
+        rows.
 
-    Learned: ``kernel_`` (the ``DirichletKernel`` with beta and offset as numbers), ``beta_`` (bins,), ``offset_``.
+    Attributes
+    ----------
+    kernel_ : DirichletKernel
+        The kernel with beta and offset as numbers.
+    beta_ : ndarray of shape (bins,)
+        Parameters of the Dirichlet distribution.
+    offset_ : float
+        f.
+    n_features_in_ : int
+        Number of bins.
 
-    Source: Gui, Chi, Zhang and Bao, A probability distribution kernel based on whitening transformation, eq. 22.
+    References
+    ----------
+    Gui, Chi, Zhang and Bao, A probability distribution kernel based on whitening transformation, eq. 22.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).dirichlet([1.0, 2.0, 0.5], size=50)
     >>> psi = DirichletMap().fit(X)
@@ -52,16 +69,33 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         self.kernel = kernel
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> DirichletMap:
-        """Fit beta and the offset on rows X (n, bins), in one pass over them; y is not used.
+        """Fit beta and the offset on rows, in one pass over them.
 
-        Raises DataError for NaN, infinite or negative entries, fewer than two rows (not empty) or bins, and rows that
-        are all equal.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows to fit on.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+
+        Returns
+        -------
+        DirichletMap
+            The fitted map itself.
+
+        Raises
+        ------
+        ValueError
+            If the kernel is another one.
+        DataError
+            If an entry is NaN, infinite or negative, if there are fewer than two bins or non-empty rows, or if all rows
+            are equal.
         """
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, DirichletKernel):
             raise ValueError(
-                f"DirichletMap is of the kernel 'dirichlet'; got {kernel.name!r}. Additive kernels have OptimalMap, "
-                "exponential ones FourierFeatures."
+                f"DirichletMap takes the kernel 'dirichlet'; got {kernel.name!r}. Use OptimalMap for additive kernels "
+                "and FourierFeatures for exponential ones."
             )
         rows = validated_rows(self, X, reset=True, signed=False)
         kernel.check_width(rows.shape[1])
@@ -70,18 +104,31 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
 
     @property
     def beta_(self) -> np.ndarray:
-        """Parameters of the distribution, (bins,)."""
+        """Parameters of the distribution, of shape (bins,)."""
         return np.array(self.kernel_.beta)
 
     @property
     def offset_(self) -> float:
-        """f, of rows that sum to 1."""
+        """The offset f that is added to rows of sum 1."""
         return float(self.kernel_.offset)
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Features (n, bins), dense, in the floating type of X; of a tensor of torch, or an array of cupy, there.
+        """Return the features of rows, dense.
 
-        Raises DataError for rows of another width, and for entries and rows that ``fit`` refuses.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows of any library: numpy, scipy, torch or cupy.
+
+        Returns
+        -------
+        array of shape (n, bins)
+            Features in the floating type of X; those of a tensor of torch or an array of cupy stay on its device.
+
+        Raises
+        ------
+        DataError
+            If the rows have another number of bins, or entries or sums that ``fit`` refuses.
         """
         check_is_fitted(self)
         rows = validated_rows(self, X, reset=False, signed=False, on_device=True)
@@ -92,7 +139,18 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         return out
 
     def array_features(self, rows: Array) -> Array:
-        """Features (n, bins) of checked dense rows by the operations of their own kind of array."""
+        """Return the features of checked dense rows by operations of the rows' array library.
+
+        Parameters
+        ----------
+        rows : array of shape (n, bins)
+            Checked dense rows of any library with the Python array API.
+
+        Returns
+        -------
+        array of shape (n, bins)
+            Features in the library, on the device and in the dtype of the rows.
+        """
         xp, w = _arrays.namespace(rows), self.kernel_.whitening
         sums = xp.sum(rows, axis=1, keepdims=True)
         if not bool(xp.all(xp.isfinite(sums))):
@@ -104,15 +162,31 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         return Z + float(w.common) * xp.sum(scale * Z, axis=1, keepdims=True) * scale
 
     def bound(self, like: Array) -> ArrayMap:
-        """``array_features`` for arrays such as ``like``."""
+        """Return ``array_features`` as a function for arrays such as ``like``.
+
+        Parameters
+        ----------
+        like : array of torch, cupy or numpy
+            Any array of the library, device and dtype of the rows to come.
+        """
         return self.array_features
 
     def describe(self) -> str:
-        """'DirichletMap, one term a bin'."""
+        """Return a short description of the map, "DirichletMap, one term a bin"."""
         return "DirichletMap, one term a bin"
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Features minus ``shift`` (bins,) of checked rows, dense or CSR, into ``out`` of their dtype."""
+        """Write the features of checked rows, minus a shift, into an array.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        out : ndarray of shape (n, bins)
+            Array that receives the features, of the dtype of the rows.
+        shift : ndarray of shape (bins,), default=None
+            Subtracted from the features of every row; None subtracts nothing.
+        """
         size = max(1, _BLOCK_NUMBERS // rows.shape[1]) if _arrays.is_sparse(rows) else max(1, rows.shape[0])
         for first in range(0, rows.shape[0], size):
             part = slice(first, first + size)
@@ -122,7 +196,7 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
 
     def _dense_into(self, rows: np.ndarray, out: np.ndarray, first_row: int) -> None:
         kind, w = out.dtype.type, self.kernel_.whitening
-        # below the normal numbers of this type the loop knows no logarithm
+        # The loop's logarithm does not take subnormal numbers of this type.
         offset = kind(max(self.offset_, np.finfo(kind).tiny))
         scale, mean, common = w.scale.astype(kind), w.mean.astype(kind), kind(w.common)
         sums = np.empty(rows.shape[0], dtype=kind)

@@ -1,4 +1,4 @@
-"""Features of additive kernels, and of those that a map serves exactly."""
+"""Feature families of additive kernels, and of other kernels that a map serves exactly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chimap.kernels import AdditiveKernel, DirichletKernel, Kernel, Linear
 
 
 class AdditiveFamily:
-    """An additive map, ``OptimalMap`` unless another is given."""
+    """Additive maps: ``OptimalMap``, unless the settings have another map."""
 
     makes: ClassVar[type] = AdditiveMap
 
@@ -41,7 +41,7 @@ class AdditiveFamily:
 
 
 class DirichletFamily:
-    """The map of the Dirichlet kernel: as many features as bins."""
+    """The map of the Dirichlet kernel, with as many features as bins."""
 
     makes: ClassVar[type] = DirichletMap
 
@@ -62,12 +62,12 @@ class DirichletFamily:
 
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Proportions, which entries are positive, and logarithms or squares."""
+        """Return the bytes of proportions, of flags for positive entries, and of logarithms or squares."""
         return 24 * int(n_rows * row_bytes / itemsize)
 
 
 class LinearFamily:
-    """The bins themselves."""
+    """The bins themselves as features."""
 
     makes: ClassVar[type] = IdentityMap
 
@@ -93,12 +93,12 @@ class LinearFamily:
 
 
 def mapped_bins(settings: FeatureSettings, n_bins: int, usual_terms: int = 2) -> int:
-    """Numbers a row of the additive map that the settings name."""
+    """Return the length of a row after the additive map of the settings."""
     return int(settings.terms(usual_terms) if settings.map is None else settings.map._terms_at_most) * n_bins
 
 
 def map_bytes(settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
-    """What fitting that map takes, and gamma before it."""
+    """Return the bytes that fitting this map takes, or gamma before it if that takes more."""
     psi = OptimalMap() if settings.map is None else settings.map
     mapping = psi._fitting_bytes(int(n_rows * row_bytes / itemsize), n_rows, itemsize)
     return max(gamma_bytes(settings.exact, n_rows, row_bytes, itemsize), mapping)

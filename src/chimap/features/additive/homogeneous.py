@@ -17,31 +17,47 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.kernels import AdditiveKernel, Kernel
 
 WINDOWS = ("least-squares", "rectangular", "uniform")
-_BINS, _SHAPES = 32, (0.3, 1.0, 5.0)  # of the histograms whose error is expected
-_REACH = 36.0  # e^-36 is the rounding of float64
+_BINS, _SHAPES = 32, (0.3, 1.0, 5.0)  # of the gamma-distributed histograms behind ``expected_error``
+_REACH = 36.0  # integrals stop where the integrand has fallen by e^-36, the rounding of float64
 
 
 class HomogeneousMap(AdditiveMap):
-    """Psi(x) = sqrt(x^g) [sqrt(kap_0), sqrt(2 kap_j) cos(j L ln x), sqrt(2 kap_j) sin(j L ln x), j = 1..m].
+    """Map bins to samples of the spectrum of a homogeneous kernel.
 
-    n_terms = 2m + 1, L = 2 pi / period, g the degree of homogeneity. Harmonics whose kap_j is 0 are left out. The map
-    depends on no data, and its error on l_g-normalised rows does not depend on the number of bins.
+        Psi(x) = sqrt(x^g) [sqrt(kap_0), sqrt(2 kap_j) cos(j L ln x), sqrt(2 kap_j) sin(j L ln x), j = 1..m].
+
+    n_terms = 2m + 1, L = 2 pi / period, and g is the degree of homogeneity. Harmonics whose kap_j is 0 are left out.
+    The map does not depend on the data, and its error on l_g-normalised rows does not depend on the number of bins.
 
     Parameters
     ----------
-    kernel : any additive kernel.
-    n_terms : features a bin at most, odd.
-    window : "least-squares" (the spectrum whose kernel is closest on typical histograms, see ``expected_error``: two to
-        four times as accurate as the others), or the paper's "rectangular" (spectrum of the signature cut to one
-        period, negatives set to 0: Jensen-Shannon has nothing but these to add to 3, 7 or 11 terms) and "uniform" (the
-        spectrum itself, sampled).
-    period : a positive number, or "auto": the one of the least ``expected_error``.
+    kernel : str or AdditiveKernel, default="chi2"
+        Any additive kernel.
+    n_terms : int, default=3
+        Upper bound on the features for each bin; odd.
+    window : str, default="least-squares"
+        "least-squares" (the spectrum whose kernel is closest on typical histograms, see ``expected_error``: two to four
+        times as accurate as the others), or one of the paper's two: "rectangular" (spectrum of the signature cut to one
+        period, negatives set to 0; for Jensen-Shannon the next harmonic after 3, 7 or 11 terms is negative, so that 5,
+        9 or 13 terms give the same map) and "uniform" (the spectrum itself, sampled).
+    period : float or str, default="auto"
+        A positive number, or "auto" for the period with the least ``expected_error``.
 
-    Learned: ``period_``, ``amplitudes_`` (m + 1,): sqrt(kap_0), sqrt(2 kap_1), ..., of which those that are
-    not 0 have features.
+    Attributes
+    ----------
+    period_ : float
+        The period.
+    amplitudes_ : ndarray of shape (m + 1,)
+        sqrt(kap_0), sqrt(2 kap_1), .... Only those that are not 0 have features.
+    kernel_ : AdditiveKernel
+        The exact kernel.
 
-    Source: Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps, secs. 4 and 5 (two windows).
+    References
+    ----------
+    Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps, secs. 4 and 5 (two windows).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> HomogeneousMap("intersection", n_terms=5).fit_transform(np.array([[0.2, 0.8]])).shape
     (1, 10)
@@ -92,8 +108,10 @@ class HomogeneousMap(AdditiveMap):
         ln = xp.log(xp.where(positive, v, xp.ones_like(v)))
         root = xp.where(positive, xp.exp(0.5 * self.kernel_.gamma * ln), xp.zeros_like(v))
         step = float(2 * np.pi / self.period_)
-        first, *others = self.amplitudes_.tolist()  # numbers of Python: numpy's would take the product over
-        terms = [first * root]
+        constant, *others = (
+            self.amplitudes_.tolist()
+        )  # Python floats: numpy scalars would take over the product
+        terms = [constant * root]
         for j, amplitude in enumerate(others, start=1):
             if amplitude == 0:
                 continue
@@ -110,21 +128,22 @@ _legendre = lru_cache(maxsize=64)(np.polynomial.legendre.leggauss)
 
 
 def discrete_spectrum(kernel: AdditiveKernel, period: float, m: int, window: str) -> np.ndarray:
-    """kap_0 .. kap_m of the periodic signature, (m + 1,), none negative.
+    """Return kap_0 .. kap_m of the periodic signature, (m + 1,), none of them negative.
 
-    uniform: L kappa(jL). rectangular: (1/P) int over one period of S(t) cos(jLt) dt, by Gauss-Legendre.
-    least-squares: those of the least ``expected_error``.
+    uniform: L kappa(jL). rectangular: (1/P) int over one period of S(t) cos(jLt) dt, by Gauss-Legendre. least-squares:
+    the spectrum with the least ``expected_error``.
     """
     step = 2 * np.pi / period
     j = np.arange(m + 1)
     if window == "least-squares":
         design, target = _equations(kernel, m).at(step)
-        # neighbouring harmonics are nearly dependent at long periods, and enter and leave more often than scipy allows
+        # At long periods neighbouring harmonics are nearly dependent, and enter and leave the active set more often
+        # than scipy's default limit allows.
         spectrum, _ = nnls(design, target, maxiter=100 * (m + 1))
         return spectrum / np.r_[1.0, np.full(m, 2.0)]
     if window == "uniform" and np.isfinite(kernel.spectrum(0.0)):
         return step * kernel.spectrum(j * step)
-    # Signatures are smooth on [0, P/2] (the intersection's kink is at 0); nodes grow with the highest harmonic.
+    # Signatures are smooth on [0, P/2] (the kink of intersection is at 0); more nodes serve higher harmonics.
     nodes, weights = _legendre(64 + 8 * m)
     t = (nodes + 1) * period / 4
     coefficients = 0.5 * np.cos(np.outer(j * step, t)) @ (weights * kernel.signature(t))
@@ -135,8 +154,8 @@ def discrete_spectrum(kernel: AdditiveKernel, period: float, m: int, window: str
 class _Equations:
     """Linear equations in kap_0, 2 kap_1, .., 2 kap_m whose mean squared residual is ``expected_error`` squared.
 
-    Each is a weighted sum of S - S_hat over log-ratios: groups of them, (equations, points) weights or, for an equation
-    at each point, the diagonal (points,) of them.
+    Each equation is a weighted sum of S - S_hat over log-ratios. A group of equations shares its log-ratios; its
+    weights are a matrix (equations, points) or, where each point has an equation, the diagonal (points,) of one.
     """
 
     log_ratios: tuple[np.ndarray, ...]
@@ -145,7 +164,7 @@ class _Equations:
     n_harmonics: int
 
     def at(self, step: float) -> tuple[np.ndarray, np.ndarray]:
-        """Matrix (equations, m + 1) at L = step, and right sides (equations,)."""
+        """Return the matrix (equations, m + 1) at L = step, and the right-hand sides (equations,)."""
         j = np.arange(self.n_harmonics + 1) * step
         waves = [np.cos(np.outer(l, j)) for l in self.log_ratios]  # noqa: E741
         pairs = zip(self.weights, waves, strict=True)
@@ -154,20 +173,20 @@ class _Equations:
 
 @lru_cache(maxsize=64)
 def _equations(kernel: AdditiveKernel, m: int) -> _Equations:
-    """Of histograms whose bins are independent and of gamma distributions of several shapes a.
+    """Return the equations for histograms whose bins are independent, with gamma distributions of several shapes a.
 
-    x/(x+y) is then of a beta distribution and independent of x + y: with l = ln x - ln y and q = sech(l/2)/2, the
-    density of l is q^(2a) / B(a, a), and (xy)^(g/2) = (x+y)^g q^g. So k - k_hat has the mean E(x+y)^g int q^(2a+g)
-    (S - S_hat) / B and the mean square E(x+y)^(2g) int q^(2a+2g) (S - S_hat)^2 / B. In a sum of bins the means add up
-    and the squares average out.
+    x/(x+y) then has a beta distribution and is independent of x + y. With l = ln x - ln y and q = sech(l/2)/2, the
+    density of l is q^(2a) / B(a, a), and (xy)^(g/2) = (x+y)^g q^g. So k - k_hat has the mean E(x+y)^g int q^(2a+g) (S -
+    S_hat) / B and the mean square E(x+y)^(2g) int q^(2a+2g) (S - S_hat)^2 / B. In a sum over bins the means add up and
+    the squares average out.
     """
     g = kernel.gamma
     points, rows, target = [], [], []
     for a in _SHAPES:
         for power in (1, 2):
             nodes, weights = _legendre(128 + 16 * m)
-            rate = a + power * g / 2  # of the decay of q^(2a + power g)
-            half = 0.5 * _REACH / rate  # of the interval that holds all but e^-_REACH of it
+            rate = a + power * g / 2  # at which q^(2a + power g) decays
+            half = 0.5 * _REACH / rate  # half the length of the interval that holds all but e^-_REACH of it
             l = (nodes + 1) * half  # noqa: E741
             log_moment = gammaln(2 * a + power * g) - gammaln(2 * a) - betaln(a, a)
             weights = 2 * weights * half * np.exp(log_moment - 2 * rate * (l / 2 + np.log1p(np.exp(-l))))
@@ -185,10 +204,10 @@ def _equations(kernel: AdditiveKernel, m: int) -> _Equations:
 
 
 def expected_error(kernel: AdditiveKernel, period: float, m: int, window: str) -> float:
-    """sqrt E[(K - K_hat)^2] / E[K] over pairs of histograms of 32 bins, which are independent gamma variables.
+    """Return sqrt E[(K - K_hat)^2] / E[K] over pairs of histograms of 32 independent gamma-distributed bins.
 
-    Their shapes are 0.3, 1 and 5 (sparse, exponential, full), which count the same. Close values weigh more here than
-    in the mean square over all log-ratios, and errors of one sign more than those that cancel in the sum over the bins.
+    The shapes 0.3, 1 and 5 (sparse, exponential, full) have equal weights. Close values weigh more here than in the
+    mean square over all log-ratios, and errors of one sign more than those that cancel in the sum over the bins.
     """
     design, target = _equations(kernel, m).at(2 * np.pi / period)
     spectrum = discrete_spectrum(kernel, period, m, window) * np.r_[1.0, np.full(m, 2.0)]
@@ -197,9 +216,9 @@ def expected_error(kernel: AdditiveKernel, period: float, m: int, window: str) -
 
 @lru_cache(maxsize=256)
 def best_period(kernel: AdditiveKernel, m: int, window: str) -> float:
-    """The period that minimises ``expected_error``: the best of a grid, refined by Brent's method.
+    """Return the period that minimises ``expected_error``: the best of a grid, refined by Brent's method.
 
-    Where the last harmonics have no amplitude there, it is that of the others, to the last digit.
+    If the last harmonics have no amplitude there, return the period of the fewer harmonics, to the last digit.
     """
     grid = np.geomspace(2.0 / max(1.0, kernel.gamma), 40.0 + 8 * m, 160)
     errors = [expected_error(kernel, p, m, window) for p in grid]
@@ -208,5 +227,5 @@ def best_period(kernel: AdditiveKernel, m: int, window: str) -> float:
     refined = minimize_scalar(
         lambda p: expected_error(kernel, p, m, window), bounds=(low, high), method="bounded"
     )
-    used = int(np.flatnonzero(discrete_spectrum(kernel, refined.x, m, window))[-1])
-    return float(refined.x) if used == m else best_period(kernel, used, window)
+    n_used = int(np.flatnonzero(discrete_spectrum(kernel, refined.x, m, window))[-1])
+    return float(refined.x) if n_used == m else best_period(kernel, n_used, window)

@@ -19,12 +19,19 @@ if TYPE_CHECKING:
 
 
 class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
-    """Psi(x) = x: the bins themselves are features of the linear kernel, exactly.
+    """Take the bins themselves as features, which is exact for the linear kernel.
 
     Entries may have either sign. Sparse rows stay sparse.
 
-    Learned: ``kernel_``, ``n_features_in_``.
+    Attributes
+    ----------
+    kernel_ : Linear
+        The linear kernel.
+    n_features_in_ : int
+        Number of bins.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> IdentityMap().fit_transform(np.array([[1.0, -2.0]]))
     array([[ 1., -2.]])
@@ -45,7 +52,7 @@ class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         return self
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Rows X (n, bins) as they are, checked: dense, CSR, or a tensor of torch (or an array of cupy)."""
+        """Return rows X (n, bins) as they are, checked: dense, CSR, or a tensor of torch (or an array of cupy)."""
         check_is_fitted(self)
         return validated_rows(self, X, reset=False, signed=True, on_device=True)
 
@@ -54,19 +61,19 @@ class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         return int(self.n_features_in_)
 
     def describe(self) -> str:
-        """'the bins as they are'."""
+        """Return "the bins as they are"."""
         return "the bins as they are"
 
     def array_features(self, rows: Array) -> Array:
-        """Rows of any kind of array as they are."""
+        """Return rows of any array library as they are."""
         return rows
 
     def bound(self, like: Array) -> ArrayMap:
-        """``array_features`` for arrays such as ``like``."""
+        """Return ``array_features`` as a function for arrays such as ``like``."""
         return self.array_features
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Checked rows, dense or CSR, minus ``shift`` into ``out`` (n, bins) of their dtype."""
+        """Write checked rows, dense or CSR, minus ``shift`` into ``out`` (n, bins) of their dtype."""
         self.transform_into(_arrays.to_dense(rows), out)
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
@@ -76,7 +83,7 @@ class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         out[:] = rows
 
     def transform_sparse(self, rows: CSR) -> CSR:
-        """CSR rows as they are."""
+        """Return CSR rows as they are."""
         return _arrays.to_sparse(_arrays.as_rows(rows))
 
     def __sklearn_tags__(self) -> Tags:

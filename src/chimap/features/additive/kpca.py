@@ -17,23 +17,41 @@ from chimap.kernels.additive import signature_powers
 
 
 class AdditiveKPCA(AdditiveMap):
-    """Psi_i(x) = diag(e_i)^(-1/2) U_i' (k(x, t_i1), .., k(x, t_iL)): kernel PCA of a sample of each bin's values.
+    """Map bins by kernel PCA of a sample of each bin's values.
 
-    (e_i, U_i) are the leading eigenpairs of the kernel among the L values t_ij drawn from bin i. Uncentred, so that
-    Psi(x) . Psi(y) is the kernel, exactly where x or y is among the values and all terms are kept. It evaluates L
-    kernel values an entry: ``CompressedMap(per_bin=True)`` and ``OptimalMap`` reach the same accuracy faster.
+        Psi_i(x) = diag(e_i)^(-1/2) U_i' (k(x, t_i1), .., k(x, t_iL)),
+
+    where (e_i, U_i) are the leading eigenpairs of the kernel among the L values t_ij drawn from bin i. The PCA is not
+    centred, so that Psi(x) . Psi(y) approximates the kernel, and is exact where x or y is among the values and all
+    terms are kept. Each entry takes L kernel values: ``CompressedMap(per_bin=True)`` and ``OptimalMap`` reach the same
+    accuracy faster.
 
     Parameters
     ----------
-    kernel : an additive kernel with a compiled formula, with any gamma, signed or not.
-    n_terms : features a bin.
-    n_landmarks : L, non-zero values drawn from each bin, repetitions included (all where it has fewer).
-    random_state : int, RandomState or None.
+    kernel : str or AdditiveKernel, default="chi2"
+        An additive kernel with a compiled formula, with any gamma, signed or not.
+    n_terms : int, default=3
+        Features for each bin.
+    n_landmarks : int, default=64
+        L, non-zero values drawn from each bin, repetitions included; all of them where a bin has fewer.
+    random_state : int, RandomState or None, default=None
+        Seed or generator for the draws. None differs at each fit.
 
-    Learned: ``landmarks_`` (bins, L), 0 where a bin has fewer; ``eigenvalues_`` (bins, n_terms).
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (bins, L)
+        The values t_ij, ascending; 0 where a bin has fewer.
+    eigenvalues_ : ndarray of shape (bins, n_terms)
+        The eigenvalues, largest first.
+    kernel_ : AdditiveKernel
+        The exact kernel.
 
-    Source: Perronnin, Sanchez and Liu, Large-scale image categorization with explicit data embedding (addKPCA).
+    References
+    ----------
+    Perronnin, Sanchez and Liu, Large-scale image categorization with explicit data embedding (addKPCA).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import intersection
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=100)
@@ -62,7 +80,13 @@ class AdditiveKPCA(AdditiveMap):
 
     @classmethod
     def takes(cls, kernel: AdditiveKernel) -> bool:
-        """Kernels with a compiled formula: it is evaluated n_landmarks times an entry."""
+        """Return whether the kernel has a compiled formula, as n_landmarks evaluations for each entry need one.
+
+        Parameters
+        ----------
+        kernel : AdditiveKernel
+            Kernel to approximate.
+        """
         return kernel.form is not None
 
     def _check_parameters(self) -> None:
@@ -77,8 +101,8 @@ class AdditiveKPCA(AdditiveMap):
         self.eigenvalues_ = np.zeros((n_bins, self.n_terms))
         self._coefficients = np.zeros((n_bins, self.n_terms, self.n_landmarks))
         for i in range(n_bins):
-            own = values[starts[i] : starts[i + 1]]
-            drawn = np.sort(rng.permutation(own)[: self.n_landmarks])
+            bin_values = values[starts[i] : starts[i + 1]]
+            drawn = np.sort(rng.permutation(bin_values)[: self.n_landmarks])
             if drawn.size:
                 self._fit_bin(i, drawn, kernel)
 
@@ -87,13 +111,13 @@ class AdditiveKPCA(AdditiveMap):
         kept = min(self.n_terms, n)
         values, vectors = eigh(kernel(drawn[:, None]), subset_by_index=[n - kept, n - 1])
         values, vectors = values[::-1], vectors[:, ::-1]
-        # below the rounding of the eigenproblem a term would be noise blown up by e^(-1/2)
+        # Below the rounding of the eigenproblem a term would be noise amplified by e^(-1/2).
         usable = values > 16 * n * np.finfo(float).eps * values[0]
-        signs = np.where(vectors[-1] < 0, -1.0, 1.0)  # eigenvectors have no sign of their own
+        signs = np.where(vectors[-1] < 0, -1.0, 1.0)  # the sign of an eigenvector is arbitrary
         scale = np.where(usable, signs / np.sqrt(np.where(usable, values, 1.0)), 0.0)
         self.landmarks_[i, :n] = drawn
         self.eigenvalues_[i, :kept] = np.maximum(values, 0)
-        # k of the variant is the plain k times (xt)^((gamma-1)/2): the landmark's share is put in here
+        # The gamma variant is the plain kernel times (xt)^((gamma-1)/2); the coefficients include the factor of t.
         powers = signature_powers(drawn, kernel.gamma)
         self._coefficients[i, :kept, :n] = (powers[:, None] * vectors * scale).T
 
@@ -111,7 +135,7 @@ class AdditiveKPCA(AdditiveMap):
 
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         form = self.kernel_.form
-        assert form is not None  # as takes() has seen to
+        assert form is not None  # ``takes`` has checked it
         _loops.landmark_features[form](
             magnitudes, bins, self.landmarks_.astype(magnitudes.dtype),
             self._coefficients.astype(magnitudes.dtype), out,

@@ -1,4 +1,4 @@
-"""Magnitudes at which the values of a kernel and its features are numbers."""
+"""The range of magnitudes for which kernel values and features are finite."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from chimap import _arrays
 from chimap._types import Rows
 from chimap._validation import DataError
 
-_HEADROOM = 10  # powers of two below the largest number: sums of a few bins, and of a bin and a node
+_HEADROOM = 10  # powers of two below the largest number, for sums of a few bins, and of a bin and a node
 
 
 def check_magnitudes(rows: Rows, largest: float) -> None:
-    """Refuse checked rows, dense or CSR, with magnitudes so near the largest number that kernel values overflow.
+    """Raise DataError for checked rows, dense or CSR, with magnitudes so large that kernel values overflow.
 
-    largest: of all magnitudes. Raises DataError, naming the place of it.
+    ``largest`` is the largest of all magnitudes; the error names its place.
     """
     most = float(np.ldexp(np.finfo(rows.dtype).max, -_HEADROOM))
     if largest <= most:

@@ -9,11 +9,12 @@ from chimap._validation import DataError
 
 
 def greedy_nodes(centres: np.ndarray, counts: np.ndarray, n_terms: int) -> np.ndarray:
-    """Nodes k_1..k_n picked one by one where the weighted remainder peaks.
+    """Return nodes k_1..k_n, each picked where the weighted remainder of the series is largest.
 
-    With b = t/(t+1) h(t) on centres t: k = t[argmax |b|], then b *= (t-k)/(t+k). Source: Li, Lebanon and
-    Sminchisescu, A linear approximation to the chi2 kernel, Algorithm 1. Once every centre is a node the error on
-    them is zero; further nodes then repeat the largest centre.
+    With b = t/(t+1) h(t) on centres t: k = t[argmax |b|], then b *= (t-k)/(t+k). Once every centre is a node the error
+    at the centres is zero; further nodes then repeat the largest centre.
+
+    Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, Algorithm 1.
 
     >>> greedy_nodes(np.array([0.1, 1.0]), np.array([1.0, 1.0]), 2)
     array([1. , 0.1])
@@ -27,10 +28,11 @@ def greedy_nodes(centres: np.ndarray, counts: np.ndarray, n_terms: int) -> np.nd
 
 
 def minimax_nodes(lowest: float, highest: float, n_terms: int) -> np.ndarray:
-    """Nodes that minimise max |prod (x-k)/(x+k)| over lowest <= x <= highest, largest first.
+    """Return the nodes that minimise max |prod (x-k)/(x+k)| over lowest <= x <= highest, largest first.
 
-    k_i = b dn((2i-1) K(m) / (2n), m) with m = 1 - (a/b)^2: Zolotarev's problem, the one of the shift parameters of
-    alternating-direction iterations (Wachspress). Free of data, and k(cx) scales with c.
+    k_i = b dn((2i-1) K(m) / (2n), m) with m = 1 - (a/b)^2 solves Zolotarev's problem, which also gives the shift
+    parameters of alternating-direction iterations (Wachspress). The nodes depend on the interval alone, and scale with
+    it.
 
     >>> minimax_nodes(1e-4, 1.0, 1)
     array([0.01])
@@ -43,7 +45,7 @@ def minimax_nodes(lowest: float, highest: float, n_terms: int) -> np.ndarray:
     period, complement = ellipkm1(ratio**2), ellipk(ratio**2)
     u = (2 * np.arange(1, n_terms + 1) - 1) * period / (2 * n_terms)
     # dn is a sum of hyperbolic secants one period apart: all terms are positive, and the small complement (a/b)^2
-    # enters as it is, where a routine that takes m = 1 - (a/b)^2 has lost it.
+    # enters unrounded, whereas a routine that takes m = 1 - (a/b)^2 has already lost it.
     shifts = 2 * period * np.arange(-40, 41)
     scale = np.pi / (2 * complement)
     dn = scale * (1 / np.cosh(np.minimum(scale * np.abs(u[:, None] - shifts), 700))).sum(axis=1)

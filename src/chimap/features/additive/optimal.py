@@ -16,38 +16,55 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.densities import density
 from chimap.kernels import AdditiveKernel, Kernel
 
-_GRID = 512  # points of the density; the error of the discretisation is of second order in their spacing
-_FINE = 4096  # points that the functions on those of the grid are weighed at
-_SPAN = 48  # functions at least that the best are combined of
-_BLOCK = 256  # values whose kernel with all points is in memory together
-_SEGMENTS = 64  # a doubling of x: polynomials over them reach the rounding of the dtype
-_SMOOTH_POINTS = 24  # a doubling of x: a polynomial through them is exact for an analytic kernel
-_BELOW, _ABOVE = 2.0**-8, 2.0**4  # how far the table goes beyond the range of the sample
+_GRID = 512  # points of the density; the discretisation error is of second order in their spacing
+_FINE = 4096  # points of the finer density that weighs the functions found on the grid
+_SPAN = 48  # least number of grid functions whose combinations are searched
+_BLOCK = 256  # values whose kernel with all points is in memory at once
+_SEGMENTS = 64  # for each doubling of x: polynomials on them reach the rounding of the dtype
+_SMOOTH_POINTS = 24  # for each doubling of x: a polynomial through them is exact for an analytic kernel
+_BELOW, _ABOVE = 2.0**-8, 2.0**4  # how far the table extends beyond the range of the sample
 _DEGREE = {np.dtype(np.float32): 2, np.dtype(np.float64): 5}
 
 
 class OptimalMap(AdditiveMap):
-    """Psi(x) = the n_terms leading eigenfunctions of the kernel under the density p of the non-zero bins.
+    """Map bins to the n_terms leading eigenfunctions of the kernel under the density p of the non-zero bins.
 
-    Among all maps of n_terms features a bin it has the smallest mean square error of k over pairs of values of the
-    data (the Eckart-Young bound). With points t_i and weights w_i of the density and the eigenpairs (e_q, u_q) of
+    Among all maps of n_terms features for each bin it has the smallest mean square error of k over pairs of values of
+    the data (the Eckart-Young bound). With points t_i and weights w_i of the density and the eigenpairs (e_q, u_q) of
     sqrt(w_i) k(t_i, t_j) sqrt(w_j):
 
-        Psi_q(x) = e_q^(-1/2) sum_i sqrt(w_i) u_iq k(x, t_i),
+        Psi_q(x) = e_q^(-1/2) sum_i sqrt(w_i) u_iq k(x, t_i).
 
-    which is then tabulated as piecewise polynomials over the binary representation of x (64 pieces a doubling), so
-    that evaluation takes no logarithm and no division, whatever the kernel. Entries more than 2^8 below the
-    smallest value of the sample are taken as 0, entries more than 2^4 above the largest as equal to that end.
+    Psi is tabulated as piecewise polynomials over the binary representation of x (64 pieces for each doubling), so that
+    evaluation takes no logarithm and no division, whatever the kernel. Entries more than 2^8 below the smallest value
+    of the sample are taken as 0, entries more than 2^4 above the largest as equal to that end.
+
+    The eigenfunctions are those of Nystrom's approximation (Vedaldi and Zisserman, sec. 4.1) in one dimension.
 
     Parameters
     ----------
-    kernel : any additive kernel, with any gamma.
-    n_terms : features a bin. Terms whose eigenvalue is below the rounding of float64 are zero.
+    kernel : str or AdditiveKernel, default="chi2"
+        Any additive kernel, with any gamma, signed or not.
+    n_terms : int, default=3
+        Features for each bin. Terms whose eigenvalue is below the rounding of float64 are zero.
 
-    Learned: ``eigenvalues_`` (n_terms,), ``points_`` and ``weights_`` of the density, ``range_``.
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (n_terms,)
+        Eigenvalues e_q, largest first.
+    points_, weights_ : ndarray of shape (points,)
+        Points and weights of the density.
+    range_ : tuple of (float, float)
+        First and last point.
+    kernel_ : AdditiveKernel
+        The exact kernel.
 
-    The eigenfunctions are those of Nystrom's approximation as in Vedaldi and Zisserman, sec. 4.1, for one dimension.
+    References
+    ----------
+    Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps, sec. 4.1.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=100)
     >>> Z = OptimalMap("jensen_shannon", n_terms=4).fit_transform(X)
@@ -70,46 +87,47 @@ class OptimalMap(AdditiveMap):
         self.points_, weights = density(values, counts, _GRID)
         self.weights_ = weights / weights.sum()
         self.range_ = (float(self.points_[0]), float(self.points_[-1]))
-        with _threads.blas_alone():  # some hundred points: threads would wait longer than they work
+        with _threads.blas_alone():  # on some hundred points, threads would wait longer than they work
             self._solve(*density(values, counts, _FINE))
 
     def _solve(self, values: np.ndarray, counts: np.ndarray) -> None:
-        """The best combinations, under the density of ``values``, of more eigenfunctions on the points than are kept.
+        """Combine eigenfunctions on the points into the best ones under the density of ``values``, and keep n_terms.
 
-        The points bring the span of what is smooth; where the density has heavy tails they are too few to weigh it by.
+        More eigenfunctions are computed than are kept. The points suffice to span the smooth functions, but where the
+        density has heavy tails they are too few to weigh the functions by.
         """
         n, roots = self.points_.size, np.sqrt(self.weights_)
-        wanted = min(n, max(_SPAN, 2 * self.n_terms))
-        basis, eigenvalues = self._basis(roots, wanted)
+        n_functions = min(n, max(_SPAN, 2 * self.n_terms))
+        basis, eigenvalues = self._basis(roots, n_functions)
         if values.size > n:
-            moments = np.zeros((wanted, wanted))
+            moments = np.zeros((n_functions, n_functions))
             for first in range(0, values.size, _BLOCK):
                 part = slice(first, first + _BLOCK)
                 block = self._kernel(values[part, None], self.points_[:, None]) @ basis
                 moments += (block.T * counts[part]) @ block
-            eigenvalues, turn = eigh(moments / counts.sum())
-            eigenvalues, basis = eigenvalues[::-1], basis @ turn[:, ::-1]
-        kept = min(self.n_terms, wanted)
+            eigenvalues, rotation = eigh(moments / counts.sum())
+            eigenvalues, basis = eigenvalues[::-1], basis @ rotation[:, ::-1]
+        kept = min(self.n_terms, n_functions)
         usable = eigenvalues[:kept] > 16 * np.finfo(float).eps * eigenvalues[0]
         self.eigenvalues_ = np.zeros(self.n_terms)
         self.eigenvalues_[:kept] = np.maximum(eigenvalues[:kept], 0)
         self._coefficients = np.zeros((n, self.n_terms))
         self._coefficients[:, :kept] = np.where(usable, basis[:, :kept], 0.0)
-        # eigenvectors have no sign of their own: make each feature positive at the largest value
+        # The sign of an eigenvector is arbitrary: make each feature positive at the largest value.
         ends = self._kernel(self.points_[-1:, None], self.points_[:, None]) @ self._coefficients
         self._coefficients *= np.where(ends < 0, -1.0, 1.0)
         self._tables: dict[np.dtype, tuple[np.ndarray, int, int]] = {}
 
     def _basis(self, roots: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients (n, wanted) of the leading eigenfunctions on the points, largest first, and eigenvalues."""
+        """Return coefficients (n, wanted) of the leading eigenfunctions on the points, and eigenvalues, descending."""
         gram = self._kernel(self.points_[:, None])
         gram *= roots[:, None]
         gram *= roots
         n = roots.size
-        # in its own memory: LAPACK takes columns, and rows of a symmetric matrix are as good
+        # LAPACK wants columns; the transpose of a symmetric matrix lets it overwrite the matrix without a copy.
         values, vectors = eigh(gram.T, subset_by_index=[n - wanted, n - 1], overwrite_a=True)
         values, vectors = values[::-1], vectors[:, ::-1]
-        # Rounding of the eigenproblem is eps e_0; a function below it would be noise blown up by e_q^(-1/2).
+        # The eigenproblem rounds by eps e_0; a function below that would be noise amplified by e_q^(-1/2).
         usable = values > 16 * np.finfo(float).eps * max(values[0], np.finfo(float).tiny)
         scale = np.where(usable, 1 / np.sqrt(np.where(usable, values, 1.0)), 0.0)
         return roots[:, None] * vectors * scale, values
@@ -123,11 +141,22 @@ class OptimalMap(AdditiveMap):
         return replace(self.kernel_, is_signed=False)
 
     def _fitting_bytes(self, n_values: int, n_rows: int, itemsize: int) -> int:
-        # the kernel among the points, or the values as they are counted
+        # the kernel among the points, or the values while they are counted
         return max(super()._fitting_bytes(n_values, n_rows, itemsize), 9 * min(_GRID, n_values) ** 2)
 
     def eigenfunctions(self, x: np.ndarray) -> np.ndarray:
-        """Psi at magnitudes x (m,), float64, straight from the sum over the points: (m, n_terms)."""
+        """Return Psi at magnitudes, computed from the sum over the points rather than from the tables.
+
+        Parameters
+        ----------
+        x : ndarray of shape (m,)
+            Magnitudes.
+
+        Returns
+        -------
+        ndarray of shape (m, n_terms)
+            Eigenfunctions, float64.
+        """
         kernel, x = self._kernel, np.asarray(x, np.float64)
         out = np.empty((x.size, self._n_terms_out))
         for first in range(0, x.size, _BLOCK):
@@ -163,7 +192,7 @@ class OptimalMap(AdditiveMap):
         fill(bits, tables, bits.dtype.type(drop), bits.dtype.type(first), segment, t, out)
 
     def __getstate__(self) -> JSON:
-        # the tables are remade in less time than it takes to send them
+        # Building the tables again takes less time than sending them.
         return {k: v for k, v in super().__getstate__().items() if k != "_tables"}
 
     def __setstate__(self, state: JSON) -> None:
@@ -179,13 +208,15 @@ def tabulate(
     *,
     smooth: bool = False,
 ) -> tuple[np.ndarray, int, int]:
-    """Piecewise polynomials of a function of x > 0 over segments of the binary representation of x.
+    """Tabulate a function of x > 0 as piecewise polynomials over segments of the binary representation of x.
 
-    The segments cover [lowest / 2^8, highest * 2^4]; one of zeros lies below them (x = 0 is there) and a constant
-    one above. In each, the polynomial in t, the place in the segment, meets the function at Chebyshev points. Of a
-    function that is ``smooth``, analytic but for x <= 0, these values come from a sixteenth as many (``_doublings``).
-    Returns tables (n_terms, degree + 1, n_segments), the bits to drop, and the number of the first segment, as
-    ``_loops.table_features`` takes them.
+    The segments cover [lowest / 2^8, highest * 2^4]; a segment of zeros lies below them (x = 0 falls there) and a
+    constant one above. In each segment the polynomial in t, the position within the segment, meets the function at
+    Chebyshev points. For a function that is ``smooth``, analytic except for x <= 0, the values at these points come
+    from a sixteenth as many evaluations (``_doublings``).
+
+    Returns the tables (n_terms, degree + 1, n_segments), the number of bits to drop and the number of the first
+    segment, as ``_loops.table_features`` takes them.
     """
     info = np.finfo(dtype)
     drop = info.nmant - _SEGMENTS.bit_length() + 1
@@ -206,16 +237,17 @@ def tabulate(
 
 
 def _doublings(function: Callable[[np.ndarray], np.ndarray], x: np.ndarray) -> np.ndarray:
-    """The function at points x (segments, points) of all segments, from one polynomial a doubling: (*x.shape, terms).
+    """Return the function at points x (segments, points) of all segments, by one polynomial for each doubling.
 
-    A doubling [a, 2a] and its nearest singularity, 0, make Chebyshev series fall as (3 + sqrt 8)^-n.
+    The result has shape (*x.shape, terms). On a doubling [a, 2a], whose nearest singularity is 0, Chebyshev
+    coefficients fall as (3 + sqrt 8)^-n.
     """
     n = _SMOOTH_POINTS
     nodes, order = chebpts1(n), np.arange(n)
     start, n_doublings = x[0, 0], -(-x.shape[0] // _SEGMENTS)
-    at = np.ldexp(start * (1.5 + 0.5 * nodes), np.arange(n_doublings)[:, None])
-    at_nodes = function(at.reshape(-1)).reshape(*at.shape, -1)
-    # segments repeat, twice as long, from doubling to doubling, and so do their places among the nodes
+    node_x = np.ldexp(start * (1.5 + 0.5 * nodes), np.arange(n_doublings)[:, None])
+    at_nodes = function(node_x.reshape(-1)).reshape(*node_x.shape, -1)
+    # Each doubling repeats the segments of the one before at twice the length, so positions among nodes repeat too.
     places = 2 * x[:_SEGMENTS].reshape(-1) / start - 3
     to_series = chebvander(nodes, n - 1).T * np.where(order == 0, 1 / n, 2 / n)[:, None]
     samples = chebvander(places, n - 1) @ to_series @ at_nodes

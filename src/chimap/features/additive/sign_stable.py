@@ -28,29 +28,44 @@ if TYPE_CHECKING:
 
 
 _BLOCK_ROWS = 512  # rows projected together
-_TILE_BYTES = 2**18  # of bits in a core's cache while the other rows pass over them
+_TILE_BYTES = 2**18  # bits that stay in a core's cache while the other rows are compared with them
 
 
 class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
-    """sign(R' x) with the entries of R (bins, n_components) from Cauchy's law: for the chi2 kernel.
+    """Take the signs of random projections with Cauchy entries, for the chi2 kernel.
 
-    Pr[signs of x and y differ] is close to arccos(K(x, y)) / pi, K the chi2 kernel of l1-normalised rows. The dot
-    product of sign(R' x) / sqrt(D) therefore comes close to ``ArccosKernel(chi2)``, 1 - (2/pi) arccos K. Chance puts it
-    off by a standard deviation of 1/sqrt(D) at most. What is left however large D is nothing where rows are equal or
-    share no bin, and else was measured to lie between -0.02 and 0.07. Signs do not depend on the scale of a row.
+    The features are sign(R' x) with the entries of R (bins, n_components) from the Cauchy distribution. The probability
+    that the signs of x and y differ is close to arccos(K(x, y)) / pi, with K the chi2 kernel of l1-normalised rows. The
+    dot product of sign(R' x) / sqrt(D) is therefore close to ``ArccosKernel(chi2)``, 1 - (2/pi) arccos K. Its standard
+    deviation is at most 1/sqrt(D). The bias that remains for every D is 0 where rows are equal or share no bin, and
+    otherwise was measured to lie between -0.02 and 0.07. The signs do not depend on the scale of a row.
 
     Parameters
     ----------
-    n_components : D, the signs in all.
-    output : "features", +-1/sqrt(D) (0 for empty rows) in the floating type of X; or "bits", uint8 (n, ceil(D/8)), in
-        which component j is bit 7 - j % 8 of byte j // 8 (``numpy.packbits``), set where the sign is positive
-        (nowhere for an empty row, which then differs from others by chance, and from empty ones not at all).
-    random_state : int, RandomState or None.
+    n_components : int, default=1024
+        D, the number of signs.
+    output : str, default="features"
+        "features": +-1/sqrt(D) (0 for empty rows) in the floating type of X; or "bits": uint8 (n, ceil(D/8)), where
+        component j is bit 7 - j % 8 of byte j // 8 (``numpy.packbits``), set where the sign is positive. An empty row
+        has no bit set; it differs from other rows by chance, and from empty ones not at all.
+    random_state : int, RandomState or None, default=None
+        Seed or generator for R. None differs at each fit.
 
-    Learned: ``frequencies_`` (bins, n_components) float64, the matrix R; ``kernel_``, the ``ArccosKernel``.
+    Attributes
+    ----------
+    frequencies_ : ndarray of shape (bins, n_components)
+        The matrix R, float64.
+    kernel_ : ArccosKernel
+        The kernel that the features approximate.
+    n_features_in_ : int
+        Number of bins.
 
-    Source: Li, Samorodnitsky and Hopcroft, Sign Cauchy projections and chi-square kernel.
+    References
+    ----------
+    Li, Samorodnitsky and Hopcroft, Sign Cauchy projections and chi-square kernel.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=50)
     >>> signs = SignStableProjection(n_components=4096, random_state=0).fit(X)
@@ -72,17 +87,32 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> SignStableProjection:
-        """Draw R for the bins of rows X (n, bins), of which nothing else is looked at; y is not used."""
+        """Draw R for the bins of rows; the values of the rows are only checked.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows to take the number of bins from.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        DataError
+            If an entry is NaN, infinite or negative.
+        """
         self._check_parameters()
         self.kernel_ = ArccosKernel(chi2)
         rows = self._rows(X, reset=True)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        # The quantile of uniform numbers, below 2e16 by rounding. (A ratio of two normal numbers can be infinite.)
+        # Quantiles of uniform numbers stay below 2e16 by rounding; ratios of two normal numbers can be infinite.
         self.frequencies_ = np.tan(np.pi * (rng.random((rows.shape[1], self.n_components)) - 0.5))
         return self
 
     def _check_parameters(self) -> None:
-        """Refuse parameters out of range."""
+        """Raise ValueError for parameters out of range."""
         check_positive(self.n_components, "n_components", integer=True)
         check_choice(self.output, "output", ("features", "bits"))
 
@@ -91,10 +121,22 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
         return -(-self.n_components // 8) if self.output == "bits" else self.n_components
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Features (n, n_components) or bits (n, ceil(n_components/8)) of rows X (n, bins), dense or sparse; those of a
-        tensor of torch (or an array of cupy) on its device.
+        """Return the signs of rows as features or bits, as ``output`` says.
 
-        Raises DataError for NaN, infinite or negative entries and for rows of another width.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows of any library: numpy, scipy, torch or cupy.
+
+        Returns
+        -------
+        array of shape (n, n_components) or (n, ceil(n_components/8))
+            Features or bits; those of a tensor of torch or an array of cupy stay on its device.
+
+        Raises
+        ------
+        DataError
+            If an entry is NaN, infinite or negative, or the rows have another number of bins.
         """
         check_is_fitted(self)
         check_choice(self.output, "output", ("features", "bits"))
@@ -111,27 +153,39 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
         return out
 
     def array_features(self, rows: Array) -> Array:
-        """Features (n, n_components) of checked dense rows by the operations of their own kind of array."""
+        """Return features (n, n_components) of checked dense rows by operations of the rows' array library.
+
+        Parameters
+        ----------
+        rows : array of shape (n, bins)
+            Checked dense rows of any library with the Python array API.
+        """
         xp = _arrays.namespace(rows)
         return xp.astype(xp.sign(self._array_projections(rows)), rows.dtype) / float(
             np.sqrt(self.n_components)
         )
 
     def bound(self, like: Array) -> ArrayMap:
-        """``array_features`` for arrays such as ``like``."""
+        """Return ``array_features`` as a function for arrays such as ``like``.
+
+        Parameters
+        ----------
+        like : array of torch, cupy or numpy
+            Any array of the library, device and dtype of the rows to come.
+        """
         return self.array_features
 
     def _array_bits(self, rows: Array) -> Array:
         xp = _arrays.namespace(rows)
         projected = self._array_projections(rows)
-        spare = xp.zeros_like(projected[:, : -self.n_components % 8])
-        positive = xp.astype(xp.concat([projected, spare], axis=1) > 0, xp.uint8)
+        padding = xp.zeros_like(projected[:, : -self.n_components % 8])
+        positive = xp.astype(xp.concat([projected, padding], axis=1) > 0, xp.uint8)
         octets = xp.reshape(positive, (rows.shape[0], self._n_features_out, 8))
         places = xp.asarray([128, 64, 32, 16, 8, 4, 2, 1], dtype=xp.uint8, device=rows.device)
         return xp.sum(octets * places, axis=2, dtype=xp.uint8)
 
     def _array_projections(self, rows: Array) -> Array:
-        """R'x of rows of norm 1, float64: see ``_projections``."""
+        """Return R'x of rows scaled to sum 1, float64; see ``_projections``."""
         xp = _arrays.namespace(rows)
         wide = xp.astype(rows, xp.float64)
         sums = xp.sum(wide, axis=1, keepdims=True)
@@ -141,17 +195,44 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
         return (wide / xp.clip(sums, tiny)) @ _arrays.beside(self.frequencies_, wide)
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Features minus ``shift`` (n_components,) of checked rows into ``out`` (n, n_components), of their dtype."""
+        """Write the features of checked rows, minus a shift, into an array.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        out : ndarray of shape (n, n_components)
+            Array that receives the features, of the dtype of the rows.
+        shift : ndarray of shape (n_components,), default=None
+            Subtracted from the features of every row; None subtracts nothing.
+        """
         scale = out.dtype.type(1 / np.sqrt(self.n_components))
         shift = np.zeros(out.shape[1], out.dtype) if shift is None else shift.astype(out.dtype, copy=False)
         for part, projected in self._projections(rows):
             _signs_into(projected, scale, shift, out[part])
 
     def estimate(self, bits: ArrayLike, others: ArrayLike | None = None) -> np.ndarray:
-        """What the bits (n, ceil(n_components/8)) say of the kernel with others (m, ...), or among themselves, (n, m).
+        """Estimate the kernel from bits: the dot products of the features that the bits stand for.
 
-        1 - 2 h / D with h the bits that differ: the dot products of the features. cos(pi h / D), which is
-        ``sin(pi / 2 * estimate)``, estimates the chi2 kernel itself.
+        The estimate is 1 - 2 h / D with h the number of bits that differ. The chi2 kernel itself is estimated by
+        cos(pi h / D), which is ``sin(pi / 2 * estimate)``.
+
+        Parameters
+        ----------
+        bits : ndarray of shape (n, ceil(n_components/8))
+            Packed bits as ``transform`` returns them with output="bits", uint8.
+        others : ndarray of shape (m, ceil(n_components/8)), default=None
+            Bits of other rows; None compares the rows with each other.
+
+        Returns
+        -------
+        ndarray of shape (n, m)
+            Estimates, float64.
+
+        Raises
+        ------
+        DataError
+            If the bits have another dtype or shape.
         """
         check_is_fitted(self)
         left = self._words(bits, "bits")
@@ -166,28 +247,28 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
         return out
 
     def _projections(self, rows: Rows) -> Iterator[tuple[slice, np.ndarray]]:
-        """(slice, R'x of its rows, float64) for blocks of rows; the same memory serves every block.
+        """Yield (slice, R'x of its rows, float64) for blocks of rows; every block reuses the same memory.
 
-        In float64 whatever the rows are: an entry of R may be a million times the others, and its rounding in float32
-        would be as large as they are.
+        Projections are float64 for rows of any type: an entry of R may be a million times larger than the others, and
+        its rounding in float32 would be as large as they are.
         """
         n_block = min(_BLOCK_ROWS, rows.shape[0])
         buffer, projected = (np.empty((n_block, width)) for width in (rows.shape[1], self.n_components))
         for first in range(0, rows.shape[0], _BLOCK_ROWS):
             part = slice(first, min(first + _BLOCK_ROWS, rows.shape[0]))
-            # of norm 1, so that no product with an entry of R is infinite
+            # rows of norm 1, so that no product with an entry of R is infinite
             block = _scaling.unit_rows(_arrays.as_rows(_arrays.take_rows(rows, part), np.float64))
             size = part.stop - first
             _products.project(block, self.frequencies_, buffer[:size], projected[:size])
             yield part, projected[:size]
 
     def _words(self, bits: ArrayLike, name: str) -> np.ndarray:
-        """Packed bits as rows of 64-bit words, the last filled up by zeros."""
+        """Return packed bits as rows of 64-bit words, the last one padded with zeros."""
         n_bytes = -(-self.n_components // 8)
         bits = np.asarray(bits)
         if bits.dtype != np.uint8 or bits.ndim != 2 or bits.shape[1] != n_bytes:
             raise DataError(
-                f"{name} must be uint8 (rows, {n_bytes}), as transform gives with output='bits'; got {bits.dtype} "
+                f"{name} must be uint8 (rows, {n_bytes}), as transform returns with output='bits'; got {bits.dtype} "
                 f"{bits.shape}."
             )
         padded = np.zeros((bits.shape[0], -(-n_bytes // 8) * 8), dtype=np.uint8)
@@ -212,7 +293,7 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
 
 
 def _signs_into(projected: np.ndarray, scale: np.floating, shift: np.ndarray, z: np.ndarray) -> None:
-    """Projections to features, on all threads."""
+    """Write features from projections, on all threads."""
     _threads.over_rows(
         z.shape[0], z.shape[1], lambda rows: _loops.signs(projected[rows], scale, shift, z[rows])
     )

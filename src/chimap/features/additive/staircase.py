@@ -1,4 +1,4 @@
-"""Unary codes of the intersection kernel, and the sparse form whose regulariser holds their structure."""
+"""Unary codes of the intersection kernel, and their sparse form, whose regulariser carries their structure."""
 
 from __future__ import annotations
 
@@ -16,28 +16,42 @@ from chimap.kernels.additive import signature_powers
 
 
 class StaircaseMap(AdditiveMap):
-    """Psi_q(x) = sqrt(s/N) (how much of step q of N lies below x), steps of width s/N on [0, s], for intersection.
+    """Map bins to how much of each of N steps lies below the value, for the intersection kernel.
+
+        Psi_q(x) = sqrt(s/N) (share of step q of N below x), with steps of width s/N on [0, s].
 
     min(x, y) is the integral of 1[t < x] 1[t < y]; the piecewise linear form is the projection of these indicators onto
-    functions that are constant on the steps: exact for x or y on a border, and never above the kernel on the
-    diagonal. The piecewise constant form rounds x to the nearest border first.
+    functions that are constant on the steps: exact for x or y on a border, and never above the kernel on the diagonal.
+    The piecewise constant form rounds x to the nearest border first.
 
-    **Sparse form.** A linear model on Psi is a function of x that is linear (constant) between borders. Given by its
-    values v at the borders in place of its slopes w it has one or two non-zero features a bin
-    (``transform_sparse_form``), and w = T v with T the differences along the steps of each bin, so that
-    |w|^2 = |T v|^2 = v'Mv: training with that regulariser (``differences``, ``metric``) gives the same model.
+    **Sparse form.** A linear model of Psi is a function of x that is linear (constant) between borders. Written by its
+    values v at the borders instead of its slopes w, it has one or two non-zero features for each bin
+    (``transform_sparse_form``). Then w = T v with T the differences along the steps of each bin, so that |w|^2 = |T
+    v|^2 = v'Mv: training with that regulariser (``differences``, ``metric``) gives the same model.
 
     Parameters
     ----------
-    kernel : "intersection" or its gamma-homogeneous or signed variant.
-    n_terms : N, steps a bin.
-    steps : "linear" (unary with one fractional digit) or "constant" (unary).
+    kernel : str or AdditiveKernel, default="intersection"
+        "intersection", or its gamma-homogeneous or signed variant.
+    n_terms : int, default=20
+        N, steps for each bin.
+    steps : str, default="linear"
+        "linear" (unary with one fractional digit) or "constant" (unary).
 
-    Learned: ``scale_`` (bins,), s: the largest magnitude of each bin; larger values are taken as it.
+    Attributes
+    ----------
+    scale_ : ndarray of shape (bins,)
+        s, the largest magnitude of each bin; larger values are taken as s.
+    kernel_ : AdditiveKernel
+        The exact kernel.
 
-    Source: Maji and Berg, Max-margin additive classifiers for detection, ICCV 2009 (the codes phi_1 and phi_2, and
-    their sparse versions).
+    References
+    ----------
+    Maji and Berg, Max-margin additive classifiers for detection, ICCV 2009 (the codes phi_1 and phi_2, and their sparse
+    versions).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.array([[0.25, 1.0], [0.5, 0.0], [1.0, 0.75]])
     >>> psi = StaircaseMap(n_terms=4).fit(X)
@@ -70,7 +84,7 @@ class StaircaseMap(AdditiveMap):
 
     @property
     def n_straight_pieces(self) -> int | None:
-        """The steps, or None where they round the value, or a gamma bends them."""
+        """Number of steps; None where the steps round the value, or gamma curves the features."""
         return self.n_terms if self.steps == "linear" and self.kernel_.gamma == 1 else None
 
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
@@ -79,11 +93,11 @@ class StaircaseMap(AdditiveMap):
         _loops.staircase_features(magnitudes, rates[bins], heights, self.n_terms, self.steps == "linear", out)
 
     def _steps(self) -> tuple[np.ndarray, np.ndarray]:
-        """Steps a unit of x, and the feature of a whole step; both (bins,) float64."""
+        """Return the steps in a unit of x, and the feature of a whole step; both (bins,) float64."""
         return steps_per_unit(self.scale_, self.n_terms), np.sqrt(self.scale_ / self.n_terms)
 
     def transform_sparse(self, rows: CSR) -> CSR:
-        """CSR features of checked CSR rows, without the steps that lie above the value."""
+        """Return the CSR features of checked CSR rows, without the zeros of steps above the value."""
         features = super().transform_sparse(rows)
         features.eliminate_zeros()
         return features
@@ -91,9 +105,19 @@ class StaircaseMap(AdditiveMap):
     # --- the sparse form
 
     def transform_sparse_form(self, X: MatrixLike) -> CSR:
-        """CSR rows (n, n_terms * bins) of rows X (n, bins), dense or sparse: at most two non-zeros a bin, or one.
+        """Return rows in the sparse form, with at most two non-zeros for each bin (one for constant steps).
 
-        Column q * bins + i belongs to border q + 1 of bin i. v . (this) = (T v) . Psi(x) for every v.
+        Column q * bins + i belongs to border q + 1 of bin i. Every v has v . (sparse form of x) = (T v) . Psi(x).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows that ``transform`` takes, except those on a device.
+
+        Returns
+        -------
+        CSR matrix of shape (n, n_terms * bins)
+            The sparse form, in the floating type of X.
         """
         check_is_fitted(self)
         rows = _arrays.to_sparse(validated_rows(self, X, reset=False, signed=self.kernel_.is_signed))
@@ -103,7 +127,7 @@ class StaircaseMap(AdditiveMap):
         below = np.floor(level if self.steps == "linear" else level + 0.5)
         above = level - below if self.steps == "linear" else np.zeros_like(level)
         factor = heights[bins] * signature_powers(magnitudes, self.kernel_.gamma) * np.sign(rows.data)
-        # borders are numbered from 1: there is no weight at 0, nor above the last
+        # Borders are numbered from 1: there is no weight at 0, nor above the last border.
         data = factor[:, None] * np.stack([np.where(below > 0, 1 - above, 0), above], axis=1)
         border = np.stack([np.maximum(below, 1), np.minimum(below + 1, self.n_terms)], axis=1) - 1
         indices = border.astype(np.int64) * n_bins + bins[:, None]
@@ -115,9 +139,14 @@ class StaircaseMap(AdditiveMap):
         return form
 
     def differences(self) -> sp.csr_array:
-        """T (CSR, n_terms * bins square, two bands): weights of the features from weights of the sparse form.
+        """Return T, which turns weights of the sparse form into weights of the features.
 
-        (T v)_q = v_q - v_{q-1} along the terms of each bin, v_{-1} = 0.
+        (T v)_q = v_q - v_{q-1} along the terms of each bin, with v_{-1} = 0.
+
+        Returns
+        -------
+        CSR array of shape (n_terms * bins, n_terms * bins)
+            T, with two bands.
         """
         check_is_fitted(self)
         size = self.n_terms * self.n_features_in_
@@ -128,17 +157,45 @@ class StaircaseMap(AdditiveMap):
         )
 
     def metric(self) -> sp.csr_array:
-        """M = T'T (CSR, three bands), the regulariser of the sparse form: |w|^2 = v'Mv for w = T v."""
+        """Return M, the regulariser of the sparse form: |w|^2 is v'Mv for w the features' weights T v.
+
+        Returns
+        -------
+        CSR array of shape (n_terms * bins, n_terms * bins)
+            T'T, with three bands.
+        """
         T = self.differences()
         return (T.T @ T).tocsr()
 
     def to_features(self, weights: np.ndarray) -> np.ndarray:
-        """Weights of the features, w = T v, from weights v (..., n_terms * bins) of the sparse form."""
+        """Return weights w of the features from weights v of the sparse form, by w = T v.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (..., n_terms * bins)
+            Weights v.
+
+        Returns
+        -------
+        ndarray of shape (..., n_terms * bins)
+            Weights w.
+        """
         by_term = self._by_term(weights)
         return np.diff(by_term, axis=-2, prepend=0).reshape(weights.shape)
 
     def to_sparse_form(self, weights: np.ndarray) -> np.ndarray:
-        """Weights of the sparse form, v = T^-1 w, from weights w (..., n_terms * bins) of the features."""
+        """Return weights v of the sparse form from weights w of the features, the inverse of ``to_features``.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (..., n_terms * bins)
+            Weights w.
+
+        Returns
+        -------
+        ndarray of shape (..., n_terms * bins)
+            Weights v.
+        """
         return np.cumsum(self._by_term(weights), axis=-2).reshape(weights.shape)
 
     def _by_term(self, weights: np.ndarray) -> np.ndarray:

@@ -1,19 +1,18 @@
-"""The sampled spectrum of stationary kernels."""
+"""The map of additive stationary kernels: a sampled spectrum."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.optimize import minimize_scalar, nnls
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
 from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
-from chimap.features.additive.homogeneous import WINDOWS, discrete_spectrum
+from chimap.features.additive.differences import PAIRS, Differences, best_period, data_spectrum
+from chimap.features.additive.homogeneous import WINDOWS
 from chimap.features.base import Features, FeatureSettings, Footprint
 from chimap.kernels import Kernel
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name, stationary_gaussian
@@ -23,29 +22,46 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-_PAIRS = 2**17  # of values of one bin, whose differences the period is chosen on
-_POINTS = 512  # quantiles of them
-_BLOCK_NUMBERS = 2**22
+_BLOCK_NUMBERS = 2**22  # entries of a block of rows that is made dense and mapped at once
 
 
 class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
-    """Psi(x) = [sqrt(kap_0), sqrt(2 kap_j) cos(j L x / w), sqrt(2 kap_j) sin(j L x / w), j = 1..m], bin by bin.
+    """Map bins to samples of the spectrum of an additive stationary kernel.
 
-    n_terms = 2m + 1, L = 2 pi / period, w the width of the kernel; column q * bins + i is term q of bin i. Bins may
-    have either sign. Zeros have features (the cosines), so that sparse rows become dense ones.
+        Psi(x) = [sqrt(kap_0), sqrt(2 kap_j) cos(j L x / w), sqrt(2 kap_j) sin(j L x / w), j = 1..m], bin by bin.
+
+    n_terms = 2m + 1, L = 2 pi / period, and w is the width of the kernel; column q * bins + i is term q of bin i. Bins
+    may have either sign. The features of 0 are not 0 (the cosines), so sparse rows become dense ones.
 
     Parameters
     ----------
-    kernel : a ``StationaryKernel``, or the name of one.
-    n_terms : features a bin, odd.
-    window : "least-squares" (the spectrum whose kernel is closest on the differences of the data), "rectangular"
-        (spectrum of the signature cut to one period, negatives set to 0) or "uniform" (the spectrum itself, sampled).
-    period : a positive number, in units of the width, or "auto": the one whose kernel is closest on the differences.
+    kernel : str or StationaryKernel, default=stationary_gaussian
+        A stationary kernel or its name, such as "additive-gaussian".
+    n_terms : int, default=5
+        Features for each bin; odd.
+    window : str, default="least-squares"
+        "least-squares" (the spectrum whose kernel is closest on the differences of the data), "rectangular" (spectrum
+        of the signature cut to one period, negatives set to 0) or "uniform" (the spectrum itself, sampled).
+    period : float or str, default="auto"
+        A positive number, in units of the width, or "auto" for the period whose kernel is closest on the differences.
 
-    Learned: ``kernel_``, ``period_``, ``amplitudes_`` (m + 1,): sqrt(kap_0), sqrt(2 kap_1), ...
+    Attributes
+    ----------
+    kernel_ : StationaryKernel
+        The exact kernel.
+    period_ : float
+        The period.
+    amplitudes_ : ndarray of shape (m + 1,)
+        sqrt(kap_0), sqrt(2 kap_1), ....
+    n_features_in_ : int
+        Number of bins.
 
-    Source: Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps, eq. 18 (two windows: sec. 4).
+    References
+    ----------
+    Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps, eq. 18 (two windows: sec. 4).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).standard_normal((50, 4))
     >>> psi = StationaryMap("additive-gaussian", n_terms=7).fit(X)
@@ -74,18 +90,35 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         self.period = period
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> StationaryMap:
-        """Choose the spectrum on the differences within the bins of rows X (n, bins); y is not used.
+        """Choose the spectrum on the differences of values within the bins of rows.
 
-        Raises DataError for NaN and infinite entries, ValueError for settings.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows to fit on.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+
+        Returns
+        -------
+        StationaryMap
+            The fitted map itself.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or the kernel is not stationary.
+        DataError
+            If an entry is NaN or infinite.
         """
         self.kernel_ = self._checked_kernel()
         rows = validated_rows(self, X, reset=True, signed=True)
-        m, differences = self.n_terms // 2, _Differences.of(rows, self.kernel_)
+        m, differences = self.n_terms // 2, Differences.of(rows, self.kernel_)
         if self.period == "auto":
-            self.period_ = self._best_period(differences, m)
+            self.period_ = best_period(self.kernel_, differences, m, self.window)
         else:
             self.period_ = float(self.period)
-        spectrum = self._spectrum(differences, self.period_, m)
+        spectrum = data_spectrum(self.kernel_, differences, self.period_, m, self.window)
         self.amplitudes_ = np.sqrt(spectrum * np.r_[1.0, np.full(m, 2.0)])
         return self
 
@@ -109,30 +142,19 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
             )
         return kernel
 
-    def _spectrum(self, differences: _Differences, period: float, m: int) -> np.ndarray:
-        if self.window == "least-squares":
-            design, target = differences.equations(period, m)
-            return nnls(design, target)[0] / np.r_[1.0, np.full(m, 2.0)]
-        # the same spectra as of homogeneous kernels, whose differences are those of logarithms
-        return discrete_spectrum(self.kernel_, period, m, self.window)  # type: ignore[arg-type]
-
-    def _best_period(self, differences: _Differences, m: int) -> float:
-        def error(period: float) -> float:
-            design, target = differences.equations(period, m)
-            spectrum = self._spectrum(differences, period, m) * np.r_[1.0, np.full(m, 2.0)]
-            return float(np.linalg.norm(design @ spectrum - target))
-
-        # from a period that all differences share out to one in which a few widths lie between harmonics
-        farthest = max(float(differences.points[-1]), 1e-3)
-        grid = np.geomspace(min(2.0, farthest), 4 * farthest + 8 * m + 8, 100)
-        errors = [error(period) for period in grid]
-        best = int(np.argmin(errors))
-        low, high = grid[max(0, best - 1)], grid[min(grid.size - 1, best + 1)]
-        refined = minimize_scalar(error, bounds=(low, high), method="bounded")
-        return float(refined.x if refined.fun <= errors[best] else grid[best])
-
     def transform(self, X: MatrixLike) -> Transformed:
-        """Features (n, n_terms * bins), dense, of rows X (n, bins); of a device's array there."""
+        """Return the features of rows, dense.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows of any library: numpy, scipy, torch or cupy.
+
+        Returns
+        -------
+        array of shape (n, n_terms * bins)
+            A tensor of torch or an array of cupy gives one on the same device, other rows a numpy array.
+        """
         check_is_fitted(self)
         rows = validated_rows(self, X, reset=False, signed=True, on_device=True)
         if _arrays.is_on_device(rows):
@@ -142,7 +164,17 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         return out
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Features minus ``shift`` of checked rows, dense or CSR, into ``out`` of their dtype."""
+        """Write the features of checked rows, minus a shift, into an array.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        out : ndarray of shape (n, n_terms * bins)
+            Array that receives the features, of the dtype of the rows.
+        shift : ndarray of shape (n_terms * bins,), default=None
+            Subtracted from the features of every row; None subtracts nothing.
+        """
         period, size = self.period_ * self.kernel_.width, max(1, _BLOCK_NUMBERS // rows.shape[1])
         for first in range(0, rows.shape[0], size):
             block = _arrays.to_dense(_arrays.take_rows(rows, slice(first, first + size)))
@@ -156,50 +188,101 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
             out -= shift.astype(out.dtype, copy=False)
 
     def array_features(self, rows: Array) -> Array:
-        """Features (n, n_features_out) of checked dense rows by the operations of their own kind of array."""
+        """Return the features of checked dense rows by operations of the rows' array library.
+
+        Parameters
+        ----------
+        rows : array of shape (n, bins)
+            Checked dense rows of any library with the Python array API.
+
+        Returns
+        -------
+        array of shape (n, n_terms * bins)
+            Features in the library, on the device and in the dtype of the rows.
+        """
         xp = _arrays.namespace(rows)
         turns = xp.astype(rows, xp.float64) / (self.period_ * self.kernel_.width)
         angle = 2 * np.pi * (turns - xp.round(turns))
-        first, *others = self.amplitudes_.tolist()
-        terms = [xp.ones_like(angle) * first]
+        constant, *others = self.amplitudes_.tolist()
+        terms = [xp.ones_like(angle) * constant]
         for j, amplitude in enumerate(others, start=1):
             terms += [amplitude * xp.cos(j * angle), amplitude * xp.sin(j * angle)]
         features = xp.astype(xp.stack(terms, axis=1), rows.dtype)
         return xp.reshape(features, (rows.shape[0], self._n_features_out))
 
     def bound(self, like: Array) -> ArrayMap:
-        """``array_features`` for arrays such as ``like``."""
+        """Return ``array_features`` as a function for arrays such as ``like``.
+
+        Parameters
+        ----------
+        like : array of torch, cupy or numpy
+            Any array of the library, device and dtype of the rows to come.
+        """
         return self.array_features
 
     def describe(self) -> str:
-        """'StationaryMap, 5 terms a bin', of a fitted map."""
+        """Return a short description of the fitted map, such as "StationaryMap, 5 terms a bin"."""
         return f"StationaryMap, {self.n_terms} term{'s' if self.n_terms != 1 else ''} a bin"
 
     @property
     def _n_features_out(self) -> int:
         return (2 * self.amplitudes_.size - 1) * int(self.n_features_in_)
 
-    # --- as a family of features
+    # --- the map as a family of features (see ``Family``)
 
     @classmethod
     def takes(cls, kernel: Kernel) -> bool:
-        """See ``Family``."""
+        """Return whether the map serves a kernel: it does for stationary ones.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Kernel to map.
+        """
         return isinstance(kernel, StationaryKernel)
 
     @classmethod
     def of(cls, settings: FeatureSettings, seed: int) -> Features:
-        """See ``Family``; an even number of terms gets the one that is missing to a pair."""
+        """Return an unfitted map for the settings of an estimator; an even number of terms is raised by one.
+
+        Parameters
+        ----------
+        settings : FeatureSettings
+            What the estimator asks for.
+        seed : int
+            Not used: nothing is random.
+        """
         return cls(settings.exact, settings.terms() | 1)
 
     @classmethod
     def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
-        """See ``Family``."""
+        """Return the sizes that the memory of a fit depends on.
+
+        Parameters
+        ----------
+        settings : FeatureSettings
+            What the estimator asks for.
+        n_bins : int
+            Bins of a row.
+        """
         return Footprint((settings.terms() | 1) * n_bins)
 
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """The differences that the period is chosen on."""
-        return 32 * _PAIRS
+        """Return the bytes that fitting takes beside the rows: those of the differences that the period is chosen on.
+
+        Parameters
+        ----------
+        settings : FeatureSettings
+            What the estimator asks for.
+        n_rows : int
+            Rows of the sample.
+        row_bytes : float
+            Bytes of a row.
+        itemsize : int
+            Bytes of a number.
+        """
+        return 32 * PAIRS
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -209,38 +292,3 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
 
 
 StationaryMap.makes = StationaryMap
-
-
-@dataclass(frozen=True)
-class _Differences:
-    """|x - y| / width of values of the same bin in two rows: quantiles, ascending, that count the same; S at them."""
-
-    points: np.ndarray
-    signature: np.ndarray
-    n_bins: int
-
-    @classmethod
-    def of(cls, rows: Rows, kernel: StationaryKernel) -> _Differences:
-        n, d = rows.shape
-        rng = np.random.default_rng(0)
-        wanted = max(1, min(n * (n - 1) // 2, _PAIRS // d))
-        first = rng.integers(n, size=wanted)
-        second = (first + rng.integers(1, max(2, n), size=wanted)) % n
-        left, right = (_arrays.to_dense(_arrays.take_rows(rows, chosen)) for chosen in (first, second))
-        values = np.abs(left.astype(np.float64) - right).reshape(-1) / kernel.width
-        places = (np.arange(_POINTS) + 0.5) / _POINTS
-        points = np.quantile(values, places)
-        return cls(points, kernel.signature(points), d)
-
-    def equations(self, period: float, m: int) -> tuple[np.ndarray, np.ndarray]:
-        """Design (points + 1, m + 1) and right side whose residual, squared, is the mean square error of K over that
-        of S: errors of one sign add up in the sum over the bins, the others average out. (Signatures of bands of
-        frequencies have a mean of either sign, or none.)"""
-        waves = np.cos(np.outer(self.points, np.arange(m + 1)) * (2 * np.pi / period))
-        signature = self.signature
-        share = np.sqrt(1 / (self.n_bins * self.points.size))
-        bias = np.sqrt(max(0.0, 1 - 1 / self.n_bins))
-        scale = 1 / max(float(np.sqrt(np.square(signature).mean())), 1e-300)
-        design = np.vstack([share * waves, bias * waves.mean(axis=0)])
-        target = np.append(share * signature, bias * signature.mean())
-        return scale * design, scale * target

@@ -1,4 +1,4 @@
-"""Every training row a landmark: values of the kernel itself with all of them."""
+"""Features with every training row as a landmark: values of the kernel itself with all of them."""
 
 from chimap.features.exact.features import ExactFeatures, fitted_map, has_map, with_mean_gamma
 from chimap.features.exact.products import KeptRows, Spread, exponentials, exponentials_below

@@ -1,4 +1,4 @@
-"""Kernel values with every row as a family: of every kernel."""
+"""The feature family of kernel values with every training row, for every kernel."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from chimap.features.base import Features, FeatureSettings, Footprint
 from chimap.features.exact.features import ExactFeatures
 from chimap.kernels import Kernel
 
-MOST_ROWS = 12_000  # whose kernel matrix a machine of usual size holds, and factorises in seconds
+MOST_ROWS = 12_000  # rows whose kernel matrix a usual machine holds, and factorises in seconds
 
 
 class ExactFamily:
-    """``ExactFeatures``: as many features as rows, so that the fit is planned by its rows, not by a sample of them."""
+    """``ExactFeatures``: as many features as rows, so that a fit is planned by its rows, not by a sample of them."""
 
     makes: ClassVar[type] = ExactFeatures
 
@@ -28,11 +28,11 @@ class ExactFamily:
 
     @classmethod
     def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
-        """Of as many rows as it is for; a fit reckons with those that there are."""
+        """Return the sizes for ``MOST_ROWS`` rows; a fit plans with its actual number of rows."""
         terms = settings.terms() if settings.map is None else settings.map._terms_at_most
         return Footprint(MOST_ROWS, terms * n_bins)
 
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """The mapped rows."""
+        """Return the bytes of the mapped rows."""
         return int(settings.terms() * n_rows * row_bytes)

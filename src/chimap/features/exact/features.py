@@ -1,4 +1,4 @@
-"""Kernel values with all training rows, for machines that are exact."""
+"""Kernel values with all training rows, for exact kernel machines."""
 
 from __future__ import annotations
 
@@ -27,31 +27,42 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-_ROWS = 1024  # whose values are computed together where a kernel has no map
-_ROUNDED_MEAN = 30  # eps that a mean of rows may be off by
-_CLEAR = 3  # times the rounding of mapped rows: a mean distance beyond it is one of the data
+_ROWS = 1024  # rows whose values are computed at once where a kernel has no map
+_ROUNDED_MEAN = 30  # rounding error of a mean of rows, in float64 eps
+_CLEAR = 3  # a mean distance above this multiple of the rounding of mapped rows comes from the data
 
 
 class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
-    """z(x) = (K(x, x_1), .., K(x, x_n)): values of the kernel with all rows that it is fitted on.
+    """Features (K(x, x_1), .., K(x, x_n)): values of the kernel with all rows that it is fitted on.
 
-    Of an exponential kernel over an additive one they are exp(-gamma |Psi(x) - Psi(x_j)|^2), by one matrix product of
-    mapped rows; of an additive kernel Psi(x)'Psi(x_j) (its mean over the rows apart); of others, kernel by kernel.
-    The map is part of the kernel's definition: what it says is positive definite whatever its error.
+    For an exponential kernel over an additive one the values are exp(-gamma |Psi(x) - Psi(x_j)|^2), from one matrix
+    product of mapped rows; for an additive kernel they are Psi(x)'Psi(x_j) (its mean over the rows apart); for other
+    kernels they are evaluated directly. The map is part of the kernel's definition: the values are positive definite
+    whatever the error of the map.
 
     Parameters
     ----------
-    kernel : a name ("exp-chi2", "chi2", "gaussian", "jensen_shannon+pq", ...) or a kernel object.
-    gamma : of the exponential kernels: a number or "mean", 1 / mean of |Psi(x) - Psi(y)|^2.
-    map : an additive map (unfitted), or None for ``OptimalMap(n_terms=n_terms)``.
-    n_terms : features a bin of that map.
-    random_state : int, RandomState or None: draws the rows whose mean distance is taken.
+    kernel : str or Kernel, default="exp-chi2"
+        A name ("exp-chi2", "chi2", "gaussian", "jensen_shannon+pq", ...) or a kernel object.
+    gamma : float or str, default="mean"
+        gamma of the exponential kernels: a number, or "mean", 1 / mean of |Psi(x) - Psi(y)|^2.
+    map : AdditiveMap or None, default=None
+        An additive map, unfitted; None is ``OptimalMap(n_terms=n_terms)``.
+    n_terms : int, default=2
+        Features for each bin of that default map.
+    random_state : int, RandomState or None, default=None
+        Seed or generator for the rows behind the mean distance, where there is no map. None differs at each fit.
 
     Attributes
     ----------
-    kernel_ : with its parameters set to numbers.
-    map_ : the fitted map, None for kernels without one.
-    rows_ : the training rows, mapped (``KeptRows``) or as they are.
+    kernel_ : Kernel
+        The kernel, its parameters set to numbers.
+    map_ : AdditiveMap or None
+        The fitted map; None for kernels without one.
+    rows_ : KeptRows or rows
+        The training rows, mapped (``KeptRows``) or as they are.
+    n_features_in_ : int
+        Number of bins.
 
     Examples
     --------
@@ -85,11 +96,26 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
     def fit(
         self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> ExactFeatures:
-        """Map and keep rows X (n, bins); y is not used.
+        """Map the rows and keep them.
 
-        sample_weight (n,): by which rows are drawn that map and gamma are fitted on; None: on all rows.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Training rows.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+        sample_weight : array-like of shape (n,), default=None
+            Weights by which rows are drawn for fitting the map and gamma; None uses all rows.
 
-        Raises DataError for entries that the kernel does not take, and for gamma="mean" where all rows are equal.
+        Returns
+        -------
+        ExactFeatures
+            The fitted features themselves.
+
+        Raises
+        ------
+        DataError
+            If the kernel does not take an entry, or all rows are equal with gamma="mean".
         """
         kernel = as_kernel(self.kernel, self.gamma)
         rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
@@ -109,13 +135,13 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         return self
 
     def with_gamma(self, gamma: float) -> None:
-        """Set gamma of a fitted exponential kernel; the rows stay."""
+        """Set gamma of a fitted exponential kernel; the rows stay the same."""
         self.kernel_ = replace(self.kernel_, gamma=float(gamma))  # type: ignore[type-var]
 
     # --- kernel values
 
     def transform(self, X: MatrixLike) -> np.ndarray:
-        """Values (m, n) of rows X (m, bins) with the training rows."""
+        """Return the values (m, n) of rows X (m, bins) with the training rows."""
         check_is_fitted(self)
         rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed)
         out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
@@ -123,7 +149,7 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         return out
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Values minus ``shift`` of checked rows into ``out`` (m, n), of their dtype."""
+        """Write the values minus ``shift`` of checked rows into ``out`` (m, n), of their dtype."""
         if self.map_ is None:
             kept = _arrays.as_rows(self.rows_, out.dtype)
             _threads.over_rows(
@@ -136,34 +162,34 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
             out -= shift.astype(out.dtype, copy=False)
 
     def take(self, rows: np.ndarray) -> ExactFeatures:
-        """The same with some of the training rows."""
-        some = copy(self)
-        some.rows_ = self.rows_.take(rows) if self.map_ is not None else _arrays.take_rows(self.rows_, rows)
-        some._n_features_out = rows.size
-        return some
+        """Return the same features with the training rows at the places ``rows`` alone."""
+        subset = copy(self)
+        subset.rows_ = self.rows_.take(rows) if self.map_ is not None else _arrays.take_rows(self.rows_, rows)
+        subset._n_features_out = rows.size
+        return subset
 
     def gram_into(self, square: np.ndarray) -> np.ndarray:
-        """K(x_i, x_j) of the training rows below the diagonal of ``square`` (n, n); returns the diagonal, (n,).
+        """Write K(x_i, x_j) of the training rows below the diagonal of ``square`` (n, n); return the diagonal, (n,).
 
-        Of additive kernels both are less the means. What lies above the diagonal is spoilt.
+        For additive kernels the means are subtracted. The part above the diagonal is overwritten with arbitrary values.
         """
         if self.map_ is not None:
             return self.rows_.gram_into(square, self._gamma)
         n = self._n_features_out
         for first in range(0, n, _ROWS):
-            own = slice(first, min(first + _ROWS, n))
-            square[own, : own.stop] = self.kernel_(
-                _arrays.view_rows(self.rows_, own), _arrays.view_rows(self.rows_, slice(0, own.stop))
+            block = slice(first, min(first + _ROWS, n))
+            square[block, : block.stop] = self.kernel_(
+                _arrays.view_rows(self.rows_, block), _arrays.view_rows(self.rows_, slice(0, block.stop))
             )
         return np.diagonal(square).astype(np.float64)
 
     @property
     def _gamma(self) -> float | None:
-        """Of mapped rows; None for their plain products."""
+        """gamma of the mapped rows; None for their plain products."""
         return self.kernel_.gamma if isinstance(self.kernel_, Exponential) else None  # type: ignore[return-value]
 
     def describe(self) -> str:
-        """'values of the kernel with 342 rows'."""
+        """Return a short description, such as "values of the kernel with 342 rows"."""
         return f"values of the kernel with {self._n_features_out:,} rows"
 
     def __sklearn_tags__(self) -> Tags:
@@ -175,7 +201,7 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
 
 
 def has_map(kernel: Kernel) -> bool:
-    """Whether its values are products of mapped rows, or exponentials of their distances."""
+    """Return whether the kernel's values are products of mapped rows, or exponentials of their distances."""
     return isinstance(kernel, AdditiveKernel | Linear) or (
         isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel | Linear)
     )
@@ -184,7 +210,7 @@ def has_map(kernel: Kernel) -> bool:
 def fitted_map(
     kernel: Kernel, rows: Rows, n_terms: int, like: AdditiveMap | None = None
 ) -> AdditiveMap | IdentityMap:
-    """The map of a kernel that has one, fitted on rows: an optimal one of so many terms, or one such as another.
+    """Return the map of a kernel that has one, fitted on rows: a clone of ``like``, or ``OptimalMap`` with n_terms.
 
     Raises DataError for entries that the kernel does not take.
     """
@@ -198,19 +224,21 @@ def fitted_map(
 
 
 def with_mean_gamma(kernel: Exponential, rows: KeptRows, spread: Spread) -> Exponential:
-    """The kernel with gamma a number: "mean" is 1 / mean squared distance of mapped rows, those that are kept and those
-    of the spread."""
+    """Return the kernel with gamma a number; "mean" is 1 / mean squared distance of the mapped rows behind ``spread``.
+
+    ``rows`` give the dtype and the size of the means, which bound the rounding of distances.
+    """
     if not isinstance(kernel.gamma, str):
         return kernel
     mean = spread.mean_distance
-    # mapped rows are off by half an eps of their dtype; equal ones are equal but for the mean, in float64, taken off
+    # Mapped rows are off by half an eps of their dtype. Equal rows differ only by the float64 rounding of their mean.
     eps = np.finfo(rows.squares.dtype).eps + _ROUNDED_MEAN * np.finfo(np.float64).eps
     rounding = _CLEAR * eps * np.linalg.norm(rows.means)
     if not mean > rounding**2:
         if spread.n_rows != 1:
             raise DataError(
                 "gamma='mean': all rows are equal, or as close as rounding tells apart, so that there is no mean "
-                "distance. Check that the data vary; take what they have in common off them, use precision='float64', "
+                "distance. Check that the data vary; subtract what they have in common, use precision='float64', "
                 "or pass gamma as a number."
             )
         mean = 1.0  # a single row has no pairs: any gamma serves

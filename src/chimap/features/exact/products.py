@@ -1,5 +1,4 @@
-"""Rows kept for kernel values with other rows: products of dense columns by BLAS, of the rare ones of sparse rows by
-loops."""
+"""Rows kept for kernel values with other rows: BLAS multiplies dense columns, loops the rare columns of sparse rows."""
 
 from __future__ import annotations
 
@@ -12,14 +11,14 @@ import scipy.sparse as sp
 from chimap import _arrays, _blas, _loops, _scaling, _threads
 from chimap._types import CSR, Rows
 
-_ROWS = 256  # whose kernel values one thread computes together
-_COLUMNS = 2048  # of them that stay in its cache from the product to the exponential
-_DENSE_FROM = 0.05  # share of rows from which a column of sparse rows costs less as a dense one
+_ROWS = 256  # rows whose kernel values one thread computes at once
+_COLUMNS = 2048  # kernel values of a row that stay in its cache from the product to the exponential
+_DENSE_FROM = 0.05  # share of filled rows above which a sparse column is cheaper as a dense one
 
 
 @dataclass(frozen=True)
 class Spread:
-    """How far rows u (n, p) are from each other, by sums that add up: |u - o|^2 and u - o about some point o, (p,)."""
+    """How far rows u (n, p) are from each other, by additive sums: of |u - o|^2 and u - o about some point o, (p,)."""
 
     n_rows: int
     squares: float
@@ -30,17 +29,16 @@ class Spread:
 
     @property
     def mean_distance(self) -> float:
-        """Mean |u_i - u_j|^2 over pairs of different rows, by their variance; 0 where there are none."""
+        """Mean |u_i - u_j|^2 over pairs of different rows, by their variance; 0 where there are no pairs."""
         variance = self.squares / self.n_rows - np.square(self.sums / self.n_rows).sum()
         return float(2 * max(0.0, variance) * self.n_rows / max(1, self.n_rows - 1))
 
 
 @dataclass(frozen=True)
 class OtherRows:
-    """Rows u (m, p) in the shape of kept ones: dense columns (m, d) less their means, the others in CSR (m, p), None
-    where there are none.
+    """Rows u (m, p) in the form of kept rows: dense columns (m, d) less their means, and the others in CSR (m, p).
 
-    squares (m,): |u - means|^2.
+    The CSR part is None where all columns are dense. ``squares`` (m,) are |u - means|^2.
     """
 
     dense: np.ndarray
@@ -49,15 +47,16 @@ class OtherRows:
 
 
 class KeptRows:
-    """n rows u_j of p columns, of which products, or exp(-gamma |u - u_j|^2), with other rows are asked for.
+    """Rows u_j (n, p), kept for their products, or exp(-gamma |u - u_j|^2), with other rows.
 
-    Columns that many rows have are dense and less their mean; a column of few costs the pairs that share it. Of word
-    counts most columns are rare, and all products together cost a thousandth of the dense ones.
+    Columns with entries in many rows are stored dense, less their mean; a column of few entries costs only the pairs
+    that share it. In word counts most columns are rare, and all their products together cost a thousandth of dense
+    ones.
 
-    ``rows`` (n, p) are dense, and taken over, or CSR.
+    The argument ``rows`` (n, p) is dense, and then owned by this object, or CSR.
 
-    columns (d,): that are dense, ``dense`` (n, d), less ``means`` (d,). data, rows, starts: the others, in CSC, of
-    all p columns (dense ones are empty there). ``squares`` (n,): |u_j - means|^2.
+    ``columns`` (d,) are the columns stored in ``dense`` (n, d), less ``means`` (d,). ``data``, ``rows`` and ``starts``
+    hold the others in CSC, with all p columns (dense ones are empty there). ``squares`` (n,) are |u_j - means|^2.
     """
 
     n_columns: int
@@ -82,12 +81,12 @@ class KeptRows:
 
     @property
     def n_rows(self) -> int:
-        """n."""
+        """Number of kept rows, n."""
         return int(self.dense.shape[0])
 
     @staticmethod
     def bytes_of(rows: Rows, n_terms: int) -> float:
-        """What a row takes that is kept, of mapped rows with so many features a bin of rows (n, bins) such as these."""
+        """Return the bytes that a kept row takes, for rows (n, bins) such as ``rows`` and n_terms features a bin."""
         frequent, size = _frequent(rows), rows.dtype.itemsize
         if not _arrays.is_sparse(rows):
             return float(n_terms * frequent.size * size)
@@ -95,57 +94,70 @@ class KeptRows:
         return float(n_terms * (frequent.size * size + rare * (size + rows.indices.itemsize)))
 
     def take(self, rows: np.ndarray) -> KeptRows:
-        """Some of these rows, about the same means."""
-        some = copy(self)
-        some.dense, some.squares = self.dense[rows], self.squares[rows]
+        """Return the rows at the places ``rows``, about the same means."""
+        subset = copy(self)
+        subset.dense, subset.squares = self.dense[rows], self.squares[rows]
         if (rare := self._rare_rows) is not None:
-            chosen = rare[rows].tocsc()
-            some.data, some.rows, some.starts = chosen.data, chosen.indices, chosen.indptr
-        return some
+            rare_subset = rare[rows].tocsc()
+            subset.data, subset.rows, subset.starts = (
+                rare_subset.data,
+                rare_subset.indices,
+                rare_subset.indptr,
+            )
+        return subset
 
     def values_into(self, rows: Rows, gamma: float | None, out: np.ndarray) -> None:
-        """exp(-gamma |u - u_j|^2) of other rows u (m, p), or (u - means)'(u_j - means) where gamma is None, into out
-        (m, n)."""
+        """Write kernel values with other rows u (m, p) into out (m, n).
+
+        They are exp(-gamma |u - u_j|^2), or (u - means)'(u_j - means) where gamma is None.
+        """
         self.values_of(self.others(rows), gamma, out)
 
     def others(self, rows: Rows) -> OtherRows:
-        """Other rows (m, p), dense or CSR, about the same means."""
+        """Return other rows (m, p), dense or CSR, about the same means."""
         dense = _dense_columns(rows, self.columns) - self.means
         squares = _scaling.row_squares(dense)
         if self.columns.size == self.n_columns:
             return OtherRows(dense, None, squares)
         rare = _without(rows, self.columns)
-        return OtherRows(dense, rare, squares + _scaling.row_squares(rare))  # with what kept rows do not have
+        # these squares include columns that kept rows lack
+        return OtherRows(dense, rare, squares + _scaling.row_squares(rare))
 
     def values_of(self, others: OtherRows, gamma: float | None, out: np.ndarray) -> None:
-        """See ``values_into``."""
+        """Write kernel values with other rows into ``out``; see ``values_into``."""
 
         def part(first: int) -> None:
-            own = slice(first, min(first + _ROWS, others.squares.size))
-            self._values(others.dense[own], _slice_of(others.rare, own), others.squares[own], gamma, out[own])
+            block = slice(first, min(first + _ROWS, others.squares.size))
+            self._values(
+                others.dense[block], _slice_of(others.rare, block), others.squares[block], gamma, out[block]
+            )
 
         _threads.tasks(range(0, others.squares.size, _ROWS), part)
 
     def gram_into(self, square: np.ndarray, gamma: float | None) -> np.ndarray:
-        """Values among these rows below the diagonal of ``square`` (n, n); returns the diagonal, (n,) float64.
+        """Write values among these rows below the diagonal of ``square`` (n, n); return the diagonal, (n,) float64.
 
-        What lies above the diagonal is spoilt beside it.
+        The part above the diagonal is overwritten with arbitrary values.
         """
         n, rare = self.n_rows, self._rare_rows
 
         def part(first: int) -> None:
-            own = slice(first, min(first + _ROWS, n))
+            block = slice(first, min(first + _ROWS, n))
             self._values(
-                self.dense[own], _slice_of(rare, own), self.squares[own], gamma, square[own, : own.stop]
+                self.dense[block],
+                _slice_of(rare, block),
+                self.squares[block],
+                gamma,
+                square[block, : block.stop],
             )
 
-        _threads.tasks(reversed(range(0, n, _ROWS)), part)  # the largest first
+        _threads.tasks(reversed(range(0, n, _ROWS)), part)  # the longest rows first
         return np.asarray(self.squares if gamma is None else np.ones(n), dtype=np.float64)
 
     def _values(
         self, dense: np.ndarray, rare: CSR | None, squares: np.ndarray, gamma: float | None, out: np.ndarray
     ) -> None:
-        """Of a few rows with the first out.shape[1] of these."""
+        """Write values of a few rows with the first out.shape[1] kept rows."""
         if self.columns.size:
             _blas.multiply(dense, self.dense[: out.shape[1]], out, transpose=True)
         else:
@@ -158,32 +170,35 @@ class KeptRows:
             exponentials(out, squares, self.squares[: out.shape[1]], gamma)
 
     def combine(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(sum_j v_j weights_j (p, t), its product with the means (t,)), v being u less the means of dense columns."""
+        """Return sum_j v_j weights_j (p, t), and its product (t,) with the means.
+
+        v are the rows less the means of dense columns.
+        """
         coef = np.asarray(self._rare.T @ weights)
         coef[self.columns] = self.dense.T.astype(np.float64) @ weights
         return coef, self.means.astype(np.float64) @ coef[self.columns]
 
     def centred(self) -> np.ndarray:
-        """The rows less the means of dense columns, (n, p) dense float64."""
+        """Return the rows less the means of dense columns, (n, p) dense float64."""
         rows = self._rare.toarray().astype(np.float64)
         rows[:, self.columns] = self.dense
         return np.asarray(rows)
 
     def column_means(self) -> np.ndarray:
-        """What ``centred`` rows are less by, (p,) float64: 0 in rare columns."""
+        """Return what ``centred`` subtracts, (p,) float64: 0 in rare columns."""
         means = np.zeros(self.n_columns)
         means[self.columns] = self.means
         return means
 
-    __array_ufunc__ = None  # products of arrays with the rows come to __rmatmul__
+    __array_ufunc__ = None  # makes numpy leave ``array @ rows`` to __rmatmul__
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, p)."""
+        """The shape (n, p) of the rows."""
         return self.n_rows, self.n_columns
 
     def __rmatmul__(self, weights: np.ndarray) -> np.ndarray:
-        """Weights (m, n) times the rows less the means of dense columns, (m, p): by BLAS what is dense."""
+        """Return weights (m, n) times the rows less the means of dense columns, (m, p), by BLAS for dense columns."""
         if self.columns.size == self.n_columns:
             return np.asarray(weights @ self.dense)
         out = np.ascontiguousarray(weights @ self._rare)
@@ -191,14 +206,14 @@ class KeptRows:
         return out
 
     def spread(self) -> Spread:
-        """Of these rows, about the means of dense columns, which add up to 0."""
+        """Return the spread of these rows about the means of dense columns, for which dense columns add up to 0."""
         sums = np.bincount(
             np.repeat(np.arange(self.n_columns), np.diff(self.starts)), self.data, self.n_columns
         )
         return Spread(self.n_rows, float(self.squares.sum(dtype=np.float64)), sums)
 
     def spread_of(self, others: OtherRows) -> Spread:
-        """Of others, about the same means."""
+        """Return the spread of other rows about the same means."""
         sums = np.zeros(self.n_columns)
         if others.rare is not None:
             sums += np.bincount(others.rare.indices, others.rare.data, self.n_columns)
@@ -212,8 +227,10 @@ class KeptRows:
 
     @property
     def _rare_rows(self) -> CSR | None:
-        """The same in CSR; None where all is dense: a sparse matrix of nothing takes longer to make than 100 rows to
-        multiply."""
+        """The same in CSR; None where all columns are dense.
+
+        An empty sparse matrix takes longer to build than 100 rows take to multiply.
+        """
         return self._rare.tocsr() if self.data.size else None
 
 
@@ -222,36 +239,39 @@ def _slice_of(rows: CSR | None, chosen: slice) -> CSR | None:
 
 
 def exponentials(products: np.ndarray, ahead: np.ndarray, behind: np.ndarray, gamma: float) -> None:
-    """exp(-gamma |u - v|^2) in place of products u'v (m, n), with the squares |u|^2 (m,) and |v|^2 (n,)."""
+    """Replace products u'v (m, n) by exp(-gamma |u - v|^2), given the squares |u|^2 (m,) and |v|^2 (n,)."""
     factor = products.dtype.type(gamma)
     ahead, behind = -factor * ahead[:, None], -factor * behind
 
     def rows(first: int) -> None:
-        own = slice(first, first + _ROWS)
+        block = slice(first, first + _ROWS)
         for start in range(0, products.shape[1], _COLUMNS):
-            part = products[own, start : start + _COLUMNS]
+            part = products[block, start : start + _COLUMNS]
             part *= 2 * factor
-            part += ahead[own]
+            part += ahead[block]
             part += behind[start : start + _COLUMNS]
-            np.minimum(part, 0, out=part)  # rounding of equal rows
+            np.minimum(part, 0, out=part)  # rounding may make it positive for equal rows
             np.exp(part, out=part)
 
     _threads.tasks(range(0, products.shape[0], _ROWS), rows)
 
 
 def exponentials_below(square: np.ndarray, squares: np.ndarray, gamma: float) -> None:
-    """The same of products among n rows (n, n), below the diagonal; what lies above it is spoilt beside it."""
+    """Replace products among n rows (n, n) by exponentials below the diagonal; see ``exponentials``.
+
+    The part above the diagonal is overwritten with arbitrary values.
+    """
     n = squares.size
 
     def part(first: int) -> None:
-        own = slice(first, min(first + _ROWS, n))
-        exponentials(square[own, : own.stop], squares[own], squares[: own.stop], gamma)
+        block = slice(first, min(first + _ROWS, n))
+        exponentials(square[block, : block.stop], squares[block], squares[: block.stop], gamma)
 
     _threads.tasks(reversed(range(0, n, _ROWS)), part)
 
 
 def _frequent(rows: Rows) -> np.ndarray:
-    """Columns that are kept dense: all of dense rows."""
+    """Return the columns that are kept dense; for dense rows all of them."""
     if not _arrays.is_sparse(rows):
         return np.arange(rows.shape[1])
     counts = np.bincount(rows.indices, minlength=rows.shape[1])
@@ -259,18 +279,18 @@ def _frequent(rows: Rows) -> np.ndarray:
 
 
 def _dense_columns(rows: Rows, columns: np.ndarray) -> np.ndarray:
-    """These columns, dense; dense rows as they are where that is all of them."""
+    """Return columns as a dense array; dense rows themselves where these are all columns."""
     if not _arrays.is_sparse(rows):
         return np.asarray(rows if columns.size == rows.shape[1] else rows[:, columns])
     return np.ascontiguousarray(rows[:, columns].toarray())
 
 
 def _without(rows: Rows, columns: np.ndarray) -> CSR:
-    """Rows in CSR whose entries in these columns are left out."""
+    """Return rows in CSR without the entries in some columns."""
     if not _arrays.is_sparse(rows):
         if columns.size == rows.shape[1]:
             return sp.csr_matrix(rows.shape, dtype=rows.dtype)
-        return _without(sp.csr_matrix(rows), columns)  # dense rows beside kept ones that came sparse
+        return _without(sp.csr_matrix(rows), columns)  # these rows are dense but the kept ones came sparse
     kept = np.ones(rows.shape[1], dtype=bool)
     kept[columns] = False
     chosen = kept[rows.indices]

@@ -1,4 +1,4 @@
-"""Random features: a Gaussian kernel on mapped rows is an exponential histogram kernel."""
+"""Random features: exponential histogram kernels as Gaussian kernels of mapped rows."""
 
 from chimap.features.fourier.features import FourierFeatures
 from chimap.features.fourier.projection import Hadamard, Matrix

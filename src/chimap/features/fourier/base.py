@@ -1,4 +1,4 @@
-"""What random features share: inputs, a projection onto frequencies, and waves."""
+"""The base class of random features: inputs, a projection onto frequencies, and cosines and sines of it."""
 
 from __future__ import annotations
 
@@ -20,25 +20,33 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-BLOCK_ROWS = 2048  # rows mapped and projected together: with fewer, copying the frequencies takes its toll
+BLOCK_ROWS = 2048  # rows mapped and projected at once; with fewer, copying the frequencies costs too much
 
 
 class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
-    """z(x) with z(x) . z(y) ~ E cos(w'(u(x) - u(y))) for inputs u(x) and frequencies w drawn from a distribution.
+    """Random features z(x) with z(x) . z(y) ~ E cos(w'(u(x) - u(y))) for inputs u(x) and random frequencies w.
 
         pair:    z(x) = [cos(W' u(x)), sin(W' u(x))] / sqrt(D/2),  D/2 frequencies
         offset:  z(x) = sqrt(2/D) cos(W' u(x) + b),  b uniform on [0, 2 pi],  D frequencies.
 
-    A subclass fits what the inputs need and draws (``_draw``); ``_inputs`` gives the inputs of checked rows.
+    A subclass fits what the inputs need, draws the frequencies and stores them with ``_keep``; its ``_inputs`` returns
+    the inputs of checked rows.
 
-    Learned: ``kernel_``, ``projection_``, ``offset_`` (frequencies,), zero for pairs.
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The exact kernel.
+    projection_ : Matrix or Hadamard
+        The projection onto the frequencies.
+    offset_ : ndarray of shape (frequencies,)
+        b; zero for pairs.
     """
 
     n_components: int
     sampling: str
     form: str
     n_features_in_: int
-    kernel_: Annotated[Any, Kernel]  # exponential, skewed, or either with widths
+    kernel_: Annotated[Any, Kernel]  # exponential or skewed, possibly with widths
     projection_: Projection
     offset_: np.ndarray
     centre_: np.ndarray
@@ -47,11 +55,11 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
 
     @abstractmethod
     def _inputs(self, block: Rows, buffer: np.ndarray) -> Rows:
-        """u of checked rows: dense into ``buffer`` (which is returned), or CSR."""
+        """Return u of checked rows: dense, written into ``buffer`` (which is returned), or CSR."""
 
     @abstractmethod
     def _array_inputs(self, rows: Array) -> Array:
-        """u of checked dense rows of any kind of array, by its own operations."""
+        """Return u of checked dense rows by operations of the rows' array library."""
 
     def _check_features(self, samplings: tuple[str, ...]) -> None:
         check_positive(self.n_components, "n_components", integer=True)
@@ -66,20 +74,35 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         self.projection_ = projection
         offset = rng.uniform(0, 2 * np.pi, self._n_frequencies).astype(dtype)
         if self.form == "pair":
-            # Pairs need no offset; with n_components odd the last frequency has no sine, and an offset stands in
-            # for it: a pair of sqrt(2/D) cos, sin and a cosine with offset add as much to the kernel per feature.
+            # Pairs need no offset. If n_components is odd the last frequency has no sine, so it gets an offset
+            # instead: per feature, a pair of sqrt(2/D) cos, sin and a cosine with offset add as much to the kernel.
             offset[: self.n_components // 2] = 0
         self.offset_ = offset
         self._n_features_out = self.n_components
 
     @property
     def frequencies_(self) -> np.ndarray:
-        """The frequencies W as a matrix (inputs, frequencies); made for the asking where they are structured."""
+        """The frequencies W as a matrix (inputs, frequencies), built at each access where they are structured."""
         return self.projection_.matrix
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Features (n, n_components), dense, in the floating type of X; of a tensor of torch (or an array of cupy) on
-        its device."""
+        """Return the features of rows, dense.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows of any library: numpy, scipy, torch or cupy.
+
+        Returns
+        -------
+        array of shape (n, n_components)
+            Features in the floating type of X; those of a tensor of torch or an array of cupy stay on its device.
+
+        Raises
+        ------
+        DataError
+            If the rows have another number of bins, or entries that ``fit`` refuses.
+        """
         check_is_fitted(self)
         rows = validated_rows(self, X, reset=False, signed=self._signed, on_device=True)
         if _arrays.is_on_device(rows):
@@ -89,7 +112,17 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         return out
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Features minus ``shift`` (n_components,) of checked rows into ``out`` (n, n_components), of their dtype."""
+        """Write the features of checked rows, minus a shift, into an array.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        out : ndarray of shape (n, n_components)
+            Array that receives the features, of the dtype of the rows.
+        shift : ndarray of shape (n_components,), default=None
+            Subtracted from the features of every row; None subtracts nothing.
+        """
         projection = self.projection_.astype(out.dtype)
         shift = np.zeros(out.shape[1], out.dtype) if shift is None else shift.astype(out.dtype, copy=False)
         scale = out.dtype.type(np.sqrt(2.0 / self.n_components))
@@ -98,14 +131,26 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         offset = self.offset_.astype(out.dtype, copy=False)
         for first in range(0, rows.shape[0], BLOCK_ROWS):
             z = out[first : first + BLOCK_ROWS]
-            own = buffer[: z.shape[0]]
+            u = buffer[: z.shape[0]]
             block = _arrays.take_rows(rows, slice(first, first + BLOCK_ROWS))
-            projection.project(self._inputs(block, own), own, z)  # angles, where their cosines will be
+            projection.project(self._inputs(block, u), u, z)  # angles, until ``waves``
             waves(scale, offset, shift, z)
 
     def bound(self, like: Array) -> ArrayMap:
-        """The map of checked dense rows to features (n, n_components) by the operations of arrays such as ``like``,
-        with the frequencies on its device. numpy's own have ``features_into``, which is compiled."""
+        """Return the map from rows to features for arrays such as ``like``, with the frequencies on its device.
+
+        For numpy arrays the compiled ``features_into`` is faster.
+
+        Parameters
+        ----------
+        like : array of torch, cupy or numpy
+            Any array of the library, device and dtype of the rows to come.
+
+        Returns
+        -------
+        callable
+            Maps checked dense rows (n, bins) to features (n, n_components).
+        """
         xp = _arrays.namespace(like)
         W, offset = (_arrays.beside(values, like) for values in (self.projection_.matrix, self.offset_))
         n_sines, scale = self.n_components - W.shape[1], float(np.sqrt(2.0 / self.n_components))
@@ -120,12 +165,12 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         return features
 
     def describe(self) -> str:
-        """'512 random features, orthogonal, over ...', of fitted features."""
+        """Return a short description of the fitted features, such as "512 random features, orthogonal, over ..."."""
         return f"{self.n_components:,} random features, {self.sampling}, over {self._describe_inputs()}"
 
     @abstractmethod
     def _describe_inputs(self) -> str:
-        """What u(x) is."""
+        """Return a short description of u(x)."""
 
     @property
     @abstractmethod
@@ -140,5 +185,5 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
 
 
 def waves(scale: np.floating, offset: np.ndarray, shift: np.ndarray, z: np.ndarray) -> None:
-    """Angles to features in place, on all threads."""
+    """Turn angles into features in place, on all threads."""
     _threads.over_rows(z.shape[0], z.shape[1], lambda rows: _loops.waves(scale, offset, shift, z[rows]))

@@ -1,4 +1,4 @@
-"""Random Fourier features as families: exponential kernels, and skewed ones."""
+"""Feature families of random Fourier features, for exponential and for skewed kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chimap.kernels.skewed import Skewed
 
 
 class FourierFamily:
-    """``FourierFeatures``, their frequencies orthogonal unless another sampling is asked for."""
+    """``FourierFeatures``, with orthogonal frequencies unless the settings name another sampling."""
 
     makes: ClassVar[type] = FourierFeatures
 
@@ -45,7 +45,7 @@ class FourierFamily:
 
 
 class SkewedFourierFamily:
-    """``SkewedFourierFeatures``, their frequencies independent unless another sampling is asked for."""
+    """``SkewedFourierFeatures``, with independent frequencies unless the settings name another sampling."""
 
     makes: ClassVar[type] = SkewedFourierFeatures
 
@@ -78,5 +78,5 @@ def _sampling(settings: FeatureSettings, usual: str) -> str:
 def _of_waves(settings: FeatureSettings, mapped: int) -> Footprint:
     n_components = settings.size(2048)
     frequencies = (n_components + 1) // 2 if settings.form == "pair" else n_components
-    # structured frequencies are signs and lengths alone
+    # Structured frequencies store only signs and lengths.
     return Footprint(n_components, mapped, 0 if settings.sampling == "structured" else frequencies)

@@ -21,43 +21,72 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-_CENTRE_ROWS = 64  # that the means of mapped bins are taken of
-_LARGE_MEAN = 16.0  # in standard deviations: means above it are subtracted
+_CENTRE_ROWS = 64  # rows that the means of mapped bins are computed from
+_LARGE_MEAN = 16.0  # in standard deviations; larger means are subtracted
 
 
 class FourierFeatures(RandomFeatures):
-    """z(x) with z(x) . z(y) ~ exp(-gamma D^2(x, y)), D^2 the squared distance of an additive kernel.
+    """Random Fourier features of the exponential kernels.
 
-    Since D^2 = |Psi(x) - Psi(y)|^2 for the map Psi of the additive kernel, this is a Gaussian kernel of the
-    mapped rows: with the columns of W drawn from N(0, 2 gamma I),
+    z(x) . z(y) approximates exp(-gamma D^2(x, y)), with D^2 the squared distance of an additive kernel. As D^2 is
+    |Psi(x) - Psi(y)|^2 for the map Psi of the additive kernel, this is a Gaussian kernel of the mapped rows. With the
+    columns of W drawn from N(0, 2 gamma I):
 
         pair:    z(x) = [cos(W' Psi(x)), sin(W' Psi(x))] / sqrt(D/2),  D/2 frequencies
         offset:  z(x) = sqrt(2/D) cos(W' Psi(x) + b),  b uniform on [0, 2 pi],  D frequencies.
 
     At the same D the pair costs half the projection and, for kernels near 1, has the smaller variance.
 
+    A kernel of differences does not change when a constant is subtracted from all rows. Mapped bins whose mean is large
+    beside their spread are projected less that mean; otherwise the float32 angles would lose what tells rows apart.
+
     Parameters
     ----------
-    kernel : "exp-chi2", "exp-intersection", "exp-jensen-shannon", "exp-hellinger", "gaussian" or an ``Exponential``.
-    n_components : D, the features in all.
-    gamma : number, or "mean": 1 / mean D^2 over pairs of the training rows. An ``Exponential`` brings its own.
-    map : the additive map Psi (unfitted); None is ``OptimalMap(n_terms=n_terms)``, exact to about 0.5 % at two terms.
-    n_terms : terms a bin of that default map.
-    sampling : "orthogonal", "structured" (fast Walsh-Hadamard transforms in place of a matrix: for thousands of
-        inputs), "iid" or "qmc" (quasi-Monte-Carlo: for few inputs).
-    form : "pair" or "offset".
-    random_state : int, RandomState or None.
+    kernel : str or Exponential, default="exp-chi2"
+        "exp-chi2", "exp-intersection", "exp-jensen-shannon", "exp-hellinger", "gaussian" or an ``Exponential``.
+    n_components : int, default=1024
+        D, the number of features.
+    gamma : float or str, default="mean"
+        A number; "mean", 1 / mean D^2 over pairs of the training rows; or a multiple of that, such as "2*mean". An
+        ``Exponential`` has its own gamma.
+    map : AdditiveMap or None, default=None
+        The additive map Psi, unfitted; None is ``OptimalMap(n_terms=n_terms)``, exact to about 0.5 % at two terms.
+    n_terms : int, default=2
+        Terms for each bin of that default map.
+    sampling : str, default="orthogonal"
+        "orthogonal", "structured" (fast Walsh-Hadamard transforms in place of a matrix, for thousands of inputs), "iid"
+        or "qmc" (quasi-Monte-Carlo, for few inputs).
+    form : str, default="pair"
+        "pair" or "offset".
+    random_state : int, RandomState or None, default=None
+        Seed or generator for the frequencies and the rows behind gamma. None differs at each fit.
 
-    A kernel of differences is the same for rows less a constant. Mapped bins whose mean is large beside their spread
-    are projected less that mean, as the angles would otherwise lose in float32 what tells rows apart.
+    Attributes
+    ----------
+    kernel_ : Exponential
+        The exact kernel, its gamma a number.
+    gamma_ : float or None
+        gamma; None where bins have different widths.
+    map_ : AdditiveMap
+        The fitted map.
+    centre_ : ndarray of shape (mapped bins,)
+        Means that are subtracted from mapped bins; most are zero.
+    projection_ : Matrix or Hadamard
+        The projection onto the frequencies.
+    frequencies_ : ndarray of shape (mapped bins, frequencies)
+        W.
+    offset_ : ndarray of shape (frequencies,)
+        b; zero for pairs.
+    n_features_in_ : int
+        Number of bins.
 
-    Learned: ``kernel_`` (an ``Exponential``), ``gamma_`` (None where bins have widths of their own), ``map_``,
-    ``centre_`` (mapped bins,), what is subtracted of them, mostly zeros, ``projection_``, ``frequencies_``
-    (mapped bins, frequencies), ``offset_`` (frequencies,), zero for pairs.
+    References
+    ----------
+    Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel with geometric convergence, Algorithm 2.
+    Sreekanth, Vedaldi, Jawahar and Zisserman, Generalized RBF feature maps.
 
-    Source: Li, Lebanon and Sminchisescu, Algorithm 2; Sreekanth, Vedaldi, Jawahar and Zisserman, Generalized RBF
-    feature maps.
-
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=50)
     >>> features = FourierFeatures("exp-chi2", n_components=4096, random_state=0).fit(X)
@@ -86,11 +115,31 @@ class FourierFeatures(RandomFeatures):
         self.form = form
         self.random_state = random_state
 
-    map_: AdditiveMap | IdentityMap  # whose inputs are projected
+    map_: AdditiveMap | IdentityMap  # its features are the inputs of the projection
     gamma_: float | None
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> FourierFeatures:
-        """Fit the map and gamma on rows X (n, bins) and draw the frequencies; y is not used."""
+        """Fit the map and gamma on rows, and draw the frequencies.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows to fit on.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+
+        Returns
+        -------
+        FourierFeatures
+            The fitted features themselves.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or the kernel is not exponential.
+        DataError
+            If the kernel does not take an entry, or if all rows behind gamma="mean" are equal.
+        """
         kernel = self._check_parameters()
         self._signed = kernel.is_signed
         rows = validated_rows(self, X, reset=True, signed=self._signed)
@@ -120,7 +169,7 @@ class FourierFeatures(RandomFeatures):
         return kernel
 
     def _fitted_map(self, kernel: Exponential, rows: Rows) -> AdditiveMap | IdentityMap:
-        """A clone of the map, set to the additive kernel that the exponential is of, fitted on the rows."""
+        """Return a clone of the map for the additive kernel inside the exponential one, fitted on the rows."""
         if not isinstance(kernel.kernel, AdditiveKernel):
             return IdentityMap().fit(rows)
         template = OptimalMap(n_terms=self.n_terms) if self.map is None else self.map
@@ -157,17 +206,15 @@ class FourierFeatures(RandomFeatures):
 
 
 def _spread(n_rows: int) -> slice:
-    """Up to ``_CENTRE_ROWS`` rows, spread over all."""
+    """Return a slice of at most ``_CENTRE_ROWS`` rows, evenly spaced over all."""
     return slice(None, None, -(-n_rows // _CENTRE_ROWS))
 
 
 def _centre(inputs: Rows) -> np.ndarray:
-    """Means (n_inputs,) of columns of inputs, dense or CSR, that are large beside their spread; 0 of the others."""
+    """Return the means (n_inputs,) of dense or CSR columns that are large beside their spread, and 0 for the others."""
     wide = _arrays.as_rows(inputs, np.float64)
     means = _arrays.column_means(wide)
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # squares beyond float64: their columns stay as they are
+    with np.errstate(over="ignore", invalid="ignore"):  # columns whose squares overflow float64 get no centre
         squares = _arrays.column_means(_arrays.map_values(wide, np.square))
         is_large = means**2 > _LARGE_MEAN**2 * (squares - means**2)
     return np.where(is_large, means, 0).astype(inputs.dtype)

@@ -1,4 +1,4 @@
-"""Projections onto frequencies: a matrix, or fast Walsh-Hadamard transforms that need none."""
+"""Projections onto frequencies: by a matrix, or by fast Walsh-Hadamard transforms that need none."""
 
 from __future__ import annotations
 
@@ -12,45 +12,50 @@ from chimap._types import Rows
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """x -> W'x for frequencies W (n_inputs, m)."""
+    """The projection x -> W'x onto frequencies W (n_inputs, m)."""
 
     matrix: np.ndarray
 
     @property
     def n_inputs(self) -> int:
-        """Entries of x."""
+        """Number of entries of x."""
         return int(self.matrix.shape[0])
 
     @property
     def n_frequencies(self) -> int:
-        """m."""
+        """Number of frequencies, m."""
         return int(self.matrix.shape[1])
 
     def scaled(self, factor: float) -> Matrix:
-        """Frequencies times a factor, in place."""
+        """Multiply the frequencies by a factor, in place, and return this object."""
         matrix = self.matrix
         matrix *= matrix.dtype.type(factor)
         return self
 
     def astype(self, dtype: np.dtype) -> Matrix:
-        """The same in another floating type."""
+        """Return the same projection in another floating type."""
         return self if self.matrix.dtype == dtype else Matrix(self.matrix.astype(dtype))
 
     def project(self, rows: Rows, buffer: np.ndarray, out: np.ndarray) -> None:
-        """out[:, :m] = rows @ W for rows (n, n_inputs), dense or CSR, of the dtype of out (n, m or more), which is
-        C-contiguous; buffer (n, n_inputs) is for CSR."""
+        """Write rows @ W into out[:, :m].
+
+        ``rows`` (n, n_inputs) are dense or CSR and have the dtype of ``out`` (n, m or more), which is C-contiguous.
+        ``buffer`` (n, n_inputs) is used for CSR rows.
+        """
         _products.project(rows, self.matrix, buffer, out)
 
 
 @dataclass(frozen=True, eq=False)
 class Hadamard:
-    """x -> the first m of diag(l) H S_3 H S_2 H S_1 x, block after block: O(m log n_inputs) a row, and no matrix.
+    """The projection x -> the first m of diag(l) H S_3 H S_2 H S_1 x, block after block, which stores no matrix.
 
-    H is the Walsh-Hadamard transform of order p, the power of two from n_inputs on (x is padded by zeros); S are
-    diagonals of signs, drawn for each block of p frequencies; l brings the lengths of Gaussian vectors. Within a block
-    the frequencies are orthogonal over the p padded inputs.
+    It takes O(m log n_inputs) operations for each row. H is the Walsh-Hadamard transform of order p, the smallest power
+    of two from n_inputs on (x is padded with zeros). Each S is a diagonal of signs, drawn for each block of p
+    frequencies; l gives the frequencies the lengths of Gaussian vectors. Within a block the frequencies are orthogonal
+    over the p padded inputs.
 
-    signs: (blocks, 3, p) int8. lengths: (m,), the normalisation of the transforms included.
+    ``signs`` has shape (blocks, 3, p), int8; ``lengths`` has shape (m,) and includes the normalisation of the
+    transforms.
 
     Source: Yu, Suresh, Choromanski, Holtmann-Rice and Kumar, Orthogonal random features, sec. 4 (structured).
     """
@@ -61,22 +66,22 @@ class Hadamard:
 
     @property
     def n_frequencies(self) -> int:
-        """m."""
+        """Number of frequencies, m."""
         return int(self.lengths.size)
 
     @property
     def matrix(self) -> np.ndarray:
-        """The frequencies as a matrix (n_inputs, m), made for the asking."""
+        """The frequencies as a matrix (n_inputs, m), built at each access."""
         out = np.empty((self.n_inputs, self.n_frequencies), dtype=self.lengths.dtype)
         self.project(np.eye(self.n_inputs, dtype=out.dtype), out, out)
         return out
 
     def scaled(self, factor: float) -> Hadamard:
-        """Frequencies times a factor."""
+        """Return the projection with frequencies multiplied by a factor."""
         return Hadamard(self.signs, self.lengths * self.lengths.dtype.type(factor), self.n_inputs)
 
     def astype(self, dtype: np.dtype) -> Hadamard:
-        """The same in another floating type."""
+        """Return the same projection in another floating type."""
         return (
             self
             if self.lengths.dtype == dtype
@@ -84,7 +89,7 @@ class Hadamard:
         )
 
     def project(self, rows: Rows, buffer: np.ndarray, out: np.ndarray) -> None:
-        """As ``Matrix.project``."""
+        """Write the projections of rows into ``out``; see ``Matrix.project``."""
         if _arrays.is_sparse(rows):
             rows = rows.toarray(out=buffer)
         signs = self.signs.astype(out.dtype)

@@ -1,9 +1,9 @@
 """Frequencies: independent, orthogonal in blocks, structured, or quasi-Monte-Carlo.
 
-``CATALOGUE`` maps the word of the ``sampling`` parameter to its function. Each takes (n_inputs, n_frequencies, rng,
-dtype) and gives a projection onto frequencies of the distribution N(0, I): scaled by sqrt(2 gamma) they are those of
-exp(-gamma |x-y|^2). ``BY_QUANTILE`` are those that serve other distributions too, whose quantile they take: orthogonal
-directions with lengths of their own belong to the Gaussian, which looks the same from all sides.
+``CATALOGUE`` maps values of the parameter ``sampling`` to functions. Each takes (n_inputs, n_frequencies, rng, dtype)
+and returns a projection onto frequencies with the distribution N(0, I): scaled by sqrt(2 gamma) they are those of
+exp(-gamma |x-y|^2). The functions in ``BY_QUANTILE`` serve other distributions too and take their quantile: orthogonal
+directions with independent lengths need a distribution that is rotationally symmetric, and only the Gaussian is.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from chimap.features.fourier.projection import Hadamard, Matrix, Projection
 from chimap.features.fourier.quantiles import gaussian
 
 Quantile = Callable[[np.ndarray], np.ndarray]
-_BLOCK = 2048  # columns orthogonalised together; beyond that the cost grows with the square for little gain
-_SMALL_BLOCK = 64  # inputs: below, blocks are so many and so small that calls would take longer than the work
+_BLOCK = 2048  # columns orthogonalised together; beyond, the cost grows with the square for little gain
+_SMALL_BLOCK = 64  # inputs; up to it blocks are so many and small that calls would take longer than the work
 _FEW_INPUTS = (
-    16  # up to which a matrix is as cheap as transforms, whose directions are then too few to be uniform
+    16  # up to it a matrix is as cheap as transforms, which then reach too few directions to be uniform
 )
-_SOBOL_INPUTS = 21201  # dimensions that the direction numbers of scipy's Sobol sequence cover
+_SOBOL_INPUTS = 21201  # dimensions for which scipy's Sobol sequence has direction numbers
 
 
 def iid(
@@ -33,7 +33,7 @@ def iid(
     dtype: np.dtype,
     quantile: Quantile = gaussian,
 ) -> Matrix:
-    """Entries independent. Source: Rahimi and Recht, Random features for large-scale kernel machines."""
+    """Draw independent entries. Source: Rahimi and Recht, Random features for large-scale kernel machines."""
     if quantile is gaussian:
         return Matrix(rng.standard_normal((n_inputs, n_frequencies), dtype=dtype))
     return Matrix(quantile(_inside(rng.random((n_inputs, n_frequencies)))).astype(dtype))
@@ -46,13 +46,15 @@ def qmc(
     dtype: np.dtype,
     quantile: Quantile = gaussian,
 ) -> Matrix:
-    """Frequencies at the quantiles of a scrambled Sobol sequence: one point a frequency, one dimension an input.
+    """Take frequencies at the quantiles of a scrambled Sobol sequence, with a point for each frequency.
 
-    Unbiased, and more even than independent points where the inputs are few (tens); with hundreds of inputs the points
-    that are affordable fill so little of the cube that nothing is gained. Source: Avron, Sindhwani, Yang and Mahoney,
-    Quasi-Monte Carlo feature maps for shift-invariant kernels.
+    The dimensions of a point are the inputs. The estimate is unbiased, and the points are more even than independent
+    ones where the inputs are few (tens); with hundreds of inputs an affordable number of points fills so little of the
+    cube that nothing is gained.
+
+    Source: Avron, Sindhwani, Yang and Mahoney, Quasi-Monte Carlo feature maps for shift-invariant kernels.
     """
-    from scipy.stats.qmc import Sobol  # loading scipy.stats takes longer than all of this package
+    from scipy.stats.qmc import Sobol  # importing scipy.stats takes longer than importing this whole package
 
     if n_inputs > _SOBOL_INPUTS:
         raise ValueError(
@@ -64,10 +66,11 @@ def qmc(
 
 
 def orthogonal(n_inputs: int, n_frequencies: int, rng: np.random.Generator, dtype: np.dtype) -> Matrix:
-    """Columns orthogonal within blocks of at most n_inputs, with the lengths of independent Gaussian columns.
+    """Draw columns that are orthogonal within blocks of at most n_inputs, as long as independent Gaussian columns.
 
-    Unbiased for the Gaussian kernel and of smaller variance than ``iid``. Source: Yu, Suresh, Choromanski,
-    Holtmann-Rice and Kumar, Orthogonal random features.
+    They are unbiased for the Gaussian kernel, with a smaller variance than ``iid``.
+
+    Source: Yu, Suresh, Choromanski, Holtmann-Rice and Kumar, Orthogonal random features.
     """
     if n_inputs <= _SMALL_BLOCK:
         return Matrix(_small_blocks(n_inputs, n_frequencies, rng, dtype))
@@ -81,7 +84,10 @@ def orthogonal(n_inputs: int, n_frequencies: int, rng: np.random.Generator, dtyp
 
 
 def _small_blocks(n_inputs: int, n_frequencies: int, rng: np.random.Generator, dtype: np.dtype) -> np.ndarray:
-    """Frequencies as of ``orthogonal``, all blocks factorised by one call: a block of 4 inputs takes 3 us, not 100."""
+    """Draw frequencies as ``orthogonal`` does, with all blocks factorised by one call.
+
+    A block of 4 inputs takes 3 us instead of 100.
+    """
     n_blocks = -(-n_frequencies // n_inputs)
     G = np.zeros((n_blocks, n_inputs, n_inputs), dtype)
     lengths = np.zeros((n_blocks, 1, n_inputs))
@@ -96,35 +102,35 @@ def _small_blocks(n_inputs: int, n_frequencies: int, rng: np.random.Generator, d
 
 
 def structured(n_inputs: int, n_frequencies: int, rng: np.random.Generator, dtype: np.dtype) -> Projection:
-    """Hadamard transforms between random signs: the time and memory of the projection no longer grow as a product.
+    """Draw Hadamard transforms between random signs: time and memory no longer grow with inputs times frequencies.
 
-    Unbiased to a few thousandths, of the variance of ``orthogonal``. Up to 16 inputs the frequencies are those of
-    ``orthogonal``: so few signs reach so few directions that kernel values would be off by 0.2 (three inputs).
+    They are unbiased to a few thousandths, with the variance of ``orthogonal``. For up to 16 inputs return frequencies
+    of ``orthogonal``: so few signs reach so few directions that kernel values would be off by 0.2 (three inputs).
     """
     if n_inputs <= _FEW_INPUTS:
         return orthogonal(n_inputs, n_frequencies, rng, dtype)
     p = 1 << (n_inputs - 1).bit_length()
     blocks = -(-n_frequencies // p)
     signs = rng.integers(0, 2, (blocks, 3, p), dtype=np.int8) * np.int8(2) - np.int8(1)
-    # three unnormalised transforms multiply lengths by p^(3/2)
+    # Three unnormalised transforms multiply lengths by p^(3/2).
     lengths = np.sqrt(rng.chisquare(p, size=n_frequencies)) / p**1.5
     return Hadamard(signs, lengths.astype(dtype), n_inputs)
 
 
 def _inside(u: np.ndarray) -> np.ndarray:
-    """Numbers of [0, 1) kept from its ends, where quantiles are infinite."""
+    """Return numbers of [0, 1) clipped away from both ends, where quantiles are infinite."""
     return np.clip(u, 2.0**-40, 1 - 2.0**-40)
 
 
 def _orthonormal(G: np.ndarray) -> np.ndarray:
-    """Q of G = QR with a positive diagonal of R, which makes the columns uniform; G is overwritten or shared."""
+    """Return Q of G = QR with a positive diagonal of R, which makes the columns uniform; G is overwritten or shared."""
     n, width = G.shape
     if n >= 2 * width:
-        # A tall Gaussian matrix is well conditioned (below 6), so Q = G R^-1 with R'R = G'G loses no digits, and
-        # it runs at the rate of GEMM where Householder reflections do not.
+        # A tall Gaussian matrix is well conditioned (below 6), so Q = G R^-1 with R'R = G'G loses no digits. It runs
+        # at the speed of GEMM, which Householder reflections do not reach.
         triangle = cholesky((G.T @ G).astype(np.float64), check_finite=False)
         trsm = strsm if G.dtype == np.float32 else dtrsm
-        # in Fortran's eyes: R'^-1 G' from the left
+        # In Fortran order this is R'^-1 G' from the left.
         return trsm(1.0, triangle.T.astype(G.dtype), G.T, lower=1, overwrite_b=1).T
     Q, triangle = qr(G, mode="economic", overwrite_a=True, check_finite=False)
     Q *= np.where(np.diag(triangle) < 0, -1, 1).astype(G.dtype)

@@ -24,28 +24,49 @@ _QUANTILES = {SkewedChi2: sech, SkewedIntersection: cauchy}
 
 
 class SkewedFourierFeatures(RandomFeatures):
-    """z(x) with z(x) . z(y) ~ a skewed kernel: waves of w'(ln(x + c) - ln(m + c)), the entries of w from sech's
-    or Cauchy's law.
+    """Random Fourier features of the skewed multiplicative kernels.
 
-    m is the mean of the rows: the kernel takes differences alone, and those of rows that are nearly equal have lost
-    their digits in ln(x + c) itself. The entries of w are sigma h(u), u uniform: h(u) = (2/pi) ln tan(pi u / 2) for
-    skewed chi2, h(u) = tan(pi (u - 1/2)) for skewed intersection.
+    z(x) . z(y) approximates the kernel by cosines and sines of w'(ln(x + c) - ln(m + c)), with m the mean of the rows:
+    the kernel depends on differences alone, and for nearly equal rows ln(x + c) itself has lost the digits of their
+    differences. The entries of w are sigma h(u), u uniform: h(u) = (2/pi) ln tan(pi u / 2) for skewed chi2 (the
+    hyperbolic secant distribution), h(u) = tan(pi (u - 1/2)) for skewed intersection (the Cauchy distribution).
 
     Parameters
     ----------
-    kernel : "skewed-chi2", "skewed-intersection", or such an object with its c and sigma; c = "auto" is taken
-        from the data: the median of the non-zero bins, or more where the kernel would be next to zero.
-    n_components : D, the features in all.
-    sampling : "iid" or "qmc". (Orthogonal directions are for the Gaussian kernel.)
-    form : "pair" or "offset", see ``FourierFeatures``.
-    random_state : int, RandomState or None.
+    kernel : str or Kernel, default="skewed-chi2"
+        "skewed-chi2", "skewed-intersection", or such an object with its c and sigma; c = "auto" is taken from the data:
+        the median of the non-zero bins, or more where the kernel would be close to zero.
+    n_components : int, default=1024
+        D, the number of features.
+    sampling : str, default="iid"
+        "iid" or "qmc". (Orthogonal directions need the Gaussian kernel.)
+    form : str, default="pair"
+        "pair" or "offset", as in ``FourierFeatures``.
+    random_state : int, RandomState or None, default=None
+        Seed or generator for the frequencies. None differs at each fit.
 
-    Learned: ``kernel_`` with c a number, ``centre_`` (bins,), which is m, ``projection_``, ``frequencies_`` (bins,
-    frequencies), ``offset_``.
+    Attributes
+    ----------
+    kernel_ : SkewedChi2 or SkewedIntersection
+        The exact kernel, its c a number.
+    centre_ : ndarray of shape (bins,)
+        m.
+    projection_ : Matrix
+        The projection onto the frequencies.
+    frequencies_ : ndarray of shape (bins, frequencies)
+        The frequencies w.
+    offset_ : ndarray of shape (frequencies,)
+        Offsets of the angles; zero for pairs.
+    n_features_in_ : int
+        Number of bins.
 
-    Source: Li, Ionescu and Sminchisescu, Random Fourier approximations for skewed multiplicative histogram kernels;
-    Fourier kernel learning, Table 1.
+    References
+    ----------
+    Li, Ionescu and Sminchisescu, Random Fourier approximations for skewed multiplicative histogram kernels. Fourier
+    kernel learning, Table 1.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).dirichlet(np.ones(16), size=50)
     >>> features = SkewedFourierFeatures(n_components=4096, random_state=0).fit(X)
@@ -54,7 +75,7 @@ class SkewedFourierFeatures(RandomFeatures):
     True
     """
 
-    _logarithm: Skewed  # whose ln(x + c) the inputs are
+    _logarithm: Skewed  # the kernel whose ln(x + c) are the inputs
 
     def __init__(
         self,
@@ -71,7 +92,27 @@ class SkewedFourierFeatures(RandomFeatures):
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> SkewedFourierFeatures:
-        """Take c from rows X (n, bins), all above -c, and draw the frequencies; y is not used."""
+        """Take c and the centre from rows, and draw the frequencies.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows whose entries are all above -c.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+
+        Returns
+        -------
+        SkewedFourierFeatures
+            The fitted features themselves.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or the kernel is not skewed.
+        DataError
+            If an entry is NaN, infinite or not above -c.
+        """
         self._check_features(tuple(BY_QUANTILE))
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, Skewed):
@@ -79,10 +120,10 @@ class SkewedFourierFeatures(RandomFeatures):
                 f"SkewedFourierFeatures draws features of skewed-chi2 and skewed-intersection; got {kernel.name!r}. "
                 "FourierFeatures takes exponential kernels, NystroemFeatures every kernel."
             )
-        self._signed = True  # bins down to -c: the logarithm checks
+        self._signed = True  # bins may be negative down to -c, which the logarithm checks
         rows = validated_rows(self, X, reset=True, signed=self._signed)
         self.kernel_ = kernel.fitted(rows)
-        self._logarithm = self.kernel_  # the inputs are its ln(x + c), whatever widths kernel_ comes to have
+        self._logarithm = self.kernel_  # stays as it is where kernel_ is later given widths
         self.centre_ = self._logarithm.centre(rows)
         self._check_above(rows)
         random = check_random_state(self.random_state)
@@ -113,11 +154,13 @@ class SkewedFourierFeatures(RandomFeatures):
     def _array_inputs(self, rows: Array) -> Array:
         c, xp, m = float(self._logarithm.c), _arrays.namespace(rows), _arrays.beside(self.centre_, rows)
         if not bool(xp.all(rows > -c)):
-            self._logarithm.logarithms(_arrays.to_host(rows), self.centre_)  # names the place
+            self._logarithm.logarithms(
+                _arrays.to_host(rows), self.centre_
+            )  # raises an error that names the place
         share = (rows - m) / (m + c)
         return xp.where(xp.abs(share) < NEAR, xp.log1p(share), xp.log((rows + c) / (m + c)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True  # down to -c, which is the smaller the smaller the data
+        tags.input_tags.positive_only = True  # or down to -c, which scales with the data
         return tags

@@ -3,61 +3,81 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from chimap import _arrays, _blas
 from chimap._types import ArrayLike, Blocks, MatrixLike, RandomState, Rows
-from chimap._validation import DataError, check_blocks, check_choice
+from chimap._validation import check_choice
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.fourier.base import BLOCK_ROWS, RandomFeatures, waves
+from chimap.features.fourier.base import RandomFeatures
 from chimap.features.fourier.features import FourierFeatures
+from chimap.features.fourier.initial_widths import initial_widths
 from chimap.features.fourier.projection import Matrix
+from chimap.features.fourier.pullback import Slopes, pull_back_to_inputs
 from chimap.features.fourier.skewed import SkewedFourierFeatures
-from chimap.kernels import Anisotropic, Exponential, Kernel, SkewedIntersection, as_kernel
+from chimap.features.fourier.width_groups import partition, width_groups
+from chimap.kernels import Anisotropic, Exponential, Kernel, as_kernel
 from chimap.kernels.anisotropic import with_width
 from chimap.kernels.skewed import Skewed
 
-_SAMPLE_ROWS = 4096  # that the widths to start from are taken from
-
-Slopes = np.ndarray | Callable[[slice, np.ndarray], np.ndarray]
-"""dL/dpsi: an array (n, D), or a function that gives it from a slice of the rows and their features."""
-
 
 class WidthFeatures:
-    """psi_s(x) of the kernel prod_j k_{s_j}(x_j, y_j), and the gradients of what is made of it in the widths s.
+    """Random features psi_s of the kernel prod_j k_{s_j}(x_j, y_j), with gradients in the widths s.
 
         angle_i(x) = sum_j s_j h(u_ij)' phi_j(x) + b_i,  psi = sqrt(2/D) [cos(angles), sin(angles)], or cosines alone,
 
-    phi_j the bins of group j: mapped by the additive map (exponential kernels), as they are (Gaussian), or as
-    ln(x + c) (skewed). The uniform numbers u are drawn once; the widths only scale what the quantile h makes of them,
-    so that every function of psi_s is smooth in s. A large s is a narrow kernel: s^2/2 is gamma of an exponential
-    kernel, s is sigma of a skewed one.
+    with phi_j the bins of group j: mapped by the additive map (exponential kernels), unchanged (Gaussian), or their
+    ln(x + c) (skewed). The uniform numbers u are drawn once; the widths only scale the quantiles h(u), so that every
+    function of psi_s is smooth in s. A large s is a narrow kernel: s^2/2 is gamma of an exponential kernel, s is sigma
+    of a skewed one.
 
-    Gradients are with respect to log s, hand-derived: with E = dL/d angles, dL/d log s_j is the sum over the rows and
-    the inputs i of group j of phi_i (E W')_i, W the scaled frequencies. That is one more product of the size of the
-    projection whatever the number of widths, made 512 rows at a time.
+    Gradients are with respect to log s, derived by hand: with E = dL/d angles, dL/d log s_j is the sum over the rows
+    and the inputs i of group j of phi_i (E W')_i, where W are the scaled frequencies. That is one more product of the
+    size of the projection, whatever the number of widths, computed 2048 rows at a time.
 
     Parameters
     ----------
-    kernel : "exp-chi2" and the other exponential kernels, "gaussian", "skewed-chi2", "skewed-intersection", or such an
-        object; its own width is not used.
-    n_components : D.
-    widths : "block" (one for each block of columns), "bin" (one for each column), "one", or whole numbers (bins,) that
-        name the group of each column: descriptors of several blocks, say.
-    blocks : columns of each block as slices or lists, in a list or a mapping of names; each column in exactly one. None
-        is one block.
-    map, n_terms, sampling, form, random_state : as in ``FourierFeatures`` and ``SkewedFourierFeatures``; sampling
-        "auto" is "orthogonal", "iid" for skewed kernels.
+    kernel : str or Kernel, default="exp-chi2"
+        "exp-chi2" or another exponential kernel, "gaussian", "skewed-chi2", "skewed-intersection", or such an object;
+        its own width is not used.
+    n_components : int, default=1024
+        D, the number of features.
+    widths : str or array of shape (bins,), default="block"
+        "block" (one for each block of columns), "bin" (one for each column), "one", or whole numbers that name the
+        group of each column, for example when groups span descriptors.
+    blocks : list or mapping, default=None
+        Columns of each block as slices or lists, in a list or in a mapping from names; each column in exactly one
+        block. None is one block of all columns.
+    map : AdditiveMap or None, default=None
+        The additive map, as in ``FourierFeatures``.
+    n_terms : int, default=2
+        Terms of the default map, as in ``FourierFeatures``.
+    sampling : str, default="auto"
+        "orthogonal", "iid", "qmc", or "auto": "iid" for skewed kernels, else "orthogonal".
+    form : str, default="pair"
+        "pair" or "offset", as in ``FourierFeatures``.
+    random_state : int, RandomState or None, default=None
+        Seed or generator for the frequencies. None differs at each fit.
 
-    Learned: ``unit_``, the features at widths 1; ``names_`` of the widths; ``columns_``, the group of each column;
-    ``start_``, log widths (r,) at which the mean of every block's share of the exponent is 1/blocks.
+    Attributes
+    ----------
+    unit_ : FourierFeatures or SkewedFourierFeatures
+        The features at widths 1.
+    names_ : list of str
+        Names of the r widths.
+    columns_ : ndarray of shape (bins,)
+        Index of the width of each column.
+    start_ : ndarray of shape (r,)
+        Log widths at which the mean share of every block in the exponent is 1/blocks.
 
-    Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, secs 3.1 and 3.3.
+    References
+    ----------
+    Bazavan, Li and Sminchisescu, Fourier kernel learning, secs 3.1 and 3.3.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=30)
     >>> features = WidthFeatures("exp-chi2", 64, blocks=[slice(0, 4), slice(4, 8)], random_state=0).fit(X)
@@ -91,26 +111,56 @@ class WidthFeatures:
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> WidthFeatures:
-        """Fit the map and the widths to start from on rows X (n, bins), and draw the frequencies; y is not used.
+        """Fit the map and the initial widths on rows, and draw the frequencies.
 
-        Raises ValueError for blocks that overlap or leave columns out, DataError for a block that is constant.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows to fit on.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+
+        Returns
+        -------
+        WidthFeatures
+            The fitted features themselves.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or blocks overlap or leave columns out.
+        DataError
+            If a block is constant.
         """
         self.unit_ = self._unit(X).fit(X)
         block_names, blocks = partition(self.blocks, self.unit_.n_features_in_)
         self.names_, self.columns_ = width_groups(self.widths, block_names, blocks, self.unit_.n_features_in_)
         self._inputs_of = np.tile(self.columns_, self.unit_._n_inputs // self.columns_.size)
-        self.start_ = self._start(X, block_names, blocks)
+        self.start_ = initial_widths(self.unit_, X, block_names, blocks, self.columns_)
         return self
 
     @property
     def n_widths(self) -> int:
-        """r."""
+        """Number of widths, r."""
         return len(self.names_)
 
     def at(self, log_widths: np.ndarray) -> FourierFeatures | SkewedFourierFeatures:
-        """Plain features with these widths (r,) folded into their frequencies; nothing else is copied.
+        """Return plain features with widths folded into their frequencies; nothing else is copied.
 
-        Raises ValueError, naming the width, where one leaves the range of the floating type.
+        Parameters
+        ----------
+        log_widths : ndarray of shape (r,)
+            Logarithms of the widths.
+
+        Returns
+        -------
+        FourierFeatures or SkewedFourierFeatures
+            Fitted features.
+
+        Raises
+        ------
+        ValueError
+            If a width leaves the range of the floating type; the error names it.
         """
         W = self.unit_.projection_.matrix
         scales = self.checked_widths(log_widths, W.dtype)
@@ -122,14 +172,43 @@ class WidthFeatures:
         return folded
 
     def exact(self, log_widths: np.ndarray) -> Any:
-        """The exact kernel that the features approximate at these widths."""
+        """Return the exact kernel that the features approximate at widths.
+
+        Parameters
+        ----------
+        log_widths : ndarray of shape (r,)
+            Logarithms of the widths.
+
+        Returns
+        -------
+        Kernel
+            The kernel with that width, or ``Anisotropic`` for several widths.
+        """
         kernel, widths = self.unit_.kernel_, np.exp(np.asarray(log_widths, dtype=np.float64))
         if widths.size == 1:
             return with_width(kernel, float(widths[0]))
         return Anisotropic(kernel, self.columns_, widths)
 
     def checked_widths(self, log_widths: np.ndarray, dtype: np.dtype) -> np.ndarray:
-        """s = exp(log_widths), (r,) float64, each a normal number of the dtype and so its square."""
+        """Return s = exp(log_widths), checked to be normal numbers of a dtype, and their squares too.
+
+        Parameters
+        ----------
+        log_widths : ndarray of shape (r,)
+            Logarithms of the widths.
+        dtype : dtype
+            float32 or float64.
+
+        Returns
+        -------
+        ndarray of shape (r,)
+            Widths, float64.
+
+        Raises
+        ------
+        ValueError
+            If a width or its square is not a normal number of the dtype; the error names it.
+        """
         with np.errstate(over="ignore", under="ignore"):
             widths = np.exp(np.asarray(log_widths, dtype=np.float64))
         info = np.finfo(dtype)
@@ -150,34 +229,42 @@ class WidthFeatures:
         return widths
 
     def pullback(self, rows: Rows, log_widths: np.ndarray, slopes: Slopes) -> np.ndarray:
-        """dL/d log s (r,), float64, of checked rows (n, bins), given dL/dpsi; see ``Slopes``."""
+        """Return the gradient of a function L of the features with respect to the log widths.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        log_widths : ndarray of shape (r,)
+            Logarithms of the widths.
+        slopes : ndarray of shape (n, D) or callable
+            dL/dpsi, or a function that returns it for a slice of the rows and their features.
+
+        Returns
+        -------
+        ndarray of shape (r,)
+            dL/d log s, float64.
+        """
         return self.pullback_at(self.at(log_widths), rows, slopes)
 
     def pullback_at(self, features: RandomFeatures, rows: Rows, slopes: Slopes) -> np.ndarray:
-        """``pullback`` at widths whose features ``at`` has made already."""
-        dtype, n, D = rows.dtype, rows.shape[0], self.n_components
-        W = features.projection_.astype(dtype).matrix
-        m, block = W.shape[1], min(BLOCK_ROWS, n)
-        inputs, back = np.empty((2, block, W.shape[0]), dtype)
-        angles, both = np.empty((block, m), dtype), np.empty((block, 2 * m), dtype)
-        scale, offset = dtype.type(np.sqrt(2.0 / D)), features.offset_.astype(dtype)
-        total, no_shift = np.zeros(W.shape[0]), np.zeros(2 * m, dtype)
-        for first in range(0, n, BLOCK_ROWS):
-            part = slice(first, min(n, first + BLOCK_ROWS))
-            size = part.stop - first
-            own, a, z = inputs[:size], angles[:size], both[:size]
-            projected = features._inputs(_arrays.take_rows(rows, part), own)
-            if _arrays.is_sparse(projected):
-                projected.toarray(out=own)
-            _blas.multiply(own, W, z[:, :m])
-            waves(scale, offset, no_shift, z)
-            G = slopes(part, z[:, :D]) if callable(slopes) else slopes[part]
-            # d cos = -sin, of all angles; d sin = cos, of those that have a sine among the features
-            np.multiply(z[:, m:], G[:, :m], out=a)
-            np.negative(a, out=a)
-            a[:, : D - m] += z[:, : D - m] * G[:, m:]
-            _blas.multiply(a, W, back[:size], transpose=True)
-            total += np.einsum("ij,ij->j", own, back[:size])
+        """Return ``pullback`` for features that ``at`` has already made.
+
+        Parameters
+        ----------
+        features : FourierFeatures or SkewedFourierFeatures
+            What ``at`` returned.
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        slopes : ndarray of shape (n, D) or callable
+            dL/dpsi, or a function that returns it for a slice of the rows and their features.
+
+        Returns
+        -------
+        ndarray of shape (r,)
+            dL/d log s, float64.
+        """
+        total = pull_back_to_inputs(features, rows, slopes)
         return np.bincount(self._inputs_of, weights=total, minlength=self.n_widths)
 
     def _unit(self, X: MatrixLike) -> FourierFeatures | SkewedFourierFeatures:
@@ -185,7 +272,7 @@ class WidthFeatures:
         check_choice(self.sampling, "sampling", ("auto", "orthogonal", "iid", "qmc"))
         if isinstance(kernel, Exponential):
             sampling = "orthogonal" if self.sampling == "auto" else self.sampling
-            # gamma = 1/2 makes the entries of the frequencies N(0, 1)
+            # With gamma = 1/2 the entries of the frequencies are N(0, 1).
             return FourierFeatures(
                 replace(kernel, gamma=0.5), self.n_components, map=self.map, n_terms=self.n_terms,
                 sampling=sampling, form=self.form, random_state=self.random_state,
@@ -200,90 +287,6 @@ class WidthFeatures:
                 self.random_state,
             )
         raise ValueError(
-            f"widths are learned of exponential, Gaussian and skewed kernels; got {kernel.name!r}. "
+            f"widths are learned for exponential, Gaussian and skewed kernels; got {kernel.name!r}. "
             f"An additive kernel has none: use its exponential form, such as 'exp-{kernel.name}'."
         )
-
-    def _start(self, X: MatrixLike, names: list[str], blocks: list[np.ndarray]) -> np.ndarray:
-        """Widths at which each block takes the same share of a mean exponent of 1; equal within a block."""
-        rows = _arrays.as_rows(_arrays.take_rows(_arrays.as_rows(X), slice(_SAMPLE_ROWS)))
-        inputs = np.empty((rows.shape[0], self.unit_._n_inputs), dtype=rows.dtype)
-        projected = self.unit_._inputs(rows, inputs)
-        if _arrays.is_sparse(projected):
-            projected.toarray(out=inputs)
-        # what does not vary is exactly 0, not the square of a rounding error
-        varies = inputs.max(axis=0) > inputs.min(axis=0)
-        variances = varies * inputs.var(axis=0, dtype=np.float64, ddof=int(rows.shape[0] > 1))
-        # E |u - u'|^2 = 2 Var u over pairs of rows, and E |u - u'| = 2 sqrt(Var u / pi) as if u were normal
-        spread = 2 * np.sqrt(variances / np.pi) if self._is_l1 else variances
-        by_column = spread.reshape(-1, self.columns_.size).sum(axis=0)
-        starts = np.empty(self.columns_.size)
-        for name, columns in zip(names, blocks, strict=True):
-            total = float(by_column[columns].sum())
-            if not total > 0 and rows.shape[0] > 1:
-                raise DataError(
-                    f"block {name!r} is constant: all of its columns have one value in the rows that the widths start "
-                    "from, so it has no width. Leave its columns out."
-                )
-            share = (total or 1.0) * len(blocks)
-            starts[columns] = 1 / share if self._is_l1 else 1 / np.sqrt(share)
-        logs, counts = np.log(starts), np.bincount(self.columns_, minlength=self.n_widths)
-        return np.bincount(self.columns_, weights=logs, minlength=self.n_widths) / counts
-
-    @property
-    def _is_l1(self) -> bool:
-        return isinstance(self.unit_.kernel_, SkewedIntersection)
-
-
-def partition(blocks: Blocks | None, n_columns: int) -> tuple[list[str], list[np.ndarray]]:
-    """Names and index arrays of blocks that hold each column exactly once; None is one block of all.
-
-    Raises ValueError for blocks that overlap or leave columns out.
-    """
-    if blocks is None:
-        return ["all"], [np.arange(n_columns)]
-    names, blocks_of = check_blocks(blocks, n_columns)
-    times = np.bincount(np.concatenate(blocks_of), minlength=n_columns)
-    if np.any(times > 1):
-        column = int(np.flatnonzero(times > 1)[0])
-        both = [name for name, columns in zip(names, blocks_of, strict=True) if column in columns]
-        raise ValueError(
-            f"blocks overlap: column {column} is in {' and in '.join(map(repr, both))}. Each column belongs to one "
-            "width."
-        )
-    if np.any(times == 0):
-        column = int(np.flatnonzero(times == 0)[0])
-        raise ValueError(
-            f"blocks miss {np.count_nonzero(times == 0)} of the {n_columns} columns, column {column} first. Put them "
-            "into a block, or drop them from the rows."
-        )
-    return names, blocks_of
-
-
-def width_groups(
-    widths: str | ArrayLike, block_names: list[str], blocks: list[np.ndarray], n_columns: int
-) -> tuple[list[str], np.ndarray]:
-    """Names of the widths (r,), and the width of each column (n_columns,); see ``WidthFeatures``."""
-    if not isinstance(widths, str):
-        groups = np.asarray(widths)
-        if groups.shape != (n_columns,) or groups.dtype.kind not in "iu":
-            raise ValueError(
-                f"widths as an array must be whole numbers, one for each of the {n_columns} columns; got shape "
-                f"{groups.shape} of {groups.dtype}."
-            )
-        sizes = np.bincount(groups) if groups.min() >= 0 else np.zeros(1, int)
-        if np.any(sizes == 0):
-            raise ValueError(
-                f"widths: group {int(np.flatnonzero(sizes == 0)[0])} has no column; number the groups from 0 on "
-                "without gaps."
-            )
-        return [f"group {j}" for j in range(sizes.size)], groups.astype(np.int64)
-    check_choice(widths, "widths", ("block", "bin", "one"))
-    if widths == "one":
-        return ["all"], np.zeros(n_columns, dtype=np.int64)
-    if widths == "bin":
-        return [f"bin {i}" for i in range(n_columns)], np.arange(n_columns)
-    groups = np.empty(n_columns, dtype=np.int64)
-    for j, columns in enumerate(blocks):
-        groups[columns] = j
-    return block_names, groups

@@ -1,4 +1,4 @@
-"""Ways to choose the landmarks of Nystrom's approximation; ``CATALOGUE`` lists them."""
+"""Functions that choose the landmarks of Nystrom's approximation; ``CATALOGUE`` lists them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_width
 from chimap.kernels import Kernel
 
-_PROPOSED = 64  # pivots proposed together
+_PROPOSED = 64  # pivots proposed at once
 _KMEANS_ROUNDS = 5
-BLOCK_NUMBERS = 2**21  # products of rows and centres that are in memory together
+_SAMPLE_ROWS, _ROWS_A_LANDMARK = 4096, 4  # rows of the sample: in all, or for each landmark if that is more
+BLOCK_NUMBERS = 2**21  # products of rows and centres that are in memory at once
 
 
 def uniform(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generator) -> Rows:
-    """Rows at random, none equal to another."""
+    """Choose rows at random, all distinct."""
     order = rng.permutation(rows.shape[0])
     chosen: list[int] = []
     seen: set[bytes] = set()
@@ -34,9 +35,9 @@ def uniform(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generat
 
 
 def kmeans(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generator) -> Rows:
-    """Centres of k-means on the rows, by a few of Lloyd's rounds from rows at random: the first ones gain the most."""
+    """Return the centres of a few of Lloyd's rounds from random rows: the first rounds gain the most."""
     mean = None if _arrays.is_sparse(rows) else rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
-    if mean is not None:  # distances by products cancel where the mean dominates
+    if mean is not None:  # distances computed from products cancel where the mean dominates
         rows = rows - mean
     centres = _arrays.to_dense(uniform(kernel, rows, n_landmarks, rng))
     for _ in range(_KMEANS_ROUNDS):
@@ -48,14 +49,14 @@ def kmeans(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generato
         ).T.tocsr()
         means = _arrays.to_dense(members @ rows)
         means /= np.maximum(counts, 1).astype(rows.dtype)[:, None]
-        means[counts == 0] = centres[counts == 0]  # a centre without rows stays where it is
+        means[counts == 0] = centres[counts == 0]  # a centre without rows stays
         centres = means
     centres = centres if mean is None else centres + mean
-    return centres if kernel.is_signed else np.maximum(centres, 0)  # rounding may leave the domain
+    return centres if kernel.is_signed else np.maximum(centres, 0)  # rounding may make centres negative
 
 
 def _nearest(rows: Rows, centres: np.ndarray) -> np.ndarray:
-    """The nearest centre of each row, (n,)."""
+    """Return the index of the nearest centre of each row, (n,)."""
     across = np.ascontiguousarray(centres.T)
     halves = (np.einsum("ij,ij->i", centres, centres, dtype=np.float64) / 2).astype(centres.dtype)
     size = max(1, BLOCK_NUMBERS // centres.shape[0])
@@ -63,26 +64,27 @@ def _nearest(rows: Rows, centres: np.ndarray) -> np.ndarray:
     nearest = np.empty(rows.shape[0], np.int64)
     for first in range(0, rows.shape[0], size):
         block = _arrays.take_rows(rows, slice(first, first + size))
-        own = products[: block.shape[0]]
+        block_products = products[: block.shape[0]]
         if _arrays.is_sparse(block):
-            _products.sparse_product(block, across, own)
+            _products.sparse_product(block, across, block_products)
         else:
-            _blas.multiply(block, across, own)
-        own -= halves
-        nearest[first : first + size] = own.argmax(axis=1)
+            _blas.multiply(block, across, block_products)
+        block_products -= halves
+        nearest[first : first + size] = block_products.argmax(axis=1)
     return nearest
 
 
 def rpcholesky(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generator) -> Rows:
-    """Rows drawn one after the other, each with a chance in proportion to what of its K(x, x) is not yet explained.
+    """Draw rows one after the other, with probabilities proportional to the part of K(x, x) that is not yet explained.
 
-    Pivots are proposed many at a time by the chances of the moment, and accepted one after the other with the share of
-    the residual that they still have, which draws from the same law as one at a time and evaluates kernels by blocks.
+    Many pivots are proposed at once from the current probabilities. They are accepted one after the other with the
+    share of the residual that they still have. This draws from the same distribution as one at a time, and evaluates
+    the kernel in blocks.
 
     Source: Epperly, Tropp and Webber, Embrace rejection: kernel matrix approximation by accelerated randomly pivoted
     Cholesky.
     """
-    n, given, rows = rows.shape[0], rows, _arrays.as_rows(rows, np.float64)
+    n, input_rows, rows = rows.shape[0], rows, _arrays.as_rows(rows, np.float64)
     factor = np.empty((n, n_landmarks))
     residual = kernel.diagonal(rows)
     least = n * np.finfo(np.float64).eps * max(float(residual.max(initial=0.0)), 0.0)
@@ -94,7 +96,7 @@ def rpcholesky(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Gene
         columns = kernel(rows, _arrays.take_rows(rows, new)).astype(np.float64)
         columns -= factor[:, :k] @ factor[new, :k].T
         corner = columns[new]
-        # pivots were accepted by these very numbers: the jitter is below what counts as explained
+        # The pivots were accepted on these numbers; the jitter is below the residual that counts as explained.
         corner[np.diag_indices_from(corner)] += 0.01 * least
         block = solve_triangular(cholesky(corner, lower=True), columns.T, lower=True).T
         factor[:, k : k + new.size] = block
@@ -102,10 +104,10 @@ def rpcholesky(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Gene
         residual[new] = 0
         if (
             not pivots
-        ):  # what all rows share is explained now: the rounding of what tells them apart is what counts
-            least = max(least, n * float(np.finfo(given.dtype).eps) * float(residual.max()))
+        ):  # the part that all rows share is explained now; the rounding of the rest sets the tolerance
+            least = max(least, n * float(np.finfo(input_rows.dtype).eps) * float(residual.max()))
         pivots.extend(int(p) for p in new)
-    return _arrays.take_rows(given, np.sort(pivots) if pivots else [0])
+    return _arrays.take_rows(input_rows, np.sort(pivots) if pivots else [0])
 
 
 def _accepted(
@@ -116,7 +118,7 @@ def _accepted(
     factor: np.ndarray,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Those of the proposed pivots that a drawing one by one would have taken, at least the first."""
+    """Return the proposed pivots that drawing one by one would have taken, with at least the first."""
     chosen = _arrays.take_rows(rows, proposed)
     left = kernel(chosen).astype(np.float64) - factor[proposed] @ factor[proposed].T
     started = residual[proposed]
@@ -137,21 +139,26 @@ CATALOGUE: dict[str, Callable[[Kernel, Rows, int, np.random.Generator], Rows]] =
 
 
 def given_landmarks(landmarks: MatrixLike, rows: Rows, owner: str) -> Rows:
-    """Landmarks that the user gives, as rows of the kind and dtype of ``rows``.
+    """Return landmarks that the user gives, as rows of the kind and dtype of ``rows``.
 
-    Raises ValueError for what is no matrix of such rows, and DataError for landmarks that repeat each other.
+    Raises ValueError unless they are a matrix of such rows, and DataError for landmarks that repeat each other.
     """
-    given = _arrays.as_rows(landmarks, rows.dtype)
-    if given.ndim != 2 or given.shape[0] == 0:
+    matrix = _arrays.as_rows(landmarks, rows.dtype)
+    if matrix.ndim != 2 or matrix.shape[0] == 0:
         raise ValueError(
             f"landmarks must be one of {', '.join(map(repr, CATALOGUE))}, or rows (m, bins); got {landmarks!r}."
         )
-    check_width(given, rows.shape[1], f"landmarks of {owner}")
-    dense, numbers = np.unique(_arrays.to_dense(given), axis=0, return_inverse=True)
-    if dense.shape[0] < given.shape[0]:
+    check_width(matrix, rows.shape[1], f"landmarks of {owner}")
+    dense, numbers = np.unique(_arrays.to_dense(matrix), axis=0, return_inverse=True)
+    if dense.shape[0] < matrix.shape[0]:
         first, second = np.flatnonzero(numbers == np.argmax(np.bincount(numbers)))[:2]
         raise DataError(
             f"landmarks, rows {first} and {second} are equal: each landmark must differ from the others. "
-            "Give it once."
+            "Pass it once."
         )
-    return _arrays.like(given, rows)
+    return _arrays.like(matrix, rows)
+
+
+def sample_rows(n_components: int) -> int:
+    """Return how many rows landmarks, gamma and the centre are computed from, if there are that many."""
+    return max(_SAMPLE_ROWS, _ROWS_A_LANDMARK * n_components)

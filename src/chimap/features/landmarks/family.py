@@ -1,4 +1,4 @@
-"""Landmark features as families: by products of mapped rows, and of every kernel."""
+"""Feature families of landmarks: by products of mapped rows, and for every kernel."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import ClassVar
 
 from chimap.features.additive.families import map_bytes, mapped_bins
 from chimap.features.base import Features, FeatureSettings, Footprint, gamma_bytes, median_bytes
-from chimap.features.landmarks.choosing import BLOCK_NUMBERS
-from chimap.features.landmarks.landmark_features import LandmarkFeatures, sample_rows
+from chimap.features.landmarks.choosing import BLOCK_NUMBERS, sample_rows
+from chimap.features.landmarks.landmark_features import LandmarkFeatures
 from chimap.features.landmarks.nystroem import NystroemFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
 
 
 class LandmarkFamily:
-    """``LandmarkFeatures``, of one term a bin unless more are asked for."""
+    """``LandmarkFeatures``, with one term for each bin unless the settings name more."""
 
     makes: ClassVar[type] = LandmarkFeatures
 
@@ -32,16 +32,21 @@ class LandmarkFamily:
 
     @classmethod
     def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
-        """Mapped landmarks are a matrix as frequencies are; whitening is another, as of so many mapped bins more. Those
-        that the user gives are of no sample."""
+        """Count mapped landmarks as a matrix of frequencies, and whitening as one more over m further mapped bins.
+
+        Landmarks that the user gives are not rows of the sample.
+        """
         m, p = settings.size(), mapped_bins(settings, n_bins, 1)
-        own = m if isinstance(settings.landmarks, str) else 0
-        return Footprint(m, p + m, m, sample_rows=sample_rows(m), landmarks=own)
+        sampled_landmarks = m if isinstance(settings.landmarks, str) else 0
+        return Footprint(m, p + m, m, sample_rows=sample_rows(m), landmarks=sampled_landmarks)
 
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Mapped rows and their differences from the mean, products with the centres of k-means; the kernel of the
-        landmarks, in whose memory its factor is inverted, and the triangle."""
+        """Return the larger of what the map takes and what choosing and factorising landmarks takes.
+
+        The latter are the mapped rows and their differences from the mean, products with the centres of k-means, the
+        kernel of the landmarks, in whose memory its factor is inverted, and the triangle.
+        """
         m = settings.size()
         mapped = 2 * int(n_rows * row_bytes) * settings.terms(1)
         products = itemsize * min(n_rows * m, max(BLOCK_NUMBERS, m))
@@ -67,13 +72,16 @@ class NystroemFamily:
 
     @classmethod
     def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
-        """Kernel values take the place of mapped bins, and the landmarks are rows of the sample."""
+        """Count kernel values in place of mapped bins; the landmarks are rows of the sample."""
         m = settings.size()
         return Footprint(m, m, m, sample_rows=2 * m, landmarks=m)
 
     @classmethod
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Kernel values of all rows with the landmarks, and the eigenproblem of these; and the kernel's parameters."""
+        """Return the larger of what the kernel's parameters take and what the landmarks take.
+
+        The latter are the kernel values of all rows with the landmarks, and the eigenproblem of the landmarks.
+        """
         kernel, m = settings.exact, settings.size()
         if kernel.name == "gaussian":
             parameters = gamma_bytes(kernel, n_rows, row_bytes, itemsize)

@@ -1,4 +1,4 @@
-"""Kernel values with landmarks, less one, and how many rows landmarks are chosen from."""
+"""Kernel values with landmarks, less 1."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from chimap import _blas, _loops, _threads
 
-_GRAM_COLUMNS = 2048  # mapped bins of the landmarks that are in float64 together
-_GRAM_ROWS = 256  # whose kernel values are mirrored together
+_GRAM_COLUMNS = 2048  # mapped bins of the landmarks that are in float64 at once
+_GRAM_ROWS = 256  # rows whose kernel values are mirrored at once
 
 
 def exponentials(half_rows: np.ndarray, half_landmarks: np.ndarray, products: np.ndarray) -> None:
-    """exp(u.l - |u|^2/2 - |l|^2/2) - 1 in place of the products u.l (n, m), from the halves of the squares."""
+    """Replace products u.l (n, m) by exp(u.l - |u|^2/2 - |l|^2/2) - 1, given the halves of the squares."""
     _threads.over_rows(
         products.shape[0],
         products.shape[1],
@@ -25,8 +25,10 @@ def add_to_all(row: np.ndarray, n_rows: int, out: np.ndarray) -> None:
 
 
 def less_one(u: np.ndarray) -> np.ndarray:
-    """exp(-|u_i - u_j|^2 / 2) - 1 of rows u (m, p), float64; some columns and rows at a time, so that no copy of all is
-    made."""
+    """Return exp(-|u_i - u_j|^2 / 2) - 1 for rows u (m, p), float64.
+
+    It is computed for some columns and rows at a time, without a full copy.
+    """
     m = u.shape[0]
     gram = np.zeros((m, m))
     for first in range(0, u.shape[1], _GRAM_COLUMNS):
@@ -35,11 +37,11 @@ def less_one(u: np.ndarray) -> np.ndarray:
     halves = gram.diagonal() / 2
     for first in range(0, m, _GRAM_ROWS):
         rows = slice(first, first + _GRAM_ROWS)
-        own = gram[rows, first:]
-        own -= halves[rows, None]
-        own -= halves[first:]
-        np.expm1(np.minimum(own, 0, out=own), out=own)
-        corner = np.triu(own[:, :_GRAM_ROWS], 1)
-        own[:, :_GRAM_ROWS] = corner + corner.T
-        gram[first + own.shape[0] :, rows] = own[:, _GRAM_ROWS:].T
+        block = gram[rows, first:]
+        block -= halves[rows, None]
+        block -= halves[first:]
+        np.expm1(np.minimum(block, 0, out=block), out=block)
+        corner = np.triu(block[:, :_GRAM_ROWS], 1)
+        block[:, :_GRAM_ROWS] = corner + corner.T
+        gram[first + block.shape[0] :, rows] = block[:, _GRAM_ROWS:].T
     return gram

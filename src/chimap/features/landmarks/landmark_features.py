@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,16 +9,14 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from chimap import _arrays, _blas
-from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, RandomState, Rows, Transformed
+from chimap import _arrays
+from chimap._types import ArrayLike, MatrixLike, RandomState, Rows, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive import check_map
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.base import Folded
-from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
-from chimap.features.landmarks.kernel_values import add_to_all, exponentials, less_one
-from chimap.features.landmarks.unit_gaussian import UnitGaussianMap, takes, unit_gaussian_map
-from chimap.features.landmarks.whitening import whitening
+from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks, sample_rows
+from chimap.features.landmarks.unit_gaussian import takes, unit_gaussian_map
+from chimap.features.landmarks.whitened import WhitenedLandmarks
 from chimap.kernels import Gaussian, Kernel, as_kernel
 from chimap.model_files import Transformer
 
@@ -27,39 +24,37 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-_BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
-_FOLDED_ROWS = 512  # of the triangle that are in float64 together
-_SAMPLE_ROWS, _ROWS_A_LANDMARK = 4096, 4  # that k-means sees: the larger number
+class LandmarkFeatures(WhitenedLandmarks, ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
+    """Features from the kernel values with m landmarks, for the exponential kernels.
 
+        z(x) = R^-T (K(x, l_1), .., K(x, l_m)), with K_LL = R'R the kernel of the landmarks l_i.
 
-class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
-    """z(x) = R^-T (K(x, l_1), .., K(x, l_m)), with K_LL = R'R the kernel of m landmarks l_i.
-
-    z(x) . z(y) is the kernel where x or y is a landmark, and never above it on the diagonal. For the exponential
-    kernels K(x, y) = exp(-gamma |Psi(x) - Psi(y)|^2), whose values with all landmarks are one product of mapped rows
-    (n, p) and mapped landmarks (p, m): a row takes 2 p m + m^2 operations. One landmark is worth five to ten random
+    z(x) . z(y) is the kernel where x or y is a landmark, and never above it on the diagonal. The values of an
+    exponential kernel K(x, y) = exp(-gamma |Psi(x) - Psi(y)|^2) with all landmarks are one product of mapped rows
+    (n, p) and mapped landmarks (p, m): each row takes 2 p m + m^2 operations. One landmark is worth five to ten random
     features.
 
     Parameters
     ----------
-    kernel : str or Kernel
+    kernel : str or Kernel, default="exp-chi2"
         "exp-chi2", "exp-intersection", "exp-jensen_shannon", "exp-hellinger", "gaussian", an ``Exponential``, or a
-        product of these over columns of their own (``OnColumns``, ``Anisotropic``): one set of landmarks serves all
-        descriptors, each with a width of its own.
-    n_components : int
-        m, landmarks. Of fewer distinct rows than that, all are taken.
-    gamma : float or str
+        product of these over different columns (``OnColumns``, ``Anisotropic``): one set of landmarks then serves all
+        descriptors, each with its width.
+    n_components : int, default=1000
+        m, the number of landmarks; with fewer distinct rows all of them are taken.
+    gamma : float or str, default="mean"
         A number; "mean", 1 / mean D^2 over pairs of the rows; or a multiple of that, such as "2*mean". A kernel object
-        brings its own.
-    map : AdditiveMap or None
-        Psi (unfitted); None is ``OptimalMap(n_terms=n_terms)``. It becomes part of the kernel's definition, so one term
-        a bin does as well as more, at less work.
-    n_terms : int
-        Terms a bin of that default map.
-    landmarks : str or array of shape (m, bins)
+        has its own gamma.
+    map : AdditiveMap or None, default=None
+        Psi, unfitted; None is ``OptimalMap(n_terms=n_terms)``. It becomes part of the kernel's definition, so one term
+        for each bin is as good as more, and cheaper.
+    n_terms : int, default=1
+        Terms for each bin of that default map.
+    landmarks : str or array of shape (m, bins), default="kmeans"
         "kmeans" (centres of a few rounds of k-means on mapped rows), "uniform" (rows at random), "rpcholesky" (randomly
         pivoted Cholesky), or the landmarks as rows.
-    random_state : int, RandomState or None
+    random_state : int, RandomState or None, default=None
+        Seed or generator for the sample of rows and the landmarks. None differs at each fit.
 
     Attributes
     ----------
@@ -69,16 +64,19 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         The landmarks as scaled, centred mapped rows u, in which the kernel is exp(-|u - v|^2 / 2).
     projection_ : ndarray of shape (m, m)
         R^-1, upper triangular.
-    n_features_in_, n_landmarks_ : int
-        Bins; and landmarks in use, fewer than ``n_components`` where rows are few, or so alike that in their floating
-        type no more can be told apart.
+    n_landmarks_ : int
+        Landmarks in use: fewer than ``n_components`` where rows are few, or so alike that their floating type cannot
+        tell more apart.
+    n_features_in_ : int
+        Number of bins.
 
     Raises
     ------
     ValueError
-        For kernels without a map (``NystroemFeatures`` takes every kernel) and settings out of range.
+        For kernels without a map (``NystroemFeatures`` takes every kernel) and parameters out of range.
     DataError
-        From ``fit`` and ``transform``, for entries that the kernel does not take; for gamma="mean" of equal rows.
+        From ``fit`` and ``transform``, for entries that the kernel does not take; for gamma="mean" if all rows are
+        equal.
 
     References
     ----------
@@ -96,13 +94,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
     """
 
     n_features_in_: int
-    unit_map_: UnitGaussianMap
     kernel_: Kernel
-    projection_: np.ndarray
-    _mapped: np.ndarray
-    _half_norms: np.ndarray
-    _ones: np.ndarray
-    _n_features_out: int
 
     def __init__(
         self,
@@ -125,11 +117,25 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
 
     @classmethod
     def takes(cls, kernel: Kernel) -> bool:
-        """Whether the kernel is exponential over an additive kernel or over the linear one, or a product of such."""
+        """Return whether a kernel is exponential over an additive or the linear kernel, or a product of such kernels.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Kernel to approximate.
+        """
         return takes(kernel)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> LandmarkFeatures:
-        """Fit the map and gamma on rows X (n, bins), choose landmarks and factorise their kernel; y is not used."""
+        """Fit the map and gamma on a sample of rows, choose landmarks and factorise their kernel.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows to fit on.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+        """
         kernel = self._check_parameters()
         rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -156,38 +162,22 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         return kernel
 
     def _choose(self, rows: Rows, rng: np.random.Generator) -> np.ndarray:
-        """Landmarks as mapped rows (m, p), dense."""
+        """Return the landmarks as mapped rows (m, p), dense."""
         if not isinstance(self.landmarks, str):
-            given = given_landmarks(self.landmarks, rows, type(self).__name__)
-            return np.asarray(_arrays.to_dense(self.unit_map_.values(given)))
+            rows_given = given_landmarks(self.landmarks, rows, type(self).__name__)
+            return np.asarray(_arrays.to_dense(self.unit_map_.values(rows_given)))
         u = self.unit_map_.values(rows)
         chosen = CATALOGUE[self.landmarks](Gaussian(0.5), u, min(self.n_components, u.shape[0]), rng)
         return np.asarray(_arrays.to_dense(chosen))
 
-    def _factorise(self, landmarks: np.ndarray) -> None:
-        dtype = landmarks.dtype
-        whitened = whitening(less_one(landmarks), dtype)
-        # (p, m), so that a product with sparse rows reads them row by row
-        self._mapped = np.ascontiguousarray(landmarks[whitened.kept].T)
-        self._half_norms = (np.square(self._mapped, dtype=np.float64).sum(axis=0) / 2).astype(dtype)
-        self.projection_ = whitened.triangle
-        self._ones = whitened.ones
-        self.n_landmarks_ = self._n_features_out = int(whitened.kept.size)
-
-    @property
-    def landmarks_(self) -> np.ndarray:
-        """The landmarks as scaled, centred mapped rows (m, mapped bins)."""
-        check_is_fitted(self)
-        return self._mapped.T
-
     @property
     def gamma_(self) -> float | None:
-        """Of the kernel; None where it has several."""
+        """gamma of the kernel; None where the kernel has several."""
         return getattr(self.kernel_, "gamma", None)
 
     @property
     def largest_(self) -> np.ndarray:
-        """The largest magnitude in each bin of the rows of ``fit``, (bins,); 1 where the map does not know."""
+        """Largest magnitude of each bin in the rows of ``fit``, (bins,); 1 where the map does not keep it."""
         out = np.zeros(self.n_features_in_)
         for factor in self.unit_map_.factors:
             columns = np.arange(out.size) if factor.columns is None else factor.columns
@@ -195,8 +185,18 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         return out
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Features (n, n_landmarks_) of rows X (n, bins), dense, in their floating type; those of a tensor of torch (or
-        an array of cupy) come on its device."""
+        """Return the features of rows, dense.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows of any library: numpy, scipy, torch or cupy.
+
+        Returns
+        -------
+        array of shape (n, n_landmarks_)
+            Features in the floating type of X; those of a tensor of torch or an array of cupy stay on its device.
+        """
         check_is_fitted(self)
         rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed, on_device=True)
         if _arrays.is_on_device(rows):
@@ -205,64 +205,8 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         self.features_into(rows, out)
         return out
 
-    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Features minus ``shift`` (m,) of checked rows into ``out`` (n, m), of their dtype."""
-        triangle = self.projection_.astype(out.dtype, copy=False)
-        # taken off in float64, so that what remains of a mean that dominates keeps its digits
-        constant = (self._ones if shift is None else self._ones - shift).astype(out.dtype)
-        for part, block in self._kernel_blocks(rows, out):
-            _blas.multiply_triangle(part, triangle)
-            add_to_all(constant, block, part)
-
-    def _kernel_blocks(self, rows: Rows, out: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
-        """Blocks of ``out`` as they are filled with kernel values less 1, and how many rows each has."""
-        landmarks = self._mapped.astype(out.dtype, copy=False)
-        halves = self._half_norms.astype(out.dtype, copy=False)
-        size = max(1, _BLOCK_NUMBERS // landmarks.shape[1])
-        for first in range(0, rows.shape[0], size):
-            part = out[first : first + size]
-            block = rows if part.shape[0] == rows.shape[0] else rows[first : first + size]
-            exponentials(self.unit_map_.products(block, landmarks, part), halves, part)
-            yield part, part.shape[0]
-
-    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
-        """The scores z(x) . coef + intercept without whitening: kernel values less 1 times R^-1 coef.
-
-        coef (m, t), intercept (t,).
-        """
-        coef = np.ascontiguousarray(coef, np.float64)
-        weights = np.empty_like(coef)
-        for first in range(0, coef.shape[0], _FOLDED_ROWS):
-            rows = slice(first, first + _FOLDED_ROWS)
-            weights[rows] = self.projection_[rows].astype(np.float64) @ coef
-        return Folded(KernelLessOne(self), weights, intercept + self._ones @ coef)
-
-    def bound(self, like: Array) -> ArrayMap:
-        """The map of checked dense rows to features (n, m) by the operations of arrays such as ``like``, with the
-        landmarks on its device. numpy's own have ``features_into``, which is compiled."""
-        xp = _arrays.namespace(like)
-        values = self.unit_map_.bound(like)
-        learned = (self._mapped, self._half_norms, self.projection_, self._ones)
-        landmarks, halves, triangle, ones = (_arrays.beside(own, like) for own in learned)
-
-        def features(rows: Array) -> Array:
-            u = values(rows)
-            exponents = u @ landmarks
-            exponents -= halves
-            exponents -= xp.sum(u * u, axis=1)[:, None] / 2
-            less_one = xp.expm1(xp.minimum(exponents, xp.zeros_like(exponents[:1, :1])))
-            features = less_one @ triangle
-            features += ones
-            return features
-
-        return features
-
-    @property
-    def _n_inputs(self) -> int:
-        return self.unit_map_.n_mapped
-
     def describe(self) -> str:
-        """'1,000 landmarks, kmeans, over OptimalMap, 1 term a bin', of fitted features."""
+        """Return a short description, such as "1,000 landmarks, kmeans, over OptimalMap, 1 term a bin"."""
         how = self.landmarks if isinstance(self.landmarks, str) else "given"
         wanted = self.n_components if isinstance(self.landmarks, str) else self.n_landmarks_
         fewer = f" (of {wanted:,} wanted)" if self.n_landmarks_ < wanted else ""
@@ -274,26 +218,3 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         tags.input_tags.positive_only = not as_kernel(self.kernel, self.gamma).is_signed
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class KernelLessOne:
-    """K(x, l) - 1 with the landmarks of landmark features: what prediction needs of them, without whitening."""
-
-    def __init__(self, features: LandmarkFeatures):
-        self.landmark_features = features
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.landmark_features._n_features_out)
-
-    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """K(x, l) - 1 minus ``shift`` of checked rows into ``out`` (n, m), of their dtype."""
-        for _ in self.landmark_features._kernel_blocks(rows, out):
-            pass
-        if shift is not None:
-            out -= shift.astype(out.dtype, copy=False)
-
-
-def sample_rows(n_components: int) -> int:
-    """How many rows landmarks, gamma and the centre are taken from, where there are so many."""
-    return max(_SAMPLE_ROWS, _ROWS_A_LANDMARK * n_components)

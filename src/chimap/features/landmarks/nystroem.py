@@ -26,35 +26,58 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-_DOMINATED = 1e-3  # share of the Gram matrix about its mean below which single precision does not do
-_BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory together
+_DOMINATED = 1e-3  # share of the Gram matrix about its mean below which float32 is not precise enough
+_BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory at once
 
 
 class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
-    """z(x) = diag(e)^(-1/2) U' (K(x, l_1), .., K(x, l_m)), with the eigenpairs (e, U) of the kernel of landmarks l_i.
+    """Features from the kernel values with m landmarks, for every kernel (Nystrom's approximation).
 
-    z(x) . z(y) is the kernel exactly where x or y is a landmark, and never above it on the diagonal. Works for every
-    kernel, at O(m bins) a row for the kernel values and O(m^2) for the product.
+        z(x) = diag(e)^(-1/2) U' (K(x, l_1), .., K(x, l_m)),
+
+    with the eigenpairs (e, U) of the kernel of the landmarks l_i. z(x) . z(y) is the kernel exactly where x or y is a
+    landmark, and never above it on the diagonal. Each row takes O(m bins) operations for the kernel values and O(m^2)
+    for the product.
 
     Parameters
     ----------
-    kernel : a name ("exp-chi2", "intersection", "jensen_shannon+pq", ...) or a kernel object.
-    n_components : m, landmarks. With fewer distinct rows than that, all of them are taken (with a warning).
-    gamma : of the exponential kernels: a number or "mean".
-    landmarks : "rpcholesky" (randomly pivoted Cholesky: rows drawn by what of their kernel is not yet explained; the
+    kernel : str or Kernel, default="exp-chi2"
+        A name ("exp-chi2", "intersection", "jensen_shannon+pq", ...) or a kernel object.
+    n_components : int, default=256
+        m, the number of landmarks; with fewer distinct rows all of them are taken, with a warning.
+    gamma : float or str, default="mean"
+        gamma of the exponential kernels: a number, "mean", or a multiple of that, such as "2*mean".
+    landmarks : str or array of shape (m, bins), default="rpcholesky"
+        "rpcholesky" (randomly pivoted Cholesky: rows drawn by how much of their kernel is not yet explained; the
         smallest error, O(n m^2) for n rows of the fit), "uniform" (rows at random), "kmeans" (centres of k-means), or
-        rows (m, bins).
-    cutoff : eigenvalues below cutoff times the largest are left out, and their features with them; None is the
-        rounding of the dtype of X times the sum of all. Duplicated or nearly dependent landmarks end there instead of
-        as noise.
-    random_state : int, RandomState or None.
+        the landmarks as rows.
+    cutoff : float or None, default=None
+        Eigenvalues below cutoff times the largest are left out, and their features with them; None is the rounding of
+        the dtype of X times the sum of the eigenvalues about the mean of the landmarks. This removes duplicated and
+        nearly dependent landmarks, which would otherwise become noise.
+    random_state : int, RandomState or None, default=None
+        Seed or generator for gamma and the landmarks. None differs at each fit.
 
-    Learned: ``kernel_`` (parameters set to numbers), ``landmarks_`` (m, bins) of the kind and dtype of X,
-    ``eigenvalues_`` and ``projection_`` (m, n_features_out).
+    Attributes
+    ----------
+    kernel_ : Kernel
+        The exact kernel, its parameters set to numbers.
+    landmarks_ : array or CSR matrix of shape (m, bins)
+        The landmarks, of the kind and dtype of X.
+    eigenvalues_ : ndarray of shape (n_features_out,)
+        The eigenvalues e that are kept, largest first.
+    projection_ : ndarray of shape (m, n_features_out)
+        U diag(e)^(-1/2).
+    n_features_in_ : int
+        Number of bins.
 
-    Source: Williams and Seeger, Using the Nystrom method to speed up kernel machines; Chen, Epperly, Tropp and Webber,
-    Randomly pivoted Cholesky; Zhang and Kwok, Clustered Nystrom method (k-means).
+    References
+    ----------
+    Williams and Seeger, Using the Nystrom method to speed up kernel machines. Chen, Epperly, Tropp and Webber, Randomly
+    pivoted Cholesky. Zhang and Kwok, Clustered Nystrom method (k-means).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=200)
     >>> features = NystroemFeatures("exp-chi2", n_components=100, random_state=0).fit(X)
@@ -87,9 +110,26 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> NystroemFeatures:
-        """Choose landmarks among rows X (n, bins) and solve their eigenproblem; y is not used.
+        """Choose landmarks among rows and solve the eigenproblem of their kernel.
 
-        Raises DataError for entries that the kernel does not take and for given landmarks that repeat each other.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows to fit on.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+
+        Returns
+        -------
+        NystroemFeatures
+            The fitted features themselves.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        DataError
+            If the kernel does not take an entry, or given landmarks repeat each other.
         """
         kernel = as_kernel(self.kernel, self.gamma)
         check_positive(self.n_components, "n_components", integer=True)
@@ -110,8 +150,8 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         chosen = _arrays.like(CATALOGUE[self.landmarks](self.kernel_, rows, wanted, rng), rows)
         if chosen.shape[0] < self.n_components:
             warnings.warn(
-                f"n_components={self.n_components} landmarks are wanted, and of {rows.shape[0]} rows only "
-                f"{chosen.shape[0]} differ enough for the kernel: those are taken.",
+                f"n_components={self.n_components} landmarks were requested, but only {chosen.shape[0]} of the "
+                f"{rows.shape[0]} rows differ enough for the kernel: these are used.",
                 stacklevel=3,
             )
         return chosen
@@ -119,9 +159,9 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
     def _solve(self, dtype: np.dtype) -> None:
         gram = self.kernel_(_arrays.as_rows(self.landmarks_, np.float64))
         values, vectors = eigh(gram)
-        # What all landmarks share is no signal: a mean that dominates must not raise the cut-off above what tells rows
-        # apart, and single precision would round that away. (m eps times the largest eigenvalue was tried: thousands
-        # of landmarks then lost small eigenvalues by the hundred.)
+        # The part that all landmarks share is no signal. Where it dominates, it must not raise the cut-off above the
+        # differences between rows, and float32 would round these away. (m eps times the largest eigenvalue was tried:
+        # it dropped hundreds of small eigenvalues at thousands of landmarks.)
         shared = gram.sum() / gram.shape[0]
         apart = max(float(np.trace(gram) - shared), 0.0)
         noise = float(np.finfo(dtype).eps) * apart + 16 * np.finfo(np.float64).eps * values[-1]
@@ -135,8 +175,24 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         self._n_features_out = order.size
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Features (n, n_features_out), dense, in the floating type of X; n_features_out <= n_components. Those of a
-        tensor of torch (or an array of cupy) come on its device."""
+        """Return the features of rows, dense.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows of any library: numpy, scipy, torch or cupy.
+
+        Returns
+        -------
+        array of shape (n, n_features_out)
+            Features in the floating type of X, at most n_components of them; those of a tensor of torch or an array of
+            cupy are on its device.
+
+        Raises
+        ------
+        DataError
+            If the rows have another number of bins, or entries that ``fit`` refuses.
+        """
         check_is_fitted(self)
         rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed, on_device=True)
         if _arrays.is_on_device(rows):
@@ -146,20 +202,41 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         return out
 
     def array_features(self, rows: Array) -> Array:
-        """Features of checked dense rows of any kind of array: kernel values by the loops here, their product there."""
+        """Return the features of checked dense rows of any array library, computed on the host.
+
+        Parameters
+        ----------
+        rows : array of shape (n, bins)
+            Checked dense rows of any library with the Python array API.
+
+        Returns
+        -------
+        array of shape (n, n_features_out)
+            Features in the library, on the device and in the dtype of the rows.
+        """
         host = np.ascontiguousarray(_arrays.to_host(rows))
         out = np.empty((host.shape[0], self._n_features_out), host.dtype)
         self.features_into(host, out)
         return _arrays.beside(out, rows)
 
     def describe(self) -> str:
-        """'100 landmarks, rpcholesky', of fitted features."""
-        way = self.landmarks if isinstance(self.landmarks, str) else "given"
-        return f"{self.landmarks_.shape[0]:,} landmarks, {way}"
+        """Return a short description of the fitted features, such as "100 landmarks, rpcholesky"."""
+        how = self.landmarks if isinstance(self.landmarks, str) else "given"
+        return f"{self.landmarks_.shape[0]:,} landmarks, {how}"
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Features minus ``shift`` of checked rows into ``out`` (n, n_features_out), of their dtype."""
-        # in double precision where the mean dominates
+        """Write the features of checked rows, minus a shift, into an array.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        out : ndarray of shape (n, n_features_out)
+            Array that receives the features, of the dtype of the rows.
+        shift : ndarray of shape (n_features_out,), default=None
+            Subtracted from the features of every row; None subtracts nothing.
+        """
+        # in float64 where the mean dominates
         dtype = np.result_type(out.dtype, self.projection_.dtype)
         landmarks = _arrays.as_rows(self.landmarks_, dtype)
         projection = self.projection_.astype(dtype, copy=False)

@@ -1,4 +1,4 @@
-"""Mapped rows in which an exponential kernel is exp(-|u - v|^2 / 2)."""
+"""Mapped rows u in which an exponential kernel is exp(-|u - v|^2 / 2)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chimap.kernels import AdditiveKernel, Anisotropic, Exponential, Kernel, OnC
 
 
 def takes(kernel: Kernel) -> bool:
-    """Whether the kernel is exponential over additive or linear ones: one, or a product of them over some columns."""
+    """Return whether a kernel is exponential over an additive or the linear kernel, or a product of such kernels."""
     if isinstance(kernel, Product):
         return all(takes(part) for part in kernel.kernels)
     if isinstance(kernel, OnColumns | Anisotropic):
@@ -26,7 +26,7 @@ def takes(kernel: Kernel) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """exp(-gamma D^2) over some columns (all of them for None), and the map whose squared distances D^2 are."""
+    """A factor exp(-gamma D^2) over some columns (None for all), and the map with these squared distances D^2."""
 
     kernel: Exponential
     columns: np.ndarray | None
@@ -35,13 +35,13 @@ class Factor:
 
 @dataclass(frozen=True, eq=False)
 class UnitGaussianMap:
-    """u(x) = scale (Psi(x) - centre): K(x, y) = exp(-|u(x) - u(y)|^2 / 2).
+    """The map u(x) = scale (Psi(x) - centre) with K(x, y) = exp(-|u(x) - u(y)|^2 / 2).
 
-    Psi are the mapped bins of all factors side by side, and scale is sqrt(2 gamma) of the factor that a mapped bin
-    belongs to. The centre takes off what all rows share, without which |u|^2 and u.v cancel; it is 0 for mapped bins
-    that are empty in half of the rows or more, whose mean is no larger than their spread, so that zeros stay zeros.
-
-    factors: of the product that the kernel is. centre, scale (p,), float64. centred: mapped bins whose centre is not 0.
+    Psi are the mapped bins of all factors of the kernel side by side, and ``scale`` (p,) is sqrt(2 gamma) of the factor
+    of each mapped bin. Subtracting the ``centre`` (p,) removes what all rows share, which would make |u|^2 and u.v
+    cancel. It is 0 for mapped bins that are empty in half of the rows or more, whose mean is no larger than their
+    spread, so that zeros stay zeros. ``centre`` and ``scale`` are float64; ``centred`` lists the mapped bins whose
+    centre is not 0.
     """
 
     factors: list[Factor]
@@ -51,20 +51,23 @@ class UnitGaussianMap:
 
     @property
     def n_mapped(self) -> int:
-        """p, mapped bins."""
+        """Number of mapped bins, p."""
         return int(self.centre.size)
 
     def describe(self) -> str:
-        """'OptimalMap, 1 term a bin'."""
+        """Return a short description of the maps, such as "OptimalMap, 1 term a bin"."""
         return ", ".join(dict.fromkeys(factor.map.describe() for factor in self.factors))
 
     def mapped(self, rows: Rows) -> Rows:
-        """Psi of checked rows, (n, p): CSR of CSR, in memory of its own."""
+        """Return Psi of checked rows, (n, p): CSR of CSR rows, in new memory."""
         parts = [mapped_by(factor.map, _columns_of(rows, factor.columns)) for factor in self.factors]
         return parts[0] if len(parts) == 1 else _arrays.stack_columns(parts)
 
     def products(self, rows: Rows, others: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """out[i, j] = u(x_i) . others[:, j] for checked rows and others (p, m) of their dtype; returns |u|^2 / 2."""
+        """Write u(x_i) . others[:, j] into out[i, j] for checked rows x_i, and return |u|^2 / 2.
+
+        ``others`` (p, m) have the dtype of the rows.
+        """
         if _arrays.is_sparse(rows):
             return self._sparse_products(rows, others, out)
         u = _arrays.to_dense(self.mapped(rows))
@@ -86,7 +89,7 @@ class UnitGaussianMap:
         return halves
 
     def split(self, rows: CSR) -> tuple[CSR, np.ndarray, np.ndarray]:
-        """u of CSR rows: as CSR without the centred bins, those bins (n, centred), dense; and |u|^2 / 2, (n,)."""
+        """Return u of CSR rows as CSR without the centred bins, these bins (n, centred), dense, and |u|^2 / 2, (n,)."""
         u = _arrays.to_sparse(self.mapped(rows))
         data = u.data.copy() if np.shares_memory(u.data, rows.data) else u.data
         u = _arrays.csr(data, u.indices, u.indptr, u.shape)
@@ -99,17 +102,17 @@ class UnitGaussianMap:
         return u, dense, halves
 
     def values(self, rows: Rows) -> Rows:
-        """u of checked rows, (n, p), dense or CSR as they are."""
+        """Return u of checked rows, (n, p), dense or CSR like the rows."""
         if not _arrays.is_sparse(rows):
             centre, scale = self._numbers(rows.dtype)
             return np.asarray((self.mapped(rows) - centre) * scale)
         u, dense, _ = self.split(rows)
         n, k = dense.shape
-        own = _arrays.csr(dense.reshape(-1), np.tile(self.centred, n), k * np.arange(n + 1), u.shape)
-        return _arrays.as_rows(u + own)
+        centred = _arrays.csr(dense.reshape(-1), np.tile(self.centred, n), k * np.arange(n + 1), u.shape)
+        return _arrays.as_rows(u + centred)
 
     def bound(self, like: Array) -> ArrayMap:
-        """u of checked dense rows by the operations of arrays such as ``like``, on its device."""
+        """Return the map to u for arrays such as ``like``, by operations of its library, on its device."""
         xp = _arrays.namespace(like)
         centre, scale = _arrays.beside(self.centre, like), _arrays.beside(self.scale, like)
         chosen = [
@@ -134,18 +137,18 @@ class UnitGaussianMap:
 def unit_gaussian_map(
     kernel: Kernel, rows: Rows, template: AdditiveMap | None, n_terms: int
 ) -> tuple[UnitGaussianMap, Kernel]:
-    """The map of checked rows for a kernel, fitted to them, and the kernel with its gammas as numbers.
+    """Return the map for a kernel, fitted to checked rows, and the kernel with its gammas as numbers.
 
-    gamma="mean" is 1 / mean D^2 of the mapped rows. template: the additive map (unfitted), or None for ``OptimalMap``.
-    Raises DataError for "mean" of rows that are all equal.
+    gamma="mean" is 1 / mean D^2 of the mapped rows. ``template`` is the additive map, unfitted; None is ``OptimalMap``.
+    Raises DataError for "mean" if all rows are equal.
     """
     factors, centres, scales = [], [], []
     for exponential, columns in _factors(kernel, None):
-        own = _columns_of(rows, columns)
-        psi = _fitted_map(exponential.kernel, own, template, n_terms)
-        mean, filled, variance = _spread(mapped_by(psi, own))
-        # the mean of |a - b|^2 over pairs of rows is twice their variance: no distances are needed
-        exponential = exponential.of_mean_distance(2 * variance, own.shape[0])
+        block = _columns_of(rows, columns)
+        psi = _fitted_map(exponential.kernel, block, template, n_terms)
+        mean, filled, variance = _spread(mapped_by(psi, block))
+        # The mean of |a - b|^2 over pairs of rows is twice their variance, so no distances are needed.
+        exponential = exponential.of_mean_distance(2 * variance, block.shape[0])
         factors.append(Factor(exponential, columns, psi))
         centres.append(np.where(filled > 0.5, mean, 0.0))
         scales.append(np.full(mean.size, np.sqrt(2.0 * float(exponential.gamma))))
@@ -155,7 +158,7 @@ def unit_gaussian_map(
 
 
 def mapped_by(psi: AdditiveMap | IdentityMap, rows: Rows) -> Rows:
-    """Psi of checked rows: CSR of CSR, dense of dense."""
+    """Return Psi of checked rows: CSR for CSR rows, dense for dense ones."""
     if _arrays.is_sparse(rows):
         return psi.transform_sparse(rows)
     out = np.empty((rows.shape[0], psi._n_features_out), rows.dtype)
@@ -168,7 +171,7 @@ def _columns_of(rows: Rows, columns: np.ndarray | None) -> Rows:
 
 
 def _factors(kernel: Any, columns: np.ndarray | None) -> Iterator[tuple[Exponential, np.ndarray | None]]:
-    """The exponential kernels that this one is a product of, and their columns."""
+    """Yield the exponential kernels whose product is this kernel, with their columns."""
     if isinstance(kernel, Product):
         for part in kernel.kernels:
             yield from _factors(part, columns)
@@ -181,7 +184,7 @@ def _factors(kernel: Any, columns: np.ndarray | None) -> Iterator[tuple[Exponent
 
 
 def _with_gammas(kernel: Kernel, factors: Iterator[Factor]) -> Kernel:
-    """The kernel again, with the exponential kernels of its factors."""
+    """Return the kernel with the exponential kernels of its factors put in."""
     if isinstance(kernel, Product):
         return Product(tuple(_with_gammas(part, factors) for part in kernel.kernels))
     if isinstance(kernel, OnColumns):
@@ -195,7 +198,7 @@ def _with_gammas(kernel: Kernel, factors: Iterator[Factor]) -> Kernel:
 def _fitted_map(
     kernel: Kernel, rows: Rows, template: AdditiveMap | None, n_terms: int
 ) -> AdditiveMap | IdentityMap:
-    """A clone of the map, set to the additive kernel that an exponential is of, fitted on the rows."""
+    """Return a clone of the map for the additive kernel inside an exponential one, fitted on the rows."""
     if not isinstance(kernel, AdditiveKernel):
         return IdentityMap().fit(rows)
     template = OptimalMap(n_terms=n_terms) if template is None else template
@@ -205,7 +208,7 @@ def _fitted_map(
 
 
 def _spread(u: Rows) -> tuple[np.ndarray, np.ndarray, float]:
-    """Means (p,) of mapped rows, the share of rows that are not 0 there (p,), and the variance summed over columns."""
+    """Return means (p,) of mapped rows, shares of non-zero rows (p,), and the variance summed over columns."""
     n, p = u.shape
     if _arrays.is_sparse(u):
         u = _arrays.without_zeros(u)
@@ -219,4 +222,4 @@ def _spread(u: Rows) -> tuple[np.ndarray, np.ndarray, float]:
     return mean, filled / n, float(squares) / max(1, n - 1)
 
 
-_ROWS = 512  # whose differences from the mean are in memory together
+_ROWS = 512  # rows whose differences from the mean are in memory at once

@@ -12,10 +12,10 @@ from chimap import _blas
 
 @dataclass(frozen=True)
 class Whitening:
-    """z(x) = kap(x) T: kap(x) (m,) are the kernel values of a row with m landmarks, T inverts their Cholesky factor.
+    """The whitening z(x) = kap(x) T of kernel values kap(x) (m,) with m landmarks; T inverts their Cholesky factor.
 
-    kept: the landmarks that are taken, in the order of the factor. triangle: T, upper. ones: (1, .., 1) T in float64,
-    to which kernel values less 1 add what a row differs by.
+    ``kept`` are the landmarks in use, in the order of the factor. ``triangle`` is T, upper triangular. ``ones`` is (1,
+    .., 1) T in float64, so that z(x) is (kap(x) - 1) T + ones.
     """
 
     kept: np.ndarray
@@ -24,14 +24,17 @@ class Whitening:
 
 
 def whitening(less_one: np.ndarray, dtype: np.dtype) -> Whitening:
-    """Of K_LL - 1 (m, m), float64, for kernel values of a floating type, which the triangle comes in, too.
+    """Return the whitening for K_LL - 1 (m, m), float64; the triangle has the dtype of the kernel values to whiten.
 
-    K_LL = R'R by Cholesky. The first landmark is a pivot in closed form: what remains of entry i, j is
-    K_ij - K_i1 K_1j = e_ij - e_i1 - e_1j - e_i1 e_1j with e = K - 1, the Gram matrix of the landmarks about the first.
-    So kernels that are nearly 1 throughout keep all of their digits. Landmarks of which less remains than the rounding
-    of the type times the trace of that matrix are left out: divided by it, rounding would be a feature of its own.
+    K_LL = R'R by Cholesky. The first landmark is a pivot in closed form. With e = K - 1, the remainder of entry i, j is
 
-    All is computed in the memory of ``less_one``, C-contiguous: at 4096 landmarks each matrix more would be 128 MiB.
+        K_ij - K_i1 K_1j = e_ij - e_i1 - e_1j - e_i1 e_1j,
+
+    the Gram matrix of the landmarks about the first. So kernels that are nearly 1 throughout keep all of their digits.
+    Landmarks whose remainder is below the rounding of the dtype times the trace of that matrix are left out: dividing
+    by it would make rounding errors a feature.
+
+    All is computed in the memory of ``less_one``, C-contiguous: at 4096 landmarks each further matrix would be 128 MiB.
     """
     first = less_one[0, 1:].copy()
     about = _packed(less_one, 1, first.size)
@@ -43,7 +46,7 @@ def whitening(less_one: np.ndarray, dtype: np.dtype) -> Whitening:
     factor, kept = _factor(about, least)
     n = kept.size
     if n:
-        lapack.dtrtri(factor.T, lower=1, overwrite_c=1)  # C order is the transpose of Fortran's
+        lapack.dtrtri(factor.T, lower=1, overwrite_c=1)  # C order is the transpose of Fortran order
     for place, row in enumerate(factor):
         row[:place] = 0
     ones = np.ones(n + 1)
@@ -56,15 +59,18 @@ def whitening(less_one: np.ndarray, dtype: np.dtype) -> Whitening:
 
 
 def _factor(gram: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
-    """R in the upper triangle, gram = R'R, with all rows in their order; or, where a pivot would be below ``least``, by
-    complete pivoting, of the rows whose pivots are not. In the memory of the matrix, C-contiguous."""
+    """Return R in the upper triangle, where gram = R'R, and the rows that it has.
+
+    These are all rows in order; or, where a pivot would be below ``least``, the rows that complete pivoting finds above
+    it. R is in the memory of the matrix, C-contiguous.
+    """
     n = gram.shape[0]
     if not n or not least > 0:
         return gram[:0, :0], np.zeros(0, np.int64)
     diagonal = gram.diagonal().copy()
     if _blas.factorise(gram) and np.square(gram.diagonal()).min() > least:
         return gram, np.arange(n)
-    for place, row in enumerate(gram):  # below the diagonal it is as it was
+    for place, row in enumerate(gram):  # the failed factorisation left the lower triangle intact
         row[place + 1 :] = gram[place + 1 :, place]
     np.fill_diagonal(gram, diagonal)
     _, pivots, rank, _ = lapack.dpstrf(gram.T, tol=least, lower=1, overwrite_a=1)
@@ -72,8 +78,10 @@ def _factor(gram: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _packed(matrix: np.ndarray, first: int, size: int) -> np.ndarray:
-    """The square of rows and columns from ``first`` on, moved to the beginning of the memory of the matrix, so that its
-    rows lie one after the other."""
+    """Return the square of rows and columns from ``first`` on, moved to the start of the matrix's memory.
+
+    Its rows lie one after the other.
+    """
     square = matrix.reshape(-1)[: size * size].reshape(size, size)
     for place, row in enumerate(square):
         row[:] = matrix[first + place, first : first + size]
