@@ -86,9 +86,9 @@ def test_rows_seen_in_training_are_warned_of(folder):
         ],
         folder,
     )
-    assert "chimap: warning: most of these rows" in split.err
+    assert "chimap: warning: the model was trained on most of these rows" in split.err
     assert split.json["metrics"]["rows"] == 1797
-    assert "chimap: warning: these rows are those that the model was trained on" in whole.err
+    assert "chimap: warning: the model was trained on these rows" in whole.err
     assert other.err == ""
     assert other.json["data"]["which rows"] == "all 597 rows; the model was trained on digits.npz"
 

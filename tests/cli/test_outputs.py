@@ -45,7 +45,7 @@ REFUSED = {
     "the checkpoint": (
         {"--output": "new"}, {"--checkpoint": "new"}, True, r"--checkpoint .*new and --output .*new are one"
     ),
-    "the checkpoint through a link": ({"--output": "new"}, {"--checkpoint": "to-new"}, True, r"are one file"),
+    "the checkpoint through a link": ({"--output": "new"}, {"--checkpoint": "to-new"}, True, r"are the same file"),
     "a checkpoint that is the input": ({"--output": "new"}, {"--checkpoint": "data"}, True, "is the input"),
     "two outputs": ({"--output": "new", "--page": "folder/../new"}, {}, True, r"--page .* and --output .* are one"),
     "a pipe": ({"--output": "pipe"}, {}, True, r"--output .*pipe is not a regular file"),

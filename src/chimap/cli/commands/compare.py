@@ -27,10 +27,10 @@ def compare(
 ) -> None:
     """Race kernels on a sample of DATA and recommend a model.
 
-    The race runs all kernels and linear models, on raw and on normalised rows. All learn from the same rows and are
-    scored on the same held-out rows; the better ones learn from more rows in each round. With --kernel, it compares
-    the exact machine of one kernel with its features. The recommendation weighs the score against the prediction time,
-    and says how long a fit on all rows takes.
+    The race enters every kernel that suits the rows, on raw and on normalised rows, and linear models. All learn from
+    the same rows and are scored on the same held-out rows; the better ones learn from more rows in each round. With
+    --kernel, the race compares the exact machine of one kernel with its features. The recommendation weighs the score
+    against the prediction time, and says how long a fit on all rows takes.
 
     \b
     Examples:

@@ -51,7 +51,7 @@ def evaluate(
         typer.Option(
             metavar="N",
             help="Training rows of each class in a split; the rest are test rows. By default, 70 % of the "
-            "rows are for training.",
+            "rows are training rows.",
             show_default=False,
         ),
     ] = None,
@@ -60,7 +60,7 @@ def evaluate(
 ) -> None:
     """Score MODEL on the rows and labels of DATA.
 
-    If MODEL was fitted on DATA with --test-fraction or --split, only the held-out rows are scored. Of any other file,
+    If MODEL was fitted on DATA with --test-fraction or --split, only the held-out rows are scored. For any other file,
     all rows are scored, or with --split its test rows. With --splits, --groups keeps rows that belong together on the
     same side of each split.
 

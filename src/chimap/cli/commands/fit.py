@@ -68,7 +68,7 @@ def fit(
 
     The labels decide between classification and regression. DATA is read in chunks: once for the square loss, and
     several times for other losses unless the features fit in memory. Memory use does not grow with the number of rows,
-    except with the hinge loss. The model file is safe to open: it holds no code.
+    except with the hinge loss. The model file opens safely on any machine.
 
     \b
     Examples:

@@ -61,7 +61,9 @@ def learn_kernel(
 
     --method widths learns how much each block of columns, or each column, counts. It follows exact gradients of the
     error on held-out rows, using a sample of the rows and few features, then reads all rows once with the final widths.
+
     --method multiple gives each block its own kernel and learns their weights; blocks that do not help get weight 0.
+
     The model works like any other with chimap predict, evaluate and info.
 
     \b

@@ -44,19 +44,20 @@ def predict(
         bool,
         typer.Option(
             "--sets",
-            help="Add a set of possible classes. A share of --coverage of the sets holds the true class.",
+            help="Add a set of possible classes, which holds the true class for a --coverage share of the rows.",
         ),
     ] = False,
     intervals: Annotated[
         bool,
         typer.Option(
             "--intervals",
-            help="Add the ends of an interval, for regressions. A share of --coverage of them holds the truth.",
+            help="Add the ends of an interval, for regressions, which holds the truth for a --coverage share of the "
+            "rows.",
         ),
     ] = False,
     coverage: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="Share of the rows whose set or interval should hold the truth."),
+        typer.Option(metavar="SHARE", help="Share of the rows whose set or interval holds the truth."),
     ] = 0.9,
     part: image_options.ImagePart = None,
     overwrite: Overwrite = False,

@@ -66,8 +66,8 @@ class CompareSettings:
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Maps that --kernel-errors tries. The default is every map of an additive kernel, or optimal below "
-            "random features.",
+            help="Maps that --kernel-errors tries. The default is every map for an additive kernel, and optimal for "
+            "an exponential one.",
             show_default=False,
         ),
     ] = None
@@ -75,8 +75,8 @@ class CompareSettings:
         str | None,
         typer.Option(
             metavar="N,N",
-            help="Terms that --kernel-errors tries. The default is 1,2,3,5 for an additive kernel and 2 below random "
-            "features.",
+            help="Terms that --kernel-errors tries. The default is 1,2,3,5 for an additive kernel, and 2 for an "
+            "exponential one.",
             show_default=False,
         ),
     ] = None

@@ -23,7 +23,7 @@ def print_comparison(comparison: Comparison) -> None:
 
     table = Table(
         box=None, padding=(0, 1, 0, 0), title_justify="left",
-        title=f"{comparison.metric} on {comparison.n_held_out:,} rows of {comparison.data['file']} held out",
+        title=f"{comparison.metric} on {comparison.n_held_out:,} held-out rows of {comparison.data['file']}",
     )  # fmt: skip
     table.add_column("")
     table.add_column("method", no_wrap=True)
@@ -73,7 +73,7 @@ def print_errors(errors: KernelErrors) -> None:
     gamma = "" if errors.gamma is None else f", gamma {errors.gamma:.4g}"
     table = Table(
         box=None, padding=(0, 1, 0, 0), title_justify="left",
-        title=f"Error of the kernel, {errors.kernel}{gamma}, on {errors.n_gram_rows:,} rows",
+        title=f"error of the kernel, {errors.kernel}{gamma}, on {errors.n_gram_rows:,} rows",
     )  # fmt: skip
     table.add_column("")
     for name in ("features", "matrix", "worst", "map/row", "stored row"):

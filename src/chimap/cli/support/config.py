@@ -58,7 +58,7 @@ Config = Annotated[
     Path | None,
     typer.Option(
         "--config", metavar="FILE", is_eager=True, callback=_read, show_default=False,
-        help="Read options from a TOML file with lines such as kernel = 'chi2'. Flags take precedence.",
+        help="Read options from a TOML file with lines such as kernel = 'chi2'; flags take precedence.",
     ),
 ]  # fmt: skip
 SaveConfig = Annotated[

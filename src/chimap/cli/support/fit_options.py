@@ -70,7 +70,7 @@ Scoring = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Score on held-out rows that decides: any scorer of scikit-learn, such as roc_auc or balanced_accuracy. "
+        help="Scorer that decides on held-out rows: any of scikit-learn, such as roc_auc or balanced_accuracy. "
         "The default is accuracy, ROC AUC if one of two classes is rare, and R² for regressions.",
         show_default=False,
     ),
@@ -83,7 +83,7 @@ TestFraction = Annotated[
 ]
 Memory = Annotated[
     str,
-    typer.Option(metavar="SIZE", help="Memory budget of the fit, libraries included, such as 512MiB."),
+    typer.Option(metavar="SIZE", help="Memory budget of the fit and the libraries, such as 512MiB."),
 ]
 PrecisionOption = Annotated[
     Precision, typer.Option(help="Precision of the features. Sums are always float64.")

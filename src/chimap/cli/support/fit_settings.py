@@ -26,8 +26,8 @@ class Settings:
         str,
         typer.Option(
             metavar="NAME",
-            help="Kernel: auto runs a race. Others are chi2, intersection, jensen_shannon and hellinger, with "
-            "the prefix exp- for their exponential forms, gaussian, skewed-chi2 and pq. A sum is written chi2+pq.",
+            help="Kernel: auto to race several; chi2, intersection, jensen_shannon or hellinger, each also with the "
+            "prefix exp-; gaussian, skewed-chi2, pq and others. exp- gives the exponential form, and + a sum: chi2+pq.",
         ),
     ] = default("kernel")
     gamma: Annotated[
@@ -41,8 +41,8 @@ class Settings:
         str,
         typer.Option(
             metavar="N",
-            help="Landmarks or random features of an exponential kernel: a number or auto. More are more "
-            "accurate.",
+            help="Landmarks or random features of an exponential kernel: a number or auto. A larger number is "
+            "more accurate.",
         ),
     ] = default("n_components")
     map: Annotated[
@@ -89,7 +89,8 @@ class Settings:
         ),
     ] = default("device")
     engine: Annotated[
-        Engine, typer.Option(help="Where to read the rows: in this process (local) or on Dask workers.")
+        Engine,
+        typer.Option(help="Where to read the rows: in this process (local) or on Dask workers (dask)."),
     ] = Engine.local
     blocks: Annotated[
         str | None,
@@ -104,8 +105,8 @@ class Settings:
         str | None,
         typer.Option(
             metavar="N",
-            help="Principal components to keep in each block, found in a first pass. Of several numbers, such as "
-            "500,1000,3000, cross-validation chooses the best together with alpha.",
+            help="Principal components to keep in each block, found in a first pass. Give several, such as "
+            "500,1000,3000, to choose the best by cross-validation together with alpha.",
             show_default=False,
         ),
     ] = None

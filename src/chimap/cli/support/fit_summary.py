@@ -33,7 +33,7 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
         numbers = ", ".join(f"{n:,}" for n in sorted(set(model.selection_.settings["n_components"])))
         chosen += f", with {model.n_principal_:,} components in each block, chosen from {numbers}"
     held_out, absent = _not_learned_from(fitted)
-    rows = f"{model.n_rows_:,}" + (f"; {held_out:,} held out" if held_out else "")
+    rows = f"{model.n_rows_:,}" + (f" plus {held_out:,} held out" if held_out else "")
     rows += f"; {absent:,} of weight 0" if absent else ""
     rows += f"; {source.n_left_out:,} without a label are left out" if source.n_left_out else ""
     is_classifier = hasattr(model, "classes_")
@@ -102,13 +102,11 @@ def weights_line(fitted: Fitted) -> str | None:
 
 
 def threshold_line(model: BaseEstimator) -> str | None:
-    """Return '-0.42: higher scores mean active (chosen by f1 on held-out rows)', or None without a threshold."""
+    """Return '-0.42: scores above it mean active (chosen by f1 on held-out rows)', or None without a threshold."""
     if not hasattr(model, "threshold_"):
         return None
     rule = model.threshold if isinstance(model.threshold, str) else f"a cost of {model.threshold:g}"
-    return (
-        f"{model.threshold_:.4g}: higher scores mean {model.classes_[1]} (chosen by {rule} on held-out rows)"
-    )
+    return f"{model.threshold_:.4g}: scores above it mean {model.classes_[1]} (chosen by {rule} on held-out rows)"
 
 
 def loss_line(model: BaseEstimator) -> str | None:

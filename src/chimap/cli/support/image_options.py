@@ -21,8 +21,8 @@ class ImageSettings:
         str,
         typer.Option(
             metavar="NAMES",
-            help="Image descriptors to count: one or more, with commas, of sift, sift-rgb, sift-hsv, sift-opponent, "
-            "hog, hog-blocks, phog, colour, lbp.",
+            help="Image descriptors, separated by commas: sift, sift-rgb, sift-hsv, sift-opponent, hog, hog-blocks, "
+            "phog, colour, lbp.",
         ),
     ] = "sift"
     words: Annotated[int, typer.Option(metavar="N", help="Number of visual words of each descriptor.")] = 600

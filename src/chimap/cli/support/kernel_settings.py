@@ -109,13 +109,14 @@ class KernelSettings(Settings):
         typer.Option(metavar="F", help="Share of those rows that scores each iteration, for early stopping."),
     ] = 0.1
     iterations: Annotated[
-        int, typer.Option(metavar="N", help="Largest number of iterations of the search.")
+        int, typer.Option(metavar="N", help="Maximum number of iterations of the search.")
     ] = 30
     objective: Annotated[
         Objective,
         typer.Option(
-            help="How to find the widths: held-out minimises the error on held-out folds, training that on the rows "
-            "themselves; gradients takes the widths from the slopes of the model, in rounds scored on validation rows."
+            help="How to find the widths: held-out minimises the error on held-out folds; training minimises it on the "
+            "training rows; gradients takes the widths from the slopes of the model, in rounds scored on validation "
+            "rows."
         ),
     ] = Objective.held_out
     width_penalty: Annotated[

@@ -10,7 +10,7 @@ import typer
 
 _ROWS = (
     "A table of counts: .csv, .tsv, .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (file or folder), "
-    ".feather, .jsonl, .h5ad, .biom, .zarr, .h5, .mtx or svmlight text. Give a path or an address such as "
+    ".feather, .jsonl, .h5ad, .biom, .zarr, .h5, .mtx or svmlight text, at a path or an address such as "
     "s3://BUCKET/FILE."
 )
 _OR_IMAGES = " DATA may also be images, as for 'chimap features'."
@@ -35,11 +35,11 @@ Labels = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(metavar="N", help="Number of threads. The default is all cores.", show_default=False),
+    typer.Option(metavar="N", help="Number of threads; all cores by default.", show_default=False),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Seed = Annotated[int, typer.Option(metavar="N", help="Random seed. The same seed gives the same result.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Random seed; the same seed gives the same result.")]
 
 
 def output(metavar: str, help: str) -> Any:

@@ -103,9 +103,7 @@ def score(model: BaseEstimator, source: Source, progress: Progress) -> Score:
         outputs = model.predict_source(source, progress)
         metrics_by_task = task_metrics(y, outputs, names, is_classifier(model))
         baseline = (
-            Baseline("guessing", 0.5)
-            if is_classifier(model)
-            else Baseline("always predicting the means", 0.0)
+            Baseline("guessing", 0.5) if is_classifier(model) else Baseline("always answering the means", 0.0)
         )
         return Score(metrics_by_task, baseline, time.perf_counter() - began)
     predicted, scores = predictions(model, source, progress)

@@ -42,10 +42,10 @@ def score_line(score: Score) -> str:
 
 
 def rare_class(metrics: ClassificationMetrics) -> str:
-    """Return '12 of 40 rows of active found (30.0 %), 7 false alarms' for the rarer of two classes."""
+    """Return '12 of 40 rows of class active found (30.0 %), 7 false alarms' for the rarer of two classes."""
     rare = metrics.rarer
     right, there = int(metrics.confusion[rare, rare]), int(metrics.support[rare])
     return (
-        f"{right:,} of {there:,} rows of {metrics.classes[rare]} found ({show.percent(right / there)}), "
+        f"{right:,} of {there:,} rows of class {metrics.classes[rare]} found ({show.percent(right / there)}), "
         f"{int(metrics.confusion[1 - rare, rare]):,} false alarms"
     )
