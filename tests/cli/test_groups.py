@@ -154,7 +154,7 @@ BAD = {
     ),
     "no group": (fit("gap.csv", "--groups", "film"), r"gap\.csv, row 9: no value in 'film'\. Every row needs"),
     "no column": (fit("signs.csv", "--groups", "track"), r"track"),
-    "another part": (fit("val.csv", "--split", "part"), r"val\.csv, row 5: val in 'part'; --split takes"),
+    "another part": (fit("val.csv", "--split", "part"), r"val\.csv, row 5: val in 'part'; --split needs"),
     "one part": (fit("whole.csv", "--split", "part"), r"--split part: every row is train"),
     "both": (
         fit("signs.csv", "--split", "part", "--test-fraction", "0.2"),

@@ -54,7 +54,7 @@ def test_widths_a_page_and_predictions(folder):
     assert chimap.load(folder / "rounds.model").objective == "gradients"
     assert result.code == 0, result.err
     assert re.search(r"objective +0\.\d+ to 0\.\d+ in \d iterations", result.out)
-    assert re.search(r"(top|bottom): \d+\.\d\d x (narrower|wider)", result.out)
+    assert re.search(r"(top|bottom): \d+\.\d\dx (narrower|wider)", result.out)
     assert "iteration   0: objective 0." in result.err
     page = (folder / "kernel.html").read_text()
     assert page.count("<svg") == 3

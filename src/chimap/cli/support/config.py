@@ -58,7 +58,7 @@ Config = Annotated[
     Path | None,
     typer.Option(
         "--config", metavar="FILE", is_eager=True, callback=_read, show_default=False,
-        help="Read options from a TOML file with lines such as kernel = 'chi2'; flags take precedence.",
+        help="Read options from a TOML file; flags take precedence. A line is written kernel = 'chi2'.",
     ),
 ]  # fmt: skip
 SaveConfig = Annotated[

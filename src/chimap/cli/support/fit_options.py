@@ -83,7 +83,7 @@ TestFraction = Annotated[
 ]
 Memory = Annotated[
     str,
-    typer.Option(metavar="SIZE", help="Memory budget of the fit and the libraries, such as 512MiB."),
+    typer.Option(metavar="SIZE", help="Memory budget of the fit, such as 512MiB. It includes the libraries."),
 ]
 PrecisionOption = Annotated[
     Precision, typer.Option(help="Precision of the features. Sums are always float64.")
