@@ -49,7 +49,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "nan in a part": (["fit", "nan.npz", *OUT, "--test-fraction", "0.5"], r"nan\.npz, row 1600, column 5: NaN"),
     "nan to predict": (["predict", "digits.model", "nan.npz", "-o", "a.csv"], r"nan\.npz, row 1600, column 5: NaN"),
     "nan to evaluate": (["evaluate", "digits.model", "nan.npz"], r"nan\.npz, row 1600, column 5: NaN"),
-    "wrong width": (["predict", "digits.model", "narrow.npy", "-o", "a.csv"], r"narrow\.npy: 10 bins a row.*on 64"),
+    "wrong width": (["predict", "digits.model", "narrow.npy", "-o", "a.csv"], r"narrow\.npy: 10 bins per row.*on 64"),
     "labels missing": (["fit", "rows.npy", *OUT], r"rows\.npy has no labels\. Name them with --labels"),
     "labels missing to evaluate": (["evaluate", "digits.model", "unlabelled.npz"], r"unlabelled\.npz has no labels"),
     "labels not there": (["fit", "rows.npy", "--labels", "no.csv", *OUT], r"No such file: no\.csv"),

@@ -92,12 +92,12 @@ def _commands(
     from chimap.cli.support.fit_command import fit_command
 
     advice, shared_flags = result.recommendation, settings.for_fit()
-    wanted = {"To fit it on all rows:": advice.chosen}
+    entrants = {"To fit it on all rows:": advice.chosen}
     if advice.best is not advice.chosen:
-        wanted["For the best score, whatever the prediction time:"] = advice.best
+        entrants["For the best score, whatever the prediction time:"] = advice.best
     return {
         purpose: fit_command(entrant.fit_settings or {}, data, labels, table, shared_flags)
-        for purpose, entrant in wanted.items()
+        for purpose, entrant in entrants.items()
     }
 
 

@@ -88,10 +88,10 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
         outputs.check_folder(folder.absolute().parent, f"--output {folder}")
         folder.mkdir()
     outputs.check_folder(folder, f"--output {folder}")
-    taken = [name for name in FILES if (folder / name).exists()]
-    if taken and not overwrite and not _is_ours(folder / FILES[0]):
+    existing = [name for name in FILES if (folder / name).exists()]
+    if existing and not overwrite and not _is_ours(folder / FILES[0]):
         raise FileExistsError(
-            f"--output {folder} holds {', '.join(taken)}, not written by 'chimap demo'; choose another folder, "
+            f"--output {folder} holds {', '.join(existing)}, not written by 'chimap demo'; choose another folder, "
             "or add --overwrite to replace them."
         )
 

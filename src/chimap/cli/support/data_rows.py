@@ -132,7 +132,7 @@ def _opened(
         try:
             source = opened(training_labels)
         except (DataError, FileNotFoundError):
-            pass  # the column or the file is missing; the last line raises if it is the file
+            pass  # the column or the file is missing; if it is the file, the last line raises again
         else:
             column = "column" if source.task_names is None else "columns"
             say(
@@ -192,7 +192,7 @@ def check_bins(source: Source, model: BaseEstimator) -> None:
     is_named = source.column_names is not None and hasattr(model, "feature_names_in_")
     if not is_named and source.n_features != model.n_features_in_:
         raise DataError(
-            f"{source.name}: {source.n_features:,} bins a row, but the model was fitted on "
+            f"{source.name}: {source.n_features:,} bins per row, but the model was fitted on "
             f"{model.n_features_in_:,}. Give rows with the same bins in the same order."
         )
 

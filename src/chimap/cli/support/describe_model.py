@@ -79,7 +79,7 @@ def _found(path: Path) -> JSON:
             fitted = (state["exact_"] or {}).get("state", {}) if "tables_" in state else state
             about = meta["about"]
             coef = fitted.get("_coef")
-            chosen = fitted.get("chosen_") or {}  # by the race
+            chosen = fitted.get("chosen_") or {}  # settings that the race chose
             weights, of_classes = fitted.get("bin_weights_"), fitted.get("class_weight_")
             return {
                 "version": meta["version"],

@@ -25,8 +25,8 @@ def class_weight_of(text: str | None, y: np.ndarray | None = None) -> ClassWeigh
     weights: dict[object, float] = {}
     labels = [] if y is None else set(y.tolist()) if y.ndim == 1 else [0, 1]  # a matrix of several tasks
     known = {str(label): label for label in labels}
-    for part in text.split(","):
-        label, is_there, weight = part.rpartition("=")
+    for item in text.split(","):
+        label, is_there, weight = item.rpartition("=")
         try:
             value = float(weight)
         except ValueError:
@@ -34,7 +34,7 @@ def class_weight_of(text: str | None, y: np.ndarray | None = None) -> ClassWeigh
         if not (is_there and label and 0 < value < float("inf")):
             raise ValueError(
                 f"--class-weight must be balanced, or labels with weights above 0, such as active=5,inactive=1; got "
-                f"{part!r}."
+                f"{item!r}."
             )
         weights[known.get(label.strip(), label.strip())] = value
     return weights
@@ -140,14 +140,14 @@ def blocks_of(text: str | None) -> dict[str, slice | str] | None:
     if text is None:
         return None
     blocks: dict[str, slice | str] = {}
-    for part in listed(text):
-        name, _, span = part.partition("=")
+    for item in listed(text):
+        name, _, span = item.partition("=")
         start, colon, stop = span.partition(":")
         is_span = colon != "" and (start + stop).isdigit()
         is_good = start.isdigit() and stop.isdigit() and int(start) < int(stop) if is_span else span != ""
         if not (name and is_good) or name in blocks or span.isdigit():
             raise ValueError(
-                f"--blocks must be different names with their columns, such as 'sift=0:300,hog=hog_*'; got {part!r}."
+                f"--blocks must be different names with their columns, such as 'sift=0:300,hog=hog_*'; got {item!r}."
             )
         blocks[name] = slice(int(start), int(stop)) if is_span else span
     return blocks

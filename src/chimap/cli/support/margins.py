@@ -70,8 +70,8 @@ def _between_classes(model: BaseEstimator, outputs: np.ndarray, y: np.ndarray | 
     if y is None:
         best = np.partition(scores, -2, axis=1)
         return best[:, -1] - best[:, -2]
-    true = np.searchsorted(model.classes_, y).clip(0, model.classes_.size - 1)
+    true_columns = np.searchsorted(model.classes_, y).clip(0, model.classes_.size - 1)
     rows = np.arange(len(outputs))
-    score_of_true = scores[rows, true]
-    scores[rows, true] = -np.inf
+    score_of_true = scores[rows, true_columns]
+    scores[rows, true_columns] = -np.inf
     return score_of_true - scores.max(axis=1)

@@ -44,8 +44,8 @@ def score_line(score: Score) -> str:
 def rare_class(metrics: ClassificationMetrics) -> str:
     """Return '12 of 40 rows of class active found (30.0 %), 7 false alarms' for the rarer of two classes."""
     rare = metrics.rarer
-    right, there = int(metrics.confusion[rare, rare]), int(metrics.support[rare])
+    n_found, n_rows = int(metrics.confusion[rare, rare]), int(metrics.support[rare])
     return (
-        f"{right:,} of {there:,} rows of class {metrics.classes[rare]} found ({show.percent(right / there)}), "
+        f"{n_found:,} of {n_rows:,} rows of class {metrics.classes[rare]} found ({show.percent(n_found / n_rows)}), "
         f"{int(metrics.confusion[1 - rare, rare]):,} false alarms"
     )
