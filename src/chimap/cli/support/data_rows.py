@@ -114,7 +114,7 @@ def open_data(
 
 
 def _opened(
-    data: str, labels: str | None, model: BaseEstimator | None, aside: list[str], said: JSON
+    data: str, labels: str | None, model: BaseEstimator | None, aside: list[str], options: JSON
 ) -> Source:
     """Open the source without the columns in ``aside`` and those that the model knows not to be bins.
 
@@ -125,7 +125,7 @@ def _opened(
     from chimap.cli.support.errors import say
 
     def opened(labels: str | None) -> Source:
-        return open_source(data, labels, like=model, aside=[*aside, *_known_aside(model, labels)], **said)
+        return open_source(data, labels, like=model, aside=[*aside, *_known_aside(model, labels)], **options)
 
     training_labels = (getattr(model, "training_", None) or {}).get("labels")
     if labels is None and training_labels is not None and _is_column(training_labels):
