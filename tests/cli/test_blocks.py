@@ -24,10 +24,16 @@ FIT = [
 BLOCKS = ["--blocks", "top=0:32,bottom=32:64"]
 
 BAD = {
-    "no columns": (["--blocks", "top=5:5"], r"--blocks must be different names with columns.*got 'top=5:5'"),
+    "no columns": (
+        ["--blocks", "top=5:5"],
+        r"--blocks must be different names with their columns.*got 'top=5:5'",
+    ),
     "no name": (["--blocks", "0:32"], r"--blocks must be.*got '0:32'"),
     "beyond": (["--blocks", "top=0:100"], r"block 'top' names columns that are not there.*0 to 63"),
-    "kernels": (["--kernel", "chi2,hellinger"], r"--kernel names 2 kernels; --blocks must then be as many"),
+    "kernels": (
+        ["--kernel", "chi2,hellinger"],
+        r"--kernel names 2 kernels: --blocks must then name as many blocks",
+    ),
     "map": (["--kernel", "gaussian", "--map", "direct"], r"--map is for additive kernels.*got 'gaussian'"),
     "components": (["--principal", "0"], r"--principal must be whole numbers of at least 1.*got .0."),
     "too many components": (["--principal", "20,99"], r"--principal 99, but there are 64 features"),

@@ -86,9 +86,9 @@ def test_rows_seen_in_training_are_warned_of(folder):
         ],
         folder,
     )
-    assert "chimap: warning: most of these rows" in split.err
+    assert "chimap: warning: the model was trained on most of these rows" in split.err
     assert split.json["metrics"]["rows"] == 1797
-    assert "chimap: warning: these rows are those that the model was trained on" in whole.err
+    assert "chimap: warning: the model was trained on these rows" in whole.err
     assert other.err == ""
     assert other.json["data"]["which rows"] == "all 597 rows; the model was trained on digits.npz"
 
@@ -127,7 +127,7 @@ def test_a_column_of_labels_is_no_bin(folder, tmp_path):
     )  # fmt: skip
     np.testing.assert_array_equal(named.out.splitlines()[1:], chimap.load(folder / "names.model").predict(X))
     assert (left.code, (tmp_path / "p.csv").exists()) == (2, False)
-    assert "new.csv: 65 bins a row, but the model was fitted on 64" in left.err
+    assert "new.csv: 65 bins per row, but the model was fitted on 64" in left.err
 
 
 def test_only_columns_that_training_did_not_have_are_told_of(folder, tmp_path):

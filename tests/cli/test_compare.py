@@ -105,7 +105,7 @@ def test_kernel_errors_beside_the_race_and_without_labels(results, pages):
         assert found.code == 0, found.err
         assert "error of the kernel, chi2" in found.out
         assert "OptimalMap, 3 terms" in found.out
-        assert "least relative error over pairs of values" in found.out
+        assert "smallest possible relative error over pairs of values" in found.out
     assert "HomogeneousMap, 2: n_terms of HomogeneousMap must be odd" in beside.out
     assert "accuracy" in beside.out
     assert "accuracy" not in alone.out
@@ -119,7 +119,7 @@ def test_numbers(results):
 
 def test_rare_classes_and_groups(results):
     out = results["rare"].out
-    assert "ROC AUC on 400 rows of rare.npz held out" in out
+    assert "ROC AUC on 400 held-out rows of rare.npz" in out
     assert "held out, by 100 groups" in out
     assert "--scoring roc_auc" in out or "linear" in out
     assert "exp-chi2, l1" in out
@@ -128,21 +128,21 @@ def test_rare_classes_and_groups(results):
 BAD = {
     "unknown map": (
         ["--kernel", "chi2", "--kernel-errors", "--maps", "optimal,best"],
-        r"--maps must be among optimal, compressed, direct, chebyshev.*got 'best'",
+        r"--maps must be one of optimal, compressed, direct, chebyshev.*got 'best'",
     ),
     "no map": (["--kernel", "chi2", "--kernel-errors", "--maps", ","], r"--maps must name at least one"),
     "unknown kernel": (["--kernel", "rbf"], r"--kernel must be auto or one of chi2, .*exp-chi2.*got 'rbf'"),
-    "every kernel": (["--kernel", "auto"], r"--kernel auto is every kernel: leave --kernel out"),
+    "every kernel": (["--kernel", "auto"], r"--kernel auto means every kernel.*leave --kernel out"),
     "kernel of another map": (
         ["--kernel", "intersection", "--kernel-errors", "--maps", "direct"],
-        r"--maps: direct does not approximate intersection\. Maps of it: optimal, compressed, homogeneous",
+        r"--maps: direct does not approximate intersection\. Use one of optimal, compressed, homogeneous",
     ),
     "terms": (["--kernel", "chi2", "--kernel-errors", "--terms", "0"], r"--terms must be whole numbers of at least 1"),
-    "maps of nothing": (["--kernel", "chi2", "--maps", "optimal"], r"--maps is of --kernel-errors"),
-    "errors of nothing": (["--kernel-errors"], r"--kernel-errors are of one kernel: name it with --kernel"),
+    "maps of nothing": (["--kernel", "chi2", "--maps", "optimal"], r"--maps applies to --kernel-errors"),
+    "errors of nothing": (["--kernel-errors"], r"--kernel-errors needs a single kernel: name it with --kernel"),
     "components": (["--components", "64,x"], r"--components must be whole numbers of at least 1.*got '64,x'"),
     "gamma": (["--kernel", "exp-chi2", "--gamma", "no"], r"--gamma must be 'mean' or a positive number"),
-    "gamma of nothing": (["--gamma", "2"], r"--gamma is of one kernel: name it with --kernel"),
+    "gamma of nothing": (["--gamma", "2"], r"--gamma applies to a single kernel: name it with --kernel"),
     "normalization": (["--kernel", "chi2", "--normalization", "l3"], r"--normalization must be one of l1, log1p, sqrt"),
     "scoring": (["--scoring", "best"], r"--scoring must be a scorer of scikit-learn.*got 'best'"),
     "seconds": (["--race-seconds", "0"], r"--race-seconds must be above 0; got 0"),
@@ -189,7 +189,7 @@ def test_fit_refuses_maps_and_samplings_that_do_not_exist(folder):
     )
     for result, text in zip(
         results,
-        ("--map", "--map: direct does not", "--sampling must be", "--normalize is --normalization l1"),
+        ("--map", "--map: direct does not", "--sampling must be", "--normalize means --normalization l1"),
         strict=True,
     ):
         assert result.code == 2

@@ -18,7 +18,7 @@ BAD = {
     "kind": (["digits.model", "--kind", "shap"], r"--kind must be one of|--kind must be"),
     "shape": (["digits.model", "--shape", "8"], r"--shape must be HEIGHTxWIDTH"),
     "pixels": (["digits.model", "--shape", "8x9"], r"is of 72 pixels, but a row has 64 bins"),
-    "rows without data": (["digits.model", "--rows", "1"], r"--rows and --labels are of DATA"),
+    "rows without data": (["digits.model", "--rows", "1"], r"--rows and --labels need DATA"),
     "unknown row": (["digits.model", "digits.npz", "--rows", "x7"], r"has no row 'x7'"),
     "no labels": (["digits.model", "unlabelled.npz", "--kind", "permutation"], r"needs rows with labels"),
     "input": (["digits.model", "-o", "digits.model"], r"must end in"),
@@ -53,7 +53,7 @@ def test_a_page_arrays_json_and_the_terminal(folder):
     assert plain["additive"]
     assert len(plain["importance"]["bins"]) == 20
     assert plain["rows"][0]["truth"] != plain["rows"][0]["predicted"]
-    assert "next, as a page" in alone.out
+    assert "Next, write a page" in alone.out
     assert ["ranked", "by", "removal"] in [line.split() for line in removed.out.splitlines()]
     assert "when the bin is emptied" in (folder / "removed.html").read_text()
     assert set(range(20, 30)) & {one["bin"] for one in ink.json["importance"]["bins"][:5]}

@@ -27,12 +27,14 @@ def test_every_format(folder, tmp_path):
     )
     assert done.code == 0, done.err
     difference = float(
-        re.search(r"compared with the model on 256 made rows: scores differ by (\S+)", done.out)[1]
+        re.search(r"compared with the model on 256 synthetic rows: scores differ by at most (\S+)", done.out)[
+            1
+        ]
     )
     assert difference < 1e-4
     assert tables.code == weights.code == json.code == 0, tables.err + weights.err + json.err
     assert re.search(
-        r"on 256 made rows: scores differ by \S+ at most .*\nno row within the tables .* by more than \S+",
+        r"on 256 synthetic rows: scores differ by at most \S+ .*\nwithin the tables, no score .* by more than \S+",
         tables.out,
     )
     assert (tmp_path / "names.csv").read_text().startswith("bin,knot,eight,five,four")
@@ -105,7 +107,7 @@ def test_compiled_models_are_told_of_and_predict(folder, tmp_path):
     )
     assert "CompiledClassifier" in told.out
     assert re.search(
-        r"tables +\d+ straight pieces a bin, .*no row's scores are off by more than ",
+        r"tables +\d+ straight pieces per bin, .*scores are off by at most ",
         " ".join(told.out.split()),
     )
     assert json.json["tables"]["a_bin"] == compiled.tables_.n_pieces

@@ -46,7 +46,7 @@ def test_info_of_a_folder_of_texts(tmp_path):
         tmp_path,
     )
     assert told.code == 0, told.err
-    assert "rows    6" in told.out
+    assert "rows      6" in told.out
     assert "land/0.txt" in told.out
     assert "2 classes" in told.out
     assert (plain.code, lost.code) == (2, 2)

@@ -147,27 +147,27 @@ def test_repeated_splits_keep_groups_on_one_side(signs):
 
 
 BAD = {
-    "one group": (fit("one.csv", "--groups", "film"), r"all rows are of one group, f00.*leave --groups out"),
+    "one group": (fit("one.csv", "--groups", "film"), r"all rows are in one group, f00.*leave --groups out"),
     "two groups": (
         fit("two.csv", "--groups", "film", "--test-fraction", "0.3"),
         r"2 groups \(f1, f2\), but holding one out must leave two",
     ),
     "no group": (fit("gap.csv", "--groups", "film"), r"gap\.csv, row 9: no value in 'film'\. Every row needs"),
     "no column": (fit("signs.csv", "--groups", "track"), r"track"),
-    "another part": (fit("val.csv", "--split", "part"), r"val\.csv, row 5: val in 'part'; --split takes"),
+    "another part": (fit("val.csv", "--split", "part"), r"val\.csv, row 5: val in 'part'; --split needs"),
     "one part": (fit("whole.csv", "--split", "part"), r"--split part: every row is train"),
     "both": (
         fit("signs.csv", "--split", "part", "--test-fraction", "0.2"),
-        "--split says which rows are held out, and --test-fraction draws them",
+        "--split names the held-out rows, but --test-fraction draws them",
     ),
     "report": (fit("signs.csv", "--exclude", "film,part", "--report", "p.html"), "--test-fraction 0.2 or --split"),
     "per class": (
         ["evaluate", "e.model", "signs.csv", "--splits", "2", "--per-class", "3", "--groups", "film"],
-        "--per-class takes rows of each class, and --groups whole groups",
+        "--per-class draws rows of each class, but --groups keeps groups whole",
     ),
     "all rows": (
         ["evaluate", "e.model", "signs.csv", "--split", "part", "--all-rows"],
-        "--split takes the test rows, and --all-rows all of them",
+        "--split selects the test rows, but --all-rows takes every row",
     ),
     "groups of one class each": (
         ["evaluate", "e.model", "two.csv", "--labels", "kind", "--splits", "2", "--groups", "kind"],
@@ -205,7 +205,7 @@ def test_images_have_no_such_columns(signs):
 def test_a_column_that_looks_like_a_group_is_told_of_where_none_is_named(signs):
     told = (
         "warning: column 'film' looks like a group: rows that share its value are nearly equal. Name it with --groups "
-        "film, or scores will flatter."
+        "film, or scores will be too optimistic."
     )
     splits = ["--labels", "kind", "--exclude", "film,part", "--splits", "2", "--json"]
     warned, named, compared, array, evaluated = run_many(

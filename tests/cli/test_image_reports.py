@@ -82,7 +82,7 @@ def test_repeated_splits(results):
     assert (found["n_splits"], found["n_train"], found["n_test"]) == (3, 16, 14)
     assert found["class_rate"]["mean"] == pytest.approx(np.mean(found["class_rate"]["splits"]))
     assert found["class_rate"]["mean"] > 0.9
-    assert "--per-class says how rows are split; give --splits, too" in results["no splits"].err
+    assert "--per-class sets how --splits splits the rows: add --splits" in results["no splits"].err
 
 
 def test_data_sets_by_name(folder, results):

@@ -28,7 +28,7 @@ QUICK = ["--words", "12", "--step", "8", "--sizes", "4", "--grids", "1x1,2x1"]
 SETTINGS = ImageSettings(words=12, step=8, sizes="4", grids="1x1,2x1")
 FIT = [*QUICK, "--kernel", "chi2", "--alpha", "0.1"]
 BAD_FLAGS = {
-    "descriptors": (["--descriptors", "surf"], "--descriptors must be different ones of sift"),
+    "descriptors": (["--descriptors", "surf"], "--descriptors must be different names among sift"),
     "grids": (["--grids", "2"], "--grids must be ROWSxCOLUMNS"),
     "coding": (["--coding", "fisher"], "--coding must be one of hard, soft"),
     "words": (["--words", "0"], "--words must be a whole number of at least 1"),
@@ -148,7 +148,7 @@ REFUSED = {
     "flags for rows": "--words is for images",
     "compare": "chimap features IMAGES",
     "exists": "photos.parquet exists",
-    "like and words": "leave the other flags out",
+    "like and words": "leave the other image options out",
     "ending": ".parquet or .zarr",
     "missing": "nowhere",
     "one class": "one class only: all 20 labels are 1",

@@ -30,13 +30,13 @@ BAD = {
     "missing": (["--blocks", "top=0:32"], r"blocks miss 32 of the 64 columns, column 32 first"),
     "kernels": (["--kernel", "exp-chi2,gaussian"], r"--method widths learns one for all blocks"),
     "of widths": (["--method", "multiple"], r"--tune-components is for --method widths; leave it out"),
-    "channels": (["--method", "multiple", "--blocks", ""], r"--method multiple weighs channels: name their columns"),
+    "channels": (["--method", "multiple", "--blocks", ""], r"--method multiple needs blocks: name their columns"),
     "no width": (["--kernel", "chi2"], r"use its exponential form, such as 'exp-chi2'"),
     "rows": (["--tune-rows", "0"], r"--tune-rows must be a whole number of at least 1; got 0"),
     "iterations": (["--iterations", "0"], r"--iterations must be a whole number of at least 1; got 0"),
     "share": (["--validation-fraction", "1"], r"--validation-fraction must be at least 0 and below 1; got 1"),
     "penalty": (["--width-penalty=-1"], r"--width-penalty must be a number of at least 0; got -1"),
-    "rounds": (["--objective", "gradients", "--width-penalty", "1"], r"--objective gradients takes none"),
+    "rounds": (["--objective", "gradients", "--width-penalty", "1"], r"--objective gradients takes no --width-penalty"),
     "page": (["--page", "nowhere/page.html"], r"the folder nowhere does not exist"),
 }  # fmt: skip
 
@@ -54,7 +54,7 @@ def test_widths_a_page_and_predictions(folder):
     assert chimap.load(folder / "rounds.model").objective == "gradients"
     assert result.code == 0, result.err
     assert re.search(r"objective +0\.\d+ to 0\.\d+ in \d iterations", result.out)
-    assert re.search(r"(top|bottom): \d+\.\d\d x (narrower|wider)", result.out)
+    assert re.search(r"(top|bottom): \d+\.\d\dx (narrower|wider)", result.out)
     assert "iteration   0: objective 0." in result.err
     page = (folder / "kernel.html").read_text()
     assert page.count("<svg") == 3

@@ -102,7 +102,7 @@ def test_notes_are_printed_once_and_errors_always(capsys, monkeypatch):
 def test_an_interrupt_says_what_is_there(capsys, monkeypatch):
     monkeypatch.setattr(errors, "written", ["my.model"])
     assert errors.explain_interrupt() == 130
-    assert "written before that: my.model" in capsys.readouterr().err
+    assert "files already written: my.model" in capsys.readouterr().err
 
 
 def test_lines_of_progress_for_logs():

@@ -10,7 +10,7 @@ import pytest
 
 from .terminal import run_many
 
-PANELS = ["Arguments:", "Data:", "Model:", "Images:", "Running:"]
+PANELS = ["Arguments:", "Data:", "Model:", "Images:", "Output and runtime:"]
 
 
 def test_help_in_panels_and_on_a_screen(folder):
@@ -23,12 +23,12 @@ def test_help_in_panels_and_on_a_screen(folder):
     assert short.out.count("\n") <= 60
     assert "--checkpoint-every" not in short.out
     assert "--checkpoint-every" in everything.out
-    assert "more options, and more on these: chimap fit --help-all" in short.out
+    assert "more options and full descriptions: chimap fit --help-all" in short.out
     assert "--help-all" not in small.out
 
 
 def test_every_option_of_a_fit_has_a_panel(folder):
-    """Options that are about neither data, model nor images are about running: those are known here."""
+    """Options outside the panels of data, model and images are about output and runtime; this test lists them."""
     from chimap.cli.commands.fit import fit
     from chimap.cli.support.bundles import flat
     from chimap.cli.support.panels import _PANELS
@@ -79,7 +79,7 @@ def test_options_from_a_file(folder, tmp_path):
     assert again.json["settings"]["kernel"] == "hellinger"
     assert again.json["settings"]["test_fraction"] == 0.5
     assert [result.code for result in (bad, broken, value)] == [2, 2, 2]
-    assert "chimap fit has no option 'kernels'. Its words are" in bad.err
+    assert "chimap fit has no option 'kernels'. Its options are" in bad.err
     assert "is not valid TOML" in broken.err
     assert "--folds must be a whole number of at least 2; got 1" in value.err
 

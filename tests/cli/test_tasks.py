@@ -155,10 +155,10 @@ def test_models_of_one_task_have_sets_and_intervals(folder):
     for result, said in zip(
         results[2:],
         [
-            "--sets are not of a regression",
-            "--intervals are not of classes",
-            "--coverage 1.5: a share above 0 and below 1",
-            ".npy holds one array, so no --sets",
+            "--sets: the model is a regression, which has none",
+            "--intervals: the model is a classifier, which has none",
+            "--coverage must be above 0 and below 1, such as 0.9; got 1.5",
+            ".npy holds one array, so it cannot take --sets",
         ],
         strict=True,
     ):
@@ -199,7 +199,7 @@ def test_tasks_are_evaluated_each_on_its_rows(folder):
     assert 0.8 < splits["ROC AUC"]["mean"] < 1
     assert re.search(r"splits +R² 0\.9\d+ ± 0\.\d+\n +RMSE 0\.0\d+ ± ", numbers.out)
     assert "Repeated splits" in (folder / "dose.html").read_text()
-    assert "the model is of several tasks: leave it out" in refused.err
+    assert "the model predicts several tasks: leave --per-class out" in refused.err
     assert "labels of 1 task(s), but the model has 3" in wrong.err
 
 
@@ -246,7 +246,7 @@ def test_info_tells_of_tasks_and_of_text(folder):
     assert "tasks       3: task_liver, task_heart, task_skin" in model.out
     assert "classes" not in model.out
     assert words.code == 0, words.err
-    assert "kind, set aside; to fit, name the labels with --labels kind" in words.out
+    assert "kind, not used as bins; to fit, name labels with --labels kind" in words.out
     assert parquet.json["text_columns"] == ["kind"]
     assert parquet.json["bins"] == 5
     assert "tasks       3: 0, 1, 2" in matrix.out
@@ -262,8 +262,8 @@ def test_without_labels_the_column_of_the_fit_is_taken(folder):
         ["predict", "kind.model", "unknown.csv", "-o", "unknown-out.csv"],
     ], folder)  # fmt: skip
     assert found.json["metrics"] == given.json["metrics"]
-    assert "more-kinds.csv: labels are its column 'kind', as when the model was fitted." in found.err
-    assert "its column 'kind'" not in given.err
+    assert "more-kinds.csv: using the column 'kind' as labels, as when the model was fitted." in found.err
+    assert "the column 'kind'" not in given.err
     assert other.code != 0
     assert "unknown.csv has no labels. Name them; the model was fitted with --labels kind." in other.err
     assert written.code == 0, written.err
@@ -276,7 +276,7 @@ def test_without_labels_the_columns_of_all_tasks_are_taken(folder):
     ], folder)  # fmt: skip
     assert found.code == 0, found.err
     assert found.json["metrics"] == given.json["metrics"]
-    assert "tox.csv: labels are its columns 'task_*', as when the model was fitted." in found.err
+    assert "tox.csv: using the columns 'task_*' as labels, as when the model was fitted." in found.err
     assert "1 of 160 rows have no label in any task and are left out" in found.err
 
 

@@ -109,8 +109,8 @@ def test_weights_of_classes_and_thresholds(hits):
     model = HistogramClassifier("linear", alpha=0.3, class_weight="balanced", random_state=0)
     np.testing.assert_allclose(weighed.json["class_weight"], model.fit(X[train], KINDS[train]).class_weight_)
     assert plain.json["class_weight"] is plain.json["threshold"] is None
-    assert "of classes 8 (active), 1 (inactive)" in given.out
-    assert "scores above it are of inactive (by f1, on rows held out)" in " ".join(given.out.split())
+    assert "classes 8 (active), 1 (inactive)" in given.out
+    assert "scores above it mean inactive (chosen by f1 on held-out rows)" in " ".join(given.out.split())
     assert load(hits / "a.model").threshold_ == pytest.approx(cut.json["threshold"])
     told, plainly = run_many([["info", "both.model"], ["info", "a.model", "--json"]], hits)
     assert "8 (active), 1 (inactive)" in told.out
@@ -123,7 +123,7 @@ def test_weights_of_classes_and_thresholds(hits):
     [
         (["--class-weight", "equal"], "--class-weight must be balanced, or labels with weights above 0"),
         (["--class-weight", "active=0"], "got 'active=0'"),
-        (["--threshold", "best"], "--threshold must be f1, balanced, or the cost of a row that is missed"),
+        (["--threshold", "best"], "--threshold must be f1, balanced, or the cost of a missed row"),
         (["--threshold", "-1"], "got '-1'"),
     ],
 )
@@ -152,7 +152,7 @@ def test_what_leads_where_classes_are_unequal(hits):
     assert metrics["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(KINDS[test], answers))
     assert metrics["rarer_class"] == "active"
     found, alarms = np.sum(of_rare & (answers == "active")), np.sum(~of_rare & (answers == "active"))
-    rare = f"{found} of {of_rare.sum()} rows of active found"
+    rare = f"{found} of {of_rare.sum()} rows of class active found"
     for text in (said.out[said.out.index("held out  ") :], evaluated.out):
         line = " ".join(text.split())
         places = [line.index(word) for word in ("ROC AUC", "average precision", "balanced", rare)]

@@ -1,4 +1,4 @@
-"""The command ``chimap``: its subcommands, and what it says when one fails."""
+"""The ``chimap`` command: its subcommands, and how their errors become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ COMMANDS = (demo, features, fit, predict, evaluate, explain, compare, learn_kern
 app = typer.Typer(
     name="chimap",
     no_args_is_help=True,
-    rich_markup_mode=None,  # plain help: it can be searched and copied, and comes in half the time
+    rich_markup_mode=None,  # plain help can be searched and copied, and appears in half the time
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 
 def _until_the_reader_leaves(command: Callable[..., None]) -> Callable[..., int | None]:
-    """The command, ended in silence where whoever read its output has had enough: head, or a pager that was left."""
+    """Wrap a command so that it ends quietly when the reader of its output leaves, as head and pagers do."""
 
     @functools.wraps(command)
     def run(**arguments: object) -> int | None:
@@ -62,7 +62,7 @@ for command in COMMANDS:
     app.command(cls=panels.PanelCommand)(_until_the_reader_leaves(flat(command)))
 
 
-_TERMINATED = 128 + 15  # the exit code of a process that SIGTERM has ended
+_TERMINATED = 128 + 15  # the exit code of a process that SIGTERM ended
 _wants_everything = False
 
 
@@ -79,37 +79,46 @@ def chimap(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Classify and predict from tables of counts: words, species, cells, molecules, images.
+    """Classification and regression on tables of counts: words, species, cells, molecules, images.
 
     \b
-    Try it:           chimap demo
-    On your own file: chimap fit data.npz --test-fraction 0.2 --output my.model
-                      chimap evaluate my.model data.npz --output report.html
-                      chimap predict my.model new.npz --output predictions.csv
-                      chimap explain my.model data.npz --output why.html
+    Try it:
+      chimap demo
 
     \b
-    From images:      chimap fit photos/ --test-fraction 0.2 --output photos.model
-                      chimap features photos/ --output photos.parquet
+    Your own data:
+      chimap fit data.npz --test-fraction 0.2 --output my.model
+      chimap evaluate my.model data.npz --output report.html
+      chimap predict my.model new.npz --output predictions.csv
+      chimap explain my.model data.npz --output why.html
 
     \b
-    Next:             chimap compare data.npz
-                      chimap learn-kernel data.npz --blocks sift=0:300,hog=300:500 --output my.model
-                      chimap export my.model --output my.onnx
+    Images:
+      chimap fit photos/ --test-fraction 0.2 --output photos.model
+      chimap features photos/ --output photos.parquet
 
-    Data are CSV, .npz (X and y, or a scipy CSR matrix), .npy, Parquet, Feather, AnnData, BIOM, Zarr, HDF5, Matrix
-    Market, or svmlight text (.svm, .txt), at a path or an address such as s3://BUCKET/FILE.
+    \b
+    More:
+      chimap compare data.npz
+      chimap learn-kernel data.npz --blocks a=0:300,b=300:500 --output my.model
+      chimap export my.model --output my.onnx
+
+    Data formats: CSV, .npz (X and y, or a scipy CSR matrix), .npy, Parquet, Feather, AnnData, BIOM, Zarr, HDF5, Matrix
+    Market and svmlight text (.svm, .txt). Data are read from a path or an address such as s3://BUCKET/FILE.
     """
     context.meta[panels.EVERYTHING] = _wants_everything
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0, 1 (our fault), 2 (usage or data), 130 (Ctrl-C)."""
+    """Run the command line and return its exit code.
+
+    The codes are 0 for success, 1 for a fault of chimap, 2 for wrong usage or data, and 130 for Ctrl-C.
+    """
     blas.prepare_blas()
     streams.prepare()
     warnings.filterwarnings(
         "ignore", "overflow encountered in cast"
-    )  # what follows from it has a message of ours
+    )  # the overflow itself raises an error with a message of its own
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     if hasattr(signal, "SIGTERM"):
         signal.signal(signal.SIGTERM, _terminated)
@@ -128,15 +137,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> NoReturn:
-    """The command ``chimap``: run the command line and leave.
+    """Run the ``chimap`` command and exit the process.
 
-    After a signal it leaves without waiting for threads: one that was being started when the signal came is not known
-    to its pool, which would never tell it to end.
+    After a signal the process exits without joining its threads: a pool does not know of a thread that was starting
+    when the signal arrived, and would never tell it to stop.
     """
     try:
         code = main()
-    except SystemExit as ended:
-        code = int(ended.code or 0)
+    except SystemExit as leaving:
+        code = int(leaving.code or 0)
     if code in (errors.INTERRUPTED, _TERMINATED):
         sys.stdout.flush()
         sys.stderr.flush()
@@ -145,37 +154,38 @@ def run() -> NoReturn:
 
 
 def _explain(error: Exception) -> int:
-    signals = [one for one in _behind(error) if isinstance(one, SystemExit | KeyboardInterrupt)]
+    """Print an exception as a message and return the exit code."""
+    signals = [cause for cause in _behind(error) if isinstance(cause, SystemExit | KeyboardInterrupt)]
     if any(
-        isinstance(one, SystemExit) for one in signals
-    ):  # which the code that it came in has made an error of
+        isinstance(cause, SystemExit) for cause in signals
+    ):  # SIGTERM arrived in code that turned it into another error
         return _TERMINATED
-    if signals or type(error).__name__ == "Abort":  # what older versions of typer make of Ctrl-C
+    if signals or type(error).__name__ == "Abort":  # older versions of typer raise Abort on Ctrl-C
         return errors.explain_interrupt()
     if not hasattr(error, "format_message"):
         return errors.explain(error)
-    # a usage error of typer, which brings its own click in some versions and takes the installed one in others
+    # A usage error of typer, not caught by class: some versions bundle click and others import the installed one.
     context: Any = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         print(context.get_help(), file=sys.stderr)
         return errors.USAGE
     command = context.command_path if context else "chimap"
     message = error.format_message().rstrip(".").replace("Value error, ", "")
-    came = _what_came(error)
-    came = f"; got {came}" if came and came not in message else ""
-    errors.say("error", f"{message}{came}. See '{command} --help'.")
+    value = _what_came(error)
+    value = f"; got {value}" if value and value not in message else ""
+    errors.say("error", f"{message}{value}. See '{command} --help'.")
     return errors.USAGE
 
 
 def _behind(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and those that it came from."""
+    """Yield an exception, then its causes and contexts in turn."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 
 
 def _what_came(error: Exception) -> str:
-    """The value of an argument that could not be understood, which not every message of typer names."""
+    """Return the value of the argument that typer rejected; not all of its messages name the value."""
     find = getattr(error.__cause__, "errors", None)
     details = find() if callable(find) else []
     return repr(details[0]["input"]) if details and "input" in details[0] else ""
@@ -188,5 +198,5 @@ def _show_warning(
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
-    """Leave as after an error, so that files that were being written are removed."""
+    """Exit through an exception, so that unfinished output files are removed."""
     sys.exit(_TERMINATED)

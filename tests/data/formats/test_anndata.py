@@ -234,8 +234,8 @@ def test_info_lists_columns_of_obs_and_the_other_matrices(cells):
     assert kinds["holes"] == (None, None)
     assert "::obsm/X_pca" in lines["other matrices"]
     assert "X" not in found["other_matrices"]
-    assert "cell_type: text, 2 different" in lines["columns of rows"]
-    assert "holes: with rows that have no value" in lines["columns of rows"]
+    assert "cell_type: text, 2 different" in lines["other columns"]
+    assert "holes: some rows have no value" in lines["other columns"]
     assert (
         describe(f"{cells}::obsm/X_pca", "cell_type", None, "auto", silent=True)[0]["other_matrices"][0]
         == "X"

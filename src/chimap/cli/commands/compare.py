@@ -1,4 +1,4 @@
-"""``chimap compare``: the race told in full on the user's own rows, and which machine to take."""
+"""``chimap compare``: the full race on the user's rows, with a recommendation."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ def compare(
     labels: options.Labels = None,
     table: Table,
     output: Annotated[
-        Path | None, options.output("PAGE", "Write table and curves as one page of HTML.")
+        Path | None, options.output("PAGE", "Write the table and curves as one HTML page.")
     ] = None,
     settings: CompareSettings,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
-    """Race kernels on a sample of DATA, and say which to take and how long a fit takes.
+    """Race kernels on a sample of DATA and recommend a model.
 
-    All kernels, on rows as they are and divided by their sums, and linear machines: all learn from the same rows, the
-    better ones from more of them each round, and are scored on the same rows held out. With --kernel the exact machine
-    of one kernel beside its features. The recommendation weighs the score against the time of a prediction.
+    The race enters every kernel that suits the rows, on raw and on normalised rows, and linear models. All learn from
+    the same rows and are scored on the same held-out rows; the better ones learn from more rows in each round. With
+    --kernel, the race compares the exact machine of one kernel with its features. The recommendation weighs the score
+    against the prediction time, and says how long a fit on all rows takes.
 
     \b
     Examples:
@@ -51,7 +52,7 @@ def compare(
     errors_by_kernel: KernelErrors | None = None
     try:
         if source.has_labels or not settings.kernel_errors:
-            data_rows.labels_of(source)  # says how to name them where there are none
+            data_rows.labels_of(source)  # without labels, its error says how to name them
             held_out_rows.warn_of_groups(source, table)
             parts = held_out_rows.Parts.of(source, 0.0, settings.seed, table)
             result = settings.race(parts.training, parts.groups, show.progress(json))
@@ -60,7 +61,7 @@ def compare(
     except DataError:
         data_rows.check_every_row(
             source, settings.precision.value
-        )  # names the row of the file rather than of a part
+        )  # names the row of the file, not that of a part of it
         raise
     commands = {} if result is None else _commands(result, data, labels, table, settings)
     if output is not None:
@@ -84,23 +85,26 @@ def compare(
 def _commands(
     result: Comparison, data: str, labels: str | None, table: Table, settings: CompareSettings
 ) -> dict[str, str]:
-    """The commands that fit what is recommended, and what has the best score if that is another, by what they do."""
+    """Return the commands that fit the recommended machine and, if it is another, the one of the best score.
+
+    The keys say what each command is for.
+    """
     from chimap.cli.support.fit_command import fit_command
 
-    advice, given = result.recommendation, settings.for_fit()
-    wanted = {"to train it on all rows:": advice.chosen}
+    advice, shared_flags = result.recommendation, settings.for_fit()
+    entrants = {"To fit it on all rows:": advice.chosen}
     if advice.best is not advice.chosen:
-        wanted["for the best score, however long a prediction takes:"] = advice.best
+        entrants["For the best score, whatever the prediction time:"] = advice.best
     return {
-        what: fit_command(entrant.fit_settings or {}, data, labels, table, given)
-        for what, entrant in wanted.items()
+        purpose: fit_command(entrant.fit_settings or {}, data, labels, table, shared_flags)
+        for purpose, entrant in entrants.items()
     }
 
 
 def _print(
     result: Comparison | None, errors: KernelErrors | None, output: Path | None, commands: dict[str, str]
 ) -> None:
-    """The tables, the recommendation, and what it takes."""
+    """Print the tables, the recommendation and the cost of a fit."""
     from chimap.cli.support import comparison_table as tables
 
     page = None if output is None else str(output)
@@ -108,10 +112,12 @@ def _print(
         tables.print_comparison(result)
     if errors is not None:
         tables.print_errors(errors)
-        refused = "\n".join(f"{one.family}, {one.size:,}: {one.reason}" for one in errors.refused)
+        refused = "\n".join(
+            f"{refusal.family}, {refusal.size:,}: {refusal.reason}" for refusal in errors.refused
+        )
         facts = {"bound": tables.bound_line(errors), "left out": refused or None}
         show.facts(
-            f"Features of {errors.kernel} beside the kernel itself",
+            f"Features of {errors.kernel} against the exact kernel",
             facts | ({"page": page} if result is None else {}),
         )
     if result is None:
@@ -123,13 +129,13 @@ def _print(
         {
             "note": advice.note,
             "a fit takes": result.time_words,
-            "rows": f"{data['rows to learn from']:,} to learn from in the last round, {data['rows to measure on']:,} "
-            f"held out{groups}, of {data['rows in it']:,}",
-            "left out": tables.failures(result),
+            "rows": f"{data['rows to learn from']:,} training rows in the last round; {data['rows to measure on']:,} "
+            f"held out{groups}; {data['rows in it']:,} in total",
+            "not fitted": tables.failures(result),
             "time": show.stages(result.stages),
             "peak memory": show.size(show.peak_memory()),
             "page": page,
         },
     )
-    for what, command in commands.items():
-        show.next_commands(what, command)
+    for purpose, command in commands.items():
+        show.next_commands(purpose, command)

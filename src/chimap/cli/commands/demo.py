@@ -1,4 +1,4 @@
-"""``chimap demo``: the main job on a small data set that comes with scikit-learn."""
+"""``chimap demo``: fit and evaluate on a small data set that comes with scikit-learn."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from chimap.data.split import PartSource
 
 ABOUT = (
-    "1797 scans of handwritten digits, each as the ink in 8 x 8 blocks of 16 pixels (UCI Optical Recognition "
-    "of Handwritten Digits, test part, as in scikit-learn's load_digits). Written by 'chimap demo'."
+    "1797 scans of handwritten digits; each row holds the amount of ink in 8 x 8 blocks of 16 pixels (UCI Optical "
+    "Recognition of Handwritten Digits, test part, as in scikit-learn's load_digits). Written by 'chimap demo'."
 )
 FILES = ("digits.npz", "digits.model", "report.html")
 
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder to write to; made if missing.")
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder to write to; created if missing.")
     ] = Path("chimap-demo"),
     seed: options.Seed = 0,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files of these names that the demo did not write.")
+        bool, typer.Option("--overwrite", help="Replace files with these names that the demo did not write.")
     ] = False,
     json: options.Json = False,
 ) -> None:
-    """See it work on handwritten digits.
+    """Run a complete example on handwritten digits.
 
-    Fits and evaluates on 1797 scans, and compares with a linear and an exact kernel machine.
-    Writes digits.npz, digits.model and report.html to FOLDER; a second run replaces them.
+    The demo fits and evaluates a model on 1797 scans, and compares it with a linear model and an exact kernel machine.
+    It writes digits.npz, digits.model and report.html to FOLDER; a second run replaces them.
 
     \b
     Examples:
@@ -55,7 +55,7 @@ def demo(
     settings = dataclasses.replace(Settings(), kernel="exp-chi2", test_fraction=0.3, seed=seed)
     fitted = training.train(str(data), None, model, settings, overwrite=True, silent=json)
     evaluated = evaluate.measure(model, str(data), None, report, overwrite=True, silent=json)
-    with show.busy("the same with a linear ridge and an exact kernel machine"):
+    with show.busy("fitting a linear ridge and an exact kernel machine"):
         others = _others(data, settings, float(fitted.model.kernel_.gamma))
     seconds = time.perf_counter() - began
     if json:
@@ -73,28 +73,31 @@ def demo(
         return
     show.facts(f"Handwritten digits in {show.duration(seconds)}", _summary(evaluated, fitted, others, report))
     show.next_commands(
-        "now on your own file:",
+        "Next, try your own data:",
         "chimap fit data.npz --test-fraction 0.2 --output my.model",
         "chimap evaluate my.model data.npz --output report.html",
     )
 
 
 def _check_folder(folder: Path, overwrite: bool) -> None:
-    """Refuse a place that cannot be written to, or that holds other files of these names; make it if missing."""
+    """Create the folder if it is missing. Refuse one that is not writable.
+
+    A folder that holds foreign files with the names of the demo's files is refused unless ``overwrite`` is set.
+    """
     if not folder.exists():
         outputs.check_folder(folder.absolute().parent, f"--output {folder}")
         folder.mkdir()
     outputs.check_folder(folder, f"--output {folder}")
-    taken = [name for name in FILES if (folder / name).exists()]
-    if taken and not overwrite and not _is_ours(folder / FILES[0]):
+    existing = [name for name in FILES if (folder / name).exists()]
+    if existing and not overwrite and not _is_ours(folder / FILES[0]):
         raise FileExistsError(
-            f"--output {folder} holds {', '.join(taken)}, not written by 'chimap demo'; choose another folder, "
+            f"--output {folder} holds {', '.join(existing)}, not written by 'chimap demo'; choose another folder, "
             "or add --overwrite to replace them."
         )
 
 
 def _is_ours(data: Path) -> bool:
-    """Whether the demo wrote this file."""
+    """Return whether the demo wrote this file."""
     from chimap._validation import DataError
     from chimap.data.io.archive import Archive
 
@@ -117,7 +120,7 @@ def _write_digits(path: Path) -> None:
 
 
 def _others(data: Path, settings: Settings, gamma: float) -> dict[str, float]:
-    """Held-out accuracy of a linear ridge and of the exact kernel machine, on the same rows, by name."""
+    """Return the held-out accuracy of a linear ridge and of the exact kernel machine, by name, on the same rows."""
     import numpy as np
     from sklearn.linear_model import RidgeClassifierCV
     from sklearn.svm import SVC
@@ -150,14 +153,14 @@ def _summary(
     model = evaluated.model
     others = others | {evaluated.score.baseline.name: evaluated.score.baseline.value}
     lines: dict[str, str | None] = {
-        "data": f"{model.n_rows_:,} rows to learn from, {metrics.n_rows:,} held out; {model.n_features_in_} bins",
+        "data": f"{model.n_rows_:,} training rows, {metrics.n_rows:,} held out; {model.n_features_in_} bins",
         "held-out accuracy": (
             f"{show.percent(metrics.accuracy)}  chimap, {model.kernel_.name}, {model.coef_.shape[1]:,} features "
             f"({low} to {high} at 95 % confidence)"
         ),
     }
     return lines | {
-        "for comparison": "\n".join(f"{show.percent(value)}  {name}" for name, value in others.items()),
+        "in comparison": "\n".join(f"{show.percent(value)}  {name}" for name, value in others.items()),
         "time to fit": show.stages(fitted.model.stage_seconds_),
         "peak memory": show.size(show.peak_memory()),
         "report": str(report),

@@ -1,4 +1,4 @@
-"""``chimap evaluate``: how good a model is on a file of rows and labels, on the terminal and as a page."""
+"""``chimap evaluate``: score a model on a file of rows and labels, on the terminal and as a page."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def evaluate(
     *,
     labels: options.Labels = None,
     table: Annotated[Table, Without("sample_weight")],
-    output: Annotated[Path | None, options.output("REPORT", "Write a report, one page of HTML.")] = None,
+    output: Annotated[Path | None, options.output("REPORT", "Write a report as one HTML page.")] = None,
     all_rows: Annotated[
-        bool, typer.Option("--all-rows", help="Also take the rows that the model was trained on.")
+        bool, typer.Option("--all-rows", help="Include the rows that the model was trained on.")
     ] = False,
     part: image_options.ImagePart = None,
     splits: Annotated[
         int | None,
         typer.Option(
             metavar="N",
-            help="Also train the model anew on N random splits of DATA, in memory, and give mean and "
-            "deviation.",
+            help="Also train the model anew on N random splits of DATA, in memory, and report the mean and "
+            "standard deviation.",
             show_default=False,
         ),
     ] = None,
@@ -50,19 +50,19 @@ def evaluate(
         int | None,
         typer.Option(
             metavar="N",
-            help="Training rows of each class in a split, the others to test on; without it, 70 % of the "
-            "rows.",
+            help="Training rows of each class in a split; the rest are test rows. By default, 70 % of the "
+            "rows are training rows.",
             show_default=False,
         ),
     ] = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
-    """Measure MODEL on the rows and labels of DATA.
+    """Score MODEL on the rows and labels of DATA.
 
-    On the file that it was fitted on, with --test-fraction or --split, it takes the rows that were held out; of other
-    files all rows, or with --split those that are test. --groups keeps rows that belong together on one side of
-    --splits.
+    If MODEL was fitted on DATA with --test-fraction or --split, only the held-out rows are scored. For any other file,
+    all rows are scored, or with --split its test rows. With --splits, --groups keeps rows that belong together on the
+    same side of each split.
 
     \b
     Examples:
@@ -100,7 +100,10 @@ def measure(
     per_class: int | None = None,
     table: Table = AS_IT_IS,
 ) -> Evaluated:
-    """Predict and compare, and write the page if ``output`` names one; its path is checked before the work."""
+    """Predict, compare with the labels, and write the report if ``output`` names a file.
+
+    The path of the report is checked before any work.
+    """
     from chimap import load
     from chimap._validation import DataError
     from chimap.cli.support.score import check_answers, check_splits, repeated, score, splitter
@@ -109,22 +112,24 @@ def measure(
     flag_values.check_least(splits, "--splits")
     flag_values.check_least(per_class, "--per-class")
     if per_class is not None and splits is None:
-        raise ValueError("--per-class says how rows are split; give --splits, too.")
+        raise ValueError("--per-class sets how --splits splits the rows: add --splits, or leave it out.")
     if table.groups is not None and per_class is not None:
         raise ValueError(
-            "--per-class takes rows of each class, and --groups whole groups: leave one of them out."
+            "--per-class draws rows of each class, but --groups keeps groups whole: leave one of them out."
         )
     if table.split is not None and all_rows:
-        raise ValueError("--split takes the test rows, and --all-rows all of them: leave one of them out.")
+        raise ValueError(
+            "--split selects the test rows, but --all-rows takes every row: leave one of them out."
+        )
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model, kind="model")
     drawn = None if splits is None else splitter(fitted, splits, per_class, table.groups is not None)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
-        given = data_rows.present(y, name, fitted)
-        check_answers(fitted, given, name)
+        y_true = data_rows.present(y, name, fitted)
+        check_answers(fitted, y_true, name)
         if drawn is not None and table.groups is None:
-            check_splits(fitted, given, name, drawn)
+            check_splits(fitted, y_true, name, drawn)
 
     source = data_rows.open_data(
         data, labels, fitted, part=part, silent=silent, check_labels=check_labels, table=table
@@ -142,7 +147,7 @@ def measure(
     except DataError:
         data_rows.check_every_row(
             source, fitted.precision_
-        )  # names the row of the file rather than of a part
+        )  # names the row of the file, not that of a part of it
         raise
     if drawn is not None:
         evaluated = evaluated._replace(splits=repeated(fitted, source, drawn, groups))

@@ -1,4 +1,4 @@
-"""``chimap explain``: which bins matter to a model, and why single rows are answered as they are."""
+"""``chimap explain``: which bins drive a model, and why it predicts what it does for single rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def explain(
         str | None,
         typer.Argument(
             metavar="[DATA]",
-            help="Rows to explain, as for 'chimap evaluate'. Without them, the model alone.",
+            help="Rows to explain, as for 'chimap evaluate'. Without DATA, only the model is explained.",
             show_default=False,
         ),
     ] = None,
@@ -40,14 +40,16 @@ def explain(
     table: Annotated[Table, Without("groups", "split", "sample_weight")],
     output: Annotated[
         Path | None,
-        options.output("FILE", "Write a page (.html), or contributions and importance as arrays (.npz)."),
+        options.output(
+            "FILE", "Write a page (.html), or the contributions and importances as arrays (.npz)."
+        ),
     ] = None,
     rows: Annotated[
         str | None,
         typer.Option(
             metavar="ROWS",
-            help="Rows to explain, by id or number from 0, such as 3,17. Without it, the worst mistakes, given "
-            "labels, else the least sure answers; all rows for .npz.",
+            help="Rows to explain, by id or by number from 0, such as 3,17. The default is the worst mistakes if "
+            "there are labels, else the least certain predictions; for .npz, all rows.",
             show_default=False,
         ),
     ] = None,
@@ -55,15 +57,15 @@ def explain(
         str,
         typer.Option(
             metavar="NAME",
-            help="How bins are ranked: gradient, variance, removal, permutation (needs labels), or auto: variance for "
-            "additive kernels, gradient for others.",
+            help="How to rank the bins: gradient, variance, removal, permutation (needs labels) or auto. auto is "
+            "variance for additive kernels and gradient for others.",
         ),
     ] = "auto",
     shape: Annotated[
         str | None,
         typer.Option(
             metavar="HxW",
-            help="Bins are pixels of a picture so high and wide, such as 28x28. Squares are recognised.",
+            help="Height and width of the picture whose pixels are the bins, such as 28x28. Squares are recognised.",
             show_default=False,
         ),
     ] = None,
@@ -71,10 +73,11 @@ def explain(
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
-    """Explain MODEL: which bins matter, what each does to the scores, and why rows of DATA are answered as they are.
+    """Explain which bins drive the predictions of MODEL.
 
-    Contributions of the bins of a row add up, with the score of the mean row, to the score of the row. On the file that
-    the model was fitted on, with --test-fraction, the rows that were held out are taken.
+    The explanation ranks the bins, shows what each does to the scores, and says why rows of DATA get their predictions.
+    The contributions of the bins of a row and the score of the mean row add up to the score of the row. If MODEL was
+    fitted on DATA with --test-fraction, only the held-out rows are used.
 
     \b
     Examples:
@@ -92,7 +95,7 @@ def explain(
     check_choice(kind, "--kind", KINDS)
     _check_output(output)
     if data is None and (rows is not None or labels is not None):
-        raise ValueError("--rows and --labels are of DATA; name it after MODEL.")
+        raise ValueError("--rows and --labels need DATA; name it after MODEL.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model, kind="model")
     exact = explained.explainable(fitted)
@@ -120,10 +123,10 @@ def explain(
         return
     show.facts(f"Explained {model}", summary(page, output))
     if output is None:
-        given = "" if data is None else f" {show.quoted(data)}"
+        data_argument = "" if data is None else f" {show.quoted(data)}"
         show.next_commands(
-            "next, as a page with functions and rows:",
-            f"chimap explain {show.quoted(model)}{given or ' DATA'} --output why.html",
+            "Next, write a page with the functions of the bins and explained rows:",
+            f"chimap explain {show.quoted(model)}{data_argument or ' DATA'} --output why.html",
         )
 
 
@@ -140,23 +143,26 @@ def _chosen(
     output: Path | None,
     silent: bool,
 ) -> tuple[np.ndarray, str]:
-    """Places of the rows to explain, and which these are in words."""
+    """Return the places of the rows to explain, and a sentence that says which rows these are."""
     import numpy as np
 
     from chimap.cli.support import explained
     from chimap.cli.support.margins import margins
 
     if rows is not None:
-        return explained.named_rows(source, rows), "The rows that were asked for."
+        return explained.named_rows(source, rows), "The rows named with --rows."
     if output is not None and output.suffix.lower() in _ARRAYS:
         return np.arange(source.n_rows), "All rows."
     worst = np.argsort(margins(model, source, y, silent), kind="stable")[: explained.MISTAKES]
-    which = "The worst mistakes first." if y is not None else "The least sure answers first."
+    which = "The worst mistakes first." if y is not None else "The least certain predictions first."
     return worst, which
 
 
 def _pixels(model: BaseEstimator, shape: str | None, sample: Source | None) -> tuple[int, int] | None:
-    """The picture that a row is: as given, or a square whose neighbouring pixels are alike."""
+    """Return the height and width of the picture that a row forms, or None.
+
+    The sizes are those of ``shape``, or those of a square whose neighbouring pixels are alike.
+    """
     import numpy as np
 
     from chimap.report.painting import check_shape, picture_shape
@@ -206,7 +212,7 @@ def _write(
 
 
 def summary(page: ModelExplanation, output: Path | None) -> dict[str, str | None]:
-    """The bins that matter most and the rows, in words."""
+    """Return the lines of the terminal summary: the most important bins and the explained rows."""
     width = max(len(name) for name, _ in page.importance.top())
     bins = [
         f"{i:>2}  {name:<{width}}  {value:.3g}" for i, (name, value) in enumerate(page.importance.top(), 1)
@@ -214,9 +220,9 @@ def summary(page: ModelExplanation, output: Path | None) -> dict[str, str | None
     rows = []
     for row in page.rows[:5]:
         largest = ", ".join(f"{page.bin_names[i]} {row.contributions[i]:+.2g}" for i in row.top(3))
-        told = f"{row.predicted}" if not isinstance(row.predicted, float) else f"{row.predicted:.4g}"
-        truth = "" if row.truth is None or row.truth == row.predicted else f", is {row.truth}"
-        rows.append(f"row {row.name}: {told}{truth}; {largest}")
+        answer = f"{row.predicted}" if not isinstance(row.predicted, float) else f"{row.predicted:.4g}"
+        truth = "" if row.truth is None or row.truth == row.predicted else f", true {row.truth}"
+        rows.append(f"row {row.name}: predicted {answer}{truth}; bins {largest}")
     return {
         "ranked by": page.importance.kind,
         "bins": "\n".join(bins),

@@ -1,4 +1,4 @@
-"""``chimap export``: a model as an ONNX graph, as tables of its bins, or as weights."""
+"""``chimap export``: write a model as an ONNX graph, as tables of its bins, or as weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """What is written."""
+    """The format of the exported file."""
 
     onnx = "onnx"
     tables = "tables"
@@ -28,31 +28,38 @@ def export(
     output: Annotated[
         Path,
         options.output(
-            "FILE", "File to write: .onnx; .npz, .csv or .json of tables; .npz or .safetensors of weights."
+            "FILE", "File to write: .onnx; .npz, .csv or .json for tables; .npz or .safetensors for weights."
         ),
     ],
     format: Annotated[
         Format | None,
-        typer.Option(help="What to write; without it what the ending of FILE says.", show_default=False),
+        typer.Option(help="What to write. By default, the ending of FILE decides.", show_default=False),
     ] = None,
     tolerance: Annotated[
         float,
-        typer.Option(metavar="T", help="Error of tables, as a share of the functions' largest values."),
+        typer.Option(
+            metavar="T", help="Error allowed in tables, relative to the largest values of the bin functions."
+        ),
     ] = 1e-3,
     check: Annotated[
         bool,
         typer.Option(
-            help="Compare the file with the model: tables, and ONNX where onnxruntime is installed."
+            help="Compare the file with the model. ONNX files need onnxruntime for this; weights are not compared."
         ),
     ] = True,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
-    """Write MODEL to a file that needs no chimap: ONNX, tables or weights.
+    """Export MODEL as ONNX, tables or weights.
 
-    onnx: map, features and linear model as one graph. Input X (rows, bins); outputs label and scores, or prediction.
-    tables: of a model of an additive kernel such as chi2, each bin's function at knots, with straight lines between.
-    weights: coefficients and intercepts alone.
+    The exported file can be used without chimap.
+
+    \b
+    onnx     Map, features and linear model as one graph. The input is X (rows,
+             bins); the outputs are label and scores, or prediction.
+    tables   For additive kernels such as chi2: the function of each bin at
+             knots, with straight lines between them.
+    weights  Coefficients and intercepts only.
 
     \b
     Examples:
@@ -73,7 +80,7 @@ def export(
     if json:
         show.as_json(_found(model, done))
         return
-    print(f"{done.format} in {output} ({show.size(done.n_bytes)})")
+    print(f"Wrote {done.format} to {output} ({show.size(done.n_bytes)})")
     for line in _lines(done, check):
         print(line)
 
@@ -92,20 +99,20 @@ def _found(model: Path, done: Exported) -> JSON:
 
 
 def _lines(done: Exported, check: bool) -> list[str]:
-    """What is to be said of how far the file is from the model."""
+    """Return lines that say how far the file is from the model."""
     lines = []
     if done.comparison is not None:
         compared = done.comparison
         n = compared.differing
         labels = f", {n} label{'s differ' if n > 1 else ' differs'}" if n else ""
         lines.append(
-            f"compared with the model on {compared.rows} made rows: scores differ by {compared.difference:.2g} at most "
-            f"(of up to {compared.size:.2g}){labels}"
+            f"compared with the model on {compared.rows} synthetic rows: scores differ by at most "
+            f"{compared.difference:.2g} (largest score {compared.size:.2g}){labels}"
         )
     elif done.format == "onnx" and check:
-        lines.append('not compared with the model: pip install "chimap[onnx]" for onnxruntime')
+        lines.append('not compared with the model: install onnxruntime with pip install "chimap[onnx]"')
     if done.error is not None:
         lines.append(
-            f"no row within the tables has scores that differ from the model's by more than {done.error:.2g}"
+            f"within the tables, no score differs from the score of the model by more than {done.error:.2g}"
         )
     return lines

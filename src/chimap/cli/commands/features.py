@@ -1,4 +1,4 @@
-"""``chimap features``: a file of histograms from images."""
+"""``chimap features``: write the histograms of images to a file."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def features(
         str,
         typer.Argument(
             metavar="IMAGES",
-            help="A folder, tar or zip with a folder for each class; a CSV of paths and labels; Parquet of bytes; or "
-            "a data set as it is downloaded, such as caltech101:FOLDER (voc2007, imagenet, scene15, ...).",
+            help="A folder, tar or zip with one folder for each class; a CSV of paths and labels; Parquet with image "
+            "bytes; or a downloaded data set, such as caltech101:FOLDER (voc2007, imagenet, scene15, ...).",
             show_default=False,
         ),
     ],
-    output: Annotated[Path, options.output("FILE", "File to write: .parquet, or .zarr.")],
+    output: Annotated[Path, options.output("FILE", "File to write: .parquet or .zarr.")],
     *,
     labels: options.Labels = None,
     settings: ImageSettings,
@@ -34,8 +34,8 @@ def features(
         Path | None,
         typer.Option(
             metavar="FILE.words",
-            help="Take the words of images described before, instead of learning them. Leave out the other options of "
-            "images.",
+            help="Use the visual words of an earlier run instead of learning them. Leave out the other image "
+            "options.",
             show_default=False,
         ),
     ] = None,
@@ -44,10 +44,11 @@ def features(
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
-    """Write the histograms of visual words of IMAGES, with their labels and names.
+    """Turn IMAGES into histograms of visual words.
 
-    The words are learned from IMAGES and written beside the histograms, as FILE.words: --like gives new images the same
-    ones. Rerun an interrupted command to resume it.
+    The histograms are written with the labels and names of the images. The visual words are learned from IMAGES and
+    written next to the histograms, as FILE.words; use --like to describe new images with the same words. Rerun an
+    interrupted command to resume it.
 
     \b
     Examples:
@@ -66,7 +67,7 @@ def features(
     image_set = image_models.open_set(images, labels, settings.part)
     histograms = _histograms(like, settings, seed, jobs)
     began = time.perf_counter()
-    beside = f"{output}.parts, from which the same command goes on"
+    beside = f"{output}.parts, from which the same command resumes"
     errors.written.append(beside)
     table = write_table(
         image_set, histograms, output, show.progress(json), strict=settings.strict, overwrite=overwrite
@@ -93,7 +94,7 @@ def features(
             }
         )  # fmt: skip
         return
-    before = f", {table.n_resumed:,} described before" if table.n_resumed else ""
+    before = f", {table.n_resumed:,} described earlier" if table.n_resumed else ""
     show.facts(
         f"Described {images}",
         {
@@ -109,13 +110,13 @@ def features(
     rows = show.quoted(output)
     if like is not None:
         show.next_commands(
-            "next, with a model of rows of the same words:",
+            "Next, evaluate a model that was fitted on rows of the same words:",
             f"chimap evaluate MODEL {rows} --output report.html",
         )
         return
     model, blocks = show.quoted(output.with_suffix(".model")), blocks_flag(table.histograms)
     flags = " ".join(filter(None, (blocks, "--test-fraction 0.2", f"--output {model}")))
-    show.next_commands("next, a model:", f"chimap fit {rows} {flags}")
+    show.next_commands("Next, fit a model:", f"chimap fit {rows} {flags}")
 
 
 def _check(
@@ -126,16 +127,16 @@ def _check(
     overwrite: bool,
     *inputs: str | Path | None,
 ) -> None:
-    """Refuse flags that do not go together, and paths that could not be written, before the work."""
+    """Refuse conflicting flags and unwritable paths before any work."""
     words = None if like is not None else words_file
     outputs.check_outputs(
         {"--output": output, "the words of --output": words}, inputs, overwrite, stores=(".zarr",)
     )
     if like is not None:
-        how = ImageSettings(part=settings.part, strict=settings.strict)
-        if settings != how:
+        allowed = ImageSettings(part=settings.part, strict=settings.strict)
+        if settings != allowed:
             raise ValueError(
-                "--like takes all of how images are described from FILE.words; leave the other flags out."
+                "--like takes every image setting from FILE.words: leave the other image options out."
             )
         return
     settings.check()
@@ -150,6 +151,6 @@ def _histograms(like: Path | None, settings: ImageSettings, seed: int, jobs: int
 
 
 def _size(output: Path) -> int:
-    """Bytes of a file, or of all files of a store."""
+    """Return the bytes of a file, or of all files of a store."""
     files = output.rglob("*") if output.is_dir() else [output]
     return sum(path.stat().st_size for path in files if path.is_file())

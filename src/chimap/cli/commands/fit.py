@@ -1,4 +1,4 @@
-"""``chimap fit``: a model from a file of rows and labels."""
+"""``chimap fit``: fit a model on a file of rows and labels."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fit(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Address of a Dask cluster, such as tcp://host:8786; without it, workers on this machine.",
+            help="Address of a Dask cluster, such as tcp://host:8786. By default, workers start on this machine.",
             show_default=False,
         ),
     ] = None,
@@ -36,17 +36,17 @@ def fit(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File to save progress to; rerun the command to resume an interrupted fit from it.",
+            help="File to save progress to. Rerun the command to resume an interrupted fit from it.",
             show_default=False,
         ),
     ] = None,
     checkpoint_every: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Time between two writes of the checkpoint.")
+        float, typer.Option(metavar="SECONDS", help="Seconds between two writes of the checkpoint.")
     ] = 60.0,
     unlabelled: Annotated[
         str | None,
         typer.Option(
-            metavar="DATA", help="Rows without labels that join the principal components.", show_default=False
+            metavar="DATA", help="Unlabelled rows to include in the principal components.", show_default=False
         ),
     ] = None,
     images: ImageSettings,
@@ -54,8 +54,8 @@ def fit(
         Path | None,
         typer.Option(
             metavar="REPORT",
-            help="Also write a report on the rows held out, as 'chimap evaluate' does (needs --test-fraction or "
-            "--split).",
+            help="Also write a report on the held-out rows, as 'chimap evaluate' does. It needs --test-fraction or "
+            "--split.",
             show_default=False,
         ),
     ] = None,
@@ -66,9 +66,9 @@ def fit(
 ) -> None:
     """Fit a model on the rows and labels of DATA.
 
-    A classifier or a regression, whichever the labels ask for. DATA is read once, in chunks; for a loss other than
-    square again and again, unless its features fit the memory. Memory does not grow with it, but for hinge. The model
-    is a file that opens safely anywhere.
+    The labels decide between classification and regression. DATA is read in chunks: once for the square loss, and
+    several times for other losses unless the features fit in memory. Memory use does not grow with the number of rows,
+    except with the hinge loss. The model file opens safely on any machine.
 
     \b
     Examples:
@@ -103,7 +103,7 @@ def fit(
     )
     if report is not None and not settings.test_fraction and table.split is None:
         raise ValueError(
-            "--report is on rows that are held out: add --test-fraction 0.2 or --split, or leave it out."
+            "--report needs held-out rows: add --test-fraction 0.2 or --split, or leave --report out."
         )
     config.save(context, save_config)
     fitted = train(
@@ -120,21 +120,24 @@ def fit(
         return
     seconds = show.duration(sum(fitted.model.stage_seconds_.values()))
     show.facts(f"Fitted in {seconds}", fit_summary.summary(fitted, output))
-    given = f" --labels {show.quoted(labels)}" if labels else ""
+    labels_flag = f" --labels {show.quoted(labels)}" if labels else ""
     page = " --output report.html"
-    on_these = f"{show.quoted(output)} {show.quoted(data)}{given}"
+    same_data = f"{show.quoted(output)} {show.quoted(data)}{labels_flag}"
     if report is not None:
-        show.next_commands("next, why it answers as it does:", f"chimap explain {on_these} --output why.html")
+        show.next_commands("Next, explain its predictions:", f"chimap explain {same_data} --output why.html")
     elif fitted.held_out:
-        show.next_commands("next, a report on what was held out:", f"chimap evaluate {on_these}{page}")
+        show.next_commands("Next, write a report on the held-out rows:", f"chimap evaluate {same_data}{page}")
     else:
         is_images = fitted.model.histograms_ is not None
-        elsewhere = f"chimap evaluate {show.quoted(output)} {_others_like(data, is_images)}{_labels_like(labels)}{page}"
-        show.next_commands(f"next, on {'images' if is_images else 'rows'} that it has not seen:", elsewhere)
+        command = f"chimap evaluate {show.quoted(output)} {_others_like(data, is_images)}{_labels_like(labels)}{page}"
+        show.next_commands(f"Next, evaluate on new {'images' if is_images else 'rows'}:", command)
 
 
 def _labels_like(labels: str | None) -> str:
-    """The flag that names labels of other data: the same column or member, or another file of labels alone."""
+    """Return the flag that names the labels of other data.
+
+    A column or member keeps its name; a separate file of labels becomes a placeholder with the same ending.
+    """
     if not labels:
         return ""
     is_file = "::" not in labels and Path(labels).is_file()
@@ -142,7 +145,7 @@ def _labels_like(labels: str | None) -> str:
 
 
 def _others_like(data: str, images: bool) -> str:
-    """A name that stands for data of the same kind."""
+    """Return a placeholder name for other data of the same kind."""
     if images and Path(data).is_dir():
         return "OTHER-IMAGES/"
     file, colons, member = data.partition("::")

@@ -1,4 +1,4 @@
-"""``chimap info``: what is in a model file or a data file, or of what this installation consists."""
+"""``chimap info``: describe a model file, a data file, a set of images or this installation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from chimap.cli.support.table import CountedColumn, Table
 def info(
     path: Annotated[
         str | None,
-        typer.Argument(metavar="PATH", help="A model, words, a data file or images.", show_default=False),
+        typer.Argument(
+            metavar="PATH", help="A model, visual words, a data file or images.", show_default=False
+        ),
     ] = None,
     *,
     labels: options.Labels = None,
@@ -33,7 +35,7 @@ def info(
         str,
         typer.Option(
             metavar="N",
-            help="Landmarks or random features of the fit that --memory plans.",
+            help="Landmarks or random features of the fit planned by --memory.",
             show_default=True,
         ),
     ] = "auto",
@@ -41,7 +43,7 @@ def info(
 ) -> None:
     """Describe a model, a data file or this machine.
 
-    Without PATH: versions, the BLAS and its kernels, cores and memory.
+    Without PATH, show versions, the BLAS and its kernels, cores and memory.
 
     \b
     Examples:
@@ -61,7 +63,7 @@ def info(
     )
 
     if memory is not None and (path is None or describe_model.is_model(path)):
-        raise ValueError("--memory is about a fit on a data file; name one, or leave --memory out.")
+        raise ValueError("--memory plans a fit on a data file: name a data file, or leave --memory out.")
     if path is None:
         title, facts, lines = "This installation", *describe_machine.describe()
     elif describe_model.is_model(path) and describe_images.is_words(path):

@@ -1,4 +1,4 @@
-"""``chimap learn-kernel``: the widths of a kernel, or the weights of several, learned from rows and labels."""
+"""``chimap learn-kernel``: learn the widths of a kernel, or the weights of several, from rows and labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from chimap.report import LearnedKernel
     from chimap.report.kernel import ChannelPath, ChannelWeights
 
-_SHOWN = 12  # widths or weights on the terminal; all are on the page and in the model
+_SHOWN = 12  # widths or weights shown on the terminal; the page and the model hold all of them
 
 
 def learn_kernel(
@@ -33,7 +33,7 @@ def learn_kernel(
     *,
     page: Annotated[
         Path | None,
-        typer.Option(metavar="PAGE", help="Write what was found as one page of HTML.", show_default=False),
+        typer.Option(metavar="PAGE", help="Write the learned kernel as one HTML page.", show_default=False),
     ] = None,
     labels: options.Labels = None,
     settings: Annotated[
@@ -57,12 +57,14 @@ def learn_kernel(
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
-    """Learn the kernel with the model: a width for each block of columns, or a weight.
+    """Fit a model together with its kernel.
 
-    --method widths finds how much each block of columns, or each column, counts: by exact gradients of the error on
-    rows held out, on a part of the rows and with few features; then all rows are read once with the widths found.
-    --method multiple gives each block a kernel of its own and weighs them; blocks that do not help are left out.
-    The model predicts like any other: chimap predict, evaluate, info.
+    --method widths learns how much each block of columns, or each column, counts. It follows exact gradients of the
+    error on held-out rows, using a sample of the rows and few features, then reads all rows once with the final widths.
+
+    --method multiple gives each block its own kernel and learns their weights; blocks that do not help get weight 0.
+
+    The model works like any other with chimap predict, evaluate and info.
 
     \b
     Examples:
@@ -97,7 +99,7 @@ def learn_kernel(
 
 
 def learned(fitted: Fitted) -> LearnedKernel:
-    """All that the page and ``--json`` show."""
+    """Return everything that the page and ``--json`` show."""
     from chimap.estimators.width_design import tune_components
     from chimap.report import LearnedKernel, Widths, package_versions
     from chimap.report._plain import counted
@@ -125,7 +127,7 @@ def learned(fitted: Fitted) -> LearnedKernel:
         channels, path = _channels(model)
         used = int((channels.shares > 0).sum())
         kernels = counted(len(channels.names), "kernel")
-        method = f"Weights of {kernels}, one a channel, {used} of them used (l21 penalty)."
+        method = f"Weights of {kernels}, one for each channel; {used} of them are used (l21 penalty)."
         return LearnedKernel(method=method, channels=channels, path=path, **common)
     n_rows = min(model.n_tune_rows or model.n_rows_, model.n_rows_)
     n_features = min(
@@ -133,7 +135,7 @@ def learned(fitted: Fitted) -> LearnedKernel:
     )
     method = (
         f"{counted(len(model.width_names_), 'width')} of one kernel, learned on {n_rows:,} rows with {n_features:,} "
-        f"random features; weights learned on {model.n_rows_:,} rows with {model.n_components:,}."
+        f"random features. The weights were learned on {model.n_rows_:,} rows with {model.n_components:,}."
     )
     return LearnedKernel(
         method=method, widths=Widths(model.width_names_, model.start_widths_, model.widths_),
@@ -143,7 +145,7 @@ def learned(fitted: Fitted) -> LearnedKernel:
 
 
 def _channels(model: BaseEstimator) -> tuple[ChannelWeights, ChannelPath]:
-    """Weights and path of a model of several kernels."""
+    """Return the weights and the regularisation path of a model of several kernels."""
     from chimap.report import ChannelPath, ChannelWeights
 
     n_outputs = model.kernel_weights_.shape[0]
@@ -155,10 +157,10 @@ def _channels(model: BaseEstimator) -> tuple[ChannelWeights, ChannelPath]:
 
 
 def summary(fitted: Fitted, kernel: LearnedKernel, output: Path, page: Path | None) -> dict[str, str | None]:
-    """What was found, in words."""
+    """Return the lines of the terminal summary."""
     model, about = fitted.model, fitted.model.describe()
     lines: dict[str, str | None] = {
-        "data": f"{fitted.source.name}, {model.n_rows_:,} rows learned from",
+        "data": f"{fitted.source.name}, {model.n_rows_:,} training rows",
         "task": model.training_["task"] + f" ({fitted.task_reason})",
         "kernel": show.kernel(about["kernel"], about["gamma"]),
         "features": about["features"],
@@ -170,7 +172,7 @@ def summary(fitted: Fitted, kernel: LearnedKernel, output: Path, page: Path | No
             f"({kernel.stopped})"
         )
         lines["widths"] = _listed(
-            kernel.widths.names, kernel.widths.ratios, "{:.2f} x narrower", "{:.2f} x wider"
+            kernel.widths.names, kernel.widths.ratios, "{:.2f}x narrower", "{:.2f}x wider"
         )
     if kernel.channels is not None:
         shares = zip(kernel.channels.names, kernel.channels.shares, strict=True)
@@ -189,7 +191,7 @@ def summary(fitted: Fitted, kernel: LearnedKernel, output: Path, page: Path | No
 
 
 def _listed(names: Sequence[str], ratios: np.ndarray, narrower: str, wider: str) -> str:
-    """The widths that moved most, a line each."""
+    """Return the widths that changed most, one line each."""
     order = sorted(range(len(names)), key=lambda j: -abs(float(ratios[j]) - 1 / float(ratios[j])))
     lines = [
         f"{names[j]}: {narrower.format(ratios[j]) if ratios[j] >= 1 else wider.format(1 / ratios[j])}"

@@ -1,4 +1,4 @@
-"""``chimap predict``: a file of predictions, one a row, from a model and a file of rows."""
+"""``chimap predict``: write a prediction for each row of a file."""
 
 from __future__ import annotations
 
@@ -21,37 +21,43 @@ def predict(
     model: options.Model,
     data: options.DataOrImages,
     output: Annotated[
-        Path, options.output("FILE", "File to write: .csv, .npy, .npz, or - for CSV to stdout.")
+        Path, options.output("FILE", "File to write: .csv, .npy or .npz; - writes CSV to stdout.")
     ],
     *,
     labels: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Column of labels in DATA, which is left out.", show_default=False),
+        typer.Option(metavar="NAME", help="Column of labels in DATA, which is ignored.", show_default=False),
     ] = None,
     table: Annotated[Table, Without("groups", "split", "sample_weight")],
     scores: Annotated[
-        bool, typer.Option("--scores", help="Add the score of every class: the largest is the prediction.")
+        bool,
+        typer.Option(
+            "--scores",
+            help="Add the score of every class. The prediction is the class with the largest score.",
+        ),
     ] = False,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Add the probability of every class; they sum to 1.")
+        bool,
+        typer.Option("--probabilities", help="Add the probability of every class. Probabilities sum to 1."),
     ] = False,
     sets: Annotated[
         bool,
         typer.Option(
             "--sets",
-            help="Add the set of classes that a row may be of; the truth is in a --coverage share of them.",
+            help="Add a set of possible classes, which holds the true class for a --coverage share of the rows.",
         ),
     ] = False,
     intervals: Annotated[
         bool,
         typer.Option(
             "--intervals",
-            help="Add the ends of an interval, for regressions; the truth is in a --coverage share of them.",
+            help="Add the ends of an interval, for regressions, which holds the truth for a --coverage share of the "
+            "rows.",
         ),
     ] = False,
     coverage: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="Share of rows whose set or interval holds the truth."),
+        typer.Option(metavar="SHARE", help="Share of the rows whose set or interval holds the truth."),
     ] = 0.9,
     part: image_options.ImagePart = None,
     overwrite: Overwrite = False,
@@ -59,10 +65,9 @@ def predict(
 ) -> None:
     """Write a prediction for every row of DATA.
 
-    Labels, or numbers if the model is a regression, in the order of the rows; of several tasks a column each.
-    DATA needs no labels; a table that has a column of them under a name other than y or label needs --labels to tell
-    it from bins.
-    Images, for a model that was fitted on images, go by their names.
+    Predictions are labels, or numbers if MODEL is a regression, in the order of the rows. A model of several tasks
+    writes one column for each task. DATA needs no labels: if a table has a column of labels that is not called y or
+    label, name it with --labels so that it is not read as a bin. Predictions for images carry the names of the images.
 
     \b
     Examples:
@@ -83,9 +88,9 @@ def predict(
     outputs.check_outputs({"--output": None if to_stdout else output}, (model, data, labels), overwrite)
     fitted = load(model, kind="model")
     if not 0 < coverage < 1:
-        raise ValueError(f"--coverage {coverage:g}: a share above 0 and below 1 is needed, such as 0.9.")
-    given = {"scores": scores, "probabilities": probabilities, "sets": sets, "intervals": intervals}
-    write = writer(output, fitted, [name for name, is_wanted in given.items() if is_wanted], coverage)
+        raise ValueError(f"--coverage must be above 0 and below 1, such as 0.9; got {coverage:g}.")
+    extras = {"scores": scores, "probabilities": probabilities, "sets": sets, "intervals": intervals}
+    write = writer(output, fitted, [name for name, is_wanted in extras.items() if is_wanted], coverage)
     began = time.perf_counter()
     source = data_rows.open_data(
         data,
@@ -105,7 +110,9 @@ def predict(
         show.as_json(facts)
         return
     seconds = show.duration(facts["seconds"])
-    print(f"{source.n_rows:,} predictions in {output} ({show.size(facts['output_bytes'])}), {seconds}")
+    print(
+        f"Wrote {source.n_rows:,} predictions to {output} ({show.size(facts['output_bytes'])}) in {seconds}"
+    )
 
 
 def _found(model: Path, data: str, output: Path, rows: int, seconds: float) -> JSON:

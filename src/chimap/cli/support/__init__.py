@@ -1,1 +1,1 @@
-"""What several commands share: options, messages, tables."""
+"""Code shared by several commands: options, messages, tables."""

@@ -1,4 +1,4 @@
-"""Bundles of options: a dataclass whose fields are options, each declared once, that a command takes whole."""
+"""Bundles of options: dataclasses whose fields are options, which a command takes as a single parameter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 
 @dataclasses.dataclass(frozen=True)
 class Without:
-    """Mark of a bundle some of whose options a command does not have: they keep their defaults."""
+    """Annotation of a bundle parameter: the options that the command lacks, which keep their defaults."""
 
     names: tuple[str, ...]
 
@@ -20,7 +20,7 @@ class Without:
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:
-    """A command whose options are the fields of the bundles among its parameters, in their places.
+    """Return the command with each bundle parameter replaced by the fields of the bundle, in order.
 
     Examples
     --------
@@ -48,8 +48,11 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
         parameters += options
 
     def run(**given: object) -> None:
-        made = {name: kind(**{one: given.pop(one) for one in own}) for name, (kind, own) in bundles.items()}
-        command(**given, **made)
+        filled = {
+            name: kind(**{field: given.pop(field) for field in fields})
+            for name, (kind, fields) in bundles.items()
+        }
+        command(**given, **filled)
 
     run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
     run.__annotations__ = {option.name: option.annotation for option in parameters}
@@ -58,7 +61,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _bundle(hint: object) -> tuple[type | None, tuple[str, ...]]:
-    """The dataclass that a parameter is annotated with, or None, and the options that are left out of it."""
+    """Return the dataclass in a parameter's annotation, or None, and the names of the options it leaves out."""
     kind, marks = (get_args(hint)[0], get_args(hint)[1:]) if get_origin(hint) is Annotated else (hint, ())
     if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         return None, ()
@@ -67,7 +70,7 @@ def _bundle(hint: object) -> tuple[type | None, tuple[str, ...]]:
 
 @cache
 def _options(kind: type) -> list[inspect.Parameter]:
-    """A parameter for each field."""
+    """Return a parameter for each field."""
     hints = get_type_hints(kind, include_extras=True)
     return [
         inspect.Parameter(

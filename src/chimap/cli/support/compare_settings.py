@@ -1,4 +1,4 @@
-"""What to compare: what the flags of ``chimap compare`` become."""
+"""The options of ``chimap compare``, and the comparisons that they describe."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Precision(StrEnum):
-    """Of features that are compared: rounded ones are those of a fit alone, and "auto" is float32 here."""
+    """Precision of the compared features. Only a fit takes bfloat16, and "auto" means float32 here."""
 
     auto = "auto"
     float32 = "float32"
@@ -32,20 +32,20 @@ class Precision(StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class CompareSettings:
-    """The flags of ``chimap compare`` that say what runs and how it is scored."""
+    """The options of ``chimap compare`` that set what runs and how it is scored."""
 
     kernel: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Compare the features of one kernel, named as for 'chimap fit'; without it all kernels.",
+            help="Compare the features of one kernel, named as for 'chimap fit'. By default, compare all kernels.",
             show_default=False,
         ),
     ] = None
     gamma: Annotated[
         str,
         typer.Option(
-            metavar="G", help="Scale of an exponential --kernel: a number, or auto, chosen by each fit."
+            metavar="G", help="Scale of an exponential --kernel: a number, or auto to let each fit choose it."
         ),
     ] = "auto"
     components: Annotated[
@@ -58,15 +58,16 @@ class CompareSettings:
         bool,
         typer.Option(
             "--kernel-errors",
-            help="Also measure how far maps and features of --kernel are from the kernel itself; without labels these "
-            "alone.",
+            help="Also measure how far maps and features of --kernel are from the exact kernel. Without labels, "
+            "measure only this.",
         ),
     ] = False
     maps: Annotated[
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Maps that --kernel-errors tries; all that take an additive kernel, optimal below random features.",
+            help="Maps that --kernel-errors tries. The default is every map for an additive kernel, and optimal for "
+            "an exponential one.",
             show_default=False,
         ),
     ] = None
@@ -74,14 +75,15 @@ class CompareSettings:
         str | None,
         typer.Option(
             metavar="N,N",
-            help="Terms that --kernel-errors tries; 1,2,3,5 of an additive kernel, 2 below random features.",
+            help="Terms that --kernel-errors tries. The default is 1,2,3,5 for an additive kernel, and 2 for an "
+            "exponential one.",
             show_default=False,
         ),
     ] = None
     race_seconds: fit_options.RaceSeconds = None
     task: fit_options.TaskOption = Task.auto
     memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory that this and the recommended fit may use.")
+        str, typer.Option(metavar="SIZE", help="Memory budget of the comparison and of the recommended fit.")
     ] = Settings.memory
     precision: Annotated[Precision, typer.Option(help="Precision of the features.")] = Precision.float32
     jobs: options.Jobs = Settings.jobs
@@ -89,11 +91,11 @@ class CompareSettings:
 
     @property
     def sizes(self) -> list[int]:
-        """Landmarks and random features."""
+        """Numbers of landmarks and of random features to try."""
         return flag_values.whole_numbers(self.components, "--components")
 
     def check(self) -> None:
-        """Refuse, by flag and before any row is read, what cannot be done. Raises ValueError."""
+        """Raise ValueError, naming the flag, before any row is read, for settings that cannot work."""
         self._check_kernel()
         flag_values.gamma_of(self.gamma)
         flag_values.check_normalization(self.normalization)
@@ -110,20 +112,29 @@ class CompareSettings:
         assert self.sizes
 
     def _check_kernel(self) -> None:
-        """Flags of one kernel, and of its errors, without it."""
+        """Refuse options that need --kernel, or --kernel-errors, without it."""
         if self.kernel == "auto":
-            raise ValueError("--kernel auto is every kernel: leave --kernel out.")
+            raise ValueError(
+                "--kernel auto means every kernel, the default of 'chimap compare': leave --kernel out."
+            )
         if self.kernel is not None:
             flag_values.check_kernel(self.kernel)
-        of_one = {"--normalization": self.normalization is not None, "--gamma": self.gamma != "auto"}
-        for flag, is_given in of_one.items():
+        single_kernel_flags = {
+            "--normalization": self.normalization is not None,
+            "--gamma": self.gamma != "auto",
+        }
+        for flag, is_given in single_kernel_flags.items():
             if is_given and self.kernel is None:
-                raise ValueError(f"{flag} is of one kernel: name it with --kernel, or leave {flag} out.")
+                raise ValueError(
+                    f"{flag} applies to a single kernel: name it with --kernel, or leave {flag} out."
+                )
         if self.kernel_errors and self.kernel is None:
-            raise ValueError("--kernel-errors are of one kernel: name it with --kernel, such as chi2.")
+            raise ValueError("--kernel-errors needs a single kernel: name it with --kernel, such as chi2.")
         for flag, text in (("--maps", self.maps), ("--terms", self.terms)):
             if text is not None and not self.kernel_errors:
-                raise ValueError(f"{flag} is of --kernel-errors: add that, or leave {flag} out.")
+                raise ValueError(
+                    f"{flag} applies to --kernel-errors: add --kernel-errors, or leave {flag} out."
+                )
 
     def _maps(self) -> list[str] | None:
         if self.maps is None:
@@ -134,7 +145,7 @@ class CompareSettings:
         return names
 
     def race(self, source: Source, groups: np.ndarray | None, progress: Progress) -> Comparison:
-        """The race on rows with labels."""
+        """Run the race on rows with labels."""
         from chimap.comparison import compare
 
         y = data_rows.labels_of(source)
@@ -144,10 +155,10 @@ class CompareSettings:
         )  # fmt: skip
 
     def errors(self, source: Source, progress: Progress) -> KernelErrors:
-        """Features beside the kernel itself."""
+        """Measure how far the features are from the exact kernel."""
         from chimap.comparison import kernel_errors
 
-        assert self.kernel is not None  # which ``check`` asks for
+        assert self.kernel is not None  # ``check`` has made sure
         return kernel_errors(
             source,
             kernel=self.kernel,
@@ -160,7 +171,7 @@ class CompareSettings:
         )
 
     def for_fit(self) -> JSON:
-        """Flags that the fit of what is recommended has, too."""
+        """Return the options that the recommended ``chimap fit`` shares, by flag."""
         names = ("task", "seed", "memory", "precision", "scoring", "class_weight")
         return {name.replace("_", "-"): getattr(self, name) for name in names}
 
@@ -174,7 +185,7 @@ class CompareSettings:
             return HistogramRegressor(scoring=self.scoring, race_seconds=self.race_seconds, **self._common())
         if y.ndim == 1 and np.unique(y).size < 2:
             raise DataError(
-                f"{name}: one class only: all labels are {y[0]!s}. A comparison of classifiers needs two."
+                f"{name}: one class only: all labels are {y[0]!s}. A comparison of classifiers needs at least two."
             )
         weights = flag_values.class_weight_of(self.class_weight, y)
         return HistogramClassifier(

@@ -1,4 +1,4 @@
-"""A comparison, and the errors of features, as tables of 80 columns on the terminal."""
+"""Tables for the terminal, 80 columns wide: a comparison, and the kernel errors of features."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ if TYPE_CHECKING:
     from chimap.report import Comparison, KernelErrors
     from chimap.report.comparison import Entrant
 
-_MOST_REFUSED = 5  # reasons that are listed
+_MOST_REFUSED = 5  # machines listed with the reason for their failure
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Best first, the recommended one with a mark in bold; those that left in earlier rounds, with fewer rows, below.
+    """Print the machines of a comparison, best first.
 
-    ± is the end of the 95 % interval.
+    The recommended one is marked and bold. Machines that left in earlier rounds, with fewer rows, follow below. ± is
+    half the width of the 95 % interval.
     """
     from rich.table import Table
 
     table = Table(
         box=None, padding=(0, 1, 0, 0), title_justify="left",
-        title=f"{comparison.metric} on {comparison.n_held_out:,} rows of {comparison.data['file']} held out",
+        title=f"{comparison.metric} on {comparison.n_held_out:,} held-out rows of {comparison.data['file']}",
     )  # fmt: skip
     table.add_column("")
     table.add_column("method", no_wrap=True)
@@ -53,14 +54,18 @@ def _cells(comparison: Comparison, e: Entrant) -> list[str]:
 
 
 def failures(comparison: Comparison) -> str | None:
-    """Why machines could not be fitted, one a line; None where all could."""
+    """Return why machines could not be fitted, one per line, or None if all could."""
     lines = [f"{e.name}: {e.error}" for e in comparison.failed[:_MOST_REFUSED]]
     more = len(comparison.failed) - _MOST_REFUSED
     return "\n".join(lines + ([f"and {more} more"] if more > 0 else [])) or None
 
 
 def print_errors(errors: KernelErrors) -> None:
-    """The most accurate first: error of the kernel matrix, worst of a pair, time of the map, bytes of a stored row."""
+    """Print the kernel errors of features, the most accurate first.
+
+    The columns are the error of the kernel matrix, the worst error of a pair, the time of the map and the bytes of a
+    stored row.
+    """
     from rich.table import Table
 
     from chimap.report import _plain
@@ -83,13 +88,13 @@ def print_errors(errors: KernelErrors) -> None:
 
 
 def bound_line(errors: KernelErrors) -> str:
-    """The least error that is possible at the sizes tried."""
+    """Return the smallest error possible at each of the sizes tried."""
     from chimap.report import _plain
 
     listed = ", ".join(f"{size:,}: {_plain.short(error)}" for size, error in errors.bounds.items())
     if errors.bound_of == "values":
-        return f"least relative error over pairs of values, by terms: {listed}"
-    return f"least error of the kernel matrix, by features: {listed}"
+        return f"smallest possible relative error over pairs of values, by terms: {listed}"
+    return f"smallest possible error of the kernel matrix, by features: {listed}"
 
 
 def _words(text: str) -> str:

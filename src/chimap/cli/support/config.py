@@ -1,4 +1,4 @@
-"""Options from a TOML file, in the words of the command line, and such a file from the options that were given."""
+"""Read options from a TOML file, and write the options of a command to one."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _NOT_KEPT = ("config_file", "save_config", "json", "overwrite", "help")
 
 
 def _read(context: typer.Context, path: Path | None) -> Path | None:
-    """Put the words of the file in place of defaults: what the command line says goes before."""
+    """Use the options of the file as defaults, so that flags on the command line take precedence."""
     if path is None or context.resilient_parsing:
         return path
-    words = _words_of(path)
+    options = _words_of(path)
     known = {p.name: p for p in context.command.params if p.name not in _NOT_KEPT}
-    unknown = [word for word in words if word not in known]
+    unknown = [option for option in options if option not in known]
     if unknown:
         listed = ", ".join(sorted(name.replace("_", "-") for name in known if name))
         raise ValueError(
-            f"--config {path}: {context.command_path} has no option {unknown[0]!r}. Its words are {listed}."
+            f"--config {path}: {context.command_path} has no option {unknown[0]!r}. Its options are {listed}."
         )
-    context.default_map = {**(context.default_map or {}), **words}
+    context.default_map = {**(context.default_map or {}), **options}
     return path
 
 
@@ -44,21 +44,21 @@ def _words_of(path: Path) -> JSON:
         raise DataError(
             f"--config {path} is not valid TOML: {error}. Write lines such as kernel = 'chi2'."
         ) from error
-    words: Parameters = {}
+    by_parameter: Parameters = {}
     for name, value in options.items():
         if isinstance(value, dict):
             raise DataError(
                 f"--config {path}: [{name}] is a table; write options alone, such as kernel = 'chi2'."
             )
-        words[name.replace("-", "_")] = ",".join(map(str, value)) if isinstance(value, list) else value
-    return words
+        by_parameter[name.replace("-", "_")] = ",".join(map(str, value)) if isinstance(value, list) else value
+    return by_parameter
 
 
 Config = Annotated[
     Path | None,
     typer.Option(
         "--config", metavar="FILE", is_eager=True, callback=_read, show_default=False,
-        help="Options from a TOML file, with lines such as kernel = 'chi2'; flags take precedence.",
+        help="Read options from a TOML file; flags take precedence. A line is written kernel = 'chi2'.",
     ),
 ]  # fmt: skip
 SaveConfig = Annotated[
@@ -73,7 +73,7 @@ SaveConfig = Annotated[
 
 
 def save(context: typer.Context, path: Path | None) -> None:
-    """Write the options that differ from their defaults, in the words of the command line."""
+    """Write the options that differ from their defaults, under the names of their flags."""
     from chimap._files import replacing
 
     if path is None:

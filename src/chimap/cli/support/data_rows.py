@@ -1,4 +1,4 @@
-"""Which rows a command reads: opening files, and what their labels are."""
+"""Open the data of a command, and read and check their labels."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from chimap.data.formats.fields import Reading
 
 TASK_RULE = (
-    "auto: text is classes; so are whole numbers, if at most 20 differ (up to 1000 with ten rows each) and each "
-    "comes twice on average; other numbers are a regression"
+    "auto takes text as classes, and whole numbers too if there are at most 20 different ones (up to 1000 with ten "
+    "rows each) and each occurs twice on average. Other numbers are a regression"
 )
 
 
-_NO_BINS = ("groups", "split", "sample_weight")  # that name columns which are set aside
+_NO_BINS = ("groups", "split", "sample_weight")  # options that name columns which are not bins
 
 
 def open_data(
@@ -42,13 +42,41 @@ def open_data(
     reading: Reading | None = None,
     aside: Sequence[str] = (),
 ) -> Source:
-    """The source of a file. For a ``model``, svmlight text is read with the bins that the model knows, and images are
-    described as those that it was fitted on; check_labels(labels, name) may refuse their labels before that. Columns
-    are matched to the model's by name, and what is not said of the table is as it was in training. every_row: rows
-    without a label, too. reading: how rows are made of a column of text or molecules; a model has its own.
-    aside: columns that are no bins, where ``table`` names none.
+    """Open DATA as a source of rows.
 
-    Raises FileNotFoundError, and DataError for bad files and a number of bins other than the model's.
+    With a ``model``, columns are matched by name to those that it was fitted on, and table options that are not set
+    are as in training. Svmlight text is read with the number of bins of the model, and images are described in the
+    same way as its training images.
+
+    Parameters
+    ----------
+    data : str
+        Path or address of the data.
+    labels : str or None, default=None
+        Value of --labels.
+    model : estimator or None, default=None
+        Fitted model that will predict the rows.
+    part : str or None, default=None
+        Part of an image data set to use.
+    silent : bool, default=False
+        Whether to leave out the progress bar.
+    check_labels : callable or None, default=None
+        Called as check_labels(labels, name) and may raise; for images it runs before they are described.
+    table : Table
+        Roles of the columns.
+    every_row : bool, default=False
+        Whether to include rows without a label.
+    reading : Reading or None, default=None
+        How rows are made from a column of text or molecules; a model brings its own.
+    aside : sequence of str, default=()
+        Columns that are not bins, used unless ``table`` excludes columns itself.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    DataError
+        If the file is bad, or if its number of bins differs from that of the model.
     """
     from chimap._validation import DataError
     from chimap.cli.support.errors import say
@@ -64,9 +92,9 @@ def open_data(
         raise ValueError(f"--part is for images, but {data} holds rows of bins; leave it out.")
     with busy(f"opening {data}"):
         training = (getattr(model, "training_", None) or {}).get("table") or {}
-        said: JSON = _fitting(training, model) | ({"exclude": [*aside]} if aside else {}) | table.given()
-        asked = [name for name in (said.pop(word, None) for word in _NO_BINS) if name is not None]
-        source = _opened(data, labels, model, asked, {"reading": reading, **said})
+        options: JSON = _fitting(training, model) | ({"exclude": [*aside]} if aside else {}) | table.given()
+        not_bins = [name for name in (options.pop(option, None) for option in _NO_BINS) if name is not None]
+        source = _opened(data, labels, model, not_bins, {"reading": reading, **options})
         source = source.every_row if every_row else source
         for note in source.notes:
             say("note", note)
@@ -77,67 +105,78 @@ def open_data(
     if check_labels is not None:
         check_labels(source.labels(), source.name)
     check_bins(source, model)
-    known = matched(
+    matching = matched(
         source, getattr(model, "feature_names_in_", None), model.n_features_in_, type(model).__name__
     )
-    for note in known.notes[len(source.notes) :]:
+    for note in matching.notes[len(source.notes) :]:
         say("note", note)
-    return known
+    return matching
 
 
 def _opened(
-    data: str, labels: str | None, model: BaseEstimator | None, aside: list[str], said: JSON
+    data: str, labels: str | None, model: BaseEstimator | None, aside: list[str], options: JSON
 ) -> Source:
-    """The source, without the columns that are set aside and those that the model knows to be no bins; without
-    ``labels`` those of the column, or columns, that it was fitted with, where the file has them."""
+    """Open the source without the columns in ``aside`` and those that the model knows not to be bins.
+
+    If ``labels`` is None, the labels are the column or columns that the model was fitted with, if the file has them.
+    """
     from chimap import open_source
     from chimap._validation import DataError
     from chimap.cli.support.errors import say
 
     def opened(labels: str | None) -> Source:
-        return open_source(data, labels, like=model, aside=[*aside, *_known_aside(model, labels)], **said)
+        return open_source(data, labels, like=model, aside=[*aside, *_known_aside(model, labels)], **options)
 
-    named = (getattr(model, "training_", None) or {}).get("labels")
-    if labels is None and named is not None and _is_column(named):
+    training_labels = (getattr(model, "training_", None) or {}).get("labels")
+    if labels is None and training_labels is not None and _is_column(training_labels):
         try:
-            found = opened(named)
+            source = opened(training_labels)
         except (DataError, FileNotFoundError):
-            pass  # for want of the column, or of the file: then the next line says so
+            pass  # the column or the file is missing; if it is the file, the last line raises again
         else:
-            column = "column" if found.task_names is None else "columns"
-            say("note", f"{found.name}: labels are its {column} {named!r}, as when the model was fitted.")
-            return found
+            column = "column" if source.task_names is None else "columns"
+            say(
+                "note",
+                f"{source.name}: using the {column} {training_labels!r} as labels, as when the model was fitted.",
+            )
+            return source
     return opened(labels)
 
 
 def _is_column(labels: str) -> bool:
-    """Whether labels of a fit were a column of its data rather than a file or a member, whose rows are its own."""
+    """Return whether the --labels of a fit named a column of its data, not a file or member with rows of its own."""
     return "::" not in labels and not Path(labels).exists()
 
 
 def _fitting(training: dict[str, str], model: BaseEstimator) -> JSON:
-    """What was said of the training table, as far as it is not said by names of columns."""
-    named = hasattr(model, "feature_names_in_")
+    """Return the table options of the training data that apply to new data.
+
+    If the model knows its columns by name, options that select columns are dropped, since names match the columns.
+    """
+    is_named = hasattr(model, "feature_names_in_")
     return {
         name: value
         for name, value in training.items()
-        if name in ("missing", "transpose", *_NO_BINS) or not (named and name != "id")
+        if name in ("missing", "transpose", *_NO_BINS) or not (is_named and name != "id")
     }
 
 
 def _known_aside(model: BaseEstimator, labels: str | None) -> list[str]:
-    """Names of the columns that were no bins when the model was fitted, which new rows may have and need not; none
-    where columns have no names. Without those of several tasks where labels are named, by a pattern perhaps."""
+    """Return the names of the columns that were not bins when the model was fitted; new data need not have them.
+
+    The list is empty if columns have no names. If ``labels`` is given, perhaps as a pattern, the columns of several
+    tasks are not in the list.
+    """
     about = getattr(model, "training_", None) or {}
     if not hasattr(model, "feature_names_in_"):
         return []
-    known = [*([] if about.get("labels") is None else [about["labels"]]), *about.get("columns_aside", ())]
-    of_tasks = {*(tasks.names_of(model) or ())} if labels is not None else set()
-    return [name for name in known if name not in of_tasks]
+    not_bins = [*([] if about.get("labels") is None else [about["labels"]]), *about.get("columns_aside", ())]
+    task_columns = {*(tasks.names_of(model) or ())} if labels is not None else set()
+    return [name for name in not_bins if name not in task_columns]
 
 
 def _as_in_training(source: SvmlightSource, labels: str | None, model: BaseEstimator) -> SvmlightSource:
-    """The text read as the training file was: it does not say itself how many columns it has, nor the first."""
+    """Read svmlight text as in training: the text itself states neither its number of columns nor the first index."""
     first = (getattr(model, "training_", None) or {}).get("zero_based")
     first = source.zero_based if first is None else first
     if source.n_features >= model.n_features_in_ and source.zero_based == first:
@@ -147,19 +186,19 @@ def _as_in_training(source: SvmlightSource, labels: str | None, model: BaseEstim
 
 
 def check_bins(source: Source, model: BaseEstimator) -> None:
-    """Refuse rows whose number of bins is not the model's."""
+    """Raise DataError if the number of bins differs from that of the model."""
     from chimap._validation import DataError
 
     is_named = source.column_names is not None and hasattr(model, "feature_names_in_")
     if not is_named and source.n_features != model.n_features_in_:
         raise DataError(
-            f"{source.name}: {source.n_features:,} bins a row, but the model was fitted on "
+            f"{source.name}: {source.n_features:,} bins per row, but the model was fitted on "
             f"{model.n_features_in_:,}. Give rows with the same bins in the same order."
         )
 
 
 def weigh(source: Source, table: Table) -> None:
-    """Give the rows the weights that --sample-weight names. Raises DataError, naming the row, for bad ones."""
+    """Set the weights of the rows from --sample-weight. Raise DataError, naming the row, for a bad weight."""
     from chimap.fit.weights import checked_sample_weight
 
     if table.sample_weight is not None:
@@ -168,30 +207,36 @@ def weigh(source: Source, table: Table) -> None:
 
 
 def labels_of(source: Source) -> np.ndarray:
-    """The labels, which must be there."""
+    """Return the labels of a source. Raise DataError if it has none."""
     return present(source.labels(), source.name)
 
 
 def present(y: np.ndarray | None, name: str, model: Any = None) -> np.ndarray:
-    """Labels, which must be there; an error says what those of the training rows of a model were."""
+    """Return ``y``. Raise DataError if it is None.
+
+    With a ``model``, the error says which labels the model was fitted with.
+    """
     from chimap._validation import DataError
 
-    named = (getattr(model, "training_", None) or {}).get("labels")
-    if y is None and named is not None:
+    training_labels = (getattr(model, "training_", None) or {}).get("labels")
+    if y is None and training_labels is not None:
         raise DataError(
-            f"{name} has no labels. Name them; the model was fitted with --labels {shlex.quote(named)}."
+            f"{name} has no labels. Name them; the model was fitted with --labels {shlex.quote(training_labels)}."
         )
     if y is None:
         raise DataError(
-            f"{name} has no labels. Name them with --labels: a file (.npy, .csv, or text with one a line), a column of "
-            "a table, TABLE::COLUMN of another one with the ids of the rows, or ::MEMBER of an .npz, .h5 or .zarr "
-            "file; an array or column y is found by itself."
+            f"{name} has no labels. Name them with --labels: a file (.npy, .csv, or text with one label per line), a "
+            "column of a table, TABLE::COLUMN of another table with the ids of the rows, or ::MEMBER of an .npz, .h5 "
+            "or .zarr file. An array or column called y is found without --labels."
         )
     return y
 
 
 def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
-    """Classification or regression, and why: ``TASK_RULE``. DataError where labels and task do not agree."""
+    """Return the task and the reason for it, by ``TASK_RULE``.
+
+    Raise DataError if the labels do not suit the task ``wanted``.
+    """
     import numpy as np
 
     from chimap._validation import DataError
@@ -209,20 +254,20 @@ def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
             f"{y[fractional[0]]:g}. Use --task regress, or round the labels."
         )
     if wanted is not Task.auto:
-        return wanted, "as asked"
+        return wanted, "as set with --task"
     if fractional.size:
         return Task.regress, "labels are fractions"
     different = np.unique(y).size
     is_few = different <= y.size / 2 and different <= max(20, min(1000, y.size // 10))
-    task, other = (Task.classify, "regress") if is_few else (Task.regress, "classify")
+    task, opposite = (Task.classify, "regress") if is_few else (Task.regress, "classify")
     numbers = f"{different:,} different whole numbers" if different > 1 else "the same whole number"
-    return task, f"labels are {numbers}; --task {other} if not"
+    return task, f"labels are {numbers}; use --task {opposite} to override"
 
 
 def check_every_row(source: Source, precision: str) -> None:
-    """Refuse bins that are negative, not finite or too large for the precision, by their row in the file.
+    """Raise DataError, naming the row in the file, for bins that are negative, not finite or too large.
 
-    Fitting reads a sample first, or a part of the rows, and its error names the row of that.
+    A fit reads a sample or a part of the rows first, so its own error would name the row of that sample or part.
     """
     import numpy as np
 

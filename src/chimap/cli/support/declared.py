@@ -1,5 +1,7 @@
-"""Defaults of options as the estimators declare them: read from their source, since ``--help`` answers before any of
-the libraries are imported that an estimator needs."""
+"""Defaults of options, read from the source of the estimators.
+
+The source is parsed, not imported, so that ``--help`` does not load the libraries that an estimator needs.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ if TYPE_CHECKING:
     from chimap._types import JSON
 
 
-_DECLARED_IN = ("histogram.py", "base.py")  # the first that has a constructor of models of histograms
+_DECLARED_IN = ("histogram.py", "base.py")  # searched in this order for the constructor with a kernel
 
 
 def default(parameter: str) -> Any:
-    """The default of a parameter of ``HistogramClassifier``, a literal.
+    """Return the default, a literal, of a parameter of ``HistogramClassifier``.
 
     >>> default("n_terms")
     'auto'
@@ -30,12 +32,12 @@ def _defaults() -> JSON:
     for name in _DECLARED_IN:
         for node in ast.walk(ast.parse((folder / name).read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and node.name == "__init__":
-                words = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-                usual = node.args.args[len(node.args.args) - len(node.args.defaults) :]
-                pairs = [*zip(usual, node.args.defaults, strict=True), *words]
+                keyword_only = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+                positional = node.args.args[len(node.args.args) - len(node.args.defaults) :]
+                pairs = [*zip(positional, node.args.defaults, strict=True), *keyword_only]
                 defaults = {
                     argument.arg: ast.literal_eval(value) for argument, value in pairs if value is not None
                 }
                 if "kernel" in defaults:
                     return defaults
-    raise LookupError("no estimator declares its kernel")
+    raise LookupError("no estimator declares a parameter kernel")

@@ -1,4 +1,4 @@
-"""What a data file holds: one pass over its rows, in memory that does not grow with them."""
+"""Describe a data file in one pass over its rows, with memory that does not grow with them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from chimap.data.formats.fields import Reading
     from chimap.engines import Progress
 
-_UNEVEN = 10  # times the smallest sum: rows so uneven are compared by their size first
+_UNEVEN = 10  # ratio of largest to smallest sum beyond which a kernel mostly compares the sizes of rows
 
-# what compiled loops, their compiler's memory and the buffers of BLAS take once they have run (measured, two cores)
+# Memory of the compiled loops, their compiler and the BLAS buffers after their first use (measured on two cores).
 _RUNNING_BYTES = 104 * 2**20
 
 
@@ -31,14 +31,17 @@ def describe(
     table: Table = AS_IT_IS,
     reading: Reading | None = None,
 ) -> tuple[JSON, dict[str, str | None]]:
-    """As plain values, and in words. reading: how rows are made of a column of text or molecules."""
+    """Return facts about a data file as plain values, and as lines for the terminal.
+
+    ``reading`` turns a column of text or molecules into rows.
+    """
     from chimap.cli.support.fit_settings import Settings
     from chimap.data.text_columns import text_columns
 
     Settings(components=components).check_components()
     texts: list[str] = []
     if reading is None and labels is None and table.columns is None and table.exclude is None:
-        texts = text_columns(path)  # no bins: a fit wants them named, and here they are said
+        texts = text_columns(path)  # a fit needs these named; here they are set aside and listed
     source = data_rows.open_data(path, labels, table=table, reading=reading, aside=texts)
     plan = None if memory is None else _plan(source, memory, components)
     facts = {
@@ -58,66 +61,66 @@ def describe(
     }
     return facts, {
         "rows": f"{source.n_rows:,}"
-        + (f", and {source.n_left_out:,} left out, without a label" if source.n_left_out else ""),
+        + (f"; {source.n_left_out:,} without a label are left out" if source.n_left_out else ""),
         "ids": None if source.row_ids is None else ", ".join(map(str, source.row_ids[:3])) + ", ...",
         "bins": f"{source.n_features:,}"
         + (", stored sparse" if source.is_sparse else "")
         + (f", named {', '.join(source.column_names[:3])}, ..." if source.column_names else ""),
-        "filled": f"{show.percent(facts['density'], 2)} of the entries are not zero",
+        "non-zero": f"{show.percent(facts['density'], 2)} of the entries",
         "range": f"{facts['least']:.6g} to {facts['most']:.6g}",
         "sums": _sums_line(facts["least_sum"], facts["most_sum"]),
         "empty rows": f"{facts['empty_rows']:,}" if facts["empty_rows"] else None,
         "bad entries": _bad_line(facts["negative"], facts["not_finite"]),
         "labels": _labels_line(facts["labels"]),
         "text columns": _text_line(texts),
-        "columns of rows": "\n".join(map(_metadata_line, facts["metadata"])) or None,
+        "other columns": "\n".join(map(_metadata_line, facts["metadata"])) or None,
         "other matrices": ", ".join(f"::{name}" for name in source.matrices) or None,
         "plan": facts["plan"] and _plan_line(facts["plan"]),
     }
 
 
 def _metadata(source: Source) -> list[JSON]:
-    """Columns of metadata that come with the rows, by which labels and groups can be named."""
+    """Describe the metadata columns of the rows, which --labels and --groups can name."""
     import numpy as np
 
     from chimap._validation import DataError
 
-    found: list[JSON] = []
+    columns: list[JSON] = []
     for name in source.metadata:
         try:
             values = source.column(name)
-        except DataError as error:  # a row without a value, or what cannot be labels
-            found.append({"name": name, "kind": None, "distinct": None, "note": str(error)})
+        except DataError as error:  # a row has no value, or the values cannot be labels
+            columns.append({"name": name, "kind": None, "distinct": None, "note": str(error)})
             continue
         kind = {"U": "text", "O": "text", "b": "true or false", "i": "whole numbers"}.get(values.dtype.kind)
-        found.append({"name": name, "kind": kind or "numbers", "distinct": int(np.unique(values).size)})
-    return found
+        columns.append({"name": name, "kind": kind or "numbers", "distinct": int(np.unique(values).size)})
+    return columns
 
 
 def _metadata_line(column: JSON) -> str:
     if column["kind"] is None:
-        return f"{column['name']}: with rows that have no value"
+        return f"{column['name']}: some rows have no value"
     return f"{column['name']}: {column['kind']}, {column['distinct']:,} different"
 
 
 def _text_line(texts: list[str]) -> str | None:
-    """Columns that are no bins, and what to say of them to fit."""
+    """Return the text columns, which are not bins, with the flags that a fit needs for them."""
     if not texts:
         return None
     others = "" if len(texts) == 1 else f" and --exclude {show.quoted(','.join(texts[1:]))}"
-    return f"{', '.join(texts)}, set aside; to fit, name the labels with --labels {show.quoted(texts[0])}{others}"
+    return f"{', '.join(texts)}, not used as bins; to fit, name labels with --labels {show.quoted(texts[0])}{others}"
 
 
 def _sums_line(least: float, most: float) -> str:
-    """The range of the rows' sums, and what to do where it says more than the shapes of the rows."""
+    """Return the range of the row sums, with advice if the sums vary so much that they hide the shapes."""
     line = f"rows sum to {least:.6g} to {most:.6g}"
     if least >= 0 and most > _UNEVEN * least:
-        line += "; --normalize divides each row by its sum, so that shape counts and not size"
+        line += "; --normalize divides each row by its sum, so that shapes are compared, not sizes"
     return line
 
 
 def _scan(source: Source, progress: Progress) -> JSON:
-    """Counts and ranges over all entries; those that are not finite are counted and left out of the rest."""
+    """Return counts and ranges over all entries. Entries that are not finite are only counted."""
     import numpy as np
 
     from chimap._arrays import stored_values
@@ -179,7 +182,10 @@ def _labels(source: Source) -> JSON | None:
 
 
 def _plan(source: Source, memory: str, components: str) -> JSON:
-    """Features, chunks and peak of a fit of an exponential kernel. Raises MemoryBudgetError for too small a budget."""
+    """Plan a fit of an exponential kernel: its features, chunks and peak memory.
+
+    Raise MemoryBudgetError if the budget is too small.
+    """
     from chimap._memory import parse_memory
     from chimap.cli.support.fit_settings import Settings
     from chimap.engines import chunk_rows_within
@@ -189,7 +195,7 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     y = source.labels()
     task = options.Task.classify if y is None else data_rows.decide_task(y, options.Task.auto, source.name)[0]
     model = Settings(kernel="exp-chi2", components=components, memory=memory).estimator(task)
-    loaded = show.resident_memory()  # all that a fit needs is loaded now, and no row but the labels
+    loaded = show.resident_memory()  # every library of a fit is loaded now; of the data, only the labels are
     libraries = None if loaded is None else loaded + _RUNNING_BYTES
     n_targets = 1 if y is None else model._codec_type.of(y).n_targets
     model._settle(source, n_targets=n_targets)
@@ -211,7 +217,7 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
 
 def _plan_line(plan: JSON) -> str:
     libraries = show.size(plan["library_bytes"])
-    beside = f"and {libraries} for libraries" if libraries else "libraries not counted"
+    beside = f"plus {libraries} for libraries" if libraries else "libraries not counted"
     if plan["features"] == "exact":
         reads = f"an exact fit keeps all {plan['chunk_rows']:,} rows"
     else:
@@ -228,7 +234,7 @@ def _bad_line(negative: int, not_finite: int) -> str | None:
 
 def _labels_line(labels: JSON | None, most: int = 12) -> str:
     if labels is None:
-        return "none; name a file with --labels"
+        return "none; name them with --labels"
     if "entries" in labels:
         entries = labels["entries"]
         kind = "tasks of two classes" if labels["task"] == "classify" else "regressions"
@@ -239,4 +245,4 @@ def _labels_line(labels: JSON | None, most: int = 12) -> str:
     counts = sorted(labels["counts"].items(), key=lambda pair: -pair[1])
     shown = ", ".join(f"{name}: {count:,}" for name, count in counts[:most])
     more = f", and {len(counts) - most:,} more" if len(counts) > most else ""
-    return f"{len(counts):,} classes ({labels['reason']})\nrows of each: {shown}{more}"
+    return f"{len(counts):,} classes ({labels['reason']})\nrows per class: {shown}{more}"

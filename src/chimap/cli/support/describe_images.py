@@ -1,4 +1,4 @@
-"""What a set of images holds, without decoding them; and what a file of visual words."""
+"""Describe a set of images, without decoding them, or a file of visual words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Described: TypeAlias = "tuple[JSON, dict[str, str | None]]"
 
 
 def describe(path: str, labels: str | None) -> Described:
-    """As plain values, and in words."""
+    """Return facts about a set of images as plain values, and as lines for the terminal."""
     import numpy as np
 
     images = image_models.open_set(path, labels, None)
@@ -39,19 +39,22 @@ def describe(path: str, labels: str | None) -> Described:
         "images": f"{len(images):,}",
         "classes": _classes_line(facts["classes"]),
         "parts": facts["parts"] and ", ".join(f"{name}: {count:,}" for name, count in facts["parts"].items()),
-        "masks": "one an image" if facts["masks"] else None,
+        "masks": "one for each image" if facts["masks"] else None,
     }
 
 
 def is_words(path: str) -> bool:
-    """Whether a chimap file holds what turns images into histograms."""
+    """Return whether a chimap file holds visual words."""
     from chimap._files import read_header
 
     return read_header(path).get("kind") == "words"
 
 
 def describe_words(path: Path) -> Described:
-    """As plain values, and in words. Raises DataError for other files."""
+    """Return facts about a file of visual words as plain values, and as lines for the terminal.
+
+    Raise DataError for other files.
+    """
     from chimap.images import ImageHistograms
 
     histograms = ImageHistograms.load(path)
@@ -74,14 +77,14 @@ def describe_words(path: Path) -> Described:
 
 
 def blocks_flag(histograms: ImageHistograms) -> str:
-    """The flag that gives each of several descriptors a kernel of its own; "" for one."""
+    """Return the --blocks flag that gives each descriptor its own kernel, or "" for a single descriptor."""
     blocks = [f"{name}={columns.start}:{columns.stop}" for name, columns in histograms.blocks_.items()]
     return f"--blocks {','.join(blocks)}" if len(blocks) > 1 else ""
 
 
 def _classes_line(classes: dict[object, int] | None) -> str | None:
     if classes is None:
-        return "none: the images lie in no folder of a class; --labels names some"
+        return "none: the images are not in folders by class; name labels with --labels"
     least, most = min(classes, key=classes.__getitem__), max(classes, key=classes.__getitem__)
     if classes[least] == classes[most]:
         return f"{len(classes):,}, {classes[most]:,} images each"

@@ -1,4 +1,4 @@
-"""What this installation and this machine are made of."""
+"""Describe this installation and this machine."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _OPTIONAL = ("torch", "dask", "pyarrow", "zarr", "h5py", "opencv-python-headless
 
 
 def describe() -> tuple[JSON, dict[str, str | None]]:
-    """As plain values, and in words."""
+    """Return facts about the installation as plain values, and as lines for the terminal."""
     import numpy as np
-    import scipy.linalg  # noqa: F401  brings a BLAS of its own
+    import scipy.linalg  # noqa: F401  loads a second BLAS
     from threadpoolctl import threadpool_info
 
     from chimap import _threads
@@ -75,12 +75,12 @@ def _blas_line(pool: JSON) -> str:
 
 
 def _advice(coretype: str | None) -> str | None:
-    """For programs that import the package: the command line sets the variable itself."""
+    """Return advice for programs that import the package; the command line sets the variable itself."""
     if coretype is None:
         return None
     return (
-        f"in your own programs set OPENBLAS_CORETYPE={coretype} before NumPy is imported: up to twice as fast on "
-        "new processors (this command has done so)"
+        f"in your programs, set OPENBLAS_CORETYPE={coretype} before importing NumPy: this is up to twice as fast on "
+        "new processors (chimap commands set it themselves)"
     )
 
 
@@ -92,7 +92,10 @@ def _total_memory() -> int | None:
 
 
 def build() -> str:
-    """'Python 3.11.7, Linux x86_64, numpy 2.1.0, ...', without importing any of these; the commit where it is known."""
+    """Return a line such as 'Python 3.11.7, Linux x86_64, numpy 2.1.0, ...', without importing the packages.
+
+    The line ends with the commit if it is known.
+    """
     import json
     import platform
     from importlib import metadata

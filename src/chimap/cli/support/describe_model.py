@@ -1,4 +1,4 @@
-"""What a model file holds, from its header: no array is read but the names of classes."""
+"""Describe a model file from its header, reading only a few small arrays such as the names of classes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 _NORMALISED = {
-    "l1": ", each row divided by its sum", "log1p": ", the logarithm of each entry and 1",
+    "l1": ", each row divided by its sum", "log1p": ", log(1 + x) of each entry",
     "sqrt": ", the square root of each entry",
 }  # fmt: skip
 
 
 def is_model(path: str) -> bool:
-    """Whether the file looks like one of ours: a safetensors header, eight bytes of length and then JSON."""
+    """Return whether the file starts like a chimap file: the header of safetensors, a length of 8 bytes and JSON."""
     file = Path(path)
     if not file.is_file():
         return False
@@ -32,7 +32,10 @@ def is_model(path: str) -> bool:
 
 
 def describe(path: Path) -> tuple[JSON, dict[str, str | None]]:
-    """As plain values, and in words. Raises DataError for other files."""
+    """Return facts about a model file as plain values, and as lines for the terminal.
+
+    Raise DataError for other files.
+    """
     facts = _found(path)
     training, tables = facts["training"], facts["tables"]
     features, alpha = facts["features"], facts["alpha"]
@@ -72,11 +75,11 @@ def _found(path: Path) -> JSON:
     try:
         with safe_open(path, framework="numpy") as file:
             state = _plain(meta["model"]["state"], file)
-            # of a compiled model the rest is told by the one that was compiled, if it is there
+            # A compiled model keeps its tables; the other facts come from the model that it was compiled from, if kept.
             fitted = (state["exact_"] or {}).get("state", {}) if "tables_" in state else state
             about = meta["about"]
             coef = fitted.get("_coef")
-            chosen = fitted.get("chosen_") or {}  # by the race
+            chosen = fitted.get("chosen_") or {}  # settings that the race chose
             weights, of_classes = fitted.get("bin_weights_"), fitted.get("class_weight_")
             return {
                 "version": meta["version"],
@@ -106,23 +109,26 @@ def _found(path: Path) -> JSON:
 
 
 def _precision(fitted: JSON) -> str:
-    """As it was given, or what "auto" stood for."""
-    asked: str = fitted.get("precision", "float32")
-    return (fitted.get("_taken") or {}).get("precision", "float32") if asked == "auto" else asked
+    """Return the precision of the fit: as given, or what "auto" resolved to."""
+    setting: str = fitted.get("precision", "float32")
+    return (fitted.get("_taken") or {}).get("precision", "float32") if setting == "auto" else setting
 
 
 def _tables(state: JSON, file: safe_open) -> JSON | None:
-    """Of a compiled model: how many numbers, their bytes, and how far off a score is at most; None of others."""
+    """Return the kind, size and bytes of the tables of a compiled model, and the bound on the error of its scores.
+
+    Return None for other models.
+    """
     if "tables_" not in state:
         return None
     from chimap.tables.lines import worst_error
 
-    own = state["tables_"]["state"]
-    lines = "lines" in own
-    shape = file.get_slice(own["lines" if lines else "tables"]["array"]).get_shape()
+    tables = state["tables_"]["state"]
+    lines = "lines" in tables
+    shape = file.get_slice(tables["lines" if lines else "tables"]["array"]).get_shape()
     worst = None
     if lines:
-        errors, n_below = (file.get_tensor(own[name]["array"]) for name in ("errors", "n_below"))
+        errors, n_below = (file.get_tensor(tables[name]["array"]) for name in ("errors", "n_below"))
         worst = worst_error(errors, n_below)
     kind = "straight pieces" if lines else "codes"
     return {"kind": kind, "a_bin": shape[1], "bytes": 4 * math.prod(shape), "worst_error": worst}
@@ -130,19 +136,17 @@ def _tables(state: JSON, file: safe_open) -> JSON | None:
 
 def _tables_line(tables: JSON) -> str:
     worst = tables["worst_error"]
-    off = (
-        "" if worst is None else f"; no row's scores are off by more than {worst:.2g}, most rows' by far less"
-    )
-    return f"{tables['a_bin']} {tables['kind']} a bin, {show.size(tables['bytes'])}{off}"
+    off = "" if worst is None else f"; scores are off by at most {worst:.2g}, and by far less for most rows"
+    return f"{tables['a_bin']} {tables['kind']} per bin, {show.size(tables['bytes'])}{off}"
 
 
 def _loss_name(loss: str | JSON) -> str:
-    """The name given, or that of the class of an object."""
+    """Return the name of a loss, or the class name of a loss object."""
     return loss if isinstance(loss, str) else loss["object"]
 
 
 def _plain(value: object, file: safe_open) -> Any:
-    """The header's JSON without the marks of lists and dictionaries; arrays stay names."""
+    """Return the JSON of the header without its markers of lists and dictionaries. Arrays stay references by name."""
     if not isinstance(value, dict):
         return value
     if set(value) == {"list"}:
@@ -155,12 +159,12 @@ def _plain(value: object, file: safe_open) -> Any:
 def _classes(value: JSON | None, file: safe_open) -> list[object] | None:
     if value is None:
         return None
-    words = value.get("texts", value.get("objects"))
-    return file.get_tensor(value["array"]).tolist() if words is None else list(words)
+    names = value.get("texts", value.get("objects"))
+    return file.get_tensor(value["array"]).tolist() if names is None else list(names)
 
 
 def _tasks(state: JSON, file: safe_open) -> list[object] | None:
-    """Names or numbers of the tasks of a model of several; None of others."""
+    """Return the names or numbers of the tasks of a multi-task model, or None for other models."""
     coef = state.get("_coef")
     n_outputs = 1 if coef is None else file.get_slice(coef["array"]).get_shape()[1]
     if not state.get("multilabel_") and (n_outputs == 1 or "classes_" in state):

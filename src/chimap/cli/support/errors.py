@@ -1,4 +1,4 @@
-"""From exceptions to one line on stderr and an exit code."""
+"""Turn exceptions into one line on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 
 USAGE, INTERNAL, INTERRUPTED = 2, 1, 130
 REPORT = (
-    "this is a fault of chimap, not of your data. Please report it, with the lines above and "
+    "this is a bug in chimap, not in your data. Please report it with the lines above and "
     "the output of 'chimap info'."
 )
 
-as_json = False  # whether errors go to stdout as JSON, too
-noted: set[str] = set()  # notes and warnings of this command, which reads some files twice
-written: list[str] = []  # what this run has put in place, for the message after Ctrl-C
+as_json = False  # whether errors also go to stdout as JSON
+noted: set[str] = set()  # notes and warnings already printed; some commands read a file twice
+written: list[str] = []  # files that this run has finished, for the message after Ctrl-C
 
-# Flags of parameters that do not follow from the name: others are the name without n_, with hyphens.
+# Flags that do not follow from the parameter name. All others are the name without n_ and with hyphens.
 _FLAGS = {
     "selection": "--folds",
     "n_train": "--per-class",
@@ -27,12 +27,12 @@ _FLAGS = {
     "width_strength": "--width-penalty",
     "random_state": "--seed",
 }
-# Messages of several parameters name these in their sentences,
+# Parameters that messages name anywhere in a sentence,
 _NAMED = (
     *_FLAGS, "n_tune_components", "n_tune_rows", "n_components", "n_principal", "n_terms", "n_jobs", "n_test_rows",
     "exact_rows", "n_rows", "n_words", "validation_fraction", "test_fraction", "alpha",
 )  # fmt: skip
-# and these, which are words of any sentence, too.
+# and parameters that are also ordinary words, replaced only where the context is clear.
 _WORDS = (
     "blocks", "coding", "device", "engine", "format", "gamma", "grids", "kernel", "labels", "loss", "map", "memory",
     "objective", "precision", "sampling", "seed", "tolerance", "widths",
@@ -40,14 +40,14 @@ _WORDS = (
 
 
 def explain(error: BaseException) -> int:
-    """Print what went wrong, one line unless the fault is ours, and return the exit code."""
+    """Print an error and return the exit code. A bug of chimap prints its traceback too."""
     if is_fault_of_input(error):
         say("error", _message(error))
         return USAGE
     if isinstance(error, MemoryError):
         say(
             "error",
-            "the machine has no memory left; give a smaller --memory, or fewer --components.",
+            "out of memory; give a smaller --memory or fewer --components.",
             INTERNAL,
         )
         return INTERNAL
@@ -57,17 +57,17 @@ def explain(error: BaseException) -> int:
 
 
 def explain_interrupt() -> int:
-    """Say what Ctrl-C leaves behind."""
-    left = f"written before that: {', '.join(written)}" if written else "nothing was written"
-    print(f"\nchimap: interrupted; {left}", file=sys.stderr)
+    """Print which files exist after Ctrl-C, and return the exit code."""
+    files = f"files already written: {', '.join(written)}" if written else "nothing was written"
+    print(f"\nchimap: interrupted; {files}", file=sys.stderr)
     return INTERRUPTED
 
 
 def is_fault_of_input(error: BaseException) -> bool:
-    """Whether the user can mend it: files and folders, and the errors that our own checks raise, of values and of
-    packages that are not installed.
+    """Return whether the input, not chimap, is at fault.
 
-    A ValueError from within NumPy or scikit-learn was not foreseen by a check: a fault of the program.
+    This holds for errors of files and folders, and for the ValueError and ImportError that the checks of the package
+    raise. A ValueError from inside NumPy or scikit-learn was not foreseen by any check, so it is a bug.
     """
     if isinstance(error, OSError):
         return True  # files, disks, streams and hosts
@@ -79,7 +79,7 @@ def is_fault_of_input(error: BaseException) -> bool:
 
 
 def flag_of(parameter: str) -> str:
-    """The flag for a parameter of the package.
+    """Return the flag of a parameter of the package.
 
     >>> flag_of("n_terms"), flag_of("test_fraction"), flag_of("random_state")
     ('--terms', '--test-fraction', '--seed')
@@ -88,7 +88,7 @@ def flag_of(parameter: str) -> str:
 
 
 def in_flags(message: str) -> str:
-    """The message with the flags of the command line for the names of parameters.
+    """Return the message with parameter names replaced by the flags of the command line.
 
     >>> in_flags("memory='64MiB' is too small; fewer n_components, or alpha='auto'")
     '--memory 64MiB is too small; fewer --components, or --alpha auto'
@@ -106,9 +106,10 @@ def in_flags(message: str) -> str:
 
 
 def say(kind: str, message: str, code: int = 2) -> None:
-    """One line, ``chimap: error: ...`` or ``chimap: note: ...``, on stderr; with --json errors on stdout, too.
+    """Print one line such as ``chimap: error: ...`` or ``chimap: note: ...`` on stderr.
 
-    Notes and warnings are printed once. An error ends the command and is printed whatever came before it.
+    With --json, errors are also printed on stdout. The same note or warning is printed only once; an error ends the
+    command and is always printed.
     """
     line = " ".join(message.split())
     if kind == "error" or line not in noted:

@@ -1,4 +1,4 @@
-"""A model tried on rows, and the page that says how it did."""
+"""The result of evaluating a model on rows, and the report page made from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Evaluated(NamedTuple):
-    """A model, the rows it was tried on, and how it did."""
+    """A model, the rows it was evaluated on, and its score."""
 
     model: Any
     chosen: Chosen
@@ -21,13 +21,13 @@ class Evaluated(NamedTuple):
 
 
 def page_of(evaluated: Evaluated) -> Evaluation:
-    """All that the page and ``--json`` show."""
+    """Return everything that the page and ``--json`` show."""
     from chimap.report import Evaluation
 
     model, source = evaluated.model, evaluated.chosen.source
     fitted = getattr(
         model, "exact_", model
-    )  # of a compiled model the one that it was made from, if it is there
+    )  # for a compiled model: the model that it was made from, if it was kept
     training = getattr(model, "training_", None) or {}
     seconds = {f"fit: {name}": time for name, time in getattr(fitted, "stage_seconds_", {}).items()}
     data = {
@@ -59,7 +59,7 @@ def page_of(evaluated: Evaluated) -> Evaluation:
 
 
 def _examples(evaluated: Evaluated) -> Any:
-    """Images that were confused and that classes rank first, where the rows are of images; else None."""
+    """Return the most confused images and the top-ranked images of each class, or None if the rows are not images."""
     from chimap.cli.support.image_models import images_of
     from chimap.report import examples
 
@@ -70,22 +70,22 @@ def _examples(evaluated: Evaluated) -> Any:
 
 
 def strength_curve(model: Any) -> Any:
-    """How the strength was chosen, or None where it was given."""
+    """Return the scores from which the strength was chosen, or None if it was given."""
     from chimap.report import StrengthCurve
 
     return StrengthCurve.of(model.selection_, isinstance(model.alpha, str))
 
 
 def component_scores(model: Any) -> Any:
-    """How the number of principal components was chosen, or None where it was given."""
+    """Return the scores from which the number of principal components was chosen, or None if it was given."""
     from chimap.report import ComponentScores
 
     return ComponentScores.of(model.selection_)
 
 
 def _settings(model: Any) -> dict[str, Any]:
-    """The parameters of the estimator, with what was learned for those that say how to learn it."""
-    given = model.get_params(deep=False)
+    """Return the parameters of the estimator, with learned values in place of instructions such as "auto"."""
+    parameters = model.get_params(deep=False)
     left_out = ("verbose", "kernel", "gamma", "alpha", "map")
     learned = {
         "kernel": model.kernel_.name,
@@ -93,4 +93,4 @@ def _settings(model: Any) -> dict[str, Any]:
         "alpha": model.alpha_,
         "features": model.coef_.shape[1],
     }
-    return learned | {name: value for name, value in given.items() if name not in left_out}
+    return learned | {name: value for name, value in parameters.items() if name not in left_out}

@@ -1,4 +1,4 @@
-"""An evaluation in words, as the terminal shows it."""
+"""The lines that the terminal shows for an evaluation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def summary(evaluated: Evaluated, output: Path | None) -> dict[str, str | None]:
-    """The facts of an evaluation, in words."""
+    """Return the lines of the terminal summary of an evaluation."""
     from chimap.report import TaskMetrics
 
     metrics, score = evaluated.score.metrics, evaluated.score
     left_out = evaluated.chosen.source.n_left_out
-    which = evaluated.chosen.which + (f"; {left_out:,} left out, without a label" if left_out else "")
+    which = evaluated.chosen.which + (f"; {left_out:,} without a label are left out" if left_out else "")
     head: dict[str, str | None] = {"rows": which}
     tail: dict[str, str | None] = {
         "splits": None if evaluated.splits is None else _splits_lines(evaluated.splits),
@@ -39,7 +39,7 @@ def summary(evaluated: Evaluated, output: Path | None) -> dict[str, str | None]:
 
 
 def _splits_lines(splits: SplitScores) -> str:
-    """A line a score, 'accuracy 64.2 % ± 0.8' or 'RMSE 0.1234 ± 0.0056'."""
+    """Return one line for each score, such as 'accuracy 64.2 % ± 0.8' or 'RMSE 0.1234 ± 0.0056'."""
     lines = []
     for name, mean, deviation in splits.rows():
         in_words = f"{name.lower()} {show.percent(mean)}" if splits.are_shares else f"{name} {mean:.4g}"
@@ -61,8 +61,8 @@ def _metric_lines(
     low, high = (f"{100 * end:.1f}" for end in metrics.interval)
     accuracy = f"{show.percent(metrics.accuracy)}  ({low} to {high} at 95 % confidence)"
     lines: dict[str, str | None] = {
-        "accuracy": f"{accuracy}, {metrics.n_correct:,} of {metrics.n_rows:,} right",
-        "balanced": f"{show.percent(metrics.balanced_accuracy)}, the mean over classes",
+        "accuracy": f"{accuracy}, {metrics.n_correct:,} of {metrics.n_rows:,} correct",
+        "balanced": f"{show.percent(metrics.balanced_accuracy)}, mean accuracy over classes",
         "mAP": None
         if ranking is None
         else f"{show.percent(ranking.mean_average_precision)}, mean average precision",
@@ -73,30 +73,32 @@ def _metric_lines(
         return lines
     if metrics.average_precision is None:
         return {"balanced": lines.pop("balanced"), **lines}
-    precision = f"{metrics.average_precision:.4f}, of {metrics.classes[metrics.rarer]}"
-    led: dict[str, str | None] = {
+    precision = f"{metrics.average_precision:.4f}, for class {metrics.classes[metrics.rarer]}"
+    headline: dict[str, str | None] = {
         "ROC AUC": lines.pop("ROC AUC"),
         "average precision": precision,
         "balanced": lines.pop("balanced"),
     }
-    return {**led, "rare class": rare_class(metrics), **lines}
+    return {**headline, "rare class": rare_class(metrics), **lines}
 
 
 def _worst_classes(metrics: ClassificationMetrics, n: int = 3) -> str | None:
-    """The classes of which most rows are missed, with what they are taken for."""
+    """Return the classes with the lowest recall, each with the class that it is most often mistaken for."""
     import numpy as np
 
     from chimap.report import most_confused
 
     order = [i for i in np.argsort(metrics.recall, kind="stable") if metrics.recall[i] < 1][:n]
-    pairs = most_confused(metrics, metrics.confusion.size)  # most rows first: the last to enter stays
+    pairs = most_confused(
+        metrics, metrics.confusion.size
+    )  # most rows first, so reversed: the last entry stays
     taken_for = {pair.true: pair.predicted for pair in reversed(pairs)}
     lines = [
-        f"{metrics.classes[i]}: {show.percent(metrics.recall[i])} of {metrics.support[i]:,} rows right, "
+        f"{metrics.classes[i]}: {show.percent(metrics.recall[i])} of {metrics.support[i]:,} rows correct, "
         f"most often taken for {taken_for[metrics.classes[i]]}"
         for i in order
     ]
-    return "\n".join(lines) or "none: every row is right"
+    return "\n".join(lines) or "none: every row is correct"
 
 
 def _baseline_line(score: Score) -> str:

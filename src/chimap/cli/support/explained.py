@@ -1,4 +1,4 @@
-"""What ``chimap explain`` shows, made of a model and rows."""
+"""Build the contents of ``chimap explain`` from a model and rows."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
     from chimap.images.reading.image_set import ImageSet
     from chimap.report import ExplainedRow, ModelExplanation
 
-SAMPLE = 1000  # rows that importance and densities are taken from
-MISTAKES = 5  # rows that are explained where none are named
+SAMPLE = 1000  # rows sampled for importances and densities
+MISTAKES = 5  # rows explained when none are named
 _FUNCTIONS = 6  # bins whose functions are drawn
 _LANDMARKS = 5
-_PERMUTED = 300  # rows that bins are shuffled among
-_NUMBERS = 2**27  # of contributions that are in memory together
+_PERMUTED = 300  # rows among which bins are shuffled
+_NUMBERS = 2**27  # contributions held in memory at once
 
 
 def explainable(model: BaseEstimator) -> BaseEstimator:
-    """The model, or of a compiled one that which it was made from. Raises DataError for others."""
+    """Return the model, or the one that a compiled model was made from. Raise DataError if neither explains."""
     from chimap._validation import DataError
 
     exact = getattr(model, "exact_", model)
     if exact is None or not hasattr(exact, "explain"):
         raise DataError(
-            f"a {type(model).__name__} has no explanation. Explain the model that it was made from, or one of "
+            f"a {type(model).__name__} cannot be explained. Explain the model that it was made from, or a model of "
             "'chimap fit'."
         )
     return exact
 
 
 def row_names(source: Source) -> np.ndarray:
-    """What rows go by: their ids, else their numbers in the file."""
+    """Return the names of the rows: their ids, or else their numbers in the file."""
     import numpy as np
 
     from chimap.data.split import PartSource
@@ -52,7 +52,7 @@ def row_names(source: Source) -> np.ndarray:
 
 
 def named_rows(source: Source, text: str) -> np.ndarray:
-    """Places of rows that are named by id or number, with commas between. Raises DataError for unknown ones."""
+    """Return the places of rows named by id or number, separated by commas. Raise DataError for unknown rows."""
     import numpy as np
 
     from chimap._validation import DataError
@@ -67,10 +67,10 @@ def named_rows(source: Source, text: str) -> np.ndarray:
         elif word.isdecimal() and int(word) < source.n_rows:
             chosen.append(int(word))
         else:
-            some = ", ".join(names[:3])
+            examples = ", ".join(names[:3])
             raise DataError(
-                f"--rows: {source.name} has no row {word!r}. Its {source.n_rows:,} rows are called {some}, ..., "
-                "or go by number from 0."
+                f"--rows: {source.name} has no row {word!r}. Its {source.n_rows:,} rows are called {examples}, ..., "
+                "or can be named by number from 0."
             )
     if not chosen:
         raise DataError("--rows must name rows by id or number, such as 0,17; got none.")
@@ -78,7 +78,7 @@ def named_rows(source: Source, text: str) -> np.ndarray:
 
 
 def sample_of(source: Source, size: int = SAMPLE) -> tuple[Source, np.ndarray]:
-    """Some rows of a source as a source of their own, and their places."""
+    """Return a random sample of the rows as a source, and the places of these rows."""
     from chimap.data.source import choose_rows
 
     places = choose_rows(source.n_rows, min(size, source.n_rows), 0)
@@ -86,7 +86,7 @@ def sample_of(source: Source, size: int = SAMPLE) -> tuple[Source, np.ndarray]:
 
 
 def taken(source: Source, places: np.ndarray) -> Source:
-    """Rows at places, in that order, as a source in memory."""
+    """Return the rows at ``places``, in that order, as a source in memory."""
     import numpy as np
 
     from chimap.data import ArraySource
@@ -96,13 +96,16 @@ def taken(source: Source, places: np.ndarray) -> Source:
 
 
 def importance_of(model: BaseEstimator, sample: Source | None, y: np.ndarray | None, kind: str) -> Importance:
-    """Ranked bins. kind "auto": variance for additive models, slopes for others that have any, else variance."""
+    """Return the bins ranked by importance.
+
+    ``kind="auto"`` is "variance" for additive models, "gradient" for others that have slopes, and else "variance".
+    """
     if kind == "permutation":
         from chimap._validation import DataError
 
         if sample is None or y is None:
             raise DataError(
-                "--kind permutation needs rows with labels: give DATA, and --labels where it has none."
+                "--kind permutation needs rows with labels: give DATA, and --labels if DATA has none."
             )
         few, places = sample_of(sample, _PERMUTED)
         return model.importance(few, y[places], kind="permutation")
@@ -113,7 +116,7 @@ def importance_of(model: BaseEstimator, sample: Source | None, y: np.ndarray | N
 
 
 def check_room(n_rows: int, n_bins: int, n_outputs: int) -> None:
-    """Refuse contributions of too many rows at once."""
+    """Raise DataError if the contributions of the rows do not fit in memory."""
     from chimap._validation import DataError
 
     if n_rows * n_bins * n_outputs > _NUMBERS:
@@ -131,7 +134,7 @@ def explained_rows(
     y: np.ndarray | None,
     shape: tuple[int, int] | None,
 ) -> tuple[list[ExplainedRow], Explanation]:
-    """Each row with what speaks for its answer, and all contributions."""
+    """Return each row with the contributions to its prediction, and the explanation of all rows."""
     import numpy as np
 
     from chimap._validation import DataError
@@ -149,10 +152,10 @@ def explained_rows(
         number = of_tasks(model, outputs, truths, spread).argmin(axis=1)
     try:
         like = model.nearest(rows, k=_LANDMARKS)
-    except DataError:  # no sum over landmarks
+    except DataError:  # the model is not a sum over landmarks
         like = [None] * len(places)
     kept = getattr(model, "row_numbers_", None)
-    landmarks = None if kept is None else np.array([f"row {i} of the fit" for i in kept])
+    landmarks = None if kept is None else np.array([f"training row {i}" for i in kept])
     images = images_of(source)
     shown = []
     for i, place in enumerate(places):
@@ -160,7 +163,7 @@ def explained_rows(
         if task_names is None:
             answer = answer if hasattr(model, "classes_") else answer[0]
             weights, rival = _against(model, outputs[i], answer, truth)
-        else:  # the task that is answered worst
+        else:  # explain the task with the worst prediction
             k = number[i]
             name, answer = f"{name}, {task_names[k]}", answer[k]
             truth = None if truth is None else truth[k].astype(answers.dtype)
@@ -180,7 +183,10 @@ def explained_rows(
 def _against(
     model: BaseEstimator, outputs: np.ndarray, answer: object, truth: object
 ) -> tuple[np.ndarray, object]:
-    """Weights (t,) of the scores that make what speaks for the answer, and the class that it is compared with."""
+    """Return weights of the scores, (t,), and the class that the answer is compared with.
+
+    The weighted sum of the scores is the margin of the answer over that class.
+    """
     import numpy as np
 
     if not hasattr(model, "classes_"):
@@ -198,7 +204,7 @@ def _against(
 
 
 def _of_task(model: BaseEstimator, k: int, n_tasks: int, answer: object) -> tuple[np.ndarray, object]:
-    """The same for one task of several: its score, turned round where the answer is no."""
+    """Return the same for one task of several: its score, with the sign reversed if the answer is 0."""
     import numpy as np
 
     weights = np.zeros(n_tasks)
@@ -233,7 +239,7 @@ def page_of(
     which_rows: str,
     shape: tuple[int, int] | None,
 ) -> ModelExplanation:
-    """All that the page and ``--json`` show."""
+    """Return everything that the page and ``--json`` show."""
     from chimap.report import ModelExplanation
     from chimap.report.painting import painted
 
@@ -270,5 +276,5 @@ def _dense(rows: Rows) -> np.ndarray:
 
 
 def _item(value: object) -> object:
-    """A number or text of Python's own."""
+    """Return a NumPy scalar as a Python value, and anything else as it is."""
     return value.item() if hasattr(value, "item") else value

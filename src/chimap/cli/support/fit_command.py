@@ -1,4 +1,4 @@
-"""The ``chimap fit`` that does what a comparison recommends."""
+"""The ``chimap fit`` command that a comparison recommends."""
 
 from __future__ import annotations
 
@@ -12,26 +12,41 @@ if TYPE_CHECKING:
     from chimap.cli.support.table import Table
 
 FLAGS = {"normalize": "normalization", "n_terms": "terms", "n_components": "components"}
-"""Parameters of estimators whose flag has another name."""
+"""Estimator parameters whose flags have another name."""
 
 
 def fit_command(settings: Parameters, data: str, labels: str | None, table: Table, given: Parameters) -> str:
-    """The command, on one line.
+    """Return the command on one line.
 
-    settings: of the estimator. given: flags of ``compare`` that the fit has, too; those that are defaults are left out.
+    Parameters
+    ----------
+    settings : dict
+        Settings of the estimator.
+    data : str
+        Value of DATA.
+    labels : str or None
+        Value of --labels.
+    table : Table
+        Roles of the columns.
+    given : dict
+        Flags of ``chimap compare`` that ``chimap fit`` shares. Those with their default values are left out.
+
+    Returns
+    -------
+    str
     """
     parts = ["chimap fit", show.quoted(data)]
-    words: Parameters = {
+    flags: Parameters = {
         "labels": labels, **{name.replace("_", "-"): value for name, value in table.given().items()}
     }  # fmt: skip
-    words |= {
+    flags |= {
         name: value for name, value in given.items() if value != getattr(Settings, name.replace("-", "_"))
     }
     for name, value in settings.items():
         flag = FLAGS.get(name, name).replace("_", "-")
         if value is not None and value != getattr(Settings, flag.replace("-", "_"), None):
-            words[flag] = f"{value:.6g}" if isinstance(value, float) else value
-    for flag, value in words.items():
+            flags[flag] = f"{value:.6g}" if isinstance(value, float) else value
+    for flag, value in flags.items():
         if value is True:
             parts.append(f"--{flag}")
         elif value is not None:

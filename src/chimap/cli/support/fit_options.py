@@ -1,4 +1,4 @@
-"""Options that several of the commands that fit have."""
+"""Options shared by the commands that fit."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ import typer
 from chimap.cli.support import data_rows, options
 from chimap.cli.support.options import Precision, Task
 
-Output = Annotated[Path, options.output("MODEL", "The model file to write.")]
+Output = Annotated[Path, options.output("MODEL", "Model file to write.")]
 Terms = Annotated[
     str,
-    typer.Option(metavar="N", help="Terms, the numbers that the map makes of one bin: a number, or auto."),
+    typer.Option(metavar="N", help="Features that the map makes of each bin: a number or auto."),
 ]
 Alpha = Annotated[
     str,
     typer.Option(
         metavar="S",
-        help="Strength of the penalty alpha/2 |w|^2 on the weights: a number, or auto, chosen by cross-validation.",
+        help="Strength of the penalty alpha/2 |w|^2 on the weights: a number, or auto for cross-validation.",
     ),
 ]
 ClassWeight = Annotated[
     str | None,
     typer.Option(
         metavar="WEIGHTS",
-        help="Weight of the rows of each class: balanced, the same sum for each; or active=5,inactive=1.",
+        help="Weights of the classes: balanced, so that each has the same total weight, or a list such as "
+        "active=5,inactive=1.",
         show_default=False,
     ),
 ]
@@ -34,8 +35,8 @@ Threshold = Annotated[
     str | None,
     typer.Option(
         metavar="RULE",
-        help="How to choose the score above which a row is of the second of two classes, on rows held out: f1, "
-        "balanced, or the cost of missing such a row, in units of a false alarm.",
+        help="How to choose, on held-out rows, the score above which a row belongs to the second of two classes: f1, "
+        "balanced, or the cost of missing such a row in units of a false alarm.",
         show_default=False,
     ),
 ]
@@ -43,25 +44,25 @@ BinWeights = Annotated[
     str,
     typer.Option(
         metavar="RULE",
-        help="Weights of bins: learn, from gradients, kept if they help on rows held out; none; or auto, which "
-        "learns them with --kernel auto.",
+        help="Whether to weight the bins: learn, auto or none. learn takes the weights from gradients and keeps them "
+        "if they help on held-out rows; auto learns them with --kernel auto only.",
     ),
 ]
 RaceSeconds = Annotated[
     float | None,
     typer.Option(
         metavar="S",
-        help="Start no trial of the race after so many seconds. Without it work is counted instead, so that every "
-        "machine chooses the same.",
+        help="Time limit of the race: no trial starts after it. By default, the race counts work instead of time, so "
+        "that every computer makes the same choice.",
         show_default=False,
     ),
 ]
-Normalize = Annotated[bool, typer.Option(help="Divide each row, or each block of it, by its sum.")]
+Normalize = Annotated[bool, typer.Option(help="Divide each row, or each of its blocks, by its sum.")]
 Normalization = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="What to do to rows first: l1 (the same as --normalize), or log1p or sqrt of every bin.",
+        help="Normalisation of the rows: l1 (same as --normalize), or log1p or sqrt of every bin.",
         show_default=False,
     ),
 ]
@@ -69,30 +70,30 @@ Scoring = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="The score that decides, on rows held out: any scorer of scikit-learn, such as roc_auc or "
-        "balanced_accuracy. Without it, accuracy; ROC AUC where one of two classes is rare; R² of numbers.",
+        help="Scorer that decides on held-out rows: any of scikit-learn, such as roc_auc or balanced_accuracy. "
+        "The default is accuracy, ROC AUC if one of two classes is rare, and R² for regressions.",
         show_default=False,
     ),
 ]
-TaskOption = Annotated[Task, typer.Option(help=f"What the labels are. {data_rows.TASK_RULE}.")]
+TaskOption = Annotated[
+    Task, typer.Option(help=f"Whether to fit a classifier or a regression. {data_rows.TASK_RULE}.")
+]
 TestFraction = Annotated[
-    float, typer.Option(metavar="F", help="Share of the rows to hold out and to score the model on.")
+    float, typer.Option(metavar="F", help="Share of the rows to hold out and score the model on.")
 ]
 Memory = Annotated[
     str,
-    typer.Option(
-        metavar="SIZE", help="Memory that the fit may use, such as 512MiB, that of the libraries included."
-    ),
+    typer.Option(metavar="SIZE", help="Memory budget of the fit, such as 512MiB. It includes the libraries."),
 ]
 PrecisionOption = Annotated[
-    Precision, typer.Option(help="Precision of the features; sums are always float64.")
+    Precision, typer.Option(help="Precision of the features. Sums are always float64.")
 ]
 Folds = Annotated[
     int | None,
     typer.Option(
         metavar="K",
-        help="Choose alpha by exact cross-validation over so many folds; without it, by rows left "
-        "out in closed form.",
+        help="Number of folds of an exact cross-validation to choose alpha. By default, alpha is chosen by leaving "
+        "rows out in closed form.",
         show_default=False,
     ),
 ]

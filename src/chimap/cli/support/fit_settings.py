@@ -1,4 +1,4 @@
-"""How to fit: the options of ``chimap fit`` that are of the model and of its search."""
+"""The options of ``chimap fit`` that set the model and how it is chosen."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """How to fit: the flags of ``chimap fit``, and their defaults, which are those of the estimator."""
+    """The options of ``chimap fit``. Their defaults are those of the estimator."""
 
     kernel: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="chi2, intersection, jensen_shannon or hellinger, with exp- before it for the exponential form; "
-            "gaussian, skewed-chi2, pq and others; auto runs a race. Sums: chi2+pq.",
+            help="Kernel: auto to race several; chi2, intersection, jensen_shannon or hellinger, each also with the "
+            "prefix exp-; gaussian, skewed-chi2, pq and others. exp- gives the exponential form, and + a sum: chi2+pq.",
         ),
     ] = default("kernel")
     gamma: Annotated[
         str,
         typer.Option(
-            metavar="G", help="Scale of the exponential form: a number; mean, 1 / mean distance; or auto."
+            metavar="G", help="Scale of an exponential kernel: a number, mean (1 / mean distance) or auto."
         ),
     ] = default("gamma")
     terms: fit_options.Terms = default("n_terms")
@@ -41,12 +41,12 @@ class Settings:
         str,
         typer.Option(
             metavar="N",
-            help="Landmarks, or random features, of an exponential kernel: a number, or auto. More is more "
-            "accurate.",
+            help="Landmarks or random features of an exponential kernel: a number or auto. A larger number is "
+            "more accurate.",
         ),
     ] = default("n_components")
     map: Annotated[
-        str, typer.Option(metavar="NAME", help="Map of the additive kernel; 'chimap compare' tries them all.")
+        str, typer.Option(metavar="NAME", help="Map of an additive kernel. 'chimap compare' tries all maps.")
     ] = "optimal"
     features: Annotated[
         str,
@@ -58,15 +58,15 @@ class Settings:
         str,
         typer.Option(
             metavar="NAME",
-            help="How to draw the frequencies of random features: orthogonal, structured, iid or qmc.",
+            help="How to draw the frequencies of random features: auto, orthogonal, structured, iid or qmc.",
         ),
     ] = default("sampling")
     loss: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="square, in one pass over DATA; or logistic, squared_hinge, smooth_hinge, epsilon_insensitive, "
-            "hinge. The others pass over the rows some tens of times; hinge keeps their features in memory.",
+            help="Loss: square, logistic, squared_hinge, smooth_hinge, epsilon_insensitive or hinge. square takes one "
+            "pass over DATA, the others some tens of passes; hinge keeps the features of all rows in memory.",
         ),
     ] = default("loss")
     class_weight: fit_options.ClassWeight = None
@@ -83,17 +83,21 @@ class Settings:
     precision: fit_options.PrecisionOption = Precision[default("precision")]
     device: Annotated[
         str,
-        typer.Option(metavar="DEVICE", help="cpu, or cuda: the pass and the solution there (needs torch)."),
+        typer.Option(
+            metavar="DEVICE",
+            help="Where to compute: cpu, or cuda for the pass and the solution (needs torch).",
+        ),
     ] = default("device")
-    engine: Annotated[Engine, typer.Option(help="What reads the rows: this process, or Dask workers.")] = (
-        Engine.local
-    )
+    engine: Annotated[
+        Engine,
+        typer.Option(help="Where to read the rows: in this process (local) or on Dask workers (dask)."),
+    ] = Engine.local
     blocks: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Columns of several descriptors, each with features of its own: sift=0:300,hog=hog_*. --kernel may "
-            "then be a list.",
+            help="Blocks of columns, such as sift=0:300,hog=hog_*. Each block gets its own features, and --kernel may "
+            "be a list with one kernel for each.",
             show_default=False,
         ),
     ] = None
@@ -101,8 +105,8 @@ class Settings:
         str | None,
         typer.Option(
             metavar="N",
-            help="Principal components a block to learn on, found in a first pass. Several, such as 500,1000,3000: "
-            "the best of them by folds, with the strength.",
+            help="Principal components to keep in each block, found in a first pass. Give several, such as "
+            "500,1000,3000, to choose the best by cross-validation together with alpha.",
             show_default=False,
         ),
     ] = None
@@ -112,17 +116,17 @@ class Settings:
 
     @property
     def preparation(self) -> str | None:
-        """What is done to each row before it is mapped."""
+        """The normalisation of each row before it is mapped, or None."""
         return "l1" if self.normalize else self.normalization
 
     @property
     def kernels(self) -> list[str]:
-        """One name, or one a block."""
+        """The kernel names: a single one, or one for each block."""
         return flag_values.listed(self.kernel)
 
     @property
     def n_terms(self) -> int | None:
-        """Features a bin; None for auto, for which each family of features has a number."""
+        """Features made of each bin; None for auto, since each family of features has its own default."""
         if self.terms == "auto":
             return None
         if not self.terms.isdecimal():
@@ -131,7 +135,7 @@ class Settings:
 
     @property
     def n_components(self) -> int | str:
-        """A number, or "auto"."""
+        """Landmarks or random features: a number, or "auto"."""
         text = str(self.components)
         if text == "auto":
             return text
@@ -140,14 +144,14 @@ class Settings:
         return int(text)
 
     def check_components(self) -> None:
-        """Refuse a number of features that no fit takes. Raises ValueError naming the flag."""
+        """Raise ValueError, naming the flag, if no fit accepts this number of features."""
         number = self.n_components
         flag_values.check_least(None if isinstance(number, str) else number, "--components", 2)
 
     def check(self, n_descriptors: int = 0) -> None:
-        """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag.
+        """Raise ValueError, naming the flag, before any row is read, for settings that the fit would refuse later.
 
-        n_descriptors: of images, which are blocks unless other ones are given.
+        ``n_descriptors`` is the number of image descriptors: these are the blocks unless --blocks is given.
         """
         from chimap._memory import parse_memory
         from chimap.backends import check_device
@@ -158,14 +162,16 @@ class Settings:
         blocks = flag_values.blocks_of(self.blocks)
         n_blocks = n_descriptors if blocks is None else len(blocks)
         if len(self.kernels) > 1 and len(self.kernels) != n_blocks:
-            raise ValueError(f"--kernel names {len(self.kernels)} kernels; --blocks must then be as many.")
+            raise ValueError(
+                f"--kernel names {len(self.kernels)} kernels: --blocks must then name as many blocks."
+            )
         flag_values.check_sampling(self.sampling)
         check_device(self.device)
         flag_values.check_loss(self.loss)
         flag_values.gamma_of(self.gamma)
         if self.normalize and self.normalization not in (None, "l1"):
             raise ValueError(
-                f"--normalize is --normalization l1, and {self.normalization} is given: leave one out."
+                f"--normalize means --normalization l1, but {self.normalization} is given: leave one of them out."
             )
         flag_values.check_normalization(self.normalization)
         flag_values.check_scoring(self.scoring)
@@ -190,14 +196,14 @@ class Settings:
         parse_memory(self.memory)
 
     def weighing(self, y: np.ndarray) -> JSON:
-        """The parameters of the model that say how classes count, whose labels are y."""
+        """Return the parameters ``class_weight`` and ``threshold`` of a model for the labels ``y``."""
         return {
             "class_weight": flag_values.class_weight_of(self.class_weight, y),
             "threshold": flag_values.threshold_of(self.threshold),
         }
 
     def estimator(self, task: Task) -> BaseEstimator:
-        """The unfitted model that these settings describe, but for ``weighing``."""
+        """Return the unfitted model of these settings, without the parameters of ``weighing``."""
         from chimap import HistogramClassifier, HistogramRegressor
         from chimap.features.additive import CATALOGUE as MAPS
 

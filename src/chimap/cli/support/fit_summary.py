@@ -1,4 +1,4 @@
-"""What a fit says of itself: the facts in words, and as ``--json`` prints them."""
+"""The summary of a fit: lines for the terminal, and the values of ``--json``."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ if TYPE_CHECKING:
     from chimap._types import JSON
 
 
-_LISTED = 5  # candidates of the race that are shown
+_LISTED = 5  # candidates of the race to show
 
 
 def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
-    """The facts of a fit, in words."""
+    """Return the lines of the terminal summary of a fit."""
     model, source = fitted.model, fitted.source
     if model.selection_ is not None:
         chosen = model.selection_.describe()
     else:
         chosen = (
-            "not cross-validated: too few rows, or targets all equal" if model.alpha == "auto" else "as given"
+            "not cross-validated: too few rows, or all targets are equal"
+            if model.alpha == "auto"
+            else "as given"
         )
     if hasattr(model, "n_principal_"):
         numbers = ", ".join(f"{n:,}" for n in sorted(set(model.selection_.settings["n_components"])))
-        chosen += f", with {model.n_principal_:,} of {numbers} components a block"
+        chosen += f", with {model.n_principal_:,} components in each block, chosen from {numbers}"
     held_out, absent = _not_learned_from(fitted)
-    rows = f"{model.n_rows_:,}" + (f" (and {held_out:,} held out)" if held_out else "")
+    rows = f"{model.n_rows_:,}" + (f" plus {held_out:,} held out" if held_out else "")
     rows += f"; {absent:,} of weight 0" if absent else ""
-    rows += f"; {source.n_left_out:,} left out, without a label" if source.n_left_out else ""
+    rows += f"; {source.n_left_out:,} without a label are left out" if source.n_left_out else ""
     is_classifier = hasattr(model, "classes_")
     task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
     if tasks.names_of(model) is not None:
@@ -65,7 +67,7 @@ def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
 
 
 def race_lines(model: BaseEstimator) -> str | None:
-    """The best of the race with scores and seconds, and one line against the linear machine; None without a race."""
+    """Return the best trials of the race, and a last line with the winner and the linear model; None without a race."""
     result = getattr(model, "race_", None)
     if result is None:
         return None
@@ -75,37 +77,40 @@ def race_lines(model: BaseEstimator) -> str | None:
         for t in result.trials[:_LISTED]
     ]
     against = "" if linear is None else f"; linear {linear.score:.3f}"
-    said = f"{best.candidate.name} {best.score:.3f}{against} ({result.measure}, {result.n_held_out:,} rows held out)"
-    return "\n".join([*lines, said])
+    verdict = (
+        f"{best.candidate.name} {best.score:.3f}{against} "
+        f"({result.measure} on {result.n_held_out:,} held-out rows)"
+    )
+    return "\n".join([*lines, verdict])
 
 
 def _not_learned_from(fitted: Fitted) -> tuple[int, int]:
-    """Rows that were held out, and rows that count for nothing."""
+    """Return the numbers of held-out rows and of rows with weight 0."""
     held_out = 0 if fitted.held_out is None else fitted.held_out.metrics.n_rows
     return held_out, fitted.source.n_rows - fitted.model.n_rows_ - held_out
 
 
 def weights_line(fitted: Fitted) -> str | None:
-    """'of rows by times; of classes 0.52 (inactive), 12.3 (active)'; None where all rows count alike."""
+    """Return 'rows by times; classes 0.52 (inactive), 12.3 (active)', or None if all rows count equally."""
     from chimap.estimators.targets import task_names
 
     model, by = fitted.model, (fitted.model.training_["table"] or {}).get("sample_weight")
     names = task_names(model) or getattr(model, "classes_", None)
-    each = show.class_weights(names, getattr(model, "class_weight_", None))
-    said = [f"of rows by {by}" if by else None, f"of classes {each}" if each else None]
-    return "; ".join(word for word in said if word) or None
+    by_class = show.class_weights(names, getattr(model, "class_weight_", None))
+    kinds = [f"rows by {by}" if by else None, f"classes {by_class}" if by_class else None]
+    return "; ".join(kind for kind in kinds if kind) or None
 
 
 def threshold_line(model: BaseEstimator) -> str | None:
-    """'-0.42: scores above it are of active (by f1, on rows held out)'; None without one."""
+    """Return '-0.42: scores above it mean active (chosen by f1 on held-out rows)', or None without a threshold."""
     if not hasattr(model, "threshold_"):
         return None
     rule = model.threshold if isinstance(model.threshold, str) else f"a cost of {model.threshold:g}"
-    return f"{model.threshold_:.4g}: scores above it are of {model.classes_[1]} (by {rule}, on rows held out)"
+    return f"{model.threshold_:.4g}: scores above it mean {model.classes_[1]} (chosen by {rule} on held-out rows)"
 
 
 def loss_line(model: BaseEstimator) -> str | None:
-    """'logistic, 59 passes'; None for ridge, which needs no word."""
+    """Return a line such as 'logistic, 59 passes', or None for the square loss, the default."""
     loss = getattr(model, "chosen_", {}).get("loss", model.loss)
     if loss == "square":
         return None
@@ -113,7 +118,7 @@ def loss_line(model: BaseEstimator) -> str | None:
 
 
 def as_dict(fitted: Fitted, output: Path) -> JSON:
-    """What ``--json`` prints."""
+    """Return the values of ``--json``."""
     model, source = fitted.model, fitted.source
     held_out = fitted.held_out
     return {

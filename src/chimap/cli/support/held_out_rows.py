@@ -1,4 +1,4 @@
-"""Which rows are held out: the parts and groups that the columns of a file say, and the rows that a model has seen."""
+"""Choose the held-out rows: by columns of splits and groups, by a random fraction, or by what a model has seen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 
 class Chosen(NamedTuple):
-    """Rows to evaluate, which these are in words, what to warn of, and the rows of the file that were trained on."""
+    """The rows to evaluate on.
+
+    ``which`` describes them in words, ``warning`` is a message to print or None, and ``training`` holds the rows of the
+    same file that the model was trained on, or None.
+    """
 
     source: Source
     which: str
@@ -26,7 +30,7 @@ class Chosen(NamedTuple):
 
 
 def same_rows(one: Parameters, other: Parameters) -> bool:
-    """Whether two fingerprints are of the same rows, be the file renamed and labelled otherwise."""
+    """Return whether two fingerprints belong to the same rows, even if the file has another name or other labels."""
 
     def key(fingerprint: JSON) -> list[object]:
         member = str(fingerprint.get("name")).partition("::")[2]
@@ -37,10 +41,20 @@ def same_rows(one: Parameters, other: Parameters) -> bool:
 
 @dataclass(frozen=True)
 class Parts:
-    """The rows of a file that a model learns from, and those held out.
+    """The training rows and the held-out rows of a file.
 
-    groups: of the rows to learn from, or None. held_out: None where none are. is_held_out (n_rows,): of all rows.
-    about: how the split was made, in plain values, for ``parts_again``; None without one.
+    Parameters
+    ----------
+    training : Source
+        Rows to learn from.
+    held_out : Source or None
+        Held-out rows, or None if there are none.
+    groups : ndarray of shape (training rows,) or None
+        Groups of the training rows.
+    is_held_out : ndarray of shape (n_rows,), dtype bool
+        Whether each row of the file is held out.
+    about : dict or None
+        How the split was made, as plain values for ``parts_again``; None without a split.
     """
 
     training: Source
@@ -51,12 +65,15 @@ class Parts:
 
     @classmethod
     def of(cls, source: Source, test_fraction: float, seed: int, table: Table = AS_IT_IS) -> Parts:
-        """Those that --split, or --test-fraction and --groups, ask for. Raises DataError for columns that cannot."""
+        """Split the rows by --split, or by --test-fraction and --groups.
+
+        Raise ValueError if both flags are given, and DataError if the columns do not allow a split.
+        """
         import numpy as np
 
         if table.split is not None and test_fraction:
             raise ValueError(
-                "--split says which rows are held out, and --test-fraction draws them: leave one out."
+                "--split names the held-out rows, but --test-fraction draws them: leave one of them out."
             )
         groups = groups_of(source, table)
         about: JSON | None = None
@@ -75,7 +92,7 @@ class Parts:
 
 
 def groups_of(source: Source, table: Table) -> np.ndarray | None:
-    """The groups (n_rows,) that --groups names, or None. Raises DataError where all rows are of one."""
+    """Return the groups (n_rows,) of --groups, or None. Raise DataError if all rows are in one group."""
     import numpy as np
 
     from chimap._validation import DataError
@@ -85,14 +102,14 @@ def groups_of(source: Source, table: Table) -> np.ndarray | None:
     groups = source.column(table.groups)
     if np.unique(groups).size < 2:
         raise DataError(
-            f"{source.name}: --groups {table.groups}: all rows are of one group, {groups[0]!s}, and none can be held "
+            f"{source.name}: --groups {table.groups}: all rows are in one group, {groups[0]!s}, so none can be held "
             "out. Name another column, or leave --groups out."
         )
     return groups
 
 
 def warn_of_groups(source: Source, table: Table) -> None:
-    """Say where a column that was set aside looks like a group and none was named."""
+    """Warn if --groups is not given but a column that is not a bin looks like a group."""
     from chimap.cli.support.errors import say
     from chimap.data.group_columns import group_column
 
@@ -101,7 +118,7 @@ def warn_of_groups(source: Source, table: Table) -> None:
         say(
             "warning",
             f"column {name!r} looks like a group: rows that share its value are nearly equal. Name it with --groups "
-            f"{name}, or scores will flatter.",
+            f"{name}, or scores will be too optimistic.",
         )
 
 
@@ -109,10 +126,10 @@ _TRAIN, _TEST = ("train", "training"), ("test", "testing")
 
 
 def test_rows(source: Source, column: str) -> np.ndarray:
-    """Whether the column that --split names says test, (n_rows,) bool.
+    """Return whether each row is a test row by the column of --split, as a bool array of shape (n_rows,).
 
-    Its values are train and test; or, in a column with one of these words in its name, such as is_train, true and
-    false. Raises DataError naming the first row of another value, and where no row is of either part.
+    The values of the column are train and test, or true and false if its name contains one of these words, as
+    is_train does. Raise DataError, naming the row, for any other value, and if all rows are in the same part.
     """
     import numpy as np
 
@@ -121,31 +138,31 @@ def test_rows(source: Source, column: str) -> np.ndarray:
     values = source.column(column)
     name = column.rpartition("::")[2].lower()
     word = next((word for word in ("train", "test") if word in name), None)
-    words = np.char.lower(np.char.strip(values.astype(str)))
+    texts = np.char.lower(np.char.strip(values.astype(str)))
     if values.dtype.kind in "bif" and word is not None and np.isin(values, (0, 1)).all():
         is_test = (values == 1) == (word == "test")
-    elif word is not None and np.isin(words, ("true", "false")).all():  # as a CSV says it
-        is_test = (words == "true") == (word == "test")
+    elif word is not None and np.isin(texts, ("true", "false")).all():  # the booleans of a CSV
+        is_test = (texts == "true") == (word == "test")
     else:
-        is_test = np.isin(words, _TEST)
-        other = np.flatnonzero(~is_test & ~np.isin(words, _TRAIN))
-        if other.size:
-            row = source.places_in_file()[other[0]]
+        is_test = np.isin(texts, _TEST)
+        unclear = np.flatnonzero(~is_test & ~np.isin(texts, _TRAIN))
+        if unclear.size:
+            row = source.places_in_file()[unclear[0]]
             raise DataError(
-                f"{source.name}, row {row}: {values[other[0]]!s} in {column!r}; --split takes columns that say train "
-                "or test, or true and false under a name with one of these words, such as is_train. Write these, or "
-                "leave the other rows out."
+                f"{source.name}, row {row}: {values[unclear[0]]!s} in {column!r}; --split needs a column of train and "
+                "test, or of true and false with one of these words in its name, such as is_train. Change the values, "
+                "or remove the other rows."
             )
     if is_test.all() or not is_test.any():
         raise DataError(
-            f"{source.name}: --split {column}: every row is {'test' if is_test.all() else 'train'}, and a split needs "
+            f"{source.name}: --split {column}: every row is {'test' if is_test.all() else 'train'}, but a split needs "
             "both. Name another column."
         )
     return np.asarray(is_test)
 
 
 def parts_again(source: Source, split: JSON) -> tuple[PartSource, PartSource]:
-    """The parts of the rows that a model was fitted on, from what its file says of the split."""
+    """Return the training and held-out rows of a model, from the description of the split in its file."""
     from chimap.data import split_by, split_source
 
     if "column" in split:
@@ -155,14 +172,14 @@ def parts_again(source: Source, split: JSON) -> tuple[PartSource, PartSource]:
 
 
 def _was_split_by(training: JSON | None, column: str, source: Source) -> bool:
-    """Whether a model was fitted on the training part of this file by this column."""
+    """Return whether a model was fitted on the training rows of this file, split by this column."""
     if training is None or (training["split"] or {}).get("column") != column:
         return False
     return same_rows(training["fingerprint"], source.fingerprint())
 
 
 def choose_rows(model: BaseEstimator, source: Source, all_rows: bool, table: Table = AS_IT_IS) -> Chosen:
-    """The rows that the model has not seen, as far as its file and --split tell."""
+    """Choose the rows that the model has not seen, as far as its file and --split tell."""
     training = getattr(model, "training_", None)
     if table.split is not None and not all_rows:
         from chimap.data import split_by
@@ -182,9 +199,9 @@ def choose_rows(model: BaseEstimator, source: Source, all_rows: bool, table: Tab
         which = f"the {held_out.n_rows:,} rows of {source.n_rows:,} held out when the model was fitted"
         return Chosen(held_out, which, None, seen)
     warning = (
-        f"{'most of ' if split else ''}these rows are those that the model was trained on, so the score says "
-        "little about new ones; "
-        + ("leave --all-rows out." if split else "hold some out: chimap fit --test-fraction 0.2.")
+        f"the model was trained on {'most of ' if split else ''}these rows, so the score says "
+        "little about new rows; "
+        + ("leave --all-rows out." if split else "hold some out with chimap fit --test-fraction 0.2.")
     )
     which = "most of them seen in training" if split else "seen in training"
     return Chosen(source, f"all {source.n_rows:,} rows, {which}", warning)

@@ -1,4 +1,4 @@
-"""Images on the command line: what is opened, which are left out, rows for a fit and for a fitted model."""
+"""Images on the command line: open them, drop broken ones, and make rows for a fit or for a fitted model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def holds_images(data: str) -> bool:
-    """Whether DATA are images rather than rows."""
+    """Return whether DATA holds images rather than rows."""
     from chimap.data.image_names import holds_images
 
     layout, path = layout_of(data)
@@ -32,9 +32,9 @@ def holds_images(data: str) -> bool:
 
 
 def layout_of(data: str) -> tuple[str | None, str]:
-    """The data set and the path of ``caltech101:PATH``; None and DATA without the name of a data set.
+    """Split ``caltech101:PATH`` into the name of the data set and the path; without a name, return None and DATA.
 
-    Raises ValueError for a name without a path, and for an unknown one before a path that is there.
+    Raise ValueError for a name without a path, and for an unknown name before an existing path.
 
     >>> layout_of("voc2007:photos"), layout_of("s3://photos"), layout_of("file:///")
     (('voc2007', 'photos'), (None, 's3://photos'), (None, 'file:///'))
@@ -43,7 +43,7 @@ def layout_of(data: str) -> tuple[str | None, str]:
 
     name, colon, path = data.partition(":")
     if is_address(data) or (not colon and Path(data).exists()):
-        return None, data  # before the data sets are imported, and with them all that images need
+        return None, data  # return early: the import below loads everything that images need
     from chimap.images.sets import CATALOGUE
 
     if name in CATALOGUE and path:
@@ -57,7 +57,7 @@ def layout_of(data: str) -> tuple[str | None, str]:
 
 
 def open_set(data: str, labels: str | None, part: str | None) -> ImageSet:
-    """The images of DATA with one label each, or none; of one part if it is named."""
+    """Open the images of DATA, with one label each or none. If ``part`` is given, return only that part."""
     from chimap.images.histogram_source import check_single_labels
     from chimap.images.reading import open_images
 
@@ -69,7 +69,7 @@ def open_set(data: str, labels: str | None, part: str | None) -> ImageSet:
 
 
 def warn_of(report: str | None) -> None:
-    """Say which images were left out, if any."""
+    """Warn of images that were left out, if any."""
     if report:
         errors.say("warning", f"{report} They are left out.")
 
@@ -77,7 +77,7 @@ def warn_of(report: str | None) -> None:
 def readable_set(
     data: str, labels: str | None, settings: ImageSettings, silent: bool, clock: Stopwatch
 ) -> tuple[ImageSet, np.ndarray]:
-    """The images of DATA that can be decoded, and their labels. Raises DataError for images without labels."""
+    """Return the images of DATA that can be decoded, and their labels. Raise DataError if there are no labels."""
     from chimap._validation import DataError
     from chimap.images.histogram_source import readable
 
@@ -85,8 +85,8 @@ def readable_set(
     images = open_set(data, labels, settings.part)
     if images.labels is None:
         raise DataError(
-            f"{images.name} has no labels. Put the images of each class into a folder of its name, or give a CSV of "
-            "paths and labels."
+            f"{images.name} has no labels. Put the images of each class into a folder named after it, or give a CSV "
+            "of paths and labels."
         )
     with clock("check images"):
         images, report = readable(images, show.progress(silent), strict=settings.strict)
@@ -105,8 +105,17 @@ def training_rows(
     clock: Stopwatch,
     checkpoint: Path | None,
 ) -> tuple[Source, ImageHistograms, PartFolder | None]:
-    """Rows of the images; how they were made, with words of those that are not held out; where they are kept until
-    the model is written, if it has a checkpoint."""
+    """Describe the images of a fit.
+
+    Returns
+    -------
+    Source
+        Rows of all images.
+    ImageHistograms
+        Fitted histograms. The words are learned from the images that are not held out.
+    PartFolder or None
+        With a checkpoint, the folder that keeps the rows until the model is written.
+    """
     import numpy as np
 
     from chimap.images.histogram_source import ImageSource
@@ -133,9 +142,9 @@ def rows_for(
     silent: bool,
     check_labels: CheckLabels | None,
 ) -> Source:
-    """Rows of the images of DATA, made as those that the model was fitted on; labels are checked before.
+    """Describe the images of DATA in the same way as the training images of the model.
 
-    Raises DataError for a model that was fitted on rows.
+    ``check_labels`` runs first. Raise DataError if the model was fitted on rows.
     """
     from chimap._validation import DataError
     from chimap.images.histogram_source import ImageSource
@@ -143,8 +152,8 @@ def rows_for(
     histograms = getattr(model, "histograms_", None)
     if histograms is None:
         raise DataError(
-            f"{data} holds images, but the model was fitted on rows of bins and does not know how to make them. Write "
-            "rows with the words of those: chimap features IMAGES --like WORDS; or fit on images: chimap fit IMAGES."
+            f"{data} holds images, but the model was fitted on rows of bins and cannot describe images. Write rows "
+            "with the same words (chimap features IMAGES --like WORDS), or fit a model on images (chimap fit IMAGES)."
         )
     images = open_set(data, labels, part)
     if check_labels is not None:
@@ -155,7 +164,7 @@ def rows_for(
 
 
 def images_of(source: Source) -> ImageSet | None:
-    """The images that the rows of a source are of, in the order of the rows; None for other rows."""
+    """Return the images that the rows describe, in the order of the rows, or None if the rows are not of images."""
     from chimap.data.split import PartSource
     from chimap.images.histogram_source import ImageSource
 

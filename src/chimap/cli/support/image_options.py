@@ -1,4 +1,4 @@
-"""Flags that say how images become histograms, shared by the commands that read images."""
+"""Options that set how images become histograms, shared by the commands that read images."""
 
 from __future__ import annotations
 
@@ -15,41 +15,44 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class ImageSettings:
-    """How to describe images: the flags, and their defaults."""
+    """The options for images and their defaults."""
 
     descriptors: Annotated[
         str,
         typer.Option(
             metavar="NAMES",
-            help="What is counted in images: sift, sift-rgb, sift-hsv, sift-opponent, hog, hog-blocks, phog, "
-            "colour, lbp; several with commas.",
+            help="Image descriptors, separated by commas: sift, sift-rgb, sift-hsv, sift-opponent, hog, hog-blocks, "
+            "phog, colour, lbp.",
         ),
     ] = "sift"
-    words: Annotated[int, typer.Option(metavar="N", help="Visual words of each descriptor.")] = 600
+    words: Annotated[int, typer.Option(metavar="N", help="Number of visual words of each descriptor.")] = 600
     coding: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="Words that a point counts for: hard, the nearest; soft, the 5 nearest."
+            metavar="NAME",
+            help="Visual words that each point counts for: hard (the nearest) or soft (the 5 nearest).",
         ),
     ] = "hard"
     grids: Annotated[
         str,
         typer.Option(
             metavar="GRIDS",
-            help="Cells in which words are counted: ROWSxCOLUMNS of each level of the pyramid.",
+            help="Grids of cells in which words are counted, as ROWSxCOLUMNS for each level of the pyramid.",
         ),
     ] = "1x1,2x2,4x4"
-    step: Annotated[int, typer.Option(metavar="PIXELS", help="Distance between two points of SIFT.")] = 3
-    sizes: Annotated[
-        str, typer.Option(metavar="PIXELS", help="Width of a bin of SIFT, one for each scale.")
-    ] = "4,6,8,10"
+    step: Annotated[
+        int, typer.Option(metavar="PIXELS", help="Distance between neighbouring SIFT points.")
+    ] = 3
+    sizes: Annotated[str, typer.Option(metavar="PIXELS", help="Width of a SIFT bin at each scale.")] = (
+        "4,6,8,10"
+    )
     part: ImagePart = None
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at a broken image instead of leaving it out.")
     ] = False
 
     def check(self) -> None:
-        """Refuse, before any image is read, what could not be done. Raises ValueError naming the flag."""
+        """Raise ValueError, naming the flag, before any image is read, for settings that cannot work."""
         from chimap.images.coding import CATALOGUE as CODINGS
         from chimap.images.descriptors import CATALOGUE
 
@@ -57,7 +60,7 @@ class ImageSettings:
         unknown = [name for name in names if name not in CATALOGUE]
         if unknown or not names or len(set(names)) < len(names):
             raise ValueError(
-                f"--descriptors must be different ones of {', '.join(CATALOGUE)}, with commas; got "
+                f"--descriptors must be different names among {', '.join(CATALOGUE)}, with commas; got "
                 f"{self.descriptors!r}."
             )
         if self.coding not in CODINGS:
@@ -68,7 +71,7 @@ class ImageSettings:
         grids_of(self.grids)
 
     def check_unused(self, data: str) -> None:
-        """Refuse flags of images where DATA has none. Raises ValueError naming the first."""
+        """Raise ValueError, naming the first one, if image options are set but DATA holds no images."""
         for field in dataclasses.fields(self):
             if getattr(self, field.name) != field.default:
                 raise ValueError(
@@ -76,7 +79,7 @@ class ImageSettings:
                 )
 
     def histograms(self, seed: int, jobs: int | None) -> ImageHistograms:
-        """Unfitted, as the flags say."""
+        """Return the unfitted histograms of these settings."""
         from chimap.images import SIFT, ImageHistograms
         from chimap.images.descriptors import CATALOGUE
 
@@ -98,7 +101,7 @@ class ImageSettings:
 
 
 def grids_of(text: str) -> tuple[tuple[int, int], ...]:
-    """(rows, columns) of each grid. Raises ValueError naming the flag.
+    """Return the (rows, columns) of each grid. Raise ValueError, naming the flag, for bad text.
 
     >>> grids_of("1x1, 3x1")
     ((1, 1), (3, 1))
@@ -119,7 +122,7 @@ ImagePart = Annotated[
     typer.Option(
         "--part",
         metavar="NAME",
-        help="Only this part of a data set of images that is split, such as train.",
+        help="Part of a split image data set to use, such as train.",
         show_default=False,
     ),
 ]

@@ -1,4 +1,4 @@
-"""What a report says beyond the score, measured on some rows: see ``report.insight``."""
+"""Measure what a report shows beyond the score, on a sample of the rows: see ``report.insight``."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ if TYPE_CHECKING:
     from chimap.report import ClassificationMetrics, Insight, TwoClasses
     from chimap.selection import LearningCurve
 
-_LEARNED, _MEASURED = 10_000, 5000  # rows at most that a linear model learns from and is measured on
-_NESTED = 1500  # rows at most that a curve is fitted to, one fit after the other
-_NUMBERS = 2**25  # of these rows together
-_FEWEST = 60  # rows to learn from, below which there is no curve
+_LEARNED, _MEASURED = 10_000, 5000  # most rows that a linear model is fitted to and scored on
+_NESTED = 1500  # most rows of a learning curve, whose fits run one after the other
+_NUMBERS = 2**25  # most entries in these rows
+_FEWEST = 60  # fewest training rows for a learning curve
 _STEPS = 3
 _TOP = 10
 _OF_THE_MACHINE = ("kernel", "normalize", "loss")
 
 
 def insight_of(model: BaseEstimator, source: Source, score: Score, training: Source | None) -> Insight:
-    """What is known of a model and the rows that it was measured on; training: rows that it learned from, or None."""
+    """Return the insight into a model and the rows ``source`` that it was scored on.
+
+    ``training`` holds the rows that it learned from, or None if they are not known.
+    """
     from chimap.report import Insight, RegressionMetrics, worst_errors, worst_mistakes
     from chimap.report._plain import measure_in_words
 
@@ -38,7 +41,7 @@ def insight_of(model: BaseEstimator, source: Source, score: Score, training: Sou
         sample, _ = explained.sample_of(source, 300)
         importance = explained.importance_of(exact, sample, None, "auto").top(_TOP)
     names, two, measure = explained.row_names(source), None, "accuracy"
-    own = getattr(model, "learning_curve_", None)
+    curve = getattr(model, "learning_curve_", None)
     if isinstance(score.metrics, RegressionMetrics):
         y, measure = score.metrics.targets, "r2"
         mistakes = worst_errors(names, y, score.metrics.predictions)
@@ -48,16 +51,18 @@ def insight_of(model: BaseEstimator, source: Source, score: Score, training: Sou
         two = _two(model, y, scores, metrics.classes)
         if metrics.is_unequal:
             measure = "balanced_accuracy" if two is None else "roc_auc"
-            own = own if own is None or own.measure != "accuracy" else None  # which hides the rarer classes
+            curve = (
+                curve if curve is None or curve.measure != "accuracy" else None
+            )  # accuracy hides rare classes
         mistakes = worst_mistakes(names, y, predicted, scores, metrics.classes)
     else:
-        return Insight(importance=importance, curve=own)
+        return Insight(importance=importance, curve=curve)
     nested = _Nested.of(model, training, source, y, measure)
     return Insight(
         linear=None if nested is None else nested.linear(),
         linear_rows=None if nested is None else nested.n_rows,
         linear_measure=measure_in_words(measure),
-        curve=nested.curve() if own is None and nested is not None else own,
+        curve=nested.curve() if curve is None and nested is not None else curve,
         importance=importance,
         mistakes=mistakes,
         two=two,
@@ -67,7 +72,7 @@ def insight_of(model: BaseEstimator, source: Source, score: Score, training: Sou
 def _two(
     model: BaseEstimator, y: np.ndarray, scores: np.ndarray, classes: Sequence[object] | np.ndarray
 ) -> TwoClasses | None:
-    """Of two classes that both have rows, with the probabilities of ``predict_proba``."""
+    """Return the scores and probabilities of two classes, or None if there are not two classes with rows."""
     import numpy as np
 
     from chimap.report import TwoClasses
@@ -80,7 +85,7 @@ def _two(
 
 @dataclass(frozen=True)
 class _Nested:
-    """Models fitted to a sample of the training rows, in random order, and scored by one measure on held-out rows."""
+    """Fits on a sample of the training rows, in random order, scored by one measure on held-out rows."""
 
     model: BaseEstimator
     X: Rows
@@ -93,7 +98,10 @@ class _Nested:
     def of(
         cls, model: BaseEstimator, training: Source | None, source: Source, y: np.ndarray, measure: str
     ) -> _Nested | None:
-        """Of at most so many rows that the fits take seconds; None where there are too few, and for images."""
+        """Draw the sample, small enough that the fits take seconds.
+
+        Return None if the model is of another type, if there are too few training rows, and for images.
+        """
         import numpy as np
 
         from chimap import HistogramClassifier, HistogramRegressor
@@ -102,7 +110,7 @@ class _Nested:
         is_known = isinstance(model, HistogramClassifier | HistogramRegressor)
         if training is None or training.n_rows < _FEWEST or not is_known:
             return None
-        if getattr(model, "histograms_", None) is not None:  # images would be described again
+        if getattr(model, "histograms_", None) is not None:  # images would have to be described again
             return None
         most = max(_FEWEST, _NUMBERS // source.n_features)
         learned, places = explained.sample_of(training, min(_LEARNED, most))
@@ -114,13 +122,13 @@ class _Nested:
         return cls(model, rows, labels[places][order], explained.taken(source, held), y[held], measure)
 
     def linear(self) -> float:
-        """Score of a linear model fitted to the whole sample."""
+        """Return the score of a linear model fitted to the whole sample."""
         return self._score(
             type(self.model)("linear", normalize=self.model.normalize_, random_state=0), self.n_rows
         )
 
     def curve(self) -> LearningCurve | None:
-        """Of the model's own machine, fitted to more and more of the sample, up to ``_NESTED`` rows."""
+        """Return the learning curve of the same kind of model on growing parts of the sample."""
         import numpy as np
 
         from chimap.selection.learning_curve import curve_of
@@ -135,11 +143,11 @@ class _Nested:
 
     @property
     def n_rows(self) -> int:
-        """To learn from."""
+        """Number of rows to learn from."""
         return int(self.labels.size)
 
     def _chosen(self) -> BaseEstimator:
-        """The machine that a race has chosen, or the user, without another choice but that of the strength."""
+        """Return an unfitted model with the settings of the race or the user; only the strength is chosen again."""
         from sklearn.base import clone
 
         chosen = {name: value for name, value in self.model.chosen_.items() if name in _OF_THE_MACHINE}
@@ -151,7 +159,7 @@ class _Nested:
         from chimap.data import ArraySource
         from chimap.selection.scoring import HeldOutScore
 
-        some = ArraySource(self.X[:n_rows], self.labels[:n_rows], column_names=self.held_out.column_names)
-        fitted = clone(machine).fit_source(some)
+        rows = ArraySource(self.X[:n_rows], self.labels[:n_rows], column_names=self.held_out.column_names)
+        fitted = clone(machine).fit_source(rows)
         score = HeldOutScore(self.y, getattr(fitted, "classes_", None), self.measure)
         return score(fitted.predict_source(self.held_out))

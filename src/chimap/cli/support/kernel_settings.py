@@ -1,4 +1,4 @@
-"""How to learn a kernel: what the flags of ``chimap learn-kernel`` become."""
+"""The options of ``chimap learn-kernel``, and the model that they describe."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Method(StrEnum):
-    """What is learned."""
+    """What to learn: the widths of one kernel, or the weights of several."""
 
     widths = "widths"
     multiple = "multiple"
 
 
 class WidthsOf(StrEnum):
-    """What has a width of its own."""
+    """The columns that share a width."""
 
     block = "block"
     bin = "bin"
@@ -34,7 +34,7 @@ class WidthsOf(StrEnum):
 
 
 class Objective(StrEnum):
-    """What the widths minimise, or how they are found."""
+    """The error that the widths minimise, or the method that finds them."""
 
     held_out = "held-out"
     training = "training"
@@ -42,7 +42,7 @@ class Objective(StrEnum):
 
 
 COMPONENTS = {Method.widths: 2048, Method.multiple: 512}
-"""Random features where no number is given: of the model, or of each block."""
+"""Default number of random features: of the model for widths, of each block for multiple."""
 
 _OF_WIDTHS = (
     "widths", "objective", "width_penalty", "tune_components", "tune_rows", "validation_fraction", "iterations"
@@ -51,76 +51,83 @@ _OF_WIDTHS = (
 
 @dataclasses.dataclass(frozen=True)
 class KernelSettings(Settings):
-    """How to learn: the flags of ``chimap learn-kernel``, and their defaults."""
+    """The options of ``chimap learn-kernel`` and their defaults."""
 
     kernel: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="exp-chi2 and the other exponential kernels, gaussian, skewed-chi2, skewed-intersection; for "
-            "multiple any, or a list of one for each block.",
+            help="Kernel: an exponential one such as exp-chi2, gaussian, skewed-chi2 or skewed-intersection. --method "
+            "multiple takes any kernel, or a list with one for each block.",
         ),
     ] = "exp-chi2"
     components: Annotated[
         str,
         typer.Option(
             metavar="N",
-            help=f"Random features of the model; for multiple, of each block.  [default: {COMPONENTS[Method.widths]}; "
-            f"for multiple {COMPONENTS[Method.multiple]}]",
+            help=f"Random features of the model, or of each block with --method multiple.  [default: "
+            f"{COMPONENTS[Method.widths]}; for multiple {COMPONENTS[Method.multiple]}]",
             show_default=False,
         ),
     ] = "auto"
     loss: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="Loss of the weights, as in 'chimap fit'; widths minimise the square loss."
+            metavar="NAME",
+            help="Loss of the weights, as in 'chimap fit'. Widths always minimise the square loss.",
         ),
     ] = Settings.loss
     blocks: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Columns of the channels, each column in one: sift=0:300,hog=300:500. Without it, one channel.",
+            help="Blocks of columns, such as sift=0:300,hog=300:500, with each column in one block. By default, all "
+            "columns form one block.",
             show_default=False,
         ),
     ] = None
     method: Annotated[
         Method,
         typer.Option(
-            help="widths: one kernel, with a width for each block. multiple: a kernel for each "
-            "block, with weights, many of them 0."
+            help="What to learn: widths fits one kernel with a width for each block; multiple fits a kernel for each "
+            "block and their weights, many of them 0."
         ),
     ] = Method.widths
     widths: Annotated[
-        WidthsOf, typer.Option(help="What has a width of its own: each block, each column, or all in one.")
+        WidthsOf,
+        typer.Option(help="Which columns share a width: those of a block, none (bin), or all (one)."),
     ] = WidthsOf.block
     tune_components: Annotated[
         int, typer.Option(metavar="N", help="Random features to learn the widths with.")
     ] = 512
     tune_rows: Annotated[
-        int, typer.Option(metavar="N", help="Rows to learn the widths on; the weights take all.")
+        int,
+        typer.Option(metavar="N", help="Rows to learn the widths on. The weights are learned on all rows."),
     ] = 10_000
     validation_fraction: Annotated[
         float,
-        typer.Option(metavar="F", help="Share of those rows that scores each iteration, to stop early."),
+        typer.Option(metavar="F", help="Share of those rows that scores each iteration, for early stopping."),
     ] = 0.1
-    iterations: Annotated[int, typer.Option(metavar="N", help="Iterations of the search, at most.")] = 30
+    iterations: Annotated[
+        int, typer.Option(metavar="N", help="Maximum number of iterations of the search.")
+    ] = 30
     objective: Annotated[
         Objective,
         typer.Option(
-            help="held-out or training: minimise the error on folds held out, or on the rows themselves. gradients: "
-            "take the widths from the slopes of the model, in rounds, by the score of validation rows."
+            help="How to find the widths: held-out minimises the error on held-out folds; training minimises it on the "
+            "training rows; gradients takes the widths from the slopes of the model, in rounds scored on validation "
+            "rows."
         ),
     ] = Objective.held_out
     width_penalty: Annotated[
         float,
         typer.Option(
-            metavar="RHO", help="Strength of a penalty on squared widths, in units of the initial ones."
+            metavar="RHO", help="Strength of a penalty on the squared widths, in units of the initial widths."
         ),
     ] = 0.0
 
     def complete(self) -> KernelSettings:
-        """With the number of features that goes with the method, where none is given."""
+        """Return these settings with ``components`` set to the default of the method where it is "auto"."""
         return (
             dataclasses.replace(self, components=str(COMPONENTS[self.method]))
             if self.components == "auto"
@@ -128,7 +135,7 @@ class KernelSettings(Settings):
         )
 
     def check(self, n_descriptors: int = 0) -> None:
-        """Refuse, before any row is read, what the fit would refuse later. Raises ValueError naming the flag."""
+        """Raise ValueError, naming the flag, before any row is read, for settings that the fit would refuse later."""
         super().check(n_descriptors)
         for flag, value in (
             ("--tune-components", self.tune_components), ("--tune-rows", self.tune_rows),
@@ -143,15 +150,15 @@ class KernelSettings(Settings):
             raise ValueError(f"--width-penalty must be a number of at least 0; got {self.width_penalty:g}.")
         if self.objective is Objective.gradients and self.width_penalty:
             raise ValueError(
-                "--width-penalty is minimised with an objective: --objective gradients takes none."
+                "--objective gradients takes no --width-penalty, as it minimises no objective: leave one of them out."
             )
         if self.method is Method.widths and len(self.kernels) > 1:
             raise ValueError(
-                "--kernel names several kernels: --method widths learns one for all blocks. Use --method multiple."
+                "--kernel names several kernels, but --method widths learns one for all blocks. Use --method multiple."
             )
         if self.method is Method.multiple and not self.blocks and n_descriptors < 2:
             raise ValueError(
-                "--method multiple weighs channels: name their columns with --blocks, such as sift=0:300,hog=300:500."
+                "--method multiple needs blocks: name their columns with --blocks, such as sift=0:300,hog=300:500."
             )
         if self.method is Method.multiple:
             for name in _OF_WIDTHS:
@@ -159,7 +166,7 @@ class KernelSettings(Settings):
                     raise ValueError(f"--{name.replace('_', '-')} is for --method widths; leave it out.")
 
     def estimator(self, task: Task) -> BaseEstimator:
-        """The unfitted model that these settings describe."""
+        """Return the unfitted model of these settings."""
         return self._widths(task) if self.method is Method.widths else self._multiple(task)
 
     def _widths(self, task: Task) -> BaseEstimator:

@@ -1,4 +1,4 @@
-"""How clearly rows are answered, and of several tasks which one the least: what is explained first."""
+"""Margins of predictions, by row and by task: rows with the smallest margins are explained first."""
 
 from __future__ import annotations
 
@@ -14,27 +14,32 @@ if TYPE_CHECKING:
 
 
 def margins(model: BaseEstimator, source: Source, y: np.ndarray | None, silent: bool) -> np.ndarray:
-    """How clearly each row is answered, and rightly if its label is known: the worst mistake is the least, (n,)."""
+    """Return the margin of each row, (n,).
+
+    With labels ``y``, the margin is that of the true answer, so that the worst mistake has the smallest margin. Without
+    labels, it says how certain the prediction is.
+    """
     import numpy as np
 
     out = np.empty(source.n_rows)
     spread = None if y is None else spread_of(y)
     for start, outputs in model.predict_chunks(source, show.progress(silent)):
-        part = slice(start, start + len(outputs))
-        truth = None if y is None else y[part]
+        chunk = slice(start, start + len(outputs))
+        truth = None if y is None else y[chunk]
         if hasattr(model, "classes_") and tasks.names_of(model) is None:
-            out[part] = _between_classes(model, outputs, truth)
+            out[chunk] = _between_classes(model, outputs, truth)
         else:
-            out[part] = of_tasks(model, outputs, truth, spread).min(axis=1)
+            out[chunk] = of_tasks(model, outputs, truth, spread).min(axis=1)
     return out
 
 
 def of_tasks(
     model: BaseEstimator, outputs: np.ndarray, y: np.ndarray | None, spread: np.ndarray | None
 ) -> np.ndarray:
-    """The same for each task of two classes and each regression, (n, t); inf where the label is missing.
+    """Return the margins of each binary task or regression, (n, t); inf where the label is missing.
 
-    Errors of regressions are in units of the spread (t,) of their targets, so that no unit counts more than another.
+    The margin of a regression is its negative error divided by the spread (t,) of the target, so that units do not
+    matter.
     """
     import numpy as np
 
@@ -43,18 +48,18 @@ def of_tasks(
     truth = y.reshape(outputs.shape)
     if hasattr(model, "classes_"):
         return np.where(np.isnan(truth), np.inf, outputs * (2 * truth - 1))
-    assert spread is not None  # labels of a regression are numbers
+    assert spread is not None  # the labels of a regression are numbers
     return np.where(np.isnan(truth), np.inf, -np.abs(outputs - truth) / spread)
 
 
 def spread_of(y: np.ndarray) -> np.ndarray | None:
-    """The standard deviation of each target, (t,), 1 where all are equal; None of classes that are text."""
+    """Return the standard deviation of each target, (t,), with 1 for constant targets; None for text labels."""
     import numpy as np
 
     if y.dtype.kind not in "biuf":
         return None
-    there = np.ma.masked_invalid(y.reshape(len(y), -1).astype(np.float64))
-    spread = np.ma.filled(there.std(axis=0), 0.0)
+    known = np.ma.masked_invalid(y.reshape(len(y), -1).astype(np.float64))
+    spread = np.ma.filled(known.std(axis=0), 0.0)
     return np.where(spread > 0, spread, 1.0)
 
 
@@ -65,8 +70,8 @@ def _between_classes(model: BaseEstimator, outputs: np.ndarray, y: np.ndarray | 
     if y is None:
         best = np.partition(scores, -2, axis=1)
         return best[:, -1] - best[:, -2]
-    true = np.searchsorted(model.classes_, y).clip(0, model.classes_.size - 1)
+    true_columns = np.searchsorted(model.classes_, y).clip(0, model.classes_.size - 1)
     rows = np.arange(len(outputs))
-    own = scores[rows, true]
-    scores[rows, true] = -np.inf
-    return own - scores.max(axis=1)
+    score_of_true = scores[rows, true_columns]
+    scores[rows, true_columns] = -np.inf
+    return score_of_true - scores.max(axis=1)

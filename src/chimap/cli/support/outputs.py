@@ -1,4 +1,4 @@
-"""Files that a command will write, checked before any work against what it reads and against each other."""
+"""Check the output files of a command before any work, against its inputs and against each other."""
 
 from __future__ import annotations
 
@@ -17,14 +17,29 @@ def check_outputs(
     resumed: Mapping[str, Path | None] | None = None,
     stores: tuple[str, ...] = (),
 ) -> None:
-    """Refuse, before any work, files that could not be written after it, or that would destroy one another.
+    """Check, before any work, that the output files can be written and destroy neither inputs nor each other.
 
-    outputs: paths by flag. inputs: what is read; paths, addresses, and members of archives. resumed: files by flag
-    that the command writes and also goes on from, which may exist. stores: endings that are folders.
+    Two names of the same file count as the same file: links are followed and inodes compared.
 
-    Two names of one file are the same file: links are followed, and inodes compared. Raises OSError naming the flag.
+    Parameters
+    ----------
+    outputs : mapping of str to Path or None
+        Output paths by flag.
+    inputs : iterable of str, Path or None
+        What the command reads: paths, addresses and members of archives.
+    overwrite : bool
+        Whether existing outputs may be replaced.
+    resumed : mapping of str to Path or None, default=None
+        Files by flag that the command both resumes from and writes. They may exist.
+    stores : tuple of str, default=()
+        Endings of outputs that are folders.
+
+    Raises
+    ------
+    OSError
+        If a file cannot be written; the message names the flag.
     """
-    given = {str(each): Path(_file_of(each)) for each in inputs if each}
+    input_files = {str(source): Path(_file_of(source)) for source in inputs if source}
     taken: dict[str, Path] = {}
     for flag, path in {**outputs, **(resumed or {})}.items():
         if path is None:
@@ -34,15 +49,19 @@ def check_outputs(
             raise IsADirectoryError(
                 f"{flag} {path} is a folder; name a file in it, such as {path / 'my.model'}."
             )
-        for name, file in given.items():
+        for name, file in input_files.items():
             if file.exists() and _same(file, path):
                 raise FileExistsError(f"{flag} {path} is the input {name} itself; choose another name.")
-        for other, earlier in taken.items():
+        for other_flag, earlier in taken.items():
             if _same(earlier, path):
-                raise FileExistsError(f"{flag} {path} and {other} {earlier} are one file; choose two names.")
+                raise FileExistsError(
+                    f"{flag} {path} and {other_flag} {earlier} are the same file; choose two names."
+                )
         taken[flag] = path
         if path.exists() and not path.is_file() and not is_store:
-            raise FileExistsError(f"{flag} {path} is not a regular file, and is not replaced; name a file.")
+            raise FileExistsError(
+                f"{flag} {path} is not a regular file and will not be replaced; name a file."
+            )
         if flag in outputs and path.exists() and not overwrite:
             raise FileExistsError(
                 f"{flag} {path} exists; choose another name, or add --overwrite to replace it."
@@ -51,7 +70,7 @@ def check_outputs(
 
 
 def check_folder(folder: Path, where: str) -> None:
-    """Refuse a folder that is not there, is a file, or may not be written to."""
+    """Raise OSError if the folder does not exist, is a file, or is not writable."""
     if not folder.exists():
         raise FileNotFoundError(f"{where}: the folder {folder} does not exist; create it first.")
     if not folder.is_dir():
@@ -63,7 +82,7 @@ def check_folder(folder: Path, where: str) -> None:
 
 
 def _file_of(given: str | Path) -> str:
-    """The file on this machine that a path, an address or a member of an archive is read from."""
+    """Return the local file that a path, an address or a member of an archive is read from."""
     from chimap.data.io.files import plain_path, split_member
 
     return plain_path(split_member(given)[0].rpartition("::")[2])

@@ -1,4 +1,4 @@
-"""Help in panels: what most fits need on one screen with ``--help``, everything with ``--help-all``."""
+"""Help in panels: ``--help`` shows the common options on one screen, ``--help-all`` shows all of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-# The panel of each option. A name that is not here is about running.
+# The panel of each option. Options that are not listed go to the last panel.
 _PANELS = {
     "Data": (
         "labels", "task", "test_fraction", "unlabelled", "blocks", "normalize", "part", "all_rows", "splits",
@@ -25,27 +25,27 @@ _PANELS = {
     ),
     "Images": ("descriptors", "words", "coding", "grids", "step", "sizes", "strict", "like"),
 }  # fmt: skip
-_ORDER = ("Arguments", "Data", "Model", "Images", "Running")
+_ORDER = ("Arguments", "Data", "Model", "Images", "Output and runtime")
 _COMMON = {
     "output", "labels", "test_fraction", "task", "normalize", "kernel", "components", "alpha", "loss", "memory",
     "jobs", "seed", "descriptors", "config_file", "json", "overwrite", "help", "page", "blocks", "method", "widths",
 }  # fmt: skip
-_LONG = 20  # options from which on a command has two helps
-_EXAMPLES = 5  # in the short one
+_LONG = 20  # commands with more parameters have a short and a long help
+_EXAMPLES = 5  # examples in the short help
 
 EVERYTHING = "--help-all"
 
 
 def wants_everything(arguments: Sequence[str]) -> bool:
-    """Whether the words of the command line ask for the long help."""
+    """Return whether the command line asks for the long help."""
     return EVERYTHING in arguments
 
 
 class PanelCommand(TyperCommand):
-    """A command whose help has a panel for data, model, images and running each."""
+    """A command whose help groups its options into panels."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments and options by panel; of long commands the common ones alone, unless all are wanted."""
+        """Write arguments and options by panel. Long commands show only common options unless all are wanted."""
         is_short = self._is_short(ctx)
         panels: dict[str, list[tuple[str, str]]] = {name: [] for name in _ORDER}
         n_left = 0
@@ -63,10 +63,12 @@ class PanelCommand(TyperCommand):
                     formatter.write_dl(records)
         if n_left:
             formatter.write_paragraph()
-            formatter.write_text(f"{n_left} more options, and more on these: {ctx.command_path} {EVERYTHING}")
+            formatter.write_text(
+                f"For {n_left} more options and full descriptions: {ctx.command_path} {EVERYTHING}"
+            )
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """What the command does; of long commands the first sentences and examples alone, unless all are wanted."""
+        """Write what the command does. Long commands show their first paragraph and some examples by default."""
         whole = self.help
         if whole and self._is_short(ctx):
             about, _, examples = whole.partition("Examples:\n")
@@ -81,7 +83,7 @@ class PanelCommand(TyperCommand):
 
 
 def _first_sentence(record: tuple[str, str]) -> tuple[str, str]:
-    """The name, and its help up to the first full stop, with the default if there is one."""
+    """Return the name of an option, and its help up to the first full stop, with the default if there is one."""
     name, text = record
     text, _, default = text.partition("  [")
     return name, re.split(r"\. ", text)[0].rstrip(".") + (f"  [{default}" if default else "")
@@ -90,10 +92,10 @@ def _first_sentence(record: tuple[str, str]) -> tuple[str, str]:
 def _panel_of(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return "Arguments"
-    return next((panel for panel, names in _PANELS.items() if parameter.name in names), "Running")
+    return next((panel for panel, names in _PANELS.items() if parameter.name in names), "Output and runtime")
 
 
 def as_help(arguments: Sequence[str] | None) -> tuple[list[str], bool]:
-    """The words of the command line with ``--help`` for ``--help-all``, and whether that was there."""
+    """Return the command line with ``--help-all`` replaced by ``--help``, and whether it was there."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     return ["--help" if word == EVERYTHING else word for word in words], wants_everything(words)

@@ -1,6 +1,6 @@
-"""Files of predictions, written chunk by chunk as the rows are read.
+"""Write files of predictions chunk by chunk, as the rows are read.
 
-A format is a function (file, model, source, chunks, columns of numbers) here and a line in ``FORMATS``.
+A format is a function (file, model, source, chunks, extras) in this file and a line in ``FORMATS``.
 """
 
 from __future__ import annotations
@@ -33,8 +33,21 @@ Chunks = Iterator[np.ndarray]  # linear outputs (rows, t) of consecutive rows
 
 @dataclass(frozen=True)
 class Extra:
-    """What is written beside the prediction. of(outputs): an array, a row each, from linear outputs. text(outputs): the
-    same as columns of text, one for each of ``columns``."""
+    """Values that are written next to the predictions.
+
+    Parameters
+    ----------
+    of : callable
+        Returns the values, one row for each row of the linear outputs.
+    columns : list of str
+        Names of the CSV columns.
+    text : callable
+        Returns the same values as text, one list for each of ``columns``.
+    n_values : tuple of int
+        Shape of the values of a row.
+    dtype : str, default="float64"
+        Type of the values in an .npz file.
+    """
 
     of: Callable[[np.ndarray], np.ndarray]
     columns: list[str]
@@ -44,28 +57,48 @@ class Extra:
 
 
 Extras = dict[str, Extra]
-"""By name, such as "scores"."""
+"""Extras by name, such as "scores"."""
 
 
 def writer(
     output: Path, model: BaseEstimator, wanted: Sequence[str] = (), coverage: float = 0.9
 ) -> Callable[[BaseEstimator, Source, Progress], None]:
-    """What writes the predictions to this path; "-" is CSV on stdout. Raises ValueError where nothing can.
+    """Return the function that writes predictions to ``output``; "-" is CSV on stdout.
 
-    wanted: of "scores", "probabilities", "sets" and "intervals", what is written beside them. coverage: of the latter.
+    Parameters
+    ----------
+    output : Path
+        File to write; its ending sets the format.
+    model : estimator
+        Fitted model.
+    wanted : sequence of str, default=()
+        What to write next to the predictions: "scores", "probabilities", "sets" and "intervals".
+    coverage : float, default=0.9
+        Coverage of sets and intervals.
+
+    Raises
+    ------
+    ValueError
+        If the ending is unknown, or if the model or the format does not support ``wanted``.
     """
     ending = ".csv" if str(output) == "-" else output.suffix.lower()
     write = FORMATS.get(ending)
     if write is None:
-        raise ValueError(f"--output {output}: the ending must be {', '.join(FORMATS)}, or - for stdout.")
+        raise ValueError(
+            f"--output {output}: the ending must be one of {', '.join(FORMATS)}; or give - for stdout."
+        )
     for name in wanted:
         if (name == "intervals") == is_classifier(model):
-            kind, other = ("classes", "--sets") if is_classifier(model) else ("a regression", "--intervals")
+            kind, instead = (
+                ("a classifier", "--sets") if is_classifier(model) else ("a regression", "--intervals")
+            )
             raise ValueError(
-                f"--{name} are not of {kind}, which the model is of; leave --{name} out, or use {other}."
+                f"--{name}: the model is {kind}, which has none; leave --{name} out, or use {instead}."
             )
         if ending == ".npy":
-            raise ValueError(f"--output {output}: .npy holds one array, so no --{name}; use .npz or .csv.")
+            raise ValueError(
+                f"--output {output}: .npy holds one array, so it cannot take --{name}; use .npz or .csv."
+            )
     extras = {name: EXTRAS[name](model, coverage, len(wanted)) for name in wanted}
 
     def run(model: BaseEstimator, source: Source, progress: Progress) -> None:
@@ -73,7 +106,7 @@ def writer(
 
         chunks = (outputs for _, outputs in model.predict_chunks(source, progress))
         if str(output) == "-":
-            errors.written.append("predictions to stdout, not all")
+            errors.written.append("some of the predictions, to stdout")
             _csv_lines(sys.stdout, model, source, chunks, extras)
             sys.stdout.flush()
             return
@@ -84,12 +117,15 @@ def writer(
 
 
 def class_scores(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
-    """A score a class (n, classes): of two classes the first has the second's, negated. Of several tasks one each."""
+    """Return the score of each class, (n, classes), or of each of several tasks.
+
+    With two classes, the score of the first is the negated score of the second.
+    """
     return np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs
 
 
 def _numbers(model: BaseEstimator, kind: str, of: Callable[[np.ndarray], np.ndarray], n_kinds: int) -> Extra:
-    """Numbers of every class or task, whose columns are called by these, and by the kind where there are several."""
+    """Return numbers for each class or task. Several kinds of numbers put the kind in front of the column names."""
     tasks = names_of(model)
     labels = model.classes_.tolist() if tasks is None else tasks
     columns = [str(label) if n_kinds == 1 and tasks is None else f"{kind}_{label}" for label in labels]
@@ -113,8 +149,8 @@ def _probabilities(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra
 
 
 def _sets(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
-    """The classes that a row may be of, with bars between."""
-    model.sets_of(np.zeros((1, model._n_outputs)), 1 - coverage)  # says so now if there is nothing to go by
+    """Return the sets of possible classes. In text, classes are separated by bars."""
+    model.sets_of(np.zeros((1, model._n_outputs)), 1 - coverage)  # raises early if the model cannot form sets
     tasks = names_of(model)
 
     def of(outputs: np.ndarray) -> np.ndarray:
@@ -123,8 +159,8 @@ def _sets(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     def text(outputs: np.ndarray) -> list[list[str]]:
         sets = of(outputs)
         labels = ["0", "1"] if tasks is not None else [str(label) for label in model.classes_.tolist()]
-        each = np.moveaxis(sets, 1, 0) if tasks is not None else [sets]
-        return [["|".join(itertools.compress(labels, row)) for row in task] for task in each]
+        by_task = np.moveaxis(sets, 1, 0) if tasks is not None else [sets]
+        return [["|".join(itertools.compress(labels, row)) for row in task] for task in by_task]
 
     if tasks is not None:
         return Extra(of, [f"set_{name}" for name in tasks], text, (len(tasks), 2), "bool")
@@ -132,7 +168,7 @@ def _sets(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
 
 
 def _intervals(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
-    """The lower and the upper end."""
+    """Return the lower and upper ends of the intervals."""
     t = model._n_outputs
     model.intervals_of(np.zeros((1, t)), 1 - coverage)
 
@@ -153,7 +189,7 @@ EXTRAS: dict[str, Callable[[BaseEstimator, float, int], Extra]] = {
     "sets": _sets,
     "intervals": _intervals,
 }
-"""What may be written beside predictions, by the flag that asks for it."""
+"""What can be written next to predictions, by the name of its flag."""
 
 
 def _write_csv(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
@@ -164,9 +200,9 @@ def _write_csv(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Ch
 
 
 def _csv_lines(text: IO[str], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
-    """A line a row: its name, where rows have names, the answer, and the numbers of every class that are wanted.
+    """Write one line for each row: its name if rows have names, the prediction, and the extras.
 
-    Their columns are named by the classes, and where there are several kinds by these as well.
+    The columns of extras are named after the classes, with the kind in front if there are several kinds.
     """
     lines = csv.writer(text, lineterminator="\n")
     named = source.row_ids is not None
@@ -195,12 +231,11 @@ def _write_npy(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Ch
 
 
 def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
-    """``predictions``; with numbers of classes also these (n, classes), by their names, and ``classes`` (of tasks
-    ``tasks``)."""
-    # A zip file takes one member at a time, so that numbers of a second kind wait in memory.
+    """Write ``predictions`` and the extras by name, with ``classes``, or ``tasks`` for several tasks."""
+    # A zip file is written one member at a time, so all extras but the first wait in memory.
     predicted: list[np.ndarray] = []
-    first, *others = extras or [""]
-    waiting: dict[str, list[np.ndarray]] = {name: [] for name in others}
+    first, *rest = extras or [""]
+    waiting: dict[str, list[np.ndarray]] = {name: [] for name in rest}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         if extras:
             with archive.open(f"{first}.npy", "w", force_zip64=True) as member:
@@ -208,14 +243,14 @@ def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Ch
                 for outputs in chunks:
                     member.write(np.ascontiguousarray(extras[first].of(outputs)).tobytes())
                     predicted.append(answers(model, outputs))
-                    for name, parts in waiting.items():
-                        parts.append(extras[name].of(outputs))
+                    for name, blocks in waiting.items():
+                        blocks.append(extras[name].of(outputs))
             if (tasks := names_of(model)) is not None:
                 _npz_member(archive, "tasks", np.array(tasks))
             elif is_classifier(model):
                 _npz_member(archive, "classes", model.classes_)
-        for name, parts in waiting.items():
-            _npz_member(archive, name, np.concatenate(parts))
+        for name, blocks in waiting.items():
+            _npz_member(archive, name, np.concatenate(blocks))
         predicted.extend(answers(model, outputs) for outputs in chunks)
         values = np.concatenate(predicted).astype(_answer_dtype(model), copy=False)
         _npz_member(archive, "predictions", values)

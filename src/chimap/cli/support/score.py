@@ -1,4 +1,4 @@
-"""Predicting a source and measuring what came out, with memory that does not grow with the rows."""
+"""Predict the rows of a source and score the predictions, with memory that does not grow with the rows."""
 
 from __future__ import annotations
 
@@ -26,13 +26,27 @@ if TYPE_CHECKING:
     )
 
 
-_KEPT_SCORES = 2**24  # numbers; beyond, classes are not ranked, so that memory does not grow with the rows
+_KEPT_SCORES = 2**24  # most scores to keep; beyond it, classes are not ranked, which bounds the memory
 
 
 class Score(NamedTuple):
-    """Metrics of predictions, what needs no model, the seconds it took; of classes their ranking, unless there are too
-    many rows to keep all scores, what it was found from (labels, answers and scores (n, classes)), and whether
-    probabilities mean what they say."""
+    """The score of a model on the rows of a source.
+
+    Attributes
+    ----------
+    metrics : ClassificationMetrics, RegressionMetrics or TaskMetrics
+        Metrics of the predictions.
+    baseline : Baseline
+        Score of a prediction that needs no model.
+    seconds : float
+        Time to predict.
+    ranking : RankingMetrics or None
+        Ranking of the rows by each class; None for regressions and if there are too many scores to keep.
+    outcome : tuple of ndarray or None
+        What the ranking was computed from: labels (n,), predictions (n,) and scores (n, classes).
+    reliability : Reliability or None
+        How well the predicted probabilities are calibrated.
+    """
 
     metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics
     baseline: Baseline
@@ -43,33 +57,35 @@ class Score(NamedTuple):
 
 
 def is_classifier(model: BaseEstimator) -> bool:
-    """Whether the model answers with classes."""
+    """Return whether the model predicts classes."""
     return hasattr(model, "classes_")
 
 
 def answers(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
-    """Labels, or predicted targets, (n,), of several tasks (n, t), of linear outputs (n, t)."""
+    """Return labels or targets, (n,), or (n, t) for several tasks, from linear outputs (n, t)."""
     return model.labels_of(outputs) if is_classifier(model) else model.targets_of(outputs)
 
 
 def predictions(
     model: BaseEstimator, source: Source, progress: Progress
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Labels or predicted targets of all rows, (n,), and for classes the linear outputs (n, t), or None where they are
-    too many to keep."""
+    """Return the predictions of all rows, (n,), and for classes the linear outputs, (n, t).
+
+    The outputs are None for regressions and if there are too many to keep.
+    """
     import numpy as np
 
-    answered, scores = [], []
+    predicted, scores = [], []
     for _, outputs in model.predict_chunks(source, progress):
-        answered.append(answers(model, outputs))
+        predicted.append(answers(model, outputs))
         if outputs.shape[1] == 1 or source.n_rows * outputs.shape[1] <= _KEPT_SCORES:
             scores.append(outputs.astype(np.float32))
     is_ranked = is_classifier(model) and len(scores) > 0
-    return np.concatenate(answered), np.concatenate(scores) if is_ranked else None
+    return np.concatenate(predicted), np.concatenate(scores) if is_ranked else None
 
 
 def score(model: BaseEstimator, source: Source, progress: Progress) -> Score:
-    """Predict the rows of a source and compare with its labels."""
+    """Predict the rows of a source and compare the predictions with its labels."""
     import numpy as np
 
     from chimap.report import (
@@ -85,11 +101,11 @@ def score(model: BaseEstimator, source: Source, progress: Progress) -> Score:
     began = time.perf_counter()
     if (names := tasks.names_of(model)) is not None:
         outputs = model.predict_source(source, progress)
-        measured = task_metrics(y, outputs, names, is_classifier(model))
-        plain = (
+        metrics_by_task = task_metrics(y, outputs, names, is_classifier(model))
+        baseline = (
             Baseline("guessing", 0.5) if is_classifier(model) else Baseline("always answering the means", 0.0)
         )
-        return Score(measured, plain, time.perf_counter() - began)
+        return Score(metrics_by_task, baseline, time.perf_counter() - began)
     predicted, scores = predictions(model, source, progress)
     seconds = time.perf_counter() - began
     if is_classifier(model):
@@ -97,21 +113,21 @@ def score(model: BaseEstimator, source: Source, progress: Progress) -> Score:
         metrics = classification_metrics(y, predicted, classes=model.classes_, scores=of_second)
         if scores is None:
             return Score(metrics, _baseline(model, y), seconds)
-        each = scores if of_second is None else np.concatenate([-scores, scores], axis=1)
-        ranking = ranking_metrics(y, each, metrics.classes)
+        by_class = scores if of_second is None else np.concatenate([-scores, scores], axis=1)
+        ranking = ranking_metrics(y, by_class, metrics.classes)
         return Score(
             metrics,
             _baseline(model, y),
             seconds,
             ranking,
-            (y, predicted, each),
+            (y, predicted, by_class),
             _reliability(model, y, scores),
         )
     return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
 
 
 def _reliability(model: BaseEstimator, y: np.ndarray, scores: np.ndarray) -> Reliability | None:
-    """Of the most probable class of each row; None of models without probabilities."""
+    """Return the reliability of the most probable class of each row, or None if the model has no probabilities."""
     import numpy as np
 
     from chimap.report import Reliability
@@ -125,8 +141,11 @@ def _reliability(model: BaseEstimator, y: np.ndarray, scores: np.ndarray) -> Rel
 def splitter(
     model: BaseEstimator, n_splits: int, per_class: int | None, by_group: bool = False
 ) -> BaseCrossValidator:
-    """What draws the splits: so many rows of each class to train on, or 70 % of the rows or of the groups, of one task
-    the same share of every class. Raises ValueError where there are no classes to draw from."""
+    """Return the splitter that draws the training rows of each split.
+
+    It draws ``per_class`` rows of each class, or 70 % of the rows or groups; without groups, the classes of a single
+    task keep their shares. Raise ValueError if ``per_class`` is given but the model has no classes to draw from.
+    """
     from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
     from chimap.data import PerClassSplits
@@ -134,7 +153,7 @@ def splitter(
     has_classes = is_classifier(model) and tasks.names_of(model) is None
     if per_class is not None and not has_classes:
         what = "several tasks" if is_classifier(model) else "numbers"
-        raise ValueError(f"--per-class takes rows of each class, but the model is of {what}: leave it out.")
+        raise ValueError(f"--per-class needs classes, but the model predicts {what}: leave --per-class out.")
     if by_group:
         return GroupShuffleSplit(n_splits, test_size=0.3, random_state=0)
     if per_class is not None:
@@ -150,7 +169,7 @@ def check_splits(
     splits: BaseCrossValidator,
     groups: np.ndarray | None = None,
 ) -> None:
-    """Refuse labels and groups that cannot be split. Raises DataError."""
+    """Raise DataError if the labels and groups cannot be split."""
     import numpy as np
 
     from chimap._validation import DataError
@@ -161,18 +180,18 @@ def check_splits(
             lost = np.setdiff1d(y[test], y[train]) if has_classes else y[:0]
             if lost.size:
                 raise DataError(
-                    f"a split has all rows of class {lost[0]!s} on the side to test on. Name a column of more groups."
+                    f"a split has all rows of class {lost[0]!s} in its test part. Name a column with more groups."
                 )
     except ValueError as error:
-        of = " of every class" if has_classes else ""
-        needs = "" if isinstance(error, DataError) else f" --splits needs two rows{of} at least."
-        raise DataError(f"{name}: {error}{needs}") from error
+        of_each = " of every class" if has_classes else ""
+        advice = "" if isinstance(error, DataError) else f" --splits needs at least two rows{of_each}."
+        raise DataError(f"{name}: {error}{advice}") from error
 
 
 def repeated(
     model: BaseEstimator, source: Source, splits: BaseCrossValidator, groups: np.ndarray | None = None
 ) -> SplitScores:
-    """The model trained anew on splits of the source, with what it has of settings; whole groups on one side."""
+    """Train the model anew, with its settings, on each split and score it. Groups stay whole."""
     import numpy as np
 
     from chimap.report import repeated_splits
@@ -183,7 +202,7 @@ def repeated(
 
 
 def check_answers(model: BaseEstimator, y: np.ndarray, name: str) -> None:
-    """Refuse labels that the model cannot answer with. Raises DataError."""
+    """Raise DataError if the model cannot predict labels such as these."""
     import numpy as np
 
     from chimap._validation import DataError
@@ -194,25 +213,25 @@ def check_answers(model: BaseEstimator, y: np.ndarray, name: str) -> None:
     if not is_classifier(model):
         if y.dtype.kind == "U":
             raise DataError(
-                f"{name}, row 0: label {str(y[0])!r}, but the model predicts numbers. Give numbers."
+                f"{name}, row 0: label {str(y[0])!r}, but the model predicts numbers. Give numbers as labels."
             )
         return
     if (y.dtype.kind == "U") != (model.classes_.dtype.kind == "U"):
         raise DataError(
-            f"{name}: labels such as {y[0]!s} ({y.dtype}), but the classes of the model are such as "
+            f"{name}: labels such as {y[0]!s} ({y.dtype}), but the model has classes such as "
             f"{model.classes_[0]!s} ({model.classes_.dtype}). Give labels of the same kind."
         )
     unknown = np.flatnonzero(~np.isin(y, model.classes_))
     if unknown.size:
-        some = ", ".join(map(str, model.classes_[:10])) + (", ..." if model.classes_.size > 10 else "")
+        examples = ", ".join(map(str, model.classes_[:10])) + (", ..." if model.classes_.size > 10 else "")
         raise DataError(
             f"{name}, row {unknown[0]}: label {y[unknown[0]]!s} is not among the {model.classes_.size} classes of "
-            f"the model ({some}); {unknown.size:,} rows have such labels. Remove them, or fit a model with them."
+            f"the model ({examples}). {unknown.size:,} rows have unknown labels. Remove them, or fit a model with them."
         )
 
 
 def _baseline(model: BaseEstimator, y: np.ndarray) -> Baseline:
-    """What the training labels alone would answer; those evaluated where the model does not say."""
+    """Return the baseline of the training labels, or of the labels ``y`` if the model did not store its own."""
     from chimap.report import majority_baseline, mean_baseline
 
     training = getattr(model, "training_", None) or {}

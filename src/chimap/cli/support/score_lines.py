@@ -1,4 +1,4 @@
-"""Scores on one line, as commands print them."""
+"""One-line scores, as commands print them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 
 def score_line(score: Score) -> str:
-    """The score with its interval beside what needs no model, on one line."""
+    """Return the score with its interval and the baseline on one line."""
     from chimap.report import ClassificationMetrics, TaskMetrics
 
     metrics = score.metrics
     if isinstance(metrics, TaskMetrics):
         mean = metrics.mean(metrics.first)
-        return f"mean {metrics.first} {mean:.3f} of {len(metrics.names)} tasks on {metrics.n_rows:,} rows"
+        return f"mean {metrics.first} {mean:.3f} over {len(metrics.names)} tasks on {metrics.n_rows:,} rows"
     if isinstance(metrics, ClassificationMetrics):
         low, high = (f"{100 * end:.1f}" for end in metrics.interval)
         if metrics.is_unequal and metrics.auc is not None:
             return (
                 f"ROC AUC {metrics.auc:.3f}, average precision {metrics.average_precision:.3f}, balanced accuracy "
                 f"{show.percent(metrics.balanced_accuracy)}; {rare_class(metrics)}; accuracy "
-                f"{show.percent(metrics.accuracy)} on {metrics.n_rows:,} rows, {score.baseline.name}: "
+                f"{show.percent(metrics.accuracy)} on {metrics.n_rows:,} rows; {score.baseline.name}: "
                 f"{show.percent(score.baseline.value)}"
             )
         balanced = (
@@ -42,10 +42,10 @@ def score_line(score: Score) -> str:
 
 
 def rare_class(metrics: ClassificationMetrics) -> str:
-    """'12 of 40 rows of active found (30.0 %), 7 false alarms', of the rarer of two classes."""
+    """Return '12 of 40 rows of class active found (30.0 %), 7 false alarms' for the rarer of two classes."""
     rare = metrics.rarer
-    right, there = int(metrics.confusion[rare, rare]), int(metrics.support[rare])
+    n_found, n_rows = int(metrics.confusion[rare, rare]), int(metrics.support[rare])
     return (
-        f"{right:,} of {there:,} rows of {metrics.classes[rare]} found ({show.percent(right / there)}), "
+        f"{n_found:,} of {n_rows:,} rows of class {metrics.classes[rare]} found ({show.percent(n_found / n_rows)}), "
         f"{int(metrics.confusion[1 - rare, rare]):,} false alarms"
     )

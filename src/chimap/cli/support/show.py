@@ -1,4 +1,4 @@
-"""What is printed: facts in two columns, JSON, numbers for people, progress."""
+"""Print facts in two columns, JSON and progress, and format numbers for reading."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from chimap.engines import Progress
 
-_LITTLE = 0.01  # of the mean weight of a bin
-_PLAIN_WIDTH = 80  # where the output is no terminal
+_LITTLE = 0.01  # share of the mean bin weight below which a weight counts as negligible
+_PLAIN_WIDTH = 80  # if the output is not a terminal
 
 
 def facts(title: str, lines: Mapping[str, str | None]) -> None:
-    """A title and named facts below it, those that are None left out; a fact may have several lines."""
+    """Print a title and the named facts below it. Facts of None are left out; a fact may have several lines."""
     from rich.text import Text
 
     out = console()
@@ -30,14 +30,14 @@ def facts(title: str, lines: Mapping[str, str | None]) -> None:
     margin = max(map(len, shown)) + 4
     out.print(Text(title, style="bold"), soft_wrap=True)
     for name, fact in shown.items():
-        wrapped = [part for line in fact.splitlines() for part in _wrapped(line, out.width - margin)]
-        for i, part in enumerate(wrapped):
+        wrapped = [piece for line in fact.splitlines() for piece in _wrapped(line, out.width - margin)]
+        for i, piece in enumerate(wrapped):
             head = f"  {name if i == 0 else '':<{margin - 2}}"
-            out.print(Text.assemble((head, "cyan"), part), soft_wrap=True)
+            out.print(Text.assemble((head, "cyan"), piece), soft_wrap=True)
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """The line at this width, file names whole."""
+    """Wrap a line at this width without breaking file names."""
     return textwrap.wrap(line, max(20, width), break_long_words=False, break_on_hyphens=False) or [""]
 
 
@@ -45,7 +45,7 @@ _MOST_BINS = 5
 
 
 def bin_weights(weights: Sequence[float] | None, names: Sequence[str] | None) -> str | None:
-    """The heaviest bins by name, and how many have next to no weight; None for equal weights.
+    """Return the heaviest bins by name, and the number with negligible weight; None for equal weights.
 
     >>> bin_weights([0.5, 2.5, 0.001], ["red", "green", "blue"])
     'green 2.5, red 0.5, blue 0.001; 1 of 3 below 0.01'
@@ -59,7 +59,7 @@ def bin_weights(weights: Sequence[float] | None, names: Sequence[str] | None) ->
 
 
 def next_commands(title: str, *commands: str) -> None:
-    """Commands to type, each on a line of its own however long, so that it can be copied."""
+    """Print a title and commands, each on a single line of any length so that it can be copied."""
     from rich.text import Text
 
     out = console()
@@ -70,14 +70,17 @@ def next_commands(title: str, *commands: str) -> None:
 
 
 def as_json(value: object) -> None:
-    """The one JSON object of ``--json``."""
+    """Print the JSON object of ``--json``."""
     from chimap.report._plain import plain
 
     print(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
 
 def progress(silent: bool) -> Progress:
-    """A bar where stderr is a terminal, a line now and then where it is a file, nothing with --json there."""
+    """Return the progress display: a bar if stderr is a terminal, else a line now and then.
+
+    If ``silent`` is set and stderr is not a terminal, nothing is shown.
+    """
     from chimap._progress import LineProgress, Progress, RichProgress
 
     if sys.stderr.isatty():
@@ -87,7 +90,7 @@ def progress(silent: bool) -> Progress:
 
 @contextmanager
 def busy(what: str) -> Iterator[None]:
-    """A sign of life on a terminal while something runs that cannot say how far it is."""
+    """Show a spinner on a terminal while work without measurable progress runs."""
     if not sys.stderr.isatty():
         yield
         return
@@ -96,7 +99,7 @@ def busy(what: str) -> Iterator[None]:
 
 
 def peak_memory() -> int | None:
-    """The most bytes that this process has held, or None where the system does not say."""
+    """Return the peak memory of this process in bytes, or None if the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows
@@ -106,7 +109,7 @@ def peak_memory() -> int | None:
 
 
 def resident_memory() -> int | None:
-    """Bytes that this process holds now, or None where the system does not say."""
+    """Return the current memory of this process in bytes, or None if the system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:  # not Linux
@@ -115,45 +118,45 @@ def resident_memory() -> int | None:
 
 
 def size(n_bytes: int | None) -> str | None:
-    """1536 -> '1.5 KiB'."""
+    """Format bytes: 1536 becomes '1.5 KiB'. None stays None."""
     from chimap._validation import format_bytes
 
     return None if n_bytes is None else format_bytes(n_bytes)
 
 
 def stages(seconds: Mapping[str, float]) -> str:
-    """'12.3 s: moments 7.1 s, features 4.0 s, ...': the sum, and the stages that matter, the longest first."""
+    """Return '12.3 s: moments 7.1 s, features 4.0 s': the total and the stages of at least 1 %, longest first."""
     total = sum(seconds.values())
     shown = sorted((s for s in seconds.items() if s[1] >= 0.01 * total), key=lambda s: -s[1])
     return f"{duration(total)}: " + ", ".join(f"{name} {duration(time)}" for name, time in shown)
 
 
 def kernel(name: str, gamma: float | None) -> str:
-    """'exp-chi2, gamma 1.93'."""
+    """Return a line such as 'exp-chi2, gamma 1.93'."""
     return name if gamma is None else f"{name}, gamma {gamma:.4g}"
 
 
 def duration(seconds: float) -> str:
-    """0.0042 -> '4.2 ms', 3.14159 -> '3.14 s', 125 -> '2 min 05 s'."""
+    """Format seconds: 0.0042 becomes '4.2 ms', 3.14159 '3.14 s' and 125 '2 min 05 s'."""
     from chimap.report import _plain
 
     return _plain.seconds(seconds).replace(_plain.NARROW_SPACE, " ")
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """0.9312 -> '93.1 %'."""
+    """Format a share: 0.9312 becomes '93.1 %'."""
     return f"{100 * share:.{digits}f} %"
 
 
 def quoted(path: str | os.PathLike[str]) -> str:
-    """A path as a shell takes it."""
+    """Quote a path for a shell."""
     import shlex
 
     return shlex.quote(str(path))
 
 
 def console(to_stderr: bool = False, plain_width: int = _PLAIN_WIDTH) -> Console:
-    """Of rich, on stdout or stderr, of a width of its own where that is no terminal."""
+    """Return a rich console on stdout or stderr, of width ``plain_width`` if the output is not a terminal."""
     from rich.console import Console
 
     stream = sys.stderr if to_stderr else sys.stdout
@@ -161,16 +164,18 @@ def console(to_stderr: bool = False, plain_width: int = _PLAIN_WIDTH) -> Console
 
 
 def class_weights(classes: np.ndarray | Sequence[str] | None, weights: np.ndarray | None) -> str | None:
-    """'12.3 (active), 0.52 (inactive)', of some of the classes, or tasks; None where they have none.
+    """Return '12.3 (active), 0.52 (inactive)' for the first five classes or tasks, or None without weights.
 
     >>> class_weights(["active", "inactive"], [12.3, 0.52]), class_weights(["tox"], [[0.52, 12.3]])
     ('12.3 (active), 0.52 (inactive)', '12.3 to 0.52 (tox)')
     """
     if classes is None or weights is None:
         return None
-    if len(weights) and hasattr(weights[0], "__len__"):  # of labels 0 and 1 of several tasks
+    if len(weights) and hasattr(
+        weights[0], "__len__"
+    ):  # several tasks: weights of the labels 0 and 1 of each
         pairs = [
-            f"{one:.3g} to {zero:.3g} ({name})" for name, (zero, one) in zip(classes, weights, strict=True)
+            f"{of_1:.3g} to {of_0:.3g} ({name})" for name, (of_0, of_1) in zip(classes, weights, strict=True)
         ]
     else:
         pairs = [f"{weight:.3g} ({name})" for name, weight in zip(classes, weights, strict=True)]

@@ -1,4 +1,4 @@
-"""Standard output and error as a shell may leave them: closed, full, of few letters, or with no reader."""
+"""Make standard output and error usable however the shell left them: closed, full, ASCII-only or without a reader."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import io
 import os
 import sys
 
-PIPE_CLOSED = 128 + 13  # what a shell says of a program that SIGPIPE ended, as it does head's and grep's
+PIPE_CLOSED = 128 + 13  # the exit code that shells give a program ended by SIGPIPE
 
 
 class _ClosedOutput(io.TextIOBase):
-    """Stands for a standard output that the shell has closed: whatever is written to it is an error."""
+    """Stand-in for a standard output that the shell has closed: every write raises an error."""
 
     def writable(self) -> bool:
         return True
@@ -22,26 +22,27 @@ class _ClosedOutput(io.TextIOBase):
 
 
 def prepare() -> None:
-    """Have both streams there, able to take any letter.
+    """Make sure that both streams exist and accept any character.
 
-    The numbers of closed streams are taken first: a file that got one would receive what is meant for the stream.
+    File descriptors of closed streams are reserved first: a file opened under one of them would receive the output
+    meant for the stream.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor, which is this one
     if sys.stdout is None:
         sys.stdout = _ClosedOutput()
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError):  # a terminal of few letters shows "?" rather than fail
+        with contextlib.suppress(AttributeError):  # an ASCII terminal shows "?" instead of failing
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
 def discard_output() -> None:
-    """Send what is still in the buffer nowhere, so that the interpreter does not fail on it at its end."""
+    """Discard buffered output, so that the interpreter does not fail to flush it at exit."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

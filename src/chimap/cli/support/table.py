@@ -1,4 +1,4 @@
-"""Options that say what the columns of DATA are, and how rows are made of one of them."""
+"""Options for the roles of the columns of DATA, and for columns of text or molecules."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """What the columns of DATA are."""
+    """The roles of the columns of DATA."""
 
     id: Annotated[
         str | None,
         typer.Option(
             "--id",
             metavar="COLUMN",
-            help="Column, or array of DATA, that names the rows. It is not a bin; predictions are written beside it, "
-            "and labels of another table are joined by it.",
+            help="Column or array of DATA with the names of the rows. It is not a bin; predictions carry these names, "
+            "and labels of another table are joined on them.",
             show_default=False,
         ),
     ] = None
@@ -30,35 +30,37 @@ class Table:
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Columns that are bins: names, globs, numbers or ranges, such as otu_*,depth or 0:300.",
+            help="Columns to use as bins: names, globs, numbers or ranges, such as otu_*,depth or 0:300.",
             show_default=False,
         ),
     ] = None
     exclude: Annotated[
         str | None,
         typer.Option(
-            metavar="SPEC", help="Columns that are not bins, written as for --columns.", show_default=False
+            metavar="SPEC", help="Columns that are not bins, in the form of --columns.", show_default=False
         ),
     ] = None
     missing: Annotated[
         str | None,
         typer.Option(
             metavar="VALUE",
-            help="Value that marks a missing label, such as -1, beside empty text and NaN. Rows without "
-            "a label are left out.",
+            help="Value that marks a missing label, such as -1, in addition to empty text and NaN. Rows "
+            "without a label are left out.",
             show_default=False,
         ),
     ] = None
     transpose: Annotated[
         bool,
-        typer.Option("--transpose", help="Take the columns of a .mtx file as rows, as for genes by cells."),
+        typer.Option(
+            "--transpose", help="Read the columns of a .mtx file as rows, such as a matrix of genes by cells."
+        ),
     ] = False
     groups: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column, or array of DATA, or TABLE::COLUMN by id, whose equal values mark rows that belong together, "
-            "such as those of one patient: they are held out together. It is not a bin.",
+            help="Column with the group of each row, such as the patient. Rows of a group are held out together. Give "
+            "a column or array of DATA, or TABLE::COLUMN joined by id. It is not a bin.",
             show_default=False,
         ),
     ] = None
@@ -66,7 +68,8 @@ class Table:
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column, or array of DATA, or TABLE::COLUMN by id, whose values are train and test. It is not a bin.",
+            help="Column whose values are train and test. Give a column or array of DATA, or TABLE::COLUMN joined by "
+            "id. It is not a bin.",
             show_default=False,
         ),
     ] = None
@@ -74,26 +77,26 @@ class Table:
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column, or array of DATA, or TABLE::COLUMN by id, that says how often each row counts: 2 is two "
-            "rows, 0 none. It is not a bin.",
+            help="Column with the weight of each row: 2 counts as two rows, 0 as none. Give a column or array of DATA, "
+            "or TABLE::COLUMN joined by id. It is not a bin.",
             show_default=False,
         ),
     ] = None
 
     def given(self) -> JSON:
-        """Those that were given."""
+        """Return the options that are set, by name."""
         return {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, False)}
 
 
 @dataclasses.dataclass(frozen=True)
 class CountedColumn:
-    """A column of text or molecules, which rows are counted from."""
+    """A column of text or molecules whose words or fingerprints are counted to form the bins."""
 
     text: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column of text whose words are counted; for a folder of texts, text. The model keeps the words.",
+            help="Column of text whose words are counted (for a folder of texts: text). The model stores the words.",
             show_default=False,
         ),
     ] = None
@@ -101,23 +104,25 @@ class CountedColumn:
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Column of SMILES; Morgan fingerprints of the molecules are counted (needs RDKit).",
+            help="Column of SMILES whose Morgan fingerprints are counted (needs RDKit).",
             show_default=False,
         ),
     ] = None
     morgan_radius: Annotated[
-        int, typer.Option(metavar="N", help="Radius of the fingerprints of --smiles, in bonds.")
+        int, typer.Option(metavar="N", help="Radius of the --smiles fingerprints, in bonds.")
     ] = 2
-    morgan_size: Annotated[int, typer.Option(metavar="N", help="Bins of the fingerprints of --smiles.")] = (
-        2048
-    )
+    morgan_size: Annotated[
+        int, typer.Option(metavar="N", help="Number of bins of the --smiles fingerprints.")
+    ] = 2048
 
     def reading(self) -> Reading | None:
-        """How rows are made of it, or None where no column of text or SMILES is named."""
+        """Return the reading that turns the column into rows, or None if no column is named."""
         from chimap.data import MorganCounts, WordCounts
 
         if self.text is not None and self.smiles is not None:
-            raise ValueError("--text and --smiles name one column each, of which one is read; leave one out.")
+            raise ValueError(
+                "--text and --smiles name one column each, but only one can be read: leave one of them out."
+            )
         if self.text is not None:
             return WordCounts(self.text)
         return (

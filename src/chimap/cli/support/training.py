@@ -1,4 +1,4 @@
-"""Fitting on a file: the fit, and what the model file remembers of it."""
+"""Fit on a file, and store a description of the fit in the model file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Fitted:
-    """A model, what it was fitted on, and how it did on the rows held out (None without)."""
+    """A model, the source it was fitted on, the reason for its task, and its score on held-out rows or None."""
 
     model: BaseEstimator
     source: Source
@@ -53,7 +53,45 @@ def train(
     reading: Reading | None = None,
     learning_curve: bool = False,
 ) -> Fitted:
-    """Fit on a file or on images, score on the rows held out, and write the model, whose path has been checked."""
+    """Fit on a file or on images, score on the held-out rows, and write the model.
+
+    The caller has checked the path ``output``.
+
+    Parameters
+    ----------
+    data : str
+        Value of DATA.
+    labels : str or None
+        Value of --labels.
+    output : Path
+        Model file to write.
+    settings : Settings
+        How to fit.
+    overwrite : bool, default=False
+        Whether an existing model may be replaced.
+    silent : bool, default=False
+        Whether to leave out the progress bar.
+    unlabelled : str or None, default=None
+        Rows without labels to include in the principal components.
+    scheduler : str or None, default=None
+        Address of a Dask cluster.
+    checkpoint : Path or None, default=None
+        File to save progress to and to resume from.
+    checkpoint_every : float, default=60.0
+        Seconds between two writes of the checkpoint.
+    images : ImageSettings or None, default=None
+        How to describe images; None means the defaults.
+    table : Table
+        Roles of the columns.
+    reading : Reading or None, default=None
+        How rows are made from a column of text or molecules.
+    learning_curve : bool, default=False
+        Whether the fit also computes a learning curve.
+
+    Returns
+    -------
+    Fitted
+    """
     from chimap._memory import keep_no_large_blocks
     from chimap._validation import DataError
     from chimap.cli.support.score import score
@@ -66,7 +104,7 @@ def train(
     is_images = image_models.holds_images(data)
     settings.check(len(flag_values.listed(images.descriptors)) if is_images else 0)
     if scheduler is not None and settings.engine is not Engine.dask:
-        raise ValueError("--scheduler is the address for --engine dask.")
+        raise ValueError("--scheduler needs --engine dask: add it, or leave --scheduler out.")
     log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     histograms: ImageHistograms | None = None
     described: PartFolder | None = None
@@ -74,7 +112,7 @@ def train(
     if is_images:
         if table.groups is not None or table.split is not None or table.sample_weight is not None:
             raise ValueError(
-                "--groups, --split and --sample-weight name columns of tables, and DATA holds images. Write their "
+                "--groups, --split and --sample-weight name columns of tables, but DATA holds images. Write their "
                 "histograms first: chimap features IMAGES --output FILE."
             )
         image_set, y = image_models.readable_set(data, labels, images, silent, clock)
@@ -96,9 +134,9 @@ def train(
     if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
         model.set_params(blocks=histograms.blocks_)
     try:
-        more = None if unlabelled is None else _unlabelled(unlabelled, data, source, table)
+        extra_rows = None if unlabelled is None else _unlabelled(unlabelled, data, source, table)
         model.fit_source(
-            parts.training, show.progress(silent), unlabelled=more, checkpoint=log,
+            parts.training, show.progress(silent), unlabelled=extra_rows, checkpoint=log,
             engine=scheduler or settings.engine.value, groups=parts.groups, learning_curve=learning_curve,
         )  # fmt: skip
         model.histograms_, model.stage_seconds_ = histograms, clock.seconds | model.stage_seconds_
@@ -107,7 +145,7 @@ def train(
     except DataError:
         data_rows.check_every_row(
             source, settings.precision.value
-        )  # names the row of the file rather than of a sample or of a part
+        )  # names the row of the file, not that of a sample or part
         raise
     model.save(output, overwrite=overwrite)
     if log is not None:
@@ -119,16 +157,17 @@ def train(
 
 
 def _unlabelled(unlabelled: str, data: str, source: Source, table: Table) -> Source:
-    """Rows that join the components: of another file, or those of the data that have no label."""
+    """Return the rows to include in the principal components: another file, or the unlabelled rows of the data."""
     if unlabelled == data and source.unlabelled is not None:
         return source.unlabelled
     return data_rows.open_data(unlabelled, table=dataclasses.replace(table, missing=None), every_row=True)
 
 
 def _decide(y: np.ndarray, name: str, settings: Settings, is_held_out: np.ndarray) -> tuple[Task, str]:
-    """Of labels: the task, and why.
+    """Return the task for the labels ``y``, and the reason for it.
 
-    Refuses a loss of another task, a single class, and a split that leaves all rows of a class to the part held out.
+    Raise an error if the loss belongs to another task, if there is a single class, or if all rows of a class are held
+    out.
     """
     import numpy as np
 
@@ -147,14 +186,14 @@ def _decide(y: np.ndarray, name: str, settings: Settings, is_held_out: np.ndarra
     lost = np.setdiff1d(y, y[~is_held_out])
     if lost.size:
         raise DataError(
-            f"{name}: all rows of {counted(lost.size, 'class')}, such as {lost[0]!s}, are held out and none is left "
-            "to learn from. Take another --seed or a smaller --test-fraction, or remove classes of so few rows."
+            f"{name}: all rows of {counted(lost.size, 'class')}, such as {lost[0]!s}, are held out, so none is left to "
+            "learn from. Use another --seed or a smaller --test-fraction, or remove classes with so few rows."
         )
     return task, reason
 
 
 def _remembered(source: Source, parts: Parts, labels: str | None, settings: Settings, task: Task) -> JSON:
-    """What the model file says of its training: plain values."""
+    """Return the description of the training that the model file stores, as plain values."""
     import numpy as np
 
     from chimap._version import __version__
@@ -184,7 +223,7 @@ def _remembered(source: Source, parts: Parts, labels: str | None, settings: Sett
 
 
 def cross_validated_r2(model: BaseEstimator) -> float | None:
-    """1 - error / total at the chosen strength, or None where the strength was given."""
+    """Return R², 1 - error / total, at the chosen strength, or None if the strength was given."""
     scores = model.selection_
     if scores is None or not scores.baseline > 0:
         return None
