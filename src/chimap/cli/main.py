@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -26,10 +26,6 @@ from chimap.cli.commands.learn_kernel import learn_kernel
 from chimap.cli.commands.predict import predict
 from chimap.cli.support import blas, describe_machine, errors, panels, streams
 from chimap.cli.support.bundles import flat
-
-if TYPE_CHECKING:
-    pass
-
 
 COMMANDS = (demo, features, fit, predict, evaluate, explain, compare, learn_kernel, export, info)
 

@@ -113,7 +113,8 @@ class SettledModel(LinearModel):
         self._taken = {}
         given = self._given()
         is_open = is_plain and not is_batch and is_automatic(given.get("features"))
-        if is_open and takes_exact(given, source, room_in(parse_memory(self.memory))):
+        room = room_in(parse_memory(self.memory))
+        if is_open and takes_exact(given, source, room, has_posterior=self.keeps_posterior):
             self._taken = {"features": "exact"}
         self._check_sizes()
         if is_automatic(given.get("gamma")) and not self._keeps_rows:

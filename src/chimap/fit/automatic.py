@@ -11,6 +11,7 @@ from chimap._types import Parameters
 from chimap._validation import MemoryBudgetError
 from chimap.backends import on_host
 from chimap.data import Source
+from chimap.features.additive.families import AdditiveFamily, LinearFamily
 from chimap.features.base import FeatureSettings
 from chimap.features.exact.family import MOST_ROWS
 from chimap.features.families import FAMILIES, family_of
@@ -26,6 +27,9 @@ FEWEST_LANDMARKS, MOST_LANDMARKS = 1000, 8000
 _GROWTH = 8  # landmarks are so many times the root of the rows: 2000 of 60,000
 _LESS = 0.8  # of the landmarks that the memory has no room for
 _LEAST = 64  # landmarks: of fewer the budget itself is at fault
+MOST_MAPPED = (
+    4096  # features of an additive kernel whose scatter is factorised for the deviations of predictions
+)
 MOST_SUMMED = 8192  # features whose products a machine of usual size sums up
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch from which landmarks can be chosen for those to come
 
@@ -35,11 +39,15 @@ def is_automatic(value: object) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def takes_exact(given: Parameters, source: Source, budget: int) -> bool:
-    """Whether features="auto" keeps every row: an exponential kernel by loss="square", of rows that fit.
+def takes_exact(given: Parameters, source: Source, budget: int, *, has_posterior: bool = False) -> bool:
+    """Return whether features="auto" fits on the kernel matrix of all rows, with loss="square", within the budget.
 
-    given: parameters of an estimator. What the exact machine does not have (blocks, components, devices, bfloat16,
-    folds of moments) takes other features, as a number of them does.
+    It does for an exponential kernel, and for an additive one with more features than rows: a factor then costs the
+    cube of the rows and not that of the features. Blocks, components, devices, bfloat16, folds of moments and a given
+    number of components are not available there, so they take other features.
+
+    given : parameters of an estimator. has_posterior : whether the model keeps the posterior of its weights, which an
+    additive kernel has up to ``MOST_MAPPED`` features.
     """
     asks_otherwise = (
         "n_principal" not in given  # a learner of kernels, whose features are its own
@@ -55,9 +63,15 @@ def takes_exact(given: Parameters, source: Source, budget: int) -> bool:
     )
     if asks_otherwise or source.n_rows > MOST_ROWS:
         return False
-    settings = FeatureSettings(given["kernel"], given["gamma"] if given["gamma"] != "auto" else "mean")
+    gamma = given["gamma"] if given["gamma"] != "auto" else "mean"
+    settings = FeatureSettings(given["kernel"], gamma, n_terms=given["n_terms"], map=given["map"])
     if not isinstance(settings.exact, Exponential):
-        return False
+        family = family_of(settings)
+        if family not in (AdditiveFamily, LinearFamily):
+            return False
+        n_features = family.footprint(settings, source.n_features).features
+        if source.n_rows >= n_features or (has_posterior and n_features > MOST_MAPPED):
+            return False
     return bytes_of_exact(given, source) <= budget
 
 

@@ -16,7 +16,7 @@ from chimap.explain import mean_and_deviation
 from chimap.features.base import FittedFeatures
 from chimap.features.exact import ExactFeatures
 from chimap.features.scaled import ScaledFeatures
-from chimap.fit.automatic import bytes_of_exact
+from chimap.fit.automatic import MOST_MAPPED, bytes_of_exact
 from chimap.fit.design import PlainDesign
 from chimap.fit.exact import ExactFit, ExactSettings, check_room, order_of, solve_exactly
 from chimap.fit.recipe import Recipe
@@ -32,7 +32,6 @@ from chimap.solvers.ridge import Factor
 
 _CHUNK_ROWS = 2048
 _RAISES = 6  # decades that the strength of a race may be raised by, where rounding asks for it
-_MOST_MAPPED = 4096  # features of a map whose scatter is factorised for the deviations of predictions
 
 
 def fit_in_rows(
@@ -168,10 +167,10 @@ def _posterior_of_map(
 ) -> Posterior | None:
     """Of an additive kernel, whose weights are those of its map: from the scatter of the mapped rows.
 
-    None for more features than ``_MOST_MAPPED``, and for targets with missing entries.
+    None for more features than ``MOST_MAPPED``, and for targets with missing entries.
     """
     rows = exact.rows_
-    if machine.noise is None or rows.n_columns > _MOST_MAPPED:
+    if machine.noise is None or rows.n_columns > MOST_MAPPED:
         return None
     moments = Moments(rows.n_columns, 0, rows.column_means(), np.zeros(0))
     for first in range(0, rows.n_rows, _CHUNK_ROWS):

@@ -220,9 +220,8 @@ def summary(page: ModelExplanation, output: Path | None) -> dict[str, str | None
     rows = []
     for row in page.rows[:5]:
         largest = ", ".join(f"{page.bin_names[i]} {row.contributions[i]:+.2g}" for i in row.top(3))
-        answer = f"{row.predicted}" if not isinstance(row.predicted, float) else f"{row.predicted:.4g}"
-        truth = "" if row.truth is None or row.truth == row.predicted else f", true {row.truth}"
-        rows.append(f"row {row.name}: predicted {answer}{truth}; bins {largest}")
+        truth = "" if row.truth is None or row.truth == row.predicted else f", true {_shown(row.truth)}"
+        rows.append(f"row {row.name}: predicted {_shown(row.predicted)}{truth}; bins {largest}")
     return {
         "ranked by": page.importance.kind,
         "bins": "\n".join(bins),
@@ -230,3 +229,8 @@ def summary(page: ModelExplanation, output: Path | None) -> dict[str, str | None
         "rows": "\n".join(rows) or None,
         "output": None if output is None else str(output),
     }
+
+
+def _shown(answer: object) -> str:
+    """Return a label as it is, or a number with four digits."""
+    return f"{answer:.4g}" if isinstance(answer, float) else f"{answer}"

@@ -12,8 +12,6 @@ from chimap.cli.support import blas, show
 if TYPE_CHECKING:
     from chimap._types import JSON
 
-    pass
-
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "safetensors")
 _OPTIONAL = ("torch", "dask", "pyarrow", "zarr", "h5py", "opencv-python-headless", "onnx")
