@@ -22,7 +22,7 @@ from chimap.report.classification import (
 )
 from chimap.report.comparison import Comparison
 from chimap.report.comparison_page import render_comparison, write_comparison
-from chimap.report.evaluation import ComponentScores, Evaluation, StrengthCurve, package_versions
+from chimap.report.evaluation import Evaluation, package_versions
 from chimap.report.examples import Example, ExampleRow, Examples, examples
 from chimap.report.explanation import ExplainedRow, Likeness, ModelExplanation
 from chimap.report.explanation_page import render_explanation, write_explanation
@@ -43,6 +43,7 @@ from chimap.report.regression import RegressionMetrics, regression_metrics
 from chimap.report.reliability import Reliability
 from chimap.report.segmentation import SegmentationMetrics, segmentation_metrics
 from chimap.report.selection import write_selection
+from chimap.report.selection_scores import ComponentScores, StrengthCurve
 from chimap.report.splits import SplitScores, repeated_splits
 from chimap.report.tasks import TaskMetrics, task_metrics
 

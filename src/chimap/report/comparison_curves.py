@@ -13,8 +13,9 @@ import numpy as np
 from chimap._types import Parameters
 from chimap.report._figure import INK, LINES, MUTED, RULE, house_style, new_figure, to_svg
 from chimap.report._plain import number, one_line, percent
-from chimap.report.comparison import Comparison, Entrant, Run
+from chimap.report.comparison import Comparison
 from chimap.report.curves import log_axis
+from chimap.report.entrants import Entrant, Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from chimap._types import Parameters
 from chimap.report import _plain
-from chimap.report.comparison import SURE, Comparison, Entrant
+from chimap.report.comparison import SURE, Comparison
+from chimap.report.entrants import Entrant
 from chimap.report.html import LISTED, as_markup, date_in_words, render, write_page
 from chimap.report.kernel_errors import KernelErrors
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from chimap.report._figure import BAD, GOOD, INK, house_style, new_figure, to_svg
 from chimap.report._plain import number, one_line, percent, power_of_ten, seconds
-from chimap.report.evaluation import StrengthCurve
 from chimap.report.regression import RegressionMetrics
+from chimap.report.selection_scores import StrengthCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

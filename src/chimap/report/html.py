@@ -14,10 +14,11 @@ from chimap._files import replacing
 from chimap._types import JSON
 from chimap.report import _plain
 from chimap.report.classification import ClassificationMetrics, most_confused
-from chimap.report.evaluation import ComponentScores, Evaluation
+from chimap.report.evaluation import Evaluation
 from chimap.report.insight import Insight
 from chimap.report.ranking import RankingMetrics
 from chimap.report.regression import RegressionMetrics
+from chimap.report.selection_scores import ComponentScores
 from chimap.report.tasks import TaskMetrics
 
 if TYPE_CHECKING:

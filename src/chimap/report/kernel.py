@@ -10,7 +10,7 @@ import numpy as np
 
 from chimap._types import JSON
 from chimap.report._plain import plain
-from chimap.report.evaluation import StrengthCurve
+from chimap.report.selection_scores import StrengthCurve
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ import numpy as np
 from chimap._validation import DataError
 from chimap.estimators.component_curves import ComponentCurves
 from chimap.report._plain import number, percent, plain
-from chimap.report.evaluation import ComponentScores, now, package_versions
+from chimap.report.evaluation import now, package_versions
 from chimap.report.html import as_markup, date_in_words, render, write_page
 from chimap.report.selection_curves import along_path, scores_by_components
+from chimap.report.selection_scores import ComponentScores
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
