@@ -1,4 +1,4 @@
-"""All that a report shows, as one frozen value."""
+"""``Evaluation``: everything that a report shows, as one frozen value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from chimap.report.tasks import TaskMetrics
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of chimap, Python and the libraries that compute."""
+    """Return the versions of chimap, Python and the numerical libraries, by name."""
     versions = {}
     for name in ("chimap", "numpy", "scipy", "scikit-learn", "numba"):
         try:
@@ -37,29 +37,48 @@ def package_versions() -> dict[str, str]:
 
 
 def now() -> datetime:
-    """This second, UTC."""
+    """Return the current time in UTC, in whole seconds."""
     return datetime.now(UTC).replace(microsecond=0)
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A model, the rows it was tried on, and what came out. The page is a function of this value alone.
+    """The evaluation of a model on some rows. The page depends on this value alone.
 
-    title: heads the page.
-    model_name: the estimator, "HistogramClassifier".
-    data: plain values by name: file, rows, bins, which rows ("held-out 20 %").
-    metrics: of the predictions; of several tasks those of each.
-    baseline: what needs no model, or None.
-    curve: how the strength was chosen, or None.
-    components: how the number of principal components was chosen, or None.
-    stages: seconds by name of stage, in their order.
-    settings: plain values by name of parameter.
-    versions: by name of package; by default of those installed.
-    ranking: precision and recall of the scores of each class, or None.
-    examples: images to show, or None.
-    splits: scores of the model trained anew on random splits, or None.
-    reliability: of the probabilities of classes, or None.
-    created: when, with its time zone; by default now.
+    Parameters
+    ----------
+    title : str
+        Title of the page.
+    model_name : str
+        Name of the estimator, such as "HistogramClassifier".
+    data : mapping of str to object
+        Facts about the rows by name: file, rows, bins, which rows ("held-out 20 %").
+    metrics : ClassificationMetrics, RegressionMetrics or TaskMetrics
+        Measures of the predictions.
+    baseline : Baseline or None, default=None
+        Score of a prediction that does not use the histograms.
+    curve : StrengthCurve or None, default=None
+        Scores from which the strength of the penalty was chosen.
+    components : ComponentScores or None, default=None
+        Scores from which the number of principal components was chosen.
+    stages : mapping of str to float, optional
+        Seconds of each stage, in the order of the stages; by default empty.
+    settings : mapping of str to object, optional
+        Parameters of the model by name; by default empty.
+    versions : mapping of str to str, optional
+        Versions of packages by name; by default ``package_versions()``.
+    ranking : RankingMetrics or None, default=None
+        Precision and recall of the scores of each class.
+    examples : Examples or None, default=None
+        Images to show.
+    splits : SplitScores or None, default=None
+        Scores of the model retrained on random splits.
+    insight : Insight or None, default=None
+        Linear baseline, learning curve, most important bins and worst mistakes.
+    reliability : Reliability or None, default=None
+        Calibration of the class probabilities.
+    created : datetime, optional
+        Time of the evaluation, with its time zone; by default now.
     """
 
     title: str
@@ -80,7 +99,7 @@ class Evaluation:
     created: datetime = field(default_factory=now)
 
     def as_dict(self) -> JSON:
-        """Plain JSON types, nested as the fields are."""
+        """Return the evaluation as JSON types, nested like the fields; images are left out."""
         return {
             "title": self.title,
             "model": self.model_name,

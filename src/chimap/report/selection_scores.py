@@ -11,21 +11,34 @@ from chimap.report._plain import measure_in_words, plain
 from chimap.selection import SelectionResult
 
 _MEASURES = {"squared error": "mean held-out squared error", "gcv": "generalised cross-validation error"}
-_OTHERS = {"n_components", "gamma", "n_rows"}  # settings that are chosen together with the strength
+_OTHERS = {"n_components", "gamma", "n_rows"}  # settings that may be chosen together with the strength
 
 
 @dataclass(frozen=True, eq=False)
 class StrengthCurve:
     """Scores over the strength of the penalty.
 
-    alphas: positive, increasing, (n,).
-    errors: mean held-out squared error at each strength, or what ``measure`` names, (n,).
-    standard_errors: of ``errors`` over the folds, (n,).
-    chosen: the strength that the model uses.
-    method: how the scores came about, in words.
-    is_searched: whether the strengths are those of a search, which goes on until it has seen both sides of the best.
+    Parameters
+    ----------
+    alphas : array-like of shape (n,)
+        The strengths that were tried, positive. The arrays are sorted by them.
+    errors : array-like of shape (n,)
+        The score at each strength, by default the mean held-out squared error.
+    standard_errors : array-like of shape (n,)
+        Standard errors of ``errors`` over the folds.
+    chosen : float
+        The strength that the model uses.
+    measure : str, default="mean held-out squared error"
+        Name of the score.
+    method : str, default="cross-validated"
+        How the scores were computed, in words.
+    is_searched : bool, default=False
+        Whether the strengths come from a search, which continues until it has seen both sides of the best one.
 
-    Raises ValueError for unequal lengths, no alphas, or alphas that are not positive.
+    Raises
+    ------
+    ValueError
+        If the arrays differ in length, are empty, or if a strength is not positive.
     """
 
     alphas: np.ndarray
@@ -51,12 +64,12 @@ class StrengthCurve:
 
     @property
     def error_at_chosen(self) -> float:
-        """Error at the chosen strength, interpolated over log(strength) where it is not among those tried."""
+        """Error at the chosen strength, interpolated over log(strength) if that strength was not tried."""
         return float(np.interp(np.log(self.chosen), np.log(self.alphas), self.errors))
 
     @property
     def at_border(self) -> bool:
-        """Whether the chosen strength is the first or the last of three or more that were given."""
+        """Whether the chosen strength is the first or the last of at least three that were given, not searched."""
         ends = self.alphas[[0, -1]]
         return (
             not self.is_searched
@@ -66,7 +79,21 @@ class StrengthCurve:
 
     @classmethod
     def of(cls, result: SelectionResult | None, is_searched: bool = False) -> StrengthCurve | None:
-        """That of a selection, its other settings being those that it chose; None where there is none."""
+        """Return the curve of a selection, with its other settings fixed at the chosen values.
+
+        Parameters
+        ----------
+        result : SelectionResult or None
+            The selection.
+        is_searched : bool, default=False
+            Whether the strengths come from a search.
+
+        Returns
+        -------
+        StrengthCurve or None
+            None if there is no selection, or if its measure is a loss other than squared error or the error of
+            generalised cross-validation.
+        """
         if result is None or (result.measure not in _MEASURES and not result.greater_is_better):
             return None
         for name in _OTHERS & result.settings.keys():
@@ -74,30 +101,43 @@ class StrengthCurve:
             result = result.of(np.flatnonzero(values == values[result.chosen]))
         return cls(
             result.alphas, result.means, result.standard_errors, result.best["alpha"],
-            _MEASURES.get(result.measure, f"{measure_in_words(result.measure)} of rows left out"), _chosen_by(result),
+            _MEASURES.get(result.measure, f"{measure_in_words(result.measure)} on held-out rows"), _chosen_by(result),
             is_searched,
         )  # fmt: skip
 
     def as_dict(self) -> JSON:
-        """Plain JSON types."""
+        """Return strengths, scores and choice as JSON types."""
         names = ("alphas", "errors", "standard_errors", "chosen")
         return {name: plain(getattr(self, name)) for name in names}
 
 
 def _chosen_by(result: SelectionResult) -> str:
-    """How strengths were scored, and by which score one was taken where that is another."""
+    """Return how the strengths were scored, or the score that decided if it is another one."""
     scores = [name for name in result.settings if name not in {"alpha", "df", *_OTHERS}]
     if result.rule != "gcv" or not scores:
         return result.method
-    return f"the strength was chosen by {scores[0].replace('_', ' ')} of rows left out"
+    return f"the strength was chosen by {scores[0].replace('_', ' ')} on held-out rows"
 
 
 @dataclass(frozen=True, eq=False)
 class ComponentScores:
-    """Cross-validation over the number of principal components and the strength of the penalty.
+    """Cross-validation scores over the number of principal components and the strength of the penalty.
 
-    n_components: increasing, (P,). alphas: increasing, (S,). r2: held-out R² of each pair, (P, S). chosen: the pair
-    that the model uses. Raises ValueError for another shape of r2.
+    Parameters
+    ----------
+    n_components : ndarray of shape (P,)
+        Numbers of components, ascending.
+    alphas : ndarray of shape (S,)
+        Strengths, ascending.
+    r2 : ndarray of shape (P, S)
+        Held-out R² of each pair.
+    chosen : tuple of int and float
+        The number of components and the strength that the model uses.
+
+    Raises
+    ------
+    ValueError
+        If ``r2`` has another shape.
     """
 
     n_components: np.ndarray
@@ -107,7 +147,13 @@ class ComponentScores:
 
     @classmethod
     def of(cls, result: SelectionResult | None) -> ComponentScores | None:
-        """Those of a selection of components and strength; None for any other."""
+        """Return the scores of a selection of components and strength, or None for any other selection.
+
+        Parameters
+        ----------
+        result : SelectionResult or None
+            The selection.
+        """
         if result is None or "n_components" not in result.settings:
             return None
         n_components, alphas, places = result.grid("n_components", "alpha")
@@ -118,9 +164,9 @@ class ComponentScores:
         expected = (np.size(self.n_components), np.size(self.alphas))
         if np.shape(self.r2) != expected:
             raise ValueError(
-                f"r2 must be of shape {expected}, a row a number of components; got {np.shape(self.r2)}."
+                f"r2 must have shape {expected}, one row per number of components; got {np.shape(self.r2)}."
             )
 
     def as_dict(self) -> JSON:
-        """Plain JSON types."""
+        """Return the scores as JSON types."""
         return {name: plain(getattr(self, name)) for name in ("n_components", "alphas", "r2", "chosen")}
