@@ -1,4 +1,4 @@
-"""All that a page of a comparison shows, as one frozen value, with its recommendation."""
+"""``Comparison``: everything that the page of a comparison shows, as one frozen value with a recommendation."""
 
 from __future__ import annotations
 
@@ -18,9 +18,18 @@ SURE = 1.96  # standard errors to the end of a 95 % interval
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to take, in one sentence with its reason; what to know besides, None where there is nothing.
+    """The recommended entrant and the reason.
 
-    best: the entrant of the best score, which may be another.
+    Parameters
+    ----------
+    chosen : Entrant
+        The recommended entrant.
+    best : Entrant
+        The entrant with the best score, which may be another one.
+    sentence : str
+        The recommendation and its reason, in one sentence.
+    note : str or None
+        A caveat, if there is one.
     """
 
     chosen: Entrant
@@ -31,11 +40,30 @@ class Recommendation:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A race told in full. The page is a function of this value alone.
+    """All results of a race. The page depends on this value alone.
 
-    entrants: all of them, see ``ranked``. measure: the name of the score. floor: the score of what needs no rows,
-    the commonest class or the mean; None where it is not known. n_held_out: rows that the scores of the last round
-    are of. fit_seconds: that a fit of all rows is expected to take, by the names of entrants.
+    Parameters
+    ----------
+    entrants : tuple of Entrant
+        All entrants, including those that failed; see ``ranked`` for an order.
+    measure : str
+        Name of the score.
+    floor : float or None
+        Score of a prediction that uses no bins: the most frequent class, the mean, or chance; None if it is unknown.
+    n_held_out : int
+        Number of held-out rows in the last round.
+    data : mapping of str to object
+        Facts about the rows by name.
+    fit_seconds : mapping of str to float, optional
+        Expected time of a fit on all rows, by the name of the entrant; by default empty.
+    settings : dict, optional
+        Settings of the race by name; by default empty.
+    stages : mapping of str to float, optional
+        Seconds of each stage; by default empty.
+    versions : mapping of str to str, optional
+        Versions of packages by name; by default ``package_versions()``.
+    created : datetime, optional
+        Time of the comparison, with its time zone; by default now.
     """
 
     entrants: tuple[Entrant, ...]
@@ -51,54 +79,54 @@ class Comparison:
 
     @property
     def ranked(self) -> tuple[Entrant, ...]:
-        """Those of the last round first, each round by score; those that failed are not among them."""
-        there = [e for e in self.entrants if not e.error and e.runs]
-        return tuple(sorted(there, key=lambda e: (-e.last.n_rows, -e.last.score)))
+        """The entrants that did not fail: those of the last round first, each round by descending score."""
+        scored = [e for e in self.entrants if not e.error and e.runs]
+        return tuple(sorted(scored, key=lambda e: (-e.last.n_rows, -e.last.score)))
 
     @property
     def finalists(self) -> tuple[Entrant, ...]:
-        """Those of the last round, the best first."""
+        """The entrants of the last round, best first."""
         return tuple(e for e in self.ranked if e.last.n_rows == self.ranked[0].last.n_rows)
 
     @property
     def failed(self) -> tuple[Entrant, ...]:
-        """Those that left with an error."""
+        """The entrants that failed with an error."""
         return tuple(e for e in self.entrants if e.error)
 
     @property
     def metric(self) -> str:
-        """What the score is called."""
+        """Display name of the score."""
         return measure_in_words(self.measure)
 
     @property
     def recommendation(self) -> Recommendation:
-        """See ``recommended``."""
+        """The recommended entrant with the reason, by the rule of ``chimap.report.entrants.recommended``."""
         best, chosen = recommended(self.finalists)
-        said = f"{self.score_words(chosen.last.score)} {self.metric}"
+        score = f"{self.score_words(chosen.last.score)} {self.metric}"
         linear = next((e for e in self.finalists if e.is_linear), None)
-        beside = (
+        linear_score = (
             "" if linear is None or linear is chosen else f"; linear {self.score_words(linear.last.score)}"
         )
         if chosen is best:
-            why = f"{said}, the best here{beside}"
+            reason = f"{score}, the best of all{linear_score}"
         else:
-            times = best.last.predict_seconds / max(chosen.last.predict_seconds, 1e-12)
+            speedup = best.last.predict_seconds / max(chosen.last.predict_seconds, 1e-12)
             gap = self.gap_words(best.last.score - chosen.last.score)
-            why = (
-                f"{said}, within {gap} of the best ({best.words}), which may be chance, and predicts {times:.0f} "
-                f"times as fast{beside}"
+            reason = (
+                f"{score}, within {gap} of the best ({best.words}), which may be chance, and predicts {speedup:.0f} "
+                f"times as fast{linear_score}"
             )
-        return Recommendation(chosen, best, f"Use {chosen.words}: {why}.", self._note(chosen, linear))
+        return Recommendation(chosen, best, f"Use {chosen.words}: {reason}.", self._note(chosen, linear))
 
     @property
     def time_words(self) -> str | None:
-        """What a fit of all rows with the recommendation is expected to take."""
+        """Expected time of a fit of the recommended model on all rows, in words; None if it is unknown."""
         chosen = self.recommendation.chosen
-        took = self.fit_seconds.get(chosen.name)
-        if took is None:
+        expected = self.fit_seconds.get(chosen.name)
+        if expected is None:
             return None
         n = self.data.get("rows in it", chosen.last.n_rows)
-        return f"about {seconds(float(f'{took:.1g}' if took < 10 else f'{took:.2g}'))} for all {n:,} rows"
+        return f"about {seconds(float(f'{expected:.1g}' if expected < 10 else f'{expected:.2g}'))} for all {n:,} rows"
 
     def _note(self, chosen: Entrant, linear: Entrant | None) -> str | None:
         notes = []
@@ -106,30 +134,43 @@ class Comparison:
             error = standard_error(differences(chosen, linear))
             if chosen.last.score - linear.last.score <= error:
                 notes.append(
-                    "A linear machine does as well within a standard error: these rows may need no kernel."
+                    "A linear model scores as well within one standard error: these rows may not need a kernel."
                 )
         if linear is not None and linear is chosen and chosen is self.finalists[0]:
-            notes.append("Nothing here beats the linear machine: these rows may need no kernel.")
+            notes.append("No model beats the linear one: these rows may not need a kernel.")
         low = chosen.last.score - SURE * chosen.last.standard_error
         if self.floor is not None and low <= self.floor:
             notes.append(
-                f"No bins at all give {self.score_words(self.floor)}: these labels are not shown to be predictable."
+                f"Predicting without any bins scores {self.score_words(self.floor)}: the bins are not shown to "
+                "predict the labels."
             )
         return " ".join(notes) or None
 
     def score_words(self, value: float) -> str:
-        """'93.1 %' of accuracy, '0.931' of any other."""
+        """Return a score as text: '93.1 %' for accuracy, '0.931' for any other measure.
+
+        Parameters
+        ----------
+        value : float
+            The score.
+        """
         return f"{100 * value:.1f} %" if self.measure == "accuracy" else number(value, 3)
 
     def gap_words(self, value: float) -> str:
-        """A difference of scores."""
+        """Return a difference of scores as text: '0.5 points' for accuracy, '0.005' for any other measure.
+
+        Parameters
+        ----------
+        value : float
+            The difference.
+        """
         return f"{100 * value:.1f} points" if self.measure == "accuracy" else number(value, 2)
 
     def as_dict(self) -> Parameters:
-        """Plain JSON types, nested as the fields are, with the recommendation; best entrants first."""
-        advice, shown = self.recommendation, {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        """Return the comparison as JSON types, nested like the fields, with the recommendation; best entrants first."""
+        advice, facts = self.recommendation, {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         entrants = (*self.ranked, *self.failed)
-        shown |= {
+        facts |= {
             "created": self.created.isoformat(),
             "metric": self.metric,
             "entrants": [entrant_as_dict(e) for e in entrants],
@@ -142,4 +183,4 @@ class Comparison:
                 "fit_seconds": self.fit_seconds.get(advice.chosen.name),
             },
         }
-        return plain(shown)
+        return plain(facts)

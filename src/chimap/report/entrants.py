@@ -11,18 +11,28 @@ import numpy as np
 from chimap._types import Parameters
 from chimap.selection.jackknife import standard_error
 
-FASTER = 2.0  # times as fast a prediction must be to be worth a difference that may be chance
-SAME_TIME = 1.25  # times that differ by less than this factor count as equal
+FASTER = 2.0  # a speed-up of predictions by this factor outweighs a loss in score that may be chance
+SAME_TIME = 1.25  # prediction times within this factor count as equal
 
 _ROWS = {None: "", "l1": ", l1", "log1p": ", log1p", "sqrt": ", roots"}
 
 
 @dataclass(frozen=True)
 class Run:
-    """A machine in one round.
+    """The result of a model in one round.
 
-    n_rows: that it learned from. score: on the rows held out, greater is better. standard_error: of the score.
-    seconds: of the fit and the predictions. predict_seconds: a row.
+    Parameters
+    ----------
+    n_rows : int
+        Number of training rows.
+    score : float
+        Score on the held-out rows; greater is better.
+    standard_error : float
+        Standard error of the score.
+    seconds : float
+        Time of the fit and the predictions.
+    predict_seconds : float
+        Time of a prediction per row.
     """
 
     n_rows: int
@@ -34,12 +44,24 @@ class Run:
 
 @dataclass(frozen=True)
 class Entrant:
-    """A machine of the race.
+    """A model in the race.
 
-    name: for JSON and legends, each once. settings: of the estimator. runs: one a round. deviations: of the jackknife
-    of the last score, which give the error of differences. is_linear: a baseline. fit_settings: those that fit all rows
-    with this machine; None where that cannot be, as of an exact machine of many rows. error: why it left; empty where
-    it did not.
+    Parameters
+    ----------
+    name : str
+        Unique name, for JSON and legends.
+    settings : dict
+        Parameters of the estimator.
+    runs : tuple of Run
+        One result per round.
+    deviations : tuple of float, default=()
+        Jackknife deviations of the last score, from which standard errors of differences are computed.
+    is_linear : bool, default=False
+        Whether it is a linear baseline.
+    fit_settings : dict or None, default=None
+        Parameters that fit this model on all rows; None if that is impossible, as for an exact model of many rows.
+    error : str, default=""
+        Why the model failed; empty if it did not.
     """
 
     name: str
@@ -52,22 +74,22 @@ class Entrant:
 
     @property
     def fits(self) -> bool:
-        """Whether all rows can be fitted so."""
+        """Whether the model can be fitted on all rows."""
         return self.fit_settings is not None
 
     @property
     def last(self) -> Run:
-        """The round that it went farthest in."""
+        """The result of the last round it ran in."""
         return self.runs[-1]
 
     @property
     def kernel(self) -> str:
-        """The kernel and what is done to rows: 'exp-chi2, l1'."""
+        """Kernel and normalisation: 'exp-chi2, l1'."""
         return f"{self.settings.get('kernel', self.name)}{_ROWS.get(self.settings.get('normalize'), '')}"
 
     @property
     def method(self) -> str:
-        """How the kernel is learned with: 'exact', '1,960 landmarks'."""
+        """How the kernel is used: 'exact', '1,960 landmarks'."""
         features = self.settings.get("features", "exact")
         if self.settings.get("loss", "square") != "square":
             return "SVM"
@@ -81,20 +103,30 @@ class Entrant:
 
     @property
     def words(self) -> str:
-        """Kernel and method on one line."""
+        """Kernel, normalisation and method in one line."""
         return f"{self.kernel}, {self.method}"
 
 
 def recommended(finalists: Sequence[Entrant]) -> tuple[Entrant, Entrant]:
-    """(the best, the one to take) of machines that ran in the last round, the best first.
+    """Return the best and the recommended entrant of the last round.
 
-    The one to take is the best, unless another predicts at least twice as fast whose score is lower by no more than one
-    standard error of the difference: then the fastest of those, and of equally fast ones the better. Only machines
-    whose settings are those that all rows are fitted with count.
+    The best entrant is recommended, unless others predict at least twice as fast and score lower by no more than one
+    standard error of the difference. Then the fastest of those is recommended, and of equally fast ones the one with
+    the highest score. Entrants that cannot be fitted on all rows are considered only if there are no others.
+
+    Parameters
+    ----------
+    finalists : sequence of Entrant
+        The entrants of the last round, best first.
+
+    Returns
+    -------
+    tuple of Entrant
+        The best and the recommended one.
     """
-    able = [e for e in finalists if e.fits] or list(finalists)
-    best = able[0]
-    near = [e for e in able if best.last.score - e.last.score <= standard_error(differences(best, e))]
+    candidates = [e for e in finalists if e.fits] or list(finalists)
+    best = candidates[0]
+    near = [e for e in candidates if best.last.score - e.last.score <= standard_error(differences(best, e))]
     fast = [e for e in near if FASTER * e.last.predict_seconds <= best.last.predict_seconds]
     if not fast:
         return best, best
@@ -103,7 +135,7 @@ def recommended(finalists: Sequence[Entrant]) -> tuple[Entrant, Entrant]:
 
 
 def differences(one: Entrant, other: Entrant) -> np.ndarray:
-    """Deviations of the difference of two scores of the same rows; none where one of them is not known."""
+    """Return the jackknife deviations of the difference of two scores on the same rows; empty if one is unknown."""
     if len(one.deviations) != len(other.deviations):
         return np.zeros(0)
     return np.subtract(one.deviations, other.deviations)
