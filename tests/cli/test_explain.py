@@ -17,7 +17,7 @@ BAD = {
     "ending": (["digits.model", "-o", "why.pdf"], r"--output must end in .html \(a page\) or .npz"),
     "kind": (["digits.model", "--kind", "shap"], r"--kind must be one of|--kind must be"),
     "shape": (["digits.model", "--shape", "8"], r"--shape must be HEIGHTxWIDTH"),
-    "pixels": (["digits.model", "--shape", "8x9"], r"is of 72 pixels, but a row has 64 bins"),
+    "pixels": (["digits.model", "--shape", "8x9"], r"has 72 pixels, but a row has 64 bins"),
     "rows without data": (["digits.model", "--rows", "1"], r"--rows and --labels are of DATA"),
     "unknown row": (["digits.model", "digits.npz", "--rows", "x7"], r"has no row 'x7'"),
     "no labels": (["digits.model", "unlabelled.npz", "--kind", "permutation"], r"needs rows with labels"),

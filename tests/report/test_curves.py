@@ -84,7 +84,7 @@ def test_extreme_residuals_are_counted_beside_the_axis():
     predictions = metrics.predictions.copy()
     predictions[:2] += 1e6
     object.__setattr__(metrics, "predictions", predictions)
-    assert "2 rows lie outside" in residual_histogram(metrics)
+    assert "2 rows are outside" in residual_histogram(metrics)
     assert np.isfinite(metrics.residuals).all()
 
 

@@ -76,7 +76,7 @@ def test_the_functions_of_an_additive_model_add_up_to_its_contributions():
 def test_rows_that_are_no_pictures_are_not_painted():
     assert picture_shape(np.random.default_rng(0).random((50, 30))) is None
     assert picture_shape(np.zeros((50, 64))) is None
-    with pytest.raises(DataError, match="is of 60 pixels, but a row has 64"):
+    with pytest.raises(DataError, match="has 60 pixels, but a row has 64"):
         check_shape((6, 10), 64)
 
 

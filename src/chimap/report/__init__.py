@@ -1,8 +1,8 @@
 """Results as numbers, as JSON and as a single HTML page.
 
 ``classification``, ``regression``, ``ranking``, ``segmentation`` and ``tasks`` measure predictions. ``evaluation``
-holds everything that a report shows, ``curves`` draws the figures, and ``html`` renders the page. ``comparison`` and the
-files named after it do the same for a race of kernels, ``kernel_errors`` for the approximation errors of features,
+holds everything that a report shows, ``curves`` draws the figures, and ``html`` renders the page. ``comparison`` and
+the files named after it do the same for a race of kernels, ``kernel_errors`` for the approximation errors of features,
 ``kernel`` for a learned kernel, and ``explanation`` for explanations. matplotlib and jinja2 are imported only when a
 page is drawn.
 
