@@ -40,7 +40,7 @@ def test_a_page_arrays_json_and_the_terminal(folder):
     for result in (page, arrays, told, alone, ink, removed):
         assert result.code == 0, result.err
     text = (folder / "why.html").read_text()
-    assert "Which bins matter" in text
+    assert "Bin importance" in text
     assert text.count("data:image/png") == 1 + 2 * 5  # digits are known to be pictures
     found = np.load(folder / "why.npz")
     model = chimap.load(folder / "names.model")
@@ -55,7 +55,7 @@ def test_a_page_arrays_json_and_the_terminal(folder):
     assert plain["rows"][0]["truth"] != plain["rows"][0]["predicted"]
     assert "next, as a page" in alone.out
     assert ["ranked", "by", "removal"] in [line.split() for line in removed.out.splitlines()]
-    assert "when the bin is emptied" in (folder / "removed.html").read_text()
+    assert "all bins above it are emptied" in (folder / "removed.html").read_text()
     assert set(range(20, 30)) & {one["bin"] for one in ink.json["importance"]["bins"][:5]}
 
 

@@ -28,8 +28,8 @@ def test_bins_functions_and_rows(features):
     assert "&lt;row 0&gt;" in page
     assert page.count("<svg") == 1 + 3 + 2
     assert page.count("data:image/png") == 1 + 4
-    assert ("the model is the sum of" in page) == (features == "additive")
-    assert ("it is like these" in page) == (features == "landmarks")
+    assert ("The model is the sum of these functions" in page) == (features == "additive")
+    assert ("Landmarks or rows that contribute the most" in page) == (features == "landmarks")
     assert "http" not in page.replace("http://www.w3.org", "")
     assert page == render_explanation(found)
 
@@ -42,8 +42,8 @@ def test_every_kind_of_importance_has_words(kind):
 
 
 def test_of_two_classes_and_of_a_regression():
-    assert "answered" in render_explanation(explanation(two=True))
-    assert "predicted" in render_explanation(explanation(regression=True))
+    assert "Contributions in favour of" in render_explanation(explanation(two=True))
+    assert "Contributions that raise" in render_explanation(explanation(regression=True))
 
 
 def test_json_holds_the_same(tmp_path):
