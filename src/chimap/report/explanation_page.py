@@ -15,10 +15,12 @@ TOP = 20  # bins in the table
 OPEN = 10  # bins shown without unfolding the table
 _NAMES = {value: name for name, value in PALETTE.items()}
 KINDS = {
-    "variance": "Importance: the standard deviation, over the rows, of the bin’s contribution to the scores.",
-    "gradient": "Importance: the root mean square slope of the scores, times the standard deviation of the bin.",
-    "removal": "Importance: the root mean square change of the scores when the bin and all bins above it are emptied.",
-    "permutation": "Importance: the loss in score when the values of the bin are shuffled among the rows.",
+    "variance": "The importance of a bin is the standard deviation, over the rows, of its contribution to the scores.",
+    "gradient": "The importance of a bin is the root mean square slope of the scores times the standard deviation of "
+    "the bin.",
+    "removal": "The importance of a bin is the root mean square change of the scores when the bin and all bins above it "
+    "are emptied.",
+    "permutation": "The importance of a bin is the loss in score when its values are shuffled among the rows.",
 }
 
 
