@@ -18,8 +18,8 @@ KINDS = {
     "variance": "The importance of a bin is the standard deviation, over the rows, of its contribution to the scores.",
     "gradient": "The importance of a bin is the root mean square slope of the scores times the standard deviation of "
     "the bin.",
-    "removal": "The importance of a bin is the root mean square change of the scores when the bin and all bins above it "
-    "are emptied.",
+    "removal": "The importance of a bin is the root mean square change of the scores when the bin and all bins above "
+    "it are emptied.",
     "permutation": "The importance of a bin is the loss in score when its values are shuffled among the rows.",
 }
 

@@ -181,7 +181,7 @@ def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics
 
 
 def _has_roc(evaluation: Evaluation) -> bool:
-    """Return whether two classes are shown with a ROC curve, so that no ranking is needed: there are no images."""
+    """Return whether two classes have a ROC curve in place of a ranking; pages with images always show the ranking."""
     return (
         evaluation.insight is not None and evaluation.insight.two is not None and evaluation.examples is None
     )
