@@ -117,7 +117,7 @@ def _figures(comparison: Comparison) -> list[Parameters]:
              "Each line is a model, each point a round; models that did not reach the last round are grey. The bars "
              "are one standard error."),
         )  # fmt: skip
-    return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in figures]
+    return [{"title": title, "svg": as_markup(svg), "caption": caption} for title, svg, caption in figures]
 
 
 def _error_figures(errors: KernelErrors) -> list[Parameters]:
@@ -138,7 +138,7 @@ def _error_figures(errors: KernelErrors) -> list[Parameters]:
              f"Relative Frobenius error of the kernel matrix of {rows}. No features of any kind can be below the "
              "dashed line (Eckart and Young), which is drawn where it is not zero."),
         ]  # fmt: skip
-    return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in figures]
+    return [{"title": title, "svg": as_markup(svg), "caption": caption} for title, svg, caption in figures]
 
 
 def _score(comparison: Comparison | None, value: float) -> str:

@@ -103,7 +103,7 @@ def _figures(learned: LearnedKernel) -> list[JSON]:
              f"{learned.curve.method}."
              + (" The band is one standard error." if learned.curve.standard_errors.any() else ""))
         )  # fmt: skip
-    return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in figures]
+    return [{"title": title, "svg": as_markup(svg), "caption": caption} for title, svg, caption in figures]
 
 
 def _width_rows(learned: LearnedKernel) -> list[JSON]:

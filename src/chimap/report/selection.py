@@ -83,7 +83,7 @@ def write_selection(
             title=title or type(model).__name__,
             name=type(model).__name__,
             facts=_facts(model),
-            figures=[{"title": t, "said": caption, "svg": as_markup(svg)} for t, caption, svg in figures],
+            figures=[{"title": t, "caption": caption, "svg": as_markup(svg)} for t, caption, svg in figures],
             settings=plain({k: str(v) for k, v in model.get_params(deep=False).items() if k != "groups"}),
             versions=plain(package_versions()),
             created=date_in_words(now()),
