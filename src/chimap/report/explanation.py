@@ -71,8 +71,9 @@ class Likeness:
 class ExplainedRow:
     """The explanation of the prediction for one row.
 
-    For a classifier, scores and contributions are in favour of the predicted class: with one output per class, those of
-    the predicted class minus those of its rival; with a single output, that output with the sign of the predicted class.
+    For a classifier, scores and contributions are in favour of the predicted class. With one output per class, they are
+    those of the predicted class minus those of its rival; with a single output, they have the sign of the predicted
+    class.
 
     Parameters
     ----------
